@@ -1,0 +1,35 @@
+"""Run-length masks, columnar: algebra, areas, boundaries and conversions without decoding.
+
+`Masks` is a batch (what kernels work on), `Mask` its element (what records hold).
+"""
+
+from maskwise.masks.batch import Masks
+from maskwise.masks.kernel import kernel_name
+from maskwise.masks.mask import MAX_PIXELS, Mask
+from maskwise.masks.measure import (
+    PairAreas,
+    boundary_areas,
+    boundary_iou,
+    boundary_width,
+    iou,
+    pair_areas,
+    pairwise_boundary_iou,
+    pairwise_intersection,
+    pairwise_iou,
+)
+
+__all__ = [
+    "MAX_PIXELS",
+    "Mask",
+    "Masks",
+    "PairAreas",
+    "boundary_areas",
+    "boundary_iou",
+    "boundary_width",
+    "iou",
+    "kernel_name",
+    "pair_areas",
+    "pairwise_boundary_iou",
+    "pairwise_intersection",
+    "pairwise_iou",
+]

@@ -1,0 +1,101 @@
+"""Which implementation does the work: the C kernel, or pycocotools where it could not be built.
+
+Both offer the functions of `Kernel`. A batch is the tuple `(data, start, stop, size)`: uint8 bytes of COCO
+compressed strings, int64 [n] first and past-the-last byte of each, int32 [n, 2] heights and widths. A function
+that makes masks returns `(data, stop)`: the bytes of the new strings and the int64 end of each as bytes.
+Set MASKWISE_KERNEL=pycocotools to use the fallback where the C kernel is installed.
+"""
+
+import os
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Batch = tuple[Bytes, Int64s, Int64s, Int32s]
+Strings = tuple[bytes, bytes]
+
+AND, OR, MINUS, XOR = range(4)
+
+
+class Kernel(Protocol):
+    """What masks need. All raise MaskError naming the item on malformed input, and never trust a length."""
+
+    def check(self, counts: str, height: int, width: int, /) -> int:
+        """Area of one mask, after checking that its runs fill the frame exactly."""
+
+    def pair(self, a: str, b: str, height: int, width: int, /) -> tuple[int, int, int]:
+        """Areas of a and b, a, b for two masks of one frame."""
+
+    def measure(self, a: Batch, areas: Int64s, boxes: Int64s, /) -> None:
+        """Fill areas [n] and boxes [n, 4] as x, y, width, height (0, 0, 0, 0 when empty)."""
+
+    def pair_areas(self, a: Batch, b: Batch, out: Int64s, /) -> None:
+        """Fill out [n, 3]: areas of a[i] and b[i], a[i], b[i]."""
+
+    def pairwise(self, a: Batch, b: Batch, out: Int64s, /) -> None:
+        """Fill out [n, m]: area of a[i] and b[j]."""
+
+    def combine(self, operation: int, a: Batch, b: Batch, /) -> Strings:
+        """a[i] operation b[i]."""
+
+    def merge(self, operation: int, a: Batch, offsets: Int64s, sizes: Int32s, /) -> Strings:
+        """Fold a[offsets[g]:offsets[g + 1]] for every g; an empty group gives an empty mask of sizes[g]."""
+
+    def runs(self, a: Batch, /) -> Strings:
+        """Run lengths, first is background, as uint32 bytes, and the int64 end (in runs) of each mask."""
+
+    def from_runs(self, runs: Int64s, offsets: Int64s, sizes: Int32s, /) -> Strings:
+        """Masks from run lengths runs[offsets[i]:offsets[i + 1]]."""
+
+    def from_polygons(self, xy: Floats, offsets: Int64s, sizes: Int32s, /) -> Strings:
+        """One mask a polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
+
+    def encode(self, dense: Bytes, height: int, width: int, column_major: bool, /) -> Strings:
+        """Masks of contiguous planes, each height x width (or width x height if column_major); nonzero is in."""
+
+    def decode(self, a: Batch, out: Bytes, /) -> None:
+        """Fill out [n, width, height] with 0 and 1."""
+
+    def boundary(self, a: Batch, distance: Int32s, /) -> Strings:
+        """a[i] minus its erosion by a square of side 2 * distance[i] + 1; outside the frame is background."""
+
+    def boundary_areas(self, a: Batch, b: Batch, distance: Int32s, out: Int64s, /) -> None:
+        """As pair_areas, of the boundaries."""
+
+    def window(self, a: Batch, boxes: Int32s, /) -> Strings:
+        """The part of a[i] inside the window x, y, width, height = boxes[i]; it may reach past the frame."""
+
+    def flip(self, a: Batch, horizontal: bool, /) -> Strings:
+        """Mirror left-right (horizontal) or top-bottom."""
+
+    def resize(self, a: Batch, sizes: Int32s, /) -> Strings:
+        """Nearest neighbour by pixel centres: output i reads input floor((i + 0.5) * old / new)."""
+
+    def components(self, a: Batch, connectivity: int, /) -> tuple[bytes, bytes, bytes]:
+        """Connected parts, in order of their first pixel down the columns; third: int64 owner of each."""
+
+
+def _load() -> tuple[str, Kernel]:
+    if os.environ.get("MASKWISE_KERNEL", "c") != "pycocotools":
+        try:
+            from maskwise.masks import _kernel  # type: ignore[attr-defined] # noqa: PLC0415
+
+            return "c", cast(Kernel, _kernel)
+        except ImportError:
+            pass
+    from maskwise.masks import _fallback  # noqa: PLC0415
+
+    return "pycocotools", cast(Kernel, _fallback)
+
+
+_NAME, kernel = _load()
+
+
+def kernel_name() -> str:
+    """`c` or `pycocotools`."""
+    return _NAME
