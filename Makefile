@@ -1,0 +1,106 @@
+# maskwise: every target prepares what it needs by itself; `make` alone lists them.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint bench fuzz tree clean
+
+VENV := .venv
+PY := $(VENV)/bin/python
+LOGS := .cache/log
+SECONDS ?= 60
+
+# What an installation depends on: a change in any of these installs again.
+KERNEL := $(wildcard src/maskwise/masks/*.c src/maskwise/masks/*.h)
+RECIPE := pyproject.toml setup.py constraints.txt $(KERNEL)
+
+# An interpreter named by the user is taken or refused; otherwise the first that is new enough.
+ifeq ($(origin PYTHON),undefined)
+PYTHON := python3
+PYTHONS := python3 python3.13 python3.12 python3.11 python3.14 python
+else
+PYTHONS := $(PYTHON)
+endif
+SUITABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
+
+# $(call quietly,what it does,name of the log,command): one line on the screen, the rest in the log.
+define quietly
+@mkdir -p $(LOGS); printf '%s ... (log: %s)\n' '$(1)' '$(LOGS)/$(2).log'; \
+if ! { $(3); } >$(LOGS)/$(2).log 2>&1; then \
+	tail -n 30 $(LOGS)/$(2).log; \
+	printf 'failed: %s. The whole story is in %s\n' '$(1)' '$(LOGS)/$(2).log'; \
+	exit 1; \
+fi
+endef
+
+help: ## list the targets
+	@printf 'make TARGET, where TARGET is one of\n'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile
+	@printf 'PYTHON=python3.12 chooses the interpreter (3.11 or newer) for the first installation.\n'
+
+demo: $(VENV)/.installed-core ## score the bundled predictions and write a report to look at
+	@$(PY) -m maskwise.cli.main info
+
+test: lint ## formatting, types and all tests
+	@printf 'testing ...\n'
+	@$(PY) -m pytest
+
+lint: $(VENV)/.installed-dev ## formatting and types only
+	@printf 'checking style and format ...\n'
+	@$(PY) -m ruff check --quiet --output-format concise .
+	@$(PY) -m ruff format --quiet --check . || { \
+		printf 'these files are not formatted; run: $(PY) -m ruff format\n'; \
+		$(PY) -m ruff format --check .; exit 1; }
+	@printf 'checking types ...\n'
+	@$(PY) -m mypy
+
+bench: $(VENV)/.installed-bench ## measure the mask engine beside the public ones
+	@$(PY) bench/run.py
+
+# The package is copied beside the instrumented kernel, so that nothing else can load by mistake.
+fuzz: $(VENV)/.installed-dev ## feed the C kernel garbage under the address sanitizer, SECONDS=60
+	$(call quietly,building the kernel with the address and undefined-behaviour sanitizers,fuzz,\
+		rm -rf .cache/fuzz && mkdir -p .cache/fuzz && cp -R src/maskwise .cache/fuzz/ && \
+		rm -f .cache/fuzz/maskwise/masks/_kernel*.so && \
+		MASKWISE_SANITIZE=1 $(PY) setup.py -q build_ext --build-lib .cache/fuzz --build-temp .cache/fuzz/objects && \
+		ls .cache/fuzz/maskwise/masks/_kernel*.so)
+	@printf 'fuzzing for %s seconds ...\n' $(SECONDS)
+	@PYTHONPATH=.cache/fuzz PYTHONMALLOC=malloc LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" \
+		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(PY) tests/fuzz/fuzz_kernel.py --seconds $(SECONDS)
+
+tree: $(VENV)/.installed-dev ## bring the file tree of the README up to date
+	@$(PY) tests/tree.py
+
+clean: ## remove the environment, caches and everything built
+	rm -rf $(VENV) .cache build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf src/maskwise.egg-info
+	rm -f src/maskwise/masks/_kernel*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@for python in $(PYTHONS); do \
+		if "$$python" -c '$(SUITABLE)' 2>/dev/null; then \
+			mkdir -p $(LOGS); \
+			printf 'making %s with %s ... (log: %s)\n' $(VENV) "$$("$$python" --version)" $(LOGS)/venv.log; \
+			"$$python" -m venv --clear $(VENV) >$(LOGS)/venv.log 2>&1 && touch $@ && exit 0; \
+			cat $(LOGS)/venv.log; exit 1; \
+		fi; \
+	done; \
+	printf 'maskwise needs Python 3.11 or newer with the venv module; none among: %s\n' '$(PYTHONS)'; \
+	printf 'Name one with  make PYTHON=/path/to/python3 ...  (Debian and Ubuntu: install python3-venv)\n'; \
+	exit 1
+
+# A kernel built from other sources must not outlive them, so it goes first.
+$(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
+	$(call quietly,installing maskwise ($*),install-$*,\
+		rm -f src/maskwise/masks/_kernel*.so && \
+		$(PY) -m pip install --disable-pip-version-check --no-input -c constraints.txt -e ".$(EXTRA_$*)")
+	@$(PY) -c 'from maskwise.masks import kernel_name; name = kernel_name(); \
+		print("mask kernel:", name, "" if name == "c" else "(the C one was not built; see $(LOGS)/install-$*.log)")'
+	@touch $@
+
+EXTRA_core :=
+EXTRA_dev := [dev]
+EXTRA_bench := [bench]
+.PRECIOUS: $(VENV)/.made $(VENV)/.installed-%
