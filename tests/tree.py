@@ -1,0 +1,113 @@
+"""Write the file tree and the command table of the README from the files and commands there are: `make tree`."""
+
+import ast
+import re
+from pathlib import Path
+
+import typer.main
+from maskwise.cli.main import app
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+
+LISTED = ["src/maskwise", "bench", "docs"]
+"""Folders shown file by file."""
+
+SUFFIXES = {".py", ".c", ".h", ".md", ".html", ".css", ".js"}
+
+SINGLE = {
+    "tests/": "Mirrors the package; tests/golden.py checks golden files, tests/fuzz the C kernel",
+    "Makefile": "demo, test, lint, bench, fuzz: each prepares its own environment",
+    "constraints.txt": "The versions continuous integration uses",
+}
+"""Shown in one line."""
+
+DATA = {
+    "docs/decisions": "Why things are as they are, one record a decision",
+}
+"""Folders that have no docstring to say what they are."""
+
+
+def file_tree() -> str:
+    """The lines of the tree: a folder's line is its `__init__.py`'s, a file's the first of its docstring."""
+    lines = []
+    for folder in LISTED:
+        lines += folder_lines(ROOT / folder, folder + "/", 0)
+    width = max(len(name) for name, _ in lines) + 2
+    lines += SINGLE.items()
+    return "\n".join(f"{name:<{width}}{line}".rstrip() for name, line in lines)
+
+
+def folder_lines(folder: Path, label: str, depth: int) -> list[tuple[str, str]]:
+    """(indented name, description) of a folder and, for shown files, of what is in it; folders come after files."""
+    lines = [("  " * depth + label, folder_line(folder))]
+    shown = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "__"))]
+    for path in shown:
+        if path.suffix in SUFFIXES and path.is_file():
+            lines.append(("  " * (depth + 1) + path.name, first_line(path)))
+    for path in shown:
+        if path.is_dir() and any(inner.is_file() for inner in path.rglob("*")):
+            lines += folder_lines(path, path.name + "/", depth + 1)
+    return lines
+
+
+def folder_line(folder: Path) -> str:
+    """What a folder is: its package docstring, or what DATA says."""
+    package = folder / "__init__.py"
+    return first_line(package) if package.exists() else DATA.get(folder.relative_to(ROOT).as_posix(), "")
+
+
+def first_line(path: Path) -> str:
+    """The first line of a docstring, of the opening comment, or of a Markdown title; without its full stop."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        text = ast.get_docstring(ast.parse(text)) or ""
+    for line in text.splitlines():
+        words = re.sub(
+            r"^(/\*+|//|\{#-?|<!--|#|<!doctype html>|\*)\s*|\s*(\*/|-?#\}|-->)$", "", line.strip(), flags=re.I
+        )
+        if words:
+            return words.removesuffix(".")
+    return ""
+
+
+def command_table() -> str:
+    """One row a command: how it is called and the first line of its help."""
+    rows = [f"| `maskwise {name}` | {line} |" for name, line in sorted(commands().items())]
+    return "\n".join(["| command | |", "|---|---|", *rows])
+
+
+def commands() -> dict[str, str]:
+    """Every command of the command line and the first line of its help; subcommands as `group command`."""
+    found: dict[str, str] = {}
+
+    def walk(command: typer.core.TyperGroup, before: str) -> None:
+        for name, child in command.commands.items():
+            if isinstance(child, typer.core.TyperGroup):
+                walk(child, f"{before}{name} ")
+            elif not child.hidden:
+                found[before + name] = (child.help or "").strip().split("\n")[0].removesuffix(".")
+
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    walk(root, "")
+    return found
+
+
+def section(text: str, name: str) -> str:
+    """What stands between `<!-- name -->` and `<!-- /name -->`."""
+    match = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", text, re.S)
+    if match is None:
+        raise SystemExit(f"README.md has no section between <!-- {name} --> and <!-- /{name} -->")
+    return match[1]
+
+
+def updated(text: str) -> str:
+    """The README with its tree and its table as they should be."""
+    for name, body in (("tree", f"```\n{file_tree()}\n```"), ("commands", command_table())):
+        text = text.replace(section(text, name), body)
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")
