@@ -1,0 +1,74 @@
+"""Dataset folders that open memory-mapped, and append-only logs that survive a kill at any byte.
+
+Writing a dataset, one pass, bounded memory; the folder appears when the block ends well:
+
+    with DatasetWriter("out/val", name="my benchmark", picture_root="/data/coco") as writer:
+        writer.add_picture(Picture(id="1", width=640, height=480, path="val/1.jpg"), regions)
+        writer.add_sample(Sample(id="1-0", picture="1", question="...", targets=(region,)))
+
+Reading records:
+
+    dataset = Dataset.open("out/val")             # milliseconds; masks stay on disk until used
+    len(dataset), dataset[0], dataset.sample("1-0")
+    for sample in dataset: ...                    # streams
+    for picture, samples in dataset.groups(): ... # all questions of a picture together
+    dataset.slice(100, 200), dataset.shard(0, 8)  # views; a shard keeps a picture's questions together
+    dataset.picture("1"), dataset.regions_of("1"), dataset.open_picture("1")
+    dataset.verify()                              # sha256 of every file
+
+Reading columns, numpy arrays that share the file's memory (n samples, m regions, p pictures):
+
+    dataset.samples.id, .question        list of str [n]
+    dataset.samples.picture              int32 [n], row of the picture
+    dataset.samples.size                 int32 [n, 2], height and width of that picture
+    dataset.samples.mask_type            int8 [n], position in MASK_TYPES
+    dataset.samples.targets              Lists(offsets int64 [n + 1], values int32 [k]): region rows
+    dataset.samples.ignore               MaskColumn(masks: Masks of n, present: bool [n])
+    dataset.samples.tag("split")         Codes(codes int32 [n], names); names holds None if some lack the tag
+    dataset.samples.tag_names            list of str
+    dataset.regions.id, .name            list of str [m]; Codes of m
+    dataset.regions.masks("visible")     MaskColumn of m; also "amodal", "overlap"
+    dataset.regions.picture, .size       int32 [m], int32 [m, 2]
+    dataset.regions.part_of, .order      Numbers(values int32 [m], present bool [m])
+    dataset.regions.crowd                bool [m]
+    dataset.pictures.id, .path, .size    list of str [p]; list of str or None; int32 [p, 2] height, width
+
+The union of each sample's visible targets, without a Python loop:
+
+    targets, visible = dataset.samples.targets, dataset.regions.masks("visible")
+    truth = visible.masks[targets.values].merge(targets.offsets, dataset.samples.size)
+
+A view (slice, shard) has its own samples; pictures and regions are shared, so rows keep their meaning.
+Where a mask is not present its place in the batch is an empty 0 x 0 mask.
+
+Logs, one JSON record a line:
+
+    with Log("run/predictions.jsonl", Prediction) as log:
+        log.append(prediction)                    # on disk when this returns
+    for prediction in Log("run/predictions.jsonl", Prediction): ...
+
+The folder holds `pictures.arrow`, `regions.arrow`, `samples.arrow` (Arrow IPC, not compressed) or the same tables
+as `.parquet`, and `manifest.json`, written last.
+"""
+
+from maskwise.store.columns import MASK_TYPES, Codes, Lists, MaskColumn, Numbers
+from maskwise.store.dataset import Dataset
+from maskwise.store.folder import MASK_KINDS, SCHEMA_VERSION, Manifest, MaskKind, read_manifest
+from maskwise.store.log import Log
+from maskwise.store.writer import DatasetWriter
+
+__all__ = [
+    "MASK_KINDS",
+    "MASK_TYPES",
+    "SCHEMA_VERSION",
+    "Codes",
+    "Dataset",
+    "DatasetWriter",
+    "Lists",
+    "Log",
+    "Manifest",
+    "MaskColumn",
+    "MaskKind",
+    "Numbers",
+    "read_manifest",
+]

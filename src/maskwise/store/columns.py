@@ -1,0 +1,278 @@
+"""The tables of a dataset as numpy arrays and mask batches that share the file's memory."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from maskwise.errors import StoreError
+from maskwise.masks import Masks
+from maskwise.schema import MaskType
+from maskwise.store.folder import MaskKind
+
+MASK_TYPES: tuple[MaskType, ...] = get_args(MaskType)
+"""What the codes of `samples.mask_type` mean."""
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class MaskColumn(NamedTuple):
+    """A batch with one mask a row; where `present` is False the mask is an empty 0 x 0 one."""
+
+    masks: Masks
+    present: Bools
+
+
+class Lists(NamedTuple):
+    """One list a row: values[offsets[i]:offsets[i + 1]]. offsets int64 [n + 1] from 0, values int32."""
+
+    offsets: Int64s
+    values: Int32s
+
+
+class Codes(NamedTuple):
+    """Text as numbers: names[codes[i]] is row i's. codes int32 [n]; names in order of first appearance."""
+
+    codes: Int32s
+    names: tuple[str | None, ...]
+
+
+class Numbers(NamedTuple):
+    """Whole numbers, some unknown: values int32 [n] count only where present (bool [n])."""
+
+    values: Int32s
+    present: Bools
+
+
+class _Columns:
+    """One table and its columns as arrays. `mapped` is the whole file, where the table lies in one."""
+
+    def __init__(self, table: pa.Table, where: Path, mapped: NDArray[np.uint8] | None = None) -> None:
+        self.table, self.where, self.mapped = table, where, mapped
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @cached_property
+    def id(self) -> list[str]:
+        """Identifiers, in row order."""
+        return self._texts("id")
+
+    def _texts(self, name: str) -> list[str]:
+        texts: list[str] = self.table[name].to_pylist()
+        return texts
+
+    def _numbers(self, name: str) -> NDArray[Any]:
+        return _joined([chunk.to_numpy(zero_copy_only=False) for chunk in self.table[name].chunks], np.int32)
+
+    def _rows(self, name: str, of: str, count: int) -> Int32s:
+        return _check_rows(self._numbers(name), count, f"{self.where}: column {name!r} names a row of {of}")
+
+    def _partial(self, name: str) -> Numbers:
+        column = self.table[name]
+        filled = [chunk.fill_null(0).to_numpy() for chunk in column.chunks]
+        return Numbers(_joined(filled, np.int32), self._present(name))
+
+    def _present(self, name: str) -> Bools:
+        chunks = self.table[name].chunks
+        return _joined([chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks], np.bool_)
+
+    def _codes(self, column: pa.ChunkedArray) -> Codes:
+        if not len(column):
+            return Codes(np.zeros(0, np.int32), ())
+        encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+        return Codes(encoded.indices.to_numpy(), tuple(encoded.dictionary.to_pylist()))
+
+    def _masks(self, name: str) -> MaskColumn:
+        """The column as one batch. The chunks of a mapped file keep their bytes where they are: the batch's data
+        is then the file itself.
+        """
+        batches = [Masks.from_arrow(chunk) for chunk in self.table[name].chunks if len(chunk)]
+        present = self._present(name)
+        if len(batches) > 1 and self.mapped is not None:
+            masks = _over_file(batches, self.mapped)
+        else:
+            masks = Masks.concat(batches)
+            # Parquet does not keep what lies under a null.
+            masks = Masks(masks.data, masks.start, masks.stop, np.where(present[:, None], masks.size, 0))
+        return MaskColumn(masks, present)
+
+
+class PictureColumns(_Columns):
+    """The columns of pictures."""
+
+    @cached_property
+    def path(self) -> list[str | None]:
+        """Paths below the picture root; None where the picture is embedded."""
+        paths: list[str | None] = self.table["path"].to_pylist()
+        return paths
+
+    @cached_property
+    def size(self) -> Int32s:
+        """Heights and widths, int32 [p, 2]."""
+        return np.stack([self._numbers("height"), self._numbers("width")], 1)
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """Row of each id."""
+        return {name: row for row, name in enumerate(self.id)}
+
+
+class RegionColumns(_Columns):
+    """The columns of regions."""
+
+    def __init__(
+        self, table: pa.Table, where: Path, mapped: NDArray[np.uint8] | None, *, pictures: PictureColumns
+    ):
+        super().__init__(table, where, mapped)
+        self._pictures = pictures
+        self._batches: dict[str, MaskColumn] = {}
+
+    @cached_property
+    def picture(self) -> Int32s:
+        """Row of the picture, int32 [m]."""
+        return self._rows("picture", "pictures", len(self._pictures))
+
+    @cached_property
+    def size(self) -> Int32s:
+        """Heights and widths of the picture, int32 [m, 2]."""
+        return self._pictures.size[self.picture]
+
+    @cached_property
+    def name(self) -> Codes:
+        """Names."""
+        return self._codes(self.table["name"])
+
+    @cached_property
+    def part_of(self) -> Numbers:
+        """Row of the region each one is a part of."""
+        values, present = self._partial("part_of")
+        return Numbers(_check_rows(values, len(self) or 1, f"{self.where}: column 'part_of'"), present)
+
+    @cached_property
+    def order(self) -> Numbers:
+        """Depth, 1 = front."""
+        return self._partial("order")
+
+    @cached_property
+    def crowd(self) -> Bools:
+        """Whether it stands for a crowd, bool [m]."""
+        return self._numbers("crowd").astype(np.bool_, copy=False)
+
+    @cached_property
+    def of_picture(self) -> Lists:
+        """Region rows of each picture row, in row order."""
+        rows = np.argsort(self.picture, kind="stable").astype(np.int32)
+        counts = np.bincount(self.picture, minlength=len(self._pictures))
+        return Lists(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows)
+
+    def masks(self, kind: MaskKind) -> MaskColumn:
+        """The masks of one kind, one a region."""
+        if kind not in self._batches:
+            self._batches[kind] = self._masks(kind)
+        return self._batches[kind]
+
+
+class SampleColumns(_Columns):
+    """The columns of samples."""
+
+    def __init__(
+        self,
+        table: pa.Table,
+        where: Path,
+        mapped: NDArray[np.uint8] | None,
+        *,
+        pictures: PictureColumns,
+        regions: RegionColumns,
+    ):
+        super().__init__(table, where, mapped)
+        self._pictures, self._regions = pictures, regions
+
+    @cached_property
+    def question(self) -> list[str]:
+        """Questions."""
+        return self._texts("question")
+
+    @cached_property
+    def picture(self) -> Int32s:
+        """Row of the picture, int32 [n]."""
+        return self._rows("picture", "pictures", len(self._pictures))
+
+    @cached_property
+    def size(self) -> Int32s:
+        """Heights and widths of the picture, int32 [n, 2]."""
+        return self._pictures.size[self.picture]
+
+    @cached_property
+    def mask_type(self) -> NDArray[np.int8]:
+        """Positions in MASK_TYPES, int8 [n]."""
+        codes, names = self._codes(self.table["mask_type"])
+        unknown = [name for name in names if name not in MASK_TYPES]
+        if unknown:
+            raise StoreError(f"{self.where}: mask_type {unknown[0]!r}; known: {', '.join(MASK_TYPES)}")
+        return np.array([MASK_TYPES.index(str(name)) for name in names], np.int8)[codes]
+
+    @cached_property
+    def targets(self) -> Lists:
+        """Rows of the target regions."""
+        offsets, values = _lists(self.table["targets"])
+        return Lists(offsets, _check_rows(values, len(self._regions), f"{self.where}: column 'targets'"))
+
+    @cached_property
+    def ignore(self) -> MaskColumn:
+        """Pixels that count for nothing."""
+        return self._masks("ignore")
+
+    @cached_property
+    def tag_names(self) -> list[str]:
+        """Every tag some sample has, sorted."""
+        keys = {key for chunk in self.table["tags"].chunks for key in pc.unique(chunk.keys).to_pylist()}
+        return sorted(keys)
+
+    def tag(self, key: str) -> Codes:
+        """The values of one tag."""
+        return self._codes(pc.map_lookup(self.table["tags"], key, "first"))
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """Row of each id."""
+        return {name: row for row, name in enumerate(self.id)}
+
+
+def _over_file(batches: list[Masks], mapped: NDArray[np.uint8]) -> Masks:
+    base = mapped.ctypes.data
+    shifts = [batch.data.ctypes.data - base if len(batch.data) else 0 for batch in batches]
+    return Masks(
+        mapped,
+        np.concatenate([batch.start + shift for batch, shift in zip(batches, shifts)]),
+        np.concatenate([batch.stop + shift for batch, shift in zip(batches, shifts)]),
+        np.concatenate([batch.size for batch in batches]),
+    )
+
+
+def _lists(column: pa.ChunkedArray) -> Lists:
+    ends, values, base = [np.zeros(1, np.int64)], [], 0
+    for chunk in column.chunks:
+        offsets = chunk.offsets.to_numpy().astype(np.int64)
+        values.append(chunk.values.to_numpy()[offsets[0] : offsets[-1]])
+        ends.append(offsets[1:] - offsets[0] + base)
+        base = int(ends[-1][-1]) if len(ends[-1]) else base
+    return Lists(np.concatenate(ends), _joined(values, np.int32))
+
+
+def _joined(arrays: list[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def _check_rows(rows: Int32s, count: int, what: str) -> Int32s:
+    if len(rows) and (rows.min() < 0 or rows.max() >= count):
+        raise StoreError(f"{what}: found rows {rows.min()} to {rows.max()}, expected 0 to {count - 1}")
+    return rows

@@ -1,0 +1,279 @@
+"""A dataset folder, open: its samples one by one, in groups, in views."""
+
+import hashlib
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from PIL import Image
+
+from maskwise.errors import MaskError, PictureError, RecordError, StoreError
+from maskwise.masks import Mask
+from maskwise.pictures import open_picture, resolve_inside
+from maskwise.schema import Answer, Phrase, Picture, Region, Sample
+from maskwise.store.columns import Int64s, MaskColumn, PictureColumns, RegionColumns, SampleColumns
+from maskwise.store.folder import (
+    MASK_KINDS,
+    TABLES,
+    Manifest,
+    check_files,
+    file_facts,
+    open_table,
+    read_manifest,
+    staged,
+    write_manifest,
+)
+
+BLOCK_ROWS = 256
+"""How many samples iteration turns into records at once."""
+
+
+class Dataset:
+    """A dataset folder, or a view of some of its samples. See the module's own text for what it offers."""
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        *,
+        pictures: PictureColumns,
+        regions: RegionColumns,
+        samples: SampleColumns,
+        picture_root: Path | None,
+    ) -> None:
+        self.path, self.manifest, self.picture_root = path, manifest, picture_root
+        self.pictures, self.regions, self.samples = pictures, regions, samples
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, picture_root: str | os.PathLike[str] | None = None
+    ) -> "Dataset":
+        """Open a folder: checks manifest, schema version and file sizes, reads no mask.
+
+        picture_root: where pictures given by path lie, if not where the manifest says.
+        """
+        folder = Path(path)
+        manifest = read_manifest(folder)
+        suffix = check_files(folder, manifest)
+        tables = {name: open_table(folder / f"{name}{suffix}", schema) for name, schema in TABLES.items()}
+        for name, (table, _) in tables.items():
+            if table.num_rows != manifest.counts.get(name):
+                raise StoreError(
+                    f"{folder}: {table.num_rows} {name}, but the manifest counts {manifest.counts.get(name)}"
+                )
+        pictures = PictureColumns(tables["pictures"][0], folder / f"pictures{suffix}", tables["pictures"][1])
+        regions = RegionColumns(
+            tables["regions"][0], folder / f"regions{suffix}", tables["regions"][1], pictures=pictures
+        )
+        samples = SampleColumns(
+            tables["samples"][0],
+            folder / f"samples{suffix}",
+            tables["samples"][1],
+            pictures=pictures,
+            regions=regions,
+        )
+        root = picture_root if picture_root is not None else manifest.picture_root
+        return cls(
+            folder,
+            manifest,
+            pictures=pictures,
+            regions=regions,
+            samples=samples,
+            picture_root=None if root is None else folder / root,
+        )
+
+    @property
+    def name(self) -> str:
+        """The dataset's name."""
+        return self.manifest.name
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, {len(self)} samples, {str(self.path)!r})"
+
+    def __getitem__(self, index: int) -> Sample:
+        row = index + len(self) if index < 0 else index
+        if not 0 <= row < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        return next(self._read(row, row + 1))
+
+    def __iter__(self) -> Iterator[Sample]:
+        for first in range(0, len(self), BLOCK_ROWS):
+            yield from self._read(first, min(first + BLOCK_ROWS, len(self)))
+
+    def sample(self, id: str) -> Sample:
+        """The sample with this id."""
+        if id not in self.samples.row:
+            raise StoreError(f"{self.path}: no sample {id!r} among {len(self)}")
+        return self[self.samples.row[id]]
+
+    def groups(self) -> Iterator[tuple[Picture, list[Sample]]]:
+        """Pictures in row order, each with all its questions in row order; pictures without one are left out."""
+        rows = self.samples.picture
+        view = self if (np.diff(rows) >= 0).all() else self._take(np.argsort(rows, kind="stable"))
+        for picture, samples in itertools.groupby(view, lambda sample: sample.picture):
+            yield self.picture(picture), list(samples)
+
+    # -- views
+
+    def slice(self, first: int, stop: int) -> "Dataset":
+        """Samples first to stop, as Python slices count; copies nothing."""
+        start, end, _ = slice(first, stop).indices(len(self))
+        return self._view(self.samples.table.slice(start, max(0, end - start)), self.samples.mapped)
+
+    def shard(self, index: int, count: int) -> "Dataset":
+        """The samples of every count-th picture, beginning with picture `index`: part of `count` parts."""
+        if not 0 <= index < count:
+            raise StoreError(f"shard {index} of {count}: expected 0 to {count - 1}")
+        return self._take(np.flatnonzero(self.samples.picture % count == index))
+
+    def _take(self, rows: Int64s) -> "Dataset":
+        return self._view(self.samples.table.take(pa.array(rows)).combine_chunks(), None)
+
+    def _view(self, table: pa.Table, mapped: NDArray[np.uint8] | None) -> "Dataset":
+        samples = SampleColumns(
+            table, self.samples.where, mapped, pictures=self.pictures, regions=self.regions
+        )
+        return Dataset(
+            self.path,
+            self.manifest,
+            pictures=self.pictures,
+            regions=self.regions,
+            samples=samples,
+            picture_root=self.picture_root,
+        )
+
+    # -- pictures and regions
+
+    def picture(self, key: int | str) -> Picture:
+        """The picture of a row or an id."""
+        row = self._picture_row(key)
+        height, width = self.pictures.size[row].tolist()
+        return Picture(id=self.pictures.id[row], width=width, height=height, path=self.pictures.path[row])
+
+    def open_picture(self, key: int | str) -> Image.Image:
+        """The picture of a row or an id as an upright RGB image, embedded or below the picture root."""
+        row = self._picture_row(key)
+        picture, data = self.picture(row), self.pictures.table["data"][row]
+        if data.is_valid:
+            image = open_picture(data.as_py())
+        elif picture.path is None:
+            raise PictureError(f"{self.path}: picture {picture.id!r} has neither a path nor embedded bytes")
+        elif self.picture_root is None:
+            raise PictureError(
+                f"{self.path} does not say where its pictures lie: open it with a picture_root"
+            )
+        else:
+            image = open_picture(resolve_inside(self.picture_root, picture.path))
+        if image.size != (picture.width, picture.height):
+            raise PictureError(
+                f"{self.path}: picture {picture.id!r} is {image.width} x {image.height} on disk, "
+                f"but its masks are for {picture.width} x {picture.height}"
+            )
+        return image
+
+    def region(self, row: int) -> Region:
+        """The region of a row."""
+        regions = self.regions
+        parent, order = regions.part_of, regions.order
+        try:
+            masks = {kind: _mask_at(regions.masks(kind), row) for kind in MASK_KINDS}
+            return Region(
+                id=regions.table["id"][row].as_py(),
+                name=regions.table["name"][row].as_py(),
+                part_of=regions.table["id"][int(parent.values[row])].as_py() if parent.present[row] else None,
+                order=int(order.values[row]) if order.present[row] else None,
+                crowd=bool(regions.crowd[row]),
+                **masks,
+            )
+        except (MaskError, RecordError) as error:
+            raise StoreError(f"{regions.where}: region in row {row}: {error}") from error
+
+    def regions_of(self, key: int | str) -> tuple[Region, ...]:
+        """All regions of a picture, targets or not, in row order."""
+        row, (offsets, values) = self._picture_row(key), self.regions.of_picture
+        return tuple(self.region(region) for region in values[offsets[row] : offsets[row + 1]].tolist())
+
+    def _picture_row(self, key: int | str) -> int:
+        if isinstance(key, str):
+            if key not in self.pictures.row:
+                raise StoreError(f"{self.path}: no picture {key!r} among {len(self.pictures)}")
+            return self.pictures.row[key]
+        if not 0 <= key < len(self.pictures):
+            raise StoreError(f"{self.path}: no picture in row {key}; there are {len(self.pictures)}")
+        return key
+
+    def _read(self, first: int, stop: int) -> Iterator[Sample]:
+        table = self.samples.table.slice(first, stop - first).drop_columns(["ignore"])
+        rows = table.to_pylist(maps_as_pydicts="strict")
+        made: dict[int, Region] = {}
+        for number, row in enumerate(rows, first):
+            for target in row["targets"]:
+                if target not in made:
+                    made[target] = self.region(target)
+            try:
+                yield self._sample(row, tuple(made[target] for target in row["targets"]), number)
+            except (MaskError, RecordError, msgspec.ValidationError) as error:
+                raise StoreError(f"{self.samples.where}: sample {row['id']!r}: {error}") from error
+
+    def _sample(self, row: dict[str, Any], targets: tuple[Region, ...], number: int) -> Sample:
+        phrases = tuple(
+            Phrase(start=phrase["start"], stop=phrase["stop"], regions=tuple(phrase["regions"]))
+            for phrase in row["phrases"]
+        )
+        return Sample(
+            id=row["id"],
+            picture=self.pictures.id[row["picture"]],
+            question=row["question"],
+            mask_type=row["mask_type"],
+            targets=targets,
+            answer=None if row["answer"] is None else Answer(text=row["answer"], phrases=phrases),
+            ignore=_mask_at(self.samples.ignore, number),
+            tags=row["tags"],
+        )
+
+    # -- keeping
+
+    def verify(self) -> None:
+        """Read every byte: sha256 of each file against the manifest, and that the tables hold together."""
+        for name, facts in self.manifest.files.items():
+            with open(self.path / name, "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+            if found != facts.sha256:
+                raise StoreError(f"{self.path / name} changed after it was written: its sha256 is {found}")
+        for columns in (self.pictures, self.regions, self.samples):
+            try:
+                columns.table.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise StoreError(f"{columns.where}: {error}") from error
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the samples, and all pictures and regions, as a folder of zstd Parquet; it opens as any other."""
+        with staged(Path(path), overwrite=False) as folder:
+            files, root = {}, self.manifest.picture_root
+            for columns, name in (
+                (self.pictures, "pictures"),
+                (self.regions, "regions"),
+                (self.samples, "samples"),
+            ):
+                pq.write_table(columns.table, folder / f"{name}.parquet", compression="zstd")
+                files[f"{name}.parquet"] = file_facts(folder / f"{name}.parquet")
+            absolute = None if root is None else str((self.path / root).resolve())
+            counts = self.manifest.counts | {"samples": len(self)}
+            manifest = msgspec.structs.replace(
+                self.manifest, files=files, picture_root=absolute, counts=counts
+            )
+            write_manifest(folder, manifest)
+
+
+def _mask_at(column: MaskColumn, row: int) -> Mask | None:
+    return column.masks[row] if column.present[row] else None

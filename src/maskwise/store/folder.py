@@ -1,0 +1,200 @@
+"""What a dataset folder is made of: the manifest, the tables and how a folder comes to be.
+
+A folder is filled beside its final place and moved there whole. The manifest is written last, so its presence means
+complete.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from maskwise import __version__
+from maskwise.errors import StoreError
+from maskwise.masks.batch import ARROW_TYPE
+from maskwise.store.lock import locked
+
+SCHEMA_VERSION = 1
+MANIFEST = "manifest.json"
+MAX_MANIFEST_BYTES = 2**24
+
+MaskKind = Literal["visible", "amodal", "overlap"]
+MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
+
+_PHRASE = pa.struct([("start", pa.int32()), ("stop", pa.int32()), ("regions", pa.list_(pa.int32()))])
+TABLES: dict[str, pa.Schema] = {
+    "pictures": pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("path", pa.string()),
+            pa.field("width", pa.int32(), nullable=False),
+            pa.field("height", pa.int32(), nullable=False),
+            pa.field("data", pa.large_binary()),
+        ]
+    ),
+    "regions": pa.schema(
+        [
+            pa.field("picture", pa.int32(), nullable=False),
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("name", pa.string(), nullable=False),
+            pa.field("part_of", pa.int32()),
+            pa.field("order", pa.int32()),
+            pa.field("crowd", pa.bool_(), nullable=False),
+            *(pa.field(kind, ARROW_TYPE) for kind in MASK_KINDS),
+        ]
+    ),
+    "samples": pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("picture", pa.int32(), nullable=False),
+            pa.field("question", pa.string(), nullable=False),
+            pa.field("mask_type", pa.string(), nullable=False),
+            pa.field("targets", pa.list_(pa.int32()), nullable=False),
+            pa.field("answer", pa.string()),
+            pa.field("phrases", pa.list_(_PHRASE), nullable=False),
+            pa.field("ignore", ARROW_TYPE),
+            pa.field("tags", pa.map_(pa.string(), pa.string()), nullable=False),
+        ]
+    ),
+}
+"""The columns of each table. `part_of` and `targets` are rows of regions, `picture` a row of pictures; a phrase's
+`regions` are positions among the sample's targets.
+"""
+
+
+class FileFacts(msgspec.Struct, frozen=True):
+    """What the manifest knows of a file."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`manifest.json`. `picture_root` is absolute, or relative to the dataset's folder, or None."""
+
+    schema_version: int
+    name: str
+    created_by: str
+    counts: dict[str, int]
+    files: dict[str, FileFacts]
+    picture_root: str | None = None
+    about: dict[str, str] = {}
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
+    """The manifest of a dataset folder, its schema version checked."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        state = (
+            "is not finished or not a dataset: it has no" if Path(folder).is_dir() else "does not exist: no"
+        )
+        raise StoreError(f"{folder} {state} {MANIFEST}")
+    if path.stat().st_size > MAX_MANIFEST_BYTES:
+        raise StoreError(f"{path} has {path.stat().st_size} bytes, more than a manifest can")
+    text = path.read_bytes()
+    try:
+        version = msgspec.json.decode(text, type=dict[str, Any]).get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{path} has schema version {version}; maskwise {__version__} reads {SCHEMA_VERSION}"
+            )
+        return msgspec.json.decode(text, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is not a manifest: {error}") from None
+
+
+def check_files(folder: Path, manifest: Manifest) -> str:
+    """Sizes as the manifest says; returns the suffix of the tables."""
+    suffix = next((end for end in (".arrow", ".parquet") if f"pictures{end}" in manifest.files), None)
+    if suffix is None or set(manifest.files) != {f"{name}{suffix}" for name in TABLES}:
+        raise StoreError(
+            f"{folder / MANIFEST} lists {sorted(manifest.files)}, not the tables {sorted(TABLES)}"
+        )
+    for name, facts in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            raise StoreError(f"{path} is missing")
+        if path.stat().st_size != facts.bytes:
+            raise StoreError(f"{path} has {path.stat().st_size} bytes; the manifest says {facts.bytes}")
+    return suffix
+
+
+def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, NDArray[np.uint8] | None]:
+    """The table, and for an Arrow file its bytes, mapped."""
+    try:
+        if path.suffix == ".parquet":
+            return pq.read_table(path).cast(schema).combine_chunks(), None
+        with pa.memory_map(str(path)) as file:
+            buffer = file.read_buffer()
+        table = pa.ipc.open_file(buffer).read_all()
+        if not table.schema.equals(schema):
+            raise StoreError(f"{path} has columns {table.schema.names}, expected {schema.names}")
+        table.validate()
+        return table, np.frombuffer(buffer, np.uint8)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"{path} is not a table of a dataset: {error}") from error
+
+
+@contextlib.contextmanager
+def staged(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A folder beside `path` to fill, moved to `path` when the block ends well and removed when it does not.
+
+    A folder left by a killed writer is cleared; one still being written is refused.
+    """
+    _check_free(path, overwrite)
+    folder = path.with_name(f".{path.name}.partial")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, f"{path} is being written by another process"):
+        _clear(folder)
+        try:
+            yield folder
+            _check_free(path, overwrite)
+            _replace_folder(folder, path)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _clear(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _check_free(path: Path, overwrite: bool) -> None:
+    """A new dataset may replace nothing, or an old dataset where the caller said so."""
+    occupied = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+    if occupied and not (overwrite and (path / MANIFEST).is_file()):
+        hint = "choose another folder" if not (path / MANIFEST).is_file() else "remove it or say overwrite"
+        raise StoreError(f"{path} exists already: {hint}")
+
+
+def _replace_folder(new: Path, path: Path) -> None:
+    old = path.with_name(f".{path.name}.old")
+    if path.exists():
+        path.rename(old)
+    new.rename(path)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2)
+    with open(folder / MANIFEST, "wb") as file:
+        file.write(text + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def file_facts(path: Path) -> FileFacts:
+    with open(path, "rb") as file:
+        return FileFacts(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())

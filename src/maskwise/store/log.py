@@ -1,0 +1,124 @@
+"""Append-only logs of records, one JSON object a line, that survive a kill at any byte."""
+
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from maskwise.errors import MaskError, RecordError, StoreError
+from maskwise.store.lock import take_lock
+
+T = TypeVar("T")
+
+
+class Log(Generic[T]):
+    """Records of one type, one JSON object a line, only ever appended.
+
+    Each `append` is on the disk's way when it returns (and on the disk, if `sync`). A kill may tear the last line:
+    reading drops it with a warning and the next writer cuts it off; no other line can be lost. One process writes at
+    a time, any number may read. `type` is a record whose JSON form is an object.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], type: type[T], *, sync: bool = False) -> None:
+        self.path, self.sync = Path(path), sync
+        self._decoder = msgspec.json.Decoder(type)
+        self._encoder = msgspec.json.Encoder()
+        self._descriptor: int | None = None
+        self._end = 0
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> "Log[T]":
+        with self._turn:
+            if self._descriptor is None:
+                self._open()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def append(self, record: T) -> None:
+        """Write one line. Opens the log if need be; it stays open, and other writers out, until `close`."""
+        line = self._encoder.encode(record) + b"\n"
+        with self._turn:
+            if self._descriptor is None:
+                self._open()
+            assert self._descriptor is not None
+            try:
+                self._write(self._descriptor, line)
+            except OSError as error:
+                # A full disk may take half a line: cut it off, or the next line would be glued to it.
+                os.ftruncate(self._descriptor, self._end)
+                raise StoreError(f"{self.path}: could not append: {error}") from error
+            self._end += len(line)
+
+    def close(self) -> None:
+        """Let other writers in. A log never opened for writing has nothing to close."""
+        with self._turn:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def read(self) -> list[T]:
+        """All records; none where the file does not exist."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[T]:
+        if not self.path.exists():
+            return
+        with open(self.path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield self._decoder.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecordError, MaskError) as error:
+                    if not line.endswith(b"\n"):
+                        warnings.warn(f"{self.path}: dropped the torn last line, {number}", stacklevel=2)
+                        return
+                    raise StoreError(f"{self.path}, line {number}: {error}") from error
+
+    def _open(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            take_lock(descriptor, f"{self.path} is being written by another process")
+            self._end = self._mend(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    def _mend(self, descriptor: int) -> int:
+        """End the file with a whole line; returns its length. A last line that only lacks its newline gets it."""
+        size = os.fstat(descriptor).st_size
+        start, tail = _last_line(descriptor, size)
+        if not tail:
+            return size
+        try:
+            self._decoder.decode(tail)
+        except Exception:
+            warnings.warn(f"{self.path}: cut off the torn last line ({len(tail)} bytes)", stacklevel=4)
+            os.ftruncate(descriptor, start)
+            return start
+        self._write(descriptor, b"\n")
+        return size + 1
+
+    def _write(self, descriptor: int, line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        if self.sync:
+            os.fsync(descriptor)
+
+
+def _last_line(descriptor: int, size: int) -> tuple[int, bytes]:
+    """Where the bytes after the last newline begin, and those bytes."""
+    tail, position = b"", size
+    while position and b"\n" not in tail:
+        step = min(position, 2**16)
+        position -= step
+        tail = os.pread(descriptor, step, position) + tail
+    cut = tail.rfind(b"\n") + 1
+    return position + cut, tail[cut:]

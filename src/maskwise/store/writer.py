@@ -1,0 +1,265 @@
+"""Write a dataset folder in one pass."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from maskwise import __version__
+from maskwise.errors import RecordError
+from maskwise.masks import Mask, Masks
+from maskwise.masks.batch import ARROW_TYPE
+from maskwise.pictures import check_relative
+from maskwise.schema import Picture, Region, Sample
+from maskwise.store.folder import SCHEMA_VERSION, TABLES, FileFacts, Manifest, staged, write_manifest
+
+FLUSH_ROWS = 16384
+FLUSH_BYTES = 2**25
+"""A table's rows are written when this many, or this many bytes of masks and pictures, have gathered."""
+
+
+class DatasetWriter:
+    """Writes a dataset folder in one pass. Rows go to disk as they gather; memory holds ids and one batch of rows.
+
+    All is written beside `path` and moved there when the block ends without error, so a killed writer leaves nothing
+    that opens. `picture_root`: where pictures given by path lie; relative means inside the dataset's own folder, and
+    files put below `folder` while writing move along. `about`: facts for people (licence, source), kept as they are.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str,
+        picture_root: str | os.PathLike[str] | None = None,
+        about: dict[str, str] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        self.path, self.name, self.about = Path(path), name, about or {}
+        self.picture_root = None if picture_root is None else os.fspath(picture_root)
+        self._staging = staged(self.path, overwrite=overwrite)
+        self._pictures: dict[str, tuple[int, Picture]] = {}
+        self._regions: dict[str, dict[str, int]] = {}
+        self._hashes: list[int] = []
+        self._samples: set[str] = set()
+        self._masks = 0
+
+    def __enter__(self) -> "DatasetWriter":
+        self.folder = self._staging.__enter__()
+        self._tables = {name: _TableWriter(self.folder / f"{name}.arrow", TABLES[name]) for name in TABLES}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            files = {f"{name}.arrow": table.close() for name, table in self._tables.items()}
+            if error is None:
+                write_manifest(self.folder, self._manifest(files))
+        except BaseException as failure:
+            self._staging.__exit__(type(failure), failure, failure.__traceback__)
+            raise
+        self._staging.__exit__(kind, error, trace)
+
+    def add_picture(
+        self, picture: Picture, regions: Iterable[Region] = (), data: bytes | None = None
+    ) -> None:
+        """Add a picture and its regions, and if given its encoded bytes (JPEG, PNG, ...)."""
+        if picture.id in self._pictures:
+            raise RecordError(f"picture {picture.id!r} was added before")
+        if picture.path is not None:
+            check_relative(picture.path)
+        row = self._tables["pictures"].add(
+            (picture.id, picture.path, picture.width, picture.height, data), len(data or b"")
+        )
+        self._pictures[picture.id] = (row, picture)
+        self._regions[picture.id] = {}
+        self._add_regions(picture, tuple(regions))
+
+    def add_sample(self, sample: Sample) -> None:
+        """Add a question about a picture added before. Targets that the picture does not have yet are added to it."""
+        if sample.id in self._samples:
+            raise RecordError(f"sample {sample.id!r} was added before")
+        if sample.picture not in self._pictures:
+            raise RecordError(
+                f"sample {sample.id!r} asks about picture {sample.picture!r}, which was not added"
+            )
+        row, picture = self._pictures[sample.picture]
+        known = self._regions[sample.picture]
+        if sample.ignore is not None:
+            _check_size(picture, sample.ignore.size, f"sample {sample.id!r}: its ignore mask")
+        for region in sample.targets:
+            if region.id in known and self._hashes[known[region.id]] != hash(region):
+                raise RecordError(
+                    f"sample {sample.id!r}: target {region.id!r} differs from the region added with "
+                    f"picture {picture.id!r}"
+                )
+        new = {region.id: region for region in sample.targets if region.id not in known}
+        self._add_regions(picture, tuple(new.values()))
+        self._samples.add(sample.id)
+        self._masks += sample.ignore is not None
+        self._tables["samples"].add(
+            _sample_row(sample, row, [known[region.id] for region in sample.targets]),
+            len(sample.question) + (len(sample.ignore.counts) if sample.ignore else 0),
+        )
+
+    def _add_regions(self, picture: Picture, regions: tuple[Region, ...]) -> None:
+        known, table = self._regions[picture.id], self._tables["regions"]
+        rows = _number_regions(picture, regions, known, first=table.rows)
+        for region in regions:
+            masks = (region.visible, region.amodal, region.overlap)
+            parent = None if region.part_of is None else rows.get(region.part_of, known.get(region.part_of))
+            bytes_of_masks = sum(len(mask.counts) for mask in masks if mask is not None)
+            picture_row = self._pictures[picture.id][0]
+            table.add(
+                (picture_row, region.id, region.name, parent, region.order, region.crowd, *masks),
+                bytes_of_masks,
+            )
+            self._hashes.append(hash(region))
+            self._masks += sum(mask is not None for mask in masks)
+        known.update(rows)
+
+    def _manifest(self, files: dict[str, FileFacts]) -> Manifest:
+        return Manifest(
+            schema_version=SCHEMA_VERSION,
+            name=self.name,
+            created_by=f"maskwise {__version__}",
+            counts={name: table.rows for name, table in self._tables.items()} | {"masks": self._masks},
+            files=files,
+            picture_root=self.picture_root,
+            about=self.about,
+        )
+
+
+class _TableWriter:
+    """An Arrow IPC file that grows by batches of rows; knows its size and sha256 when closed."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.rows, self._schema = 0, schema
+        self._gathered: list[tuple[Any, ...]] = []
+        self._weight = 0
+        self._file = _HashedFile(path)
+        self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), schema)
+
+    def add(self, row: tuple[Any, ...], weight: int) -> int:
+        """Add a row in the schema's order, `weight` bytes heavy; returns its number."""
+        self._gathered.append(row)
+        self._weight += weight
+        self.rows += 1
+        if len(self._gathered) >= FLUSH_ROWS or self._weight >= FLUSH_BYTES:
+            self._flush()
+        return self.rows - 1
+
+    def close(self) -> FileFacts:
+        """Write what is left."""
+        try:
+            self._flush()
+            self._writer.close()
+        finally:
+            self._file.close()
+        return FileFacts(self._file.size, self._file.digest.hexdigest())
+
+    def _flush(self) -> None:
+        if self._gathered:
+            columns = [
+                _masks_to_arrow(values) if field.type == ARROW_TYPE else pa.array(values, field.type)
+                for field, values in zip(self._schema, zip(*self._gathered))
+            ]
+            self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+            self._gathered, self._weight = [], 0
+
+
+class _HashedFile:
+    """A file written once from front to back, hashed on the way."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "wb")  # noqa: SIM115
+        self.digest, self.size = hashlib.sha256(), 0
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        self.size += self._file.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+
+def _number_regions(
+    picture: Picture, regions: tuple[Region, ...], known: dict[str, int], *, first: int
+) -> dict[str, int]:
+    """The row each new region will have, after checking ids, sizes and parents."""
+    rows: dict[str, int] = {}
+    for region in regions:
+        if region.id in known or region.id in rows:
+            raise RecordError(f"picture {picture.id!r}: region {region.id!r} was added before")
+        _check_size(picture, region.size, f"region {region.id!r}")
+        rows[region.id] = first + len(rows)
+    parents = {region.id: region.part_of for region in regions if region.part_of is not None}
+    for child, parent in parents.items():
+        if parent not in rows and parent not in known:
+            raise RecordError(
+                f"picture {picture.id!r}: region {child!r} is a part of {parent!r}, which is unknown"
+            )
+        if child in _ancestors(child, parents):
+            raise RecordError(
+                f"picture {picture.id!r}: region {child!r} is, through others, a part of itself"
+            )
+    return rows
+
+
+def _ancestors(region: str, parents: dict[str, str]) -> set[str]:
+    found: set[str] = set()
+    while region in parents and parents[region] not in found:
+        region = parents[region]
+        found.add(region)
+    return found
+
+
+def _check_size(picture: Picture, size: tuple[int, int], what: str) -> None:
+    if size != (picture.height, picture.width):
+        raise RecordError(
+            f"{what} is for a frame of height and width {size}, but picture {picture.id!r} has "
+            f"{(picture.height, picture.width)}"
+        )
+
+
+def _sample_row(sample: Sample, picture: int, targets: list[int]) -> tuple[Any, ...]:
+    answer = sample.answer
+    phrases = [msgspec.structs.asdict(phrase) for phrase in answer.phrases] if answer else []
+    text = answer.text if answer else None
+    tags = list(sample.tags.items())
+    return (
+        sample.id,
+        picture,
+        sample.question,
+        sample.mask_type,
+        targets,
+        text,
+        phrases,
+        sample.ignore,
+        tags,
+    )
+
+
+def _masks_to_arrow(masks: tuple[Mask | None, ...]) -> pa.Array:
+    batch = Masks.from_strings(
+        [mask.counts if mask else "" for mask in masks], [mask.size if mask else (0, 0) for mask in masks]
+    ).to_arrow()
+    missing = pa.array([mask is None for mask in masks])
+    return pa.StructArray.from_arrays([batch.field(0), batch.field(1)], fields=list(ARROW_TYPE), mask=missing)
