@@ -4,8 +4,8 @@
 """
 
 from maskwise.masks.batch import Masks
-from maskwise.masks.kernel import kernel_name
-from maskwise.masks.mask import MAX_PIXELS, Mask
+from maskwise.masks.kernel import MAX_PIXELS, kernel_name
+from maskwise.masks.mask import Mask
 from maskwise.masks.measure import (
     PairAreas,
     boundary_areas,

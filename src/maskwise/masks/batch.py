@@ -3,15 +3,27 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from maskwise.errors import MaskError
-from maskwise.masks.kernel import AND, MINUS, OR, XOR, Batch, Bytes, Int32s, Int64s, Strings, kernel
-from maskwise.masks.mask import MAX_PIXELS, Mask, check_size
+from maskwise.masks.kernel import (
+    AND,
+    MAX_PIXELS,
+    MINUS,
+    OR,
+    XOR,
+    Batch,
+    Bytes,
+    Int32s,
+    Int64s,
+    Strings,
+    kernel,
+)
+from maskwise.masks.mask import Mask, check_size
 
 T = TypeVar("T")
 
@@ -113,7 +125,9 @@ class Masks:
             raise MaskError(f"expected an array (n, height, width), got shape {planes.shape}")
         count, height, width = planes.shape
         check_size(height, width)
-        array = planes.view(np.uint8) if planes.dtype in (np.bool_, np.uint8) else (planes != 0).view(np.uint8)
+        array = (
+            planes.view(np.uint8) if planes.dtype in (np.bool_, np.uint8) else (planes != 0).view(np.uint8)
+        )
         column_major = array.transpose(0, 2, 1).flags.c_contiguous and not array.flags.c_contiguous
         contiguous = array.transpose(0, 2, 1) if column_major else np.ascontiguousarray(array)
         size = _sizes((height, width), count)
@@ -193,8 +207,10 @@ class Masks:
 
     def __eq__(self, other: object) -> bool:
         """Equal frames and equal strings, in order."""
-        return isinstance(other, Masks) and self.to_strings() == other.to_strings() and bool(
-            np.array_equal(self.size, other.size)
+        return (
+            isinstance(other, Masks)
+            and self.to_strings() == other.to_strings()
+            and bool(np.array_equal(self.size, other.size))
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -220,7 +236,9 @@ class Masks:
     def to_runs(self) -> list[NDArray[np.uint32]]:
         """Run lengths of each mask."""
         data, ends = kernel.runs(self._batch())
-        return np.split(np.frombuffer(data, np.uint32), np.frombuffer(ends, np.int64)[:-1]) if len(self) else []
+        return (
+            np.split(np.frombuffer(data, np.uint32), np.frombuffer(ends, np.int64)[:-1]) if len(self) else []
+        )
 
     def to_dense(self, *, threads: int = 1) -> NDArray[np.bool_]:
         """A bool array (n, height, width), each plane column-major in memory. All masks must have one size."""
@@ -230,7 +248,9 @@ class Masks:
         if (self.size != self.size[0]).any():
             raise MaskError("to_dense needs masks of one size; group them or resize them first")
         if len(self) * height * width > MAX_DENSE_BYTES:
-            raise MaskError(f"{len(self)} planes of {height} x {width} exceed {MAX_DENSE_BYTES} bytes; decode fewer")
+            raise MaskError(
+                f"{len(self)} planes of {height} x {width} exceed {MAX_DENSE_BYTES} bytes; decode fewer"
+            )
         out = np.empty((len(self), width, height), np.uint8)
         self._each_row(lambda rows: kernel.decode(self[rows]._batch(), out[rows]), threads)
         return out.view(np.bool_).transpose(0, 2, 1)
@@ -244,7 +264,9 @@ class Masks:
             pa.large_binary(), len(packed), [None, pa.py_buffer(ends), pa.py_buffer(packed.data)]
         )
         flat = pa.Array.from_buffers(pa.int32(), 2 * len(packed), [None, pa.py_buffer(size)])
-        return pa.StructArray.from_arrays([pa.FixedSizeListArray.from_arrays(flat, 2), counts], fields=list(ARROW_TYPE))
+        return pa.StructArray.from_arrays(
+            [pa.FixedSizeListArray.from_arrays(flat, 2), counts], fields=list(ARROW_TYPE)
+        )
 
     # -- measuring -------------------------------------------------------------------------------------------------
 
@@ -274,7 +296,9 @@ class Masks:
     def __xor__(self, other: "Masks") -> "Masks":
         return self._combine(XOR, other)
 
-    def merge(self, offsets: ArrayLike, sizes: ArrayLike | None = None, *, intersect: bool = False) -> "Masks":
+    def merge(
+        self, offsets: ArrayLike, sizes: ArrayLike | None = None, *, intersect: bool = False
+    ) -> "Masks":
         """Union (or intersection) of each group self[offsets[g]:offsets[g + 1]].
 
         offsets: int64 [groups + 1], rising. sizes: (groups, 2), needed only where a group may be empty; an empty
@@ -295,7 +319,7 @@ class Masks:
         """Whether every pixel of self[i] is in other[i] (is visible inside amodal?), bool [n]."""
         out = np.empty((len(self), 3), np.int64)
         kernel.pair_areas(self._batch(), other._batch(), out)
-        return out[:, 0] == out[:, 1]
+        return np.equal(out[:, 0], out[:, 1])
 
     def boundary(self, distance: ArrayLike) -> "Masks":
         """The band within `distance` pixels (one, or [n]) of the contour, as boundary-iou-api cuts it."""
@@ -396,10 +420,11 @@ def _sizes(sizes: ArrayLike, count: int) -> Int32s:
 
 def _join(counts: Sequence[str] | Sequence[bytes]) -> bytes:
     if not counts or isinstance(counts[0], bytes):
-        return b"".join(counts)  # type: ignore[arg-type]
-    joined = "".join(counts)  # type: ignore[arg-type]
+        return b"".join(cast(Sequence[bytes], counts))
+    texts = cast(Sequence[str], counts)
+    joined = "".join(texts)
     if not joined.isascii():
-        item = next(item for item, text in enumerate(counts) if not text.isascii())
+        item = next(item for item, text in enumerate(texts) if not text.isascii())
         raise MaskError("counts hold a character that is not ASCII", item)
     return joined.encode("ascii")
 

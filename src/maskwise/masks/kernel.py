@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Batch = tuple[Bytes, Int64s, Int64s, Int32s]
 Strings = tuple[bytes, bytes]
 
 AND, OR, MINUS, XOR = range(4)
+
+MAX_PIXELS = 2**31 - 1
+"""The largest frame a mask may have."""
 
 
 class Kernel(Protocol):

@@ -5,10 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import MaskError
-from maskwise.masks.kernel import AND, MINUS, OR, Batch, Strings, kernel
-
-MAX_PIXELS = 2**31 - 1
-"""The largest frame a mask may have."""
+from maskwise.masks.kernel import AND, MAX_PIXELS, MINUS, OR, Batch, Strings, kernel
 
 
 class Mask(msgspec.Struct, frozen=True, gc=False):
@@ -60,7 +57,8 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
         height, width = self.size
         out = np.empty((1, width, height), np.uint8)
         kernel.decode(self._batch(), out)
-        return out[0].T.view(np.bool_)
+        plane: NDArray[np.bool_] = out.view(np.bool_)[0].T
+        return plane
 
     @staticmethod
     def from_dense(array: NDArray[np.generic]) -> "Mask":
