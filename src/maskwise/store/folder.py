@@ -138,7 +138,7 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, NDArray[np.uint
         table = pa.ipc.open_file(buffer).read_all()
         if not table.schema.equals(schema):
             raise StoreError(f"{path} has columns {table.schema.names}, expected {schema.names}")
-        table.validate()
+        table.validate(full=True)
         return table, np.frombuffer(buffer, np.uint8)
     except (pa.ArrowException, OSError) as error:
         raise StoreError(f"{path} is not a table of a dataset: {error}") from error
