@@ -59,8 +59,8 @@ class Runs(NamedTuple):
 
     def inside(self) -> Bools:
         """Whether each run is foreground."""
-        first = np.repeat(_starts(self.end), np.diff(self.end, prepend=0))
-        return ((np.arange(len(self.length)) - first) & 1).astype(np.bool_)
+        odd: Bools = _ranks(self.end) & 1 == 1
+        return odd
 
 
 class Spans(NamedTuple):
@@ -104,7 +104,7 @@ def pair(a: str, b: str, height: int, width: int) -> tuple[int, int, int]:
 
 
 def _parse_alone(counts: str, height: int, width: int) -> Runs:
-    data = np.frombuffer(counts.encode("ascii", "replace"), np.uint8)
+    data = np.frombuffer(counts.encode("utf-8", "surrogatepass"), np.uint8)
     try:
         size = _check_sizes(np.array([[height, width]], np.int64))
         return _parse((data, np.zeros(1, np.int64), np.array([len(data)], np.int64), size))
@@ -190,7 +190,7 @@ def _fold(operation: int, layers: list[Spans], members: Int64s) -> Spans:
     weight = np.repeat([weight for _, weight in steps], [len(at) for at, _ in steps])
     order = np.argsort(position, kind="stable")
     position, height = position[order], np.cumsum(weight[order])
-    final = np.flatnonzero(np.diff(position, append=-1) != 0)
+    final = np.append(position[1:] != position[:-1], True)[: len(position)]
     position, height = position[final], height[final]
     if operation == AND:
         group = np.searchsorted(np.cumsum(pixels), position, side="right")
@@ -493,39 +493,46 @@ def _crossing_rows(x: Int64s, y: Int64s, dx: Int64s, dy: Int64s, at: Int64s) -> 
 
 def _parse(a: Batch, first: int = 0) -> Runs:
     """The runs of the masks of a slice that begins at mask `first`; refuses every string that is not a mask."""
-    data, start, stop, sizes = a
     _check_columns(a)
-    size = _check_sizes(sizes, first)
-    wrong = (start < 0) | (stop < start) | (stop > len(data))
-    if wrong.any():
-        item = int(wrong.argmax())
-        raise MaskError(f"bytes {start[item]} to {stop[item]} are not within {len(data)}", first + item)
-    length = stop - start
-    character = data[_ranges(start, length)].astype(np.int64) - 48
-    owner = np.repeat(np.arange(len(start)), length)
-    last = np.flatnonzero((character & 32 == 0) | (np.diff(owner, append=-1) != 0))
-    begin = np.concatenate([[0], last[:-1] + 1]) if len(last) else last
-    place = np.arange(len(character)) - np.repeat(begin, last - begin + 1)
+    size = _check_sizes(a[3], first)
+    character, end = _characters(a, first)
+    more = character & 32 != 0
+    final = np.zeros(len(character), np.bool_)
+    final[end[end > _starts(end)] - 1] = True
+    stop = np.flatnonzero(~more | final) + 1
+    begin = _starts(stop)
+    place = _ranks(stop)
     problems = {
         "bad character in counts": (character < 0) | (character > 63),
-        "value cut off at the end of counts": (character & 32 != 0) & (np.diff(owner, append=-1) != 0),
+        "value cut off at the end of counts": more & final,
         f"value of more than {MAX_CHARACTERS} characters in counts": place >= MAX_CHARACTERS,
     }
-    found = [(int(owner[bad.argmax()]), message) for message, bad in problems.items() if bad.any()]
+    found = [(int(bad.argmax()), message) for message, bad in problems.items() if bad.any()]
     if found:
-        item, message = min(found, key=lambda problem: problem[0])
+        position, message = min(found)
+        item = int(np.searchsorted(end, position, side="right"))
         _parse(_rows(a, slice(0, item)), first)
         raise MaskError(message, first + item)
     value = np.add.reduceat((character & 31) << 5 * place, begin) if len(begin) else begin
-    value = value - np.where(character[last] & 16 != 0, 1 << 5 * (last - begin + 1), 0)
-    end = np.cumsum(np.bincount(owner[last], minlength=len(start)))
-    return _check_runs(Runs(_undo_differences(value, end), end, size), first)
+    value = value - np.where(character[stop - 1] & 16 != 0, 1 << 5 * (stop - begin), 0)
+    value_end = np.searchsorted(stop, end, side="right").astype(np.int64)
+    return _check_runs(Runs(_undo_differences(value, value_end), value_end, size), first)
+
+
+def _characters(a: Batch, first: int) -> tuple[Int64s, Int64s]:
+    """All characters less 48, mask after mask, and the end of each mask among them."""
+    data, start, stop, _ = a
+    wrong = (start < 0) | (stop < start) | (stop > len(data))
+    if wrong.any():
+        item = int(wrong.argmax())
+        _parse(_rows(a, slice(0, item)), first)
+        raise MaskError(f"bytes {start[item]} to {stop[item]} are not within {len(data)}", first + item)
+    return data[_ranges(start, stop - start)].astype(np.int64) - 48, np.cumsum(stop - start)
 
 
 def _undo_differences(value: Int64s, end: Int64s) -> Int64s:
     """From the fourth on, a value says how much longer its run is than the last but one."""
-    count = np.diff(end, prepend=0)
-    rank = np.arange(len(value)) - np.repeat(_starts(end), count)
+    rank, count = _ranks(end), end - _starts(end)
     odd = rank & 1 == 1
     chains = []
     for link in (odd, ~odd & (rank > 0)):
@@ -537,15 +544,12 @@ def _undo_differences(value: Int64s, end: Int64s) -> Int64s:
 def _check_runs(runs: Runs, first: int) -> Runs:
     """Refuse runs that do not fill their frames exactly."""
     length, end, size = runs
-    pixels, count = _pixels(size), np.diff(end, prepend=0)
-    if len(length):
-        wrong = (length < 0) | (length > np.repeat(pixels, count))
-        total = _sums(np.where(wrong, 0, length), end)
-        bad = (total != pixels) | (_sums(wrong.astype(np.int64), end) > 0)
-    else:
-        total, bad = np.zeros(len(end), np.int64), pixels != 0
+    pixels, count = _pixels(size), end - _starts(end)
+    wrong = (length < 0) | (length > np.repeat(pixels, count))
+    total = _sums(np.where(wrong, 0, length), end)
+    bad = (total != pixels) | (_sums(wrong.astype(np.int64), end) > 0)
     if not bad.any():
-        return runs
+        return _name_missing(runs)
     item = int(bad.argmax())
     own = length[end[item] - count[item] : end[item]]
     if (own < 0).any():
@@ -557,10 +561,18 @@ def _check_runs(runs: Runs, first: int) -> Runs:
     raise MaskError(f"runs sum to {total[item]}, {frame}", first + item)
 
 
+def _name_missing(runs: Runs) -> Runs:
+    """A frame without pixels may come without runs: it has one, of length 0."""
+    missing = runs.end == _starts(runs.end)
+    if not missing.any():
+        return runs
+    return Runs(np.insert(runs.length, runs.end[missing], 0), runs.end + np.cumsum(missing), runs.size)
+
+
 def _compress(runs: Runs) -> Strings:
     """The strings as pycocotools writes them."""
     length, end, _ = runs
-    rank = np.arange(len(length)) - np.repeat(_starts(end), np.diff(end, prepend=0))
+    rank = _ranks(end)
     value = length.copy()
     value[3:] -= np.where(rank[3:] > 2, length[1:-2], 0)
     place = 5 * np.arange(MAX_CHARACTERS)
@@ -637,7 +649,7 @@ def _boxes(spans: Spans) -> Int64s:
     left, right = start // height, (stop - 1) // height
     top = np.where(left < right, 0, start % height)
     bottom = np.where(left < right, height - 1, (stop - 1) % height)
-    first = np.flatnonzero(np.diff(owner, prepend=-1) != 0)
+    first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
     x, y = np.minimum.reduceat(left, first), np.minimum.reduceat(top, first)
     across, down = np.maximum.reduceat(right, first) + 1 - x, np.maximum.reduceat(bottom, first) + 1 - y
     out[owner[first]] = np.stack([x, y, across, down], 1)
@@ -693,6 +705,11 @@ def _sums(value: Int64s, end: Int64s) -> Int64s:
     total: Int64s = np.concatenate([np.zeros(1, np.int64), np.cumsum(value)])
     sums: Int64s = total[end] - total[_starts(end)]
     return sums
+
+
+def _ranks(end: Int64s) -> Int64s:
+    """0, 1, ... within each of several neighbours."""
+    return np.arange(end[-1] if len(end) else 0) - np.repeat(_starts(end), end - _starts(end))
 
 
 def _ranges(first: Int64s, count: Int64s) -> Int64s:
