@@ -30,6 +30,7 @@ static __forceinline int lowest_bit(uint64_t word) { unsigned long at; _BitScanF
 
 /* The hot loops are compiled twice on x86-64 and chosen when the module loads. */
 #if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
 #define HAVE_AVX2_CLONES 1
 #define AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define CLONED(name, parameters, arguments)                                    \
@@ -136,6 +137,10 @@ static int text_room(Text *text, size_t wanted, Fault *fault) {
 
 /* ---- strings to ends ----------------------------------------------------------------------------------------- */
 
+/* A string is read in two steps: its values (each character holds five bits and says whether more follow), then the sums
+ * that make ends of them: run i = value i + run i-2, end i = run i + end i-1. Both are short loops over int32; whatever
+ * they find wrong is left to explain_string(), which reads slowly and knows exactly what. */
+
 INLINE uint64_t load64(const uint8_t *at) {
     uint64_t word;
     memcpy(&word, at, 8);
@@ -145,95 +150,177 @@ INLINE uint64_t load64(const uint8_t *at) {
     return word;
 }
 
-/* Copy 64 characters less 48 to `plain`; return which of them end a value (value bits without the continuation bit),
- * and whether any is not a COCO character. */
-INLINE uint64_t read_block(const uint8_t *from, uint8_t *plain, int *bad) {
-    uint64_t stops = 0;
-#if HAVE_SSE2
-    __m128i wrong = _mm_setzero_si128();
-    for (int part = 0; part < 4; part++) {
-        __m128i chars = _mm_loadu_si128((const __m128i *)(from + 16 * part));
-        __m128i values = _mm_sub_epi8(chars, _mm_set1_epi8(48));
-        _mm_storeu_si128((__m128i *)(plain + 16 * part), values);
-        stops |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmplt_epi8(values, _mm_set1_epi8(32))) << (16 * part);
-        wrong = _mm_or_si128(wrong, values);
+/* The value at `at` and how many characters it has, or 0 where it is longer than any frame needs. Reads 8 bytes. */
+INLINE unsigned read_value(const uint8_t *at, int64_t *value) {
+    uint64_t chars = load64(at) - 0x3030303030303030, ends = ~chars & 0x2020202020202020, bits = 0;
+    if (!ends) return 0;
+    unsigned length = (unsigned)lowest_bit(ends) / 8 + 1;
+    if (length > MAX_VALUE_CHARS) return 0;
+    for (unsigned i = 0; i < length; i++) bits |= (chars >> (8 * i) & 31) << (5 * i);
+    *value = (int64_t)(bits << (64 - 5 * length)) >> (64 - 5 * length);
+    return length;
+}
+
+/* Why a string is not a mask, character by character. */
+static int explain_string(const uint8_t *from, size_t length, int64_t pixels, Fault *fault) {
+    int64_t position = 0, before = 0, last = 0;
+    size_t runs = 0;
+    for (size_t i = 0; i < length; i++)
+        if (from[i] < 48 || from[i] > 111) return fail(fault, BAD_CHARACTER);
+    for (size_t at = 0; at < length; runs++) {
+        uint8_t padded[8] = "00000000";
+        memcpy(padded, from + at, length - at < 8 ? length - at : 8);
+        int64_t run;
+        unsigned chars = read_value(padded, &run);
+        if (!chars) return fail(fault, LONG_VALUE);
+        if (chars > length - at) return fail(fault, CUT_OFF);
+        at += chars;
+        run += before;
+        before = last;
+        last = runs ? run : 0; /* the third run is not relative to the first */
+        position += run;
+        if (run < 0) return fail(fault, NEGATIVE_RUN);
+        if (position > pixels) return fail(fault, PAST_FRAME);
     }
-    *bad |= _mm_movemask_epi8(_mm_or_si128(_mm_slli_epi16(wrong, 1), wrong)) != 0;
+    fault->detail[2] = position;
+    return fail(fault, WRONG_SUM);
+}
+
+/* Values of `length` characters, one at a time; `from` is readable for 8 bytes more. The number of values, or SIZE_MAX. */
+static size_t read_values_plain(const uint8_t *from, size_t length, int32_t *values) {
+    size_t count = 0, at = 0;
+    unsigned wrong = 0;
+    for (size_t i = 0; i < length; i++) wrong |= (uint8_t)(from[i] - 48) & 0xC0;
+    while (!wrong && at < length) {
+        int64_t value;
+        unsigned chars = read_value(from + at, &value);
+        if (!chars || chars > length - at || value != (int32_t)value) return SIZE_MAX;
+        values[count++] = (int32_t)value;
+        at += chars;
+    }
+    return wrong ? SIZE_MAX : count;
+}
+
+#if HAVE_AVX2_CLONES
+
+/* For every pattern of eight continuation bits: where the characters of up to eight values of one or two characters go,
+ * how many values there are and how many characters they take. */
+static struct {
+    uint8_t places[256][16], values[256], chars[256];
+} patterns;
+
+static void fill_patterns(void) {
+    for (unsigned pattern = 0; pattern < 256; pattern++) {
+        unsigned at = 0, count = 0;
+        memset(patterns.places[pattern], 0x80, 16);
+        while (at < 8) {
+            unsigned more = pattern >> at & 1;
+            if (more && (at == 7 || pattern >> (at + 1) & 1)) break;
+            patterns.places[pattern][2 * count] = (uint8_t)at;
+            if (more) patterns.places[pattern][2 * count + 1] = (uint8_t)(at + 1);
+            at += 1 + more;
+            count++;
+        }
+        patterns.values[pattern] = (uint8_t)count;
+        patterns.chars[pattern] = (uint8_t)at;
+    }
+}
+
+/* As read_values_plain, eight characters at a time by table; values of three characters and more one by one. `from` is
+ * readable for 64 bytes more; values may be written 8 past the last. */
+AVX2 static size_t read_values_avx2(const uint8_t *from, size_t length, int32_t *values) {
+    const __m128i five = _mm_set1_epi16(31), more = _mm_set1_epi16(32), zero = _mm_set1_epi8(48);
+    size_t count = 0, at = 0;
+    while (at < length) {
+        __m256i low = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i *)(from + at)), _mm256_set1_epi8(48));
+        __m256i high = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i *)(from + at + 32)), _mm256_set1_epi8(48));
+        __m256i beyond = _mm256_and_si256(_mm256_or_si256(low, high), _mm256_set1_epi8((char)0xC0));
+        if (!_mm256_testz_si256(beyond, beyond)) return SIZE_MAX;
+        uint64_t continued = (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(low, 2)) |
+                             (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(high, 2)) << 32;
+        size_t stop = length - at < 57 ? length : at + 57;
+        while (at < stop) {
+            unsigned pattern = continued & 255, taken = patterns.chars[pattern];
+            if (!taken) {
+                int64_t value;
+                taken = read_value(from + at, &value);
+                if (!taken || value != (int32_t)value) return SIZE_MAX;
+                values[count++] = (int32_t)value;
+            } else {
+                __m128i chars = _mm_sub_epi8(_mm_loadl_epi64((const __m128i *)(from + at)), zero);
+                __m128i pairs = _mm_shuffle_epi8(chars, _mm_loadu_si128((const __m128i *)patterns.places[pattern]));
+                __m128i first = _mm_and_si128(pairs, five), second = _mm_slli_epi16(_mm_srli_epi16(pairs, 8), 5);
+                __m128i two = _mm_and_si128(pairs, more);                                    /* 32 where two characters */
+                __m128i sign = _mm_add_epi16(_mm_set1_epi16(16), _mm_sub_epi16(_mm_slli_epi16(two, 4), _mm_srli_epi16(two, 1)));
+                __m128i bits = _mm_or_si128(first, second);                                  /* sign: 16 or 512 */
+                __m128i whole = _mm_sub_epi16(_mm_xor_si128(bits, sign), sign);
+                _mm256_storeu_si256((__m256i *)(values + count), _mm256_cvtepi16_epi32(whole));
+                count += patterns.values[pattern];
+            }
+            at += taken;
+            continued >>= taken;
+        }
+    }
+    return count - (at - length); /* the padding was read as one value a character */
+}
+
+static size_t (*read_values)(const uint8_t *, size_t, int32_t *) = read_values_plain;
 #else
-    for (int part = 0; part < 8; part++) {
-        uint64_t flags = 0;
-        for (int i = 0; i < 8; i++) {
-            uint8_t value = (uint8_t)(from[8 * part + i] - 48);
-            plain[8 * part + i] = value;
-            flags |= (uint64_t)(value < 32) << i;
-            *bad |= value & 0xC0;
-        }
-        stops |= flags << (8 * part);
-    }
+#define read_values read_values_plain
 #endif
-    return stops;
+
+/* Values to ends in place; the foreground area, or -1 where a run is negative or the runs do not fill the frame. A sum of
+ * two valid int32 that passes the frame turns negative, and one negative number anywhere is enough to be found out. */
+INLINE int64_t sum_values(int32_t *values, size_t count, int64_t pixels) {
+    int64_t area = 0;
+    if (count > 2) values[2] = (int32_t)((uint32_t)values[2] - (uint32_t)values[0]); /* the third run is not relative */
+#if HAVE_SSE2
+    __m128i runs_so_far = _mm_setzero_si128(), end_so_far = runs_so_far, wrong = runs_so_far, covered = runs_so_far;
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        __m128i runs = _mm_loadu_si128((const __m128i *)(values + i));
+        runs = _mm_add_epi32(_mm_add_epi32(runs, _mm_slli_si128(runs, 8)), runs_so_far);
+        runs_so_far = _mm_shuffle_epi32(runs, 0xEE);
+        covered = _mm_add_epi32(covered, runs);
+        __m128i ends = _mm_add_epi32(runs, _mm_slli_si128(runs, 4));
+        ends = _mm_add_epi32(_mm_add_epi32(ends, _mm_slli_si128(ends, 8)), end_so_far);
+        end_so_far = _mm_shuffle_epi32(ends, 0xFF);
+        wrong = _mm_or_si128(wrong, _mm_or_si128(runs, ends));
+        _mm_storeu_si128((__m128i *)(values + i), ends);
+    }
+    int32_t run[4], lanes[4], end = _mm_cvtsi128_si32(end_so_far);
+    int bad = _mm_movemask_epi8(wrong) & 0x8888;
+    _mm_storeu_si128((__m128i *)run, runs_so_far);
+    _mm_storeu_si128((__m128i *)lanes, covered);
+    area = (int64_t)lanes[1] + lanes[3];
+#else
+    int32_t run[2] = {0, 0}, end = 0;
+    int bad = 0;
+    size_t i = 0;
+#endif
+    for (; i < count && !bad; i++) {
+        run[i & 1] = (int32_t)((uint32_t)run[i & 1] + (uint32_t)values[i]);
+        end = (int32_t)((uint32_t)end + (uint32_t)run[i & 1]);
+        bad = (run[i & 1] | end) < 0;
+        area += i & 1 ? run[1] : 0;
+        values[i] = end;
+    }
+    return bad || end != pixels ? -1 : area;
 }
 
-/* The value of `length` five-bit characters, lowest first, sign-extended. */
-INLINE int64_t read_value(const uint8_t *plain, unsigned length) {
-    uint64_t chars = load64(plain);
-    uint64_t bits = (chars & 31) | (chars >> 3 & 0x3E0) | (chars >> 6 & 0x7C00);
-    if (length > 3)
-        bits |= (chars >> 9 & 0xF8000) | (chars >> 12 & 0x1F00000) | (chars >> 15 & 0x3E000000) | (chars >> 18 & 0x7C0000000);
-    unsigned spare = 64 - 5 * length;
-    return (int64_t)(bits << spare) >> spare;
-}
-
-/* Read one string. `ends` gets the ends and two sentinels past the last; *area the foreground pixels. `plain` is scratch.
- * The string is read in blocks of 64 characters; runs and positions are checked once a block, which keeps them far from
- * overflowing: 64 values of 35 bits on top of checked ones. */
-INLINE int read_string(const uint8_t *from, size_t length, int64_t pixels, Text *plain, Ends *ends, int64_t *area, Fault *fault) {
-    if (!text_room(plain, length + 128, fault) ||
-        !make_room((void **)&ends->at, &ends->room, length + 4, sizeof(uint32_t), fault)) return 0;
-    int64_t position = 0, before = 0, last = 0, alternating = 0;
-    size_t count = 0, value_start = 0;
-    uint8_t tail[64];
-    uint32_t *out = ends->at;
-    for (size_t base = 0; base < length; base += 64) {
-        size_t left = length - base;
-        const uint8_t *block = from + base;
-        if (left < 64) {
-            memset(tail, '0', sizeof tail);
-            memcpy(tail, block, left);
-            block = tail;
-        }
-        int bad = 0;
-        uint64_t stops = read_block(block, plain->at + base, &bad);
-        if (bad) return fail(fault, BAD_CHARACTER);
-        if (left < 64) stops &= ((uint64_t)1 << left) - 1;
-        int64_t wrong_run = 0, wrong_position = 0;
-        while (stops) {
-            size_t stop = base + (size_t)lowest_bit(stops);
-            stops &= stops - 1;
-            size_t chars = stop + 1 - value_start;
-            if (chars > MAX_VALUE_CHARS) return fail(fault, LONG_VALUE);
-            int64_t run = read_value(plain->at + value_start, (unsigned)chars) + before;
-            value_start = stop + 1;
-            before = last;
-            last = count ? run : 0; /* the third run is not relative to the first */
-            position += run;
-            alternating = run - alternating;
-            wrong_run |= run;
-            wrong_position |= pixels - position;
-            out[count++] = (uint32_t)position;
-        }
-        if (wrong_run < 0) return fail(fault, NEGATIVE_RUN);
-        if (wrong_position < 0) return fail(fault, PAST_FRAME);
-    }
-    if (value_start != length) return fail(fault, CUT_OFF);
-    if (position != pixels) {
-        fault->detail[2] = position;
-        return fail(fault, WRONG_SUM);
-    }
-    if (!count) out[count++] = 0;
+/* Read one string into `ends`, followed by two sentinels; *area gets the foreground pixels. `padded` is scratch. */
+static int read_string(const uint8_t *from, size_t length, int64_t pixels, Text *padded, Ends *ends, int64_t *area, Fault *fault) {
+    if (!text_room(padded, length + 128, fault) ||
+        !make_room((void **)&ends->at, &ends->room, length + 80, sizeof(uint32_t), fault)) return 0;
+    memcpy(padded->at, from, length);
+    memset(padded->at + length, '0', 128);
+    int cut = length && from[length - 1] >= 80; /* the last value wants another character */
+    size_t count = cut ? SIZE_MAX : read_values(padded->at, length, (int32_t *)ends->at);
+    *area = count == SIZE_MAX ? -1 : sum_values((int32_t *)ends->at, count, pixels);
+    if (*area < 0) return explain_string(from, length, pixels, fault);
+    if (!count) ends->at[count++] = 0;
     ends->count = count;
-    out[count] = out[count + 1] = UINT32_MAX;
-    *area = (count & 1 ? position - alternating : position + alternating) / 2;
+    ends->at[count] = ends->at[count + 1] = UINT32_MAX;
     return 1;
 }
 
@@ -290,65 +377,82 @@ static int finish_mask(Ends *ends, uint64_t pixels, Fault *fault) {
 
 /* ---- measuring ----------------------------------------------------------------------------------------------- */
 
+#define CHAINS 3
+
 typedef struct {
-    const uint32_t *a, *a_stop, *b;
+    const uint32_t *a, *a_stop, *b, *b_stop;
 } Chain;
 
-#define STEP(c)                                                        \
-    do {                                                               \
-        uint32_t a_end = (c).a[1], b_end = (c).b[1];                   \
-        uint32_t from = (c).a[0] > (c).b[0] ? (c).a[0] : (c).b[0];     \
-        uint32_t to = a_end < b_end ? a_end : b_end;                   \
-        sum += to > from ? to - from : 0;                              \
-        size_t a_first = a_end <= b_end;                               \
-        (c).a += 2 * a_first;                                          \
-        (c).b += 2 - 2 * a_first;                                      \
-    } while (0)
+/* One step of the walk along the foreground runs of two masks: count what the two runs share, leave the one that ends
+ * first. Which that is cannot be predicted, so nothing branches. */
+INLINE int64_t step(Chain *chain) {
+    uint32_t a_end = chain->a[1], b_end = chain->b[1];
+    uint32_t from = chain->a[0] > chain->b[0] ? chain->a[0] : chain->b[0];
+    int64_t shared = (int64_t)(a_end < b_end ? a_end : b_end) - from;
+    size_t a_first = a_end <= b_end;
+    chain->a += 2 * a_first;
+    chain->b += 2 - 2 * a_first;
+    return shared & ~(shared >> 63);
+}
 
-#define GOING(c) (((c).a < (c).a_stop) & ((c).b < b_stop))
+/* Steps that can be made before either mask may run out. */
+INLINE size_t steps_left(const Chain *chain) {
+    size_t a = (size_t)(chain->a_stop - chain->a), b = (size_t)(chain->b_stop - chain->b);
+    return (a < b ? a : b) / 2;
+}
 
-/* Pixels in both. Which run ends first is unpredictable, so steps do not branch; four parts of the masks are walked side
- * by side so that their latencies overlap. Each part owns some foreground runs of a. */
+/* The first foreground run that ends past `position`. */
+INLINE const uint32_t *find_run(const uint32_t *runs, size_t count, uint32_t position) {
+    while (count > 0) {
+        size_t half = count / 2;
+        int past = runs[2 * half + 1] <= position;
+        runs += past ? 2 * half + 2 : 0;
+        count = past ? count - half - 1 : half;
+    }
+    return runs;
+}
+
+/* Pixels in both. The walk is cut into parts, each with its share of the runs of the longer mask, which are walked side by
+ * side: each step waits for the one before it, so the waits overlap. */
 INLINE int64_t intersect(const Ends *one, const Ends *other) {
     const Ends *longer = one->count >= other->count ? one : other, *shorter = longer == one ? other : one;
-    const uint32_t *a = longer->at, *b = shorter->at;
-    size_t a_runs = longer->count / 2, b_runs = shorter->count / 2;
-    const uint32_t *b_stop = b + 2 * b_runs;
+    size_t a_runs = longer->count / 2, b_runs = shorter->count / 2, steps;
     int64_t sum = 0;
-    Chain chains[4];
-    for (size_t part = 0; part < 4; part++) {
-        Chain *chain = &chains[part];
-        chain->a = a + 2 * (a_runs * part / 4);
-        chain->a_stop = a + 2 * (a_runs * (part + 1) / 4);
-        size_t low = 0, span = b_runs; /* first run of b that ends past the start of a's */
-        while (span > 0) {
-            size_t half = span / 2;
-            int past = b[2 * (low + half) + 1] <= chain->a[0];
-            low += past ? half + 1 : 0;
-            span = past ? span - half - 1 : half;
+    Chain chains[CHAINS];
+    if (!b_runs) return 0;
+    for (size_t part = 0; part < CHAINS; part++) {
+        const uint32_t *a = longer->at + 2 * (a_runs * part / CHAINS);
+        Chain chain = {a, longer->at + 2 * (a_runs * (part + 1) / CHAINS), find_run(shorter->at, b_runs, a[0]),
+                       shorter->at + 2 * b_runs};
+        chains[part] = chain;
+    }
+    do {
+        steps = SIZE_MAX;
+        for (size_t part = 0; part < CHAINS; part++) {
+            size_t left = steps_left(&chains[part]);
+            steps = left < steps ? left : steps;
         }
-        chain->b = b + 2 * low;
-    }
-    while (GOING(chains[0]) & GOING(chains[1]) & GOING(chains[2]) & GOING(chains[3])) {
-        STEP(chains[0]);
-        STEP(chains[1]);
-        STEP(chains[2]);
-        STEP(chains[3]);
-    }
-    for (size_t part = 0; part < 4; part++)
-        while (GOING(chains[part])) STEP(chains[part]);
+        for (size_t i = 0; i < steps; i++)
+            for (size_t part = 0; part < CHAINS; part++) sum += step(&chains[part]);
+    } while (steps);
+    for (size_t part = 0; part < CHAINS; part++)
+        while (steps_left(&chains[part])) sum += step(&chains[part]);
     return sum;
 }
+
+/* position / height by the inverse of the height: exact, as positions stay below 2^31 and a double has 53 bits. */
+INLINE uint32_t column_of(uint32_t position, double inverse) { return (uint32_t)(int64_t)((position + .5) * inverse); }
 
 /* x, y, width, height of the foreground. */
 INLINE void find_box(const Ends *ends, uint32_t height, int64_t *box) {
     size_t runs = ends->count / 2;
+    double inverse = 1.0 / height;
     uint32_t top = UINT32_MAX, bottom = 0, left = 0, right = 0;
     int any = 0;
     for (size_t i = 0; i < runs; i++) {
         uint32_t from = ends->at[2 * i], to = ends->at[2 * i + 1];
         if (from == to) continue;
-        uint32_t first = from / height, last = (to - 1) / height;
+        uint32_t first = column_of(from, inverse), last = column_of(to - 1, inverse);
         uint32_t y0 = first == last ? from - first * height : 0;
         uint32_t y1 = first == last ? to - 1 - last * height : height - 1;
         top = y0 < top ? y0 : top;
@@ -743,9 +847,9 @@ static int sort_crossings(Ends *crossings, Ends *spare, const int32_t *size, Fau
     uint32_t *bucket = spare->at + count, *sorted = spare->at;
     memset(bucket, 0, (columns + 1) * sizeof(uint32_t));
     double inverse = 1.0 / height;
-    for (size_t i = 0; i < count; i++) bucket[(uint32_t)((crossings->at[i] + .5) * inverse) + 1]++;
+    for (size_t i = 0; i < count; i++) bucket[column_of(crossings->at[i], inverse) + 1]++;
     for (size_t x = 1; x <= columns; x++) bucket[x] += bucket[x - 1];
-    for (size_t i = 0; i < count; i++) sorted[bucket[(uint32_t)((crossings->at[i] + .5) * inverse)]++] = crossings->at[i];
+    for (size_t i = 0; i < count; i++) sorted[bucket[column_of(crossings->at[i], inverse)]++] = crossings->at[i];
     for (size_t i = 1; i < count; i++) {
         uint32_t value = sorted[i];
         size_t j = i;
@@ -970,7 +1074,7 @@ INLINE int check_frame(const int32_t *size, Fault *fault) {
     return fail(fault, BAD_SIZE);
 }
 
-INLINE int read_item(const Batch *batch, Py_ssize_t item, Text *plain, Ends *ends, int64_t *area, Fault *fault) {
+static int read_item(const Batch *batch, Py_ssize_t item, Text *plain, Ends *ends, int64_t *area, Fault *fault) {
     const int32_t *size = batch->size + 2 * item;
     int64_t start = batch->start[item], stop = batch->stop[item];
     fault->item = item;
@@ -1342,11 +1446,12 @@ static PyObject *py_decode(PyObject *self, PyObject *arguments) {
     job.height = job.a.count ? job.a.size[0] : 0;
     job.width = job.a.count ? job.a.size[1] : 0;
     if (job.a.count && !check_frame(job.a.size, &job.fault)) return done(&job, 0);
-    if ((int64_t)job.height * job.width && job.a.count > PY_SSIZE_T_MAX / ((int64_t)job.height * job.width)) {
+    Py_ssize_t pixels = (Py_ssize_t)job.height * job.width;
+    if (pixels && job.a.count > PY_SSIZE_T_MAX / pixels) {
         PyErr_NoMemory();
         return give_up(&job);
     }
-    if (!get_exactly(out, &view, 1, 1, job.a.count * ((Py_ssize_t)job.height * job.width))) return give_up(&job);
+    if (!get_exactly(out, &view, 1, 1, job.a.count * pixels)) return give_up(&job);
     Py_BEGIN_ALLOW_THREADS
     fine = decode_rows(&job, view.buf);
     Py_END_ALLOW_THREADS
@@ -1573,6 +1678,27 @@ static PyObject *py_components(PyObject *self, PyObject *arguments) {
     return result;
 }
 
+/* The best this processor has, or the plain loops. */
+static const char *choose_instructions(int plain) {
+#if HAVE_AVX2_CLONES
+    __builtin_cpu_init();
+    int avx2 = !plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+    read_values = avx2 ? read_values_avx2 : read_values_plain;
+    measure_rows = avx2 ? measure_rows_avx2 : measure_rows_plain;
+    pair_rows = avx2 ? pair_rows_avx2 : pair_rows_plain;
+    boundary_rows = avx2 ? boundary_rows_avx2 : boundary_rows_plain;
+    pair_strings = avx2 ? pair_strings_avx2 : pair_strings_plain;
+    return avx2 ? "avx2" : "plain";
+#else
+    return "plain";
+#endif
+}
+
+/* use_instructions(plain: bool): for tests, which look at both; says what is now in use. */
+static PyObject *py_use_instructions(PyObject *self, PyObject *plain) {
+    return PyUnicode_FromString(choose_instructions(PyObject_IsTrue(plain)));
+}
+
 static PyMethodDef methods[] = {
     {"check", (PyCFunction)(void (*)(void))py_check, METH_FASTCALL, NULL},
     {"pair", (PyCFunction)(void (*)(void))py_pair, METH_FASTCALL, NULL},
@@ -1592,6 +1718,7 @@ static PyMethodDef methods[] = {
     {"flip", py_flip, METH_VARARGS, NULL},
     {"resize", py_resize, METH_VARARGS, NULL},
     {"components", py_components, METH_VARARGS, NULL},
+    {"use_instructions", py_use_instructions, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -1599,29 +1726,15 @@ static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_kernel", "The mask kernel; kernel.py documents its functions.", -1, methods, NULL, NULL, NULL, NULL,
 };
 
-static const char *choose_instructions(void) {
-#if HAVE_AVX2_CLONES
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt")) {
-        measure_rows = measure_rows_avx2;
-        pair_rows = pair_rows_avx2;
-        boundary_rows = boundary_rows_avx2;
-        pair_strings = pair_strings_avx2;
-        return "avx2";
-    }
-#endif
-    return "generic";
-}
-
 PyMODINIT_FUNC PyInit__kernel(void) {
     PyObject *errors = PyImport_ImportModule("maskwise.errors");
     if (!errors) return NULL;
     mask_error = PyObject_GetAttrString(errors, "MaskError");
     Py_DECREF(errors);
     PyObject *made = mask_error ? PyModule_Create(&module) : NULL;
-    if (made && PyModule_AddStringConstant(made, "instructions", choose_instructions()) < 0) {
-        Py_DECREF(made);
-        return NULL;
-    }
+#if HAVE_AVX2_CLONES
+    fill_patterns();
+#endif
+    choose_instructions(0);
     return made;
 }
