@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from maskwise.errors import MaskError
@@ -18,6 +19,7 @@ from maskwise.masks.kernel import (
     XOR,
     Batch,
     Bytes,
+    Floats,
     Int32s,
     Int64s,
     Strings,
@@ -67,14 +69,22 @@ class Masks:
     @classmethod
     def from_rles(cls, rles: Sequence[Mapping[str, Any]]) -> "Masks":
         """From COCO dicts `{"size": [h, w], "counts": str, bytes or list of runs}`, mixed as they come."""
-        batches = []
-        for compressed, group in itertools.groupby(rles, lambda rle: isinstance(rle["counts"], str | bytes)):
-            items = list(group)
-            counts, sizes = [rle["counts"] for rle in items], [rle["size"] for rle in items]
-            if compressed:
-                counts = [text.encode() if isinstance(text, str) else text for text in counts]
-            batches.append(cls.from_strings(counts, sizes) if compressed else cls.from_runs(counts, sizes))
-        return cls.concat(batches)
+        for item, rle in enumerate(rles):
+            if "size" not in rle or "counts" not in rle:
+                raise MaskError("a run-length mask needs size and counts", item)
+
+        def read(rows: slice) -> "Masks":
+            counts, sizes = [rle["counts"] for rle in rles[rows]], [rle["size"] for rle in rles[rows]]
+            if not isinstance(counts[0], str | bytes):
+                return cls.from_runs(counts, sizes)
+            texts = [
+                text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass") for text in counts
+            ]
+            return cls.from_strings(texts, sizes)
+
+        kinds = itertools.groupby(isinstance(rle["counts"], str | bytes) for rle in rles)
+        bounds = np.cumsum([0] + [len(list(group)) for _, group in kinds]).tolist()
+        return cls.concat([_run(read, slice(*ends)) for ends in itertools.pairwise(bounds)])
 
     @classmethod
     def from_runs(cls, runs: Sequence[ArrayLike], sizes: ArrayLike) -> "Masks":
@@ -91,11 +101,13 @@ class Masks:
         A trailing odd coordinate is ignored. An object none of whose polygons has three points is refused.
         """
         size = _sizes(sizes, len(polygons))
-        for item, parts in enumerate(polygons):
-            if parts and not any(np.size(part) >= 6 for part in parts):
-                raise MaskError("no polygon has three points or more", item)
+        flat = [_floats(part, item) for item, parts in enumerate(polygons) for part in parts]
         owner = [item for item, parts in enumerate(polygons) for _ in parts]
-        flat = [np.ravel(np.asarray(part, np.float64)) for parts in polygons for part in parts]
+        drawable = {item for item, part in zip(owner, flat) if len(part) >= 6}
+        if len(drawable) < len(set(owner)):
+            raise MaskError(
+                "no polygon has three points or more", next(item for item in owner if item not in drawable)
+            )
         try:
             drawn = cls.draw_polygons(flat, size[owner])
         except MaskError as error:
@@ -106,7 +118,7 @@ class Masks:
     def draw_polygons(cls, polygons: Sequence[ArrayLike], sizes: ArrayLike) -> "Masks":
         """One mask a polygon `[x, y, x, y, ...]`, bit by bit as pycocotools draws it."""
         size = _sizes(sizes, len(polygons))
-        flat = [np.ravel(np.asarray(polygon, np.float64)) for polygon in polygons]
+        flat = [_floats(polygon, item) for item, polygon in enumerate(polygons)]
         even = [xy[: len(xy) // 2 * 2] for xy in flat]
         offsets = _offsets(even) // 2
         return cls._made(kernel.from_polygons(_concatenate(even, np.float64), offsets, size), size)
@@ -114,7 +126,10 @@ class Masks:
     @classmethod
     def from_boxes(cls, boxes: ArrayLike, sizes: ArrayLike) -> "Masks":
         """From boxes (n, 4) of x, y, width, height, drawn as pycocotools draws them."""
-        x, y, width, height = np.asarray(boxes, np.float64).reshape(-1, 4).T
+        flat = _floats(boxes, None)
+        if len(flat) % 4:
+            raise MaskError(f"expected boxes (n, 4) of x, y, width, height, got {len(flat)} numbers")
+        x, y, width, height = flat.reshape(-1, 4).T
         corners = np.stack([x, y, x, y + height, x + width, y + height, x + width, y], 1)
         return cls.draw_polygons(list(corners), sizes)
 
@@ -144,18 +159,27 @@ class Masks:
         A null becomes an empty string of size 0 x 0; keep the column's validity beside the batch to tell.
         """
         if isinstance(column, pa.ChunkedArray):
-            if column.num_chunks != 1:
-                return cls.concat([cls.from_arrow(chunk) for chunk in column.chunks])
-            column = column.chunk(0)
+            return cls.concat([cls.from_arrow(chunk) for chunk in column.chunks])
+        if column.type != ARROW_TYPE:
+            try:
+                column = column.cast(ARROW_TYPE)
+            except pa.ArrowException:
+                raise MaskError(f"expected a column of {ARROW_TYPE}, got {column.type}") from None
+        if len(column) == 0:
+            return cls.none()
         counts, size = column.field("counts"), column.field("size")
         _, offsets, values = counts.buffers()
-        if len(counts) == 0:
-            return cls.none()
         ends = np.frombuffer(offsets, np.int64)[counts.offset : counts.offset + len(counts) + 1]
         data = np.frombuffer(values, np.uint8) if values is not None else np.zeros(0, np.uint8)
         flat = np.frombuffer(size.values.buffers()[1], np.int32)
         first = 2 * size.offset + size.values.offset
-        return cls(data, ends[:-1], ends[1:], flat[first : first + 2 * len(size)].reshape(-1, 2))
+        sizes = flat[first : first + 2 * len(size)].reshape(-1, 2)
+        if not (column.null_count or counts.null_count or size.null_count):
+            return cls(data, ends[:-1], ends[1:], sizes)
+        valid = pc.and_(column.is_valid(), pc.and_(counts.is_valid(), size.is_valid())).to_numpy(
+            zero_copy_only=False
+        )
+        return cls(data, ends[:-1], np.where(valid, ends[1:], ends[:-1]), np.where(valid[:, None], sizes, 0))
 
     @classmethod
     def none(cls) -> "Masks":
@@ -166,7 +190,7 @@ class Masks:
     @classmethod
     def empty(cls, sizes: ArrayLike) -> "Masks":
         """Masks with no pixel, of the given (n, 2) sizes."""
-        size = np.ascontiguousarray(sizes, np.int32).reshape(-1, 2)
+        size = _sizes(sizes, np.size(sizes) // 2)
         return cls.none().merge(np.zeros(len(size) + 1, np.int64), size)
 
     @classmethod
@@ -323,20 +347,20 @@ class Masks:
 
     def boundary(self, distance: ArrayLike) -> "Masks":
         """The band within `distance` pixels (one, or [n]) of the contour, as boundary-iou-api cuts it."""
-        reach = np.ascontiguousarray(np.broadcast_to(np.asarray(distance, np.int32), len(self)))
+        reach = _int32s(distance, (len(self),), "distances")
         return self._made(kernel.boundary(self._batch(), reach), self.size)
 
     # -- geometry --------------------------------------------------------------------------------------------------
 
     def crop(self, boxes: ArrayLike) -> "Masks":
         """The window x, y, width, height (one, or (n, 4)) of each; past the frame is background."""
-        windows = np.ascontiguousarray(np.broadcast_to(np.asarray(boxes, np.int32), (len(self), 4)))
+        windows = _int32s(boxes, (len(self), 4), "windows")
         size = _sizes(windows[:, [3, 2]], len(self))
         return self._made(kernel.window(self._batch(), windows), size)
 
     def shift(self, right: int, down: int) -> "Masks":
         """Moved within the frame; what leaves it is lost."""
-        moved = np.broadcast_to(np.asarray([-right, -down], np.int32), (len(self), 2))
+        moved = _int32s([-right, -down], (len(self), 2), "steps")
         return self.crop(np.concatenate([moved, self.size[:, ::-1]], 1))
 
     def flip(self, *, vertical: bool = False) -> "Masks":
@@ -392,30 +416,57 @@ class Masks:
 
 def _map_rows(work: Callable[[slice], T], count: int, threads: int) -> list[T]:
     """Run work on slices of the rows, side by side when threads > 1; an error names the row of the whole batch."""
-
-    def run(rows: slice) -> T:
-        try:
-            return work(rows)
-        except MaskError as error:
-            raise MaskError(error.message, None if error.item is None else error.item + rows.start) from None
-
     bounds = np.linspace(0, count, max(1, min(threads, count)) + 1).astype(int).tolist()
     parts = [slice(first, last) for first, last in itertools.pairwise(bounds)]
     if len(parts) == 1:
-        return [run(parts[0])]
+        return [_run(work, parts[0])]
     with ThreadPoolExecutor(len(parts)) as pool:
-        return list(pool.map(run, parts))
+        return list(pool.map(lambda rows: _run(work, rows), parts))
+
+
+def _run(work: Callable[[slice], T], rows: slice) -> T:
+    try:
+        return work(rows)
+    except MaskError as error:
+        raise MaskError(error.message, None if error.item is None else error.item + rows.start) from None
 
 
 def _sizes(sizes: ArrayLike, count: int) -> Int32s:
     """Heights and widths as int32 [count, 2]; refuses what cannot be a frame."""
-    wide = np.asarray(sizes, np.int64).reshape(-1, 2) if count else np.zeros((0, 2), np.int64)
+    wide = _whole(sizes, (count, 2), "sizes (height, width)")
+    height, width = wide[:, 0], wide[:, 1]
     bad = (wide < 0).any(1) | (wide > MAX_PIXELS).any(1)
-    bad |= np.where(bad, 0, wide[:, 0] * np.where(bad, 0, wide[:, 1])) > MAX_PIXELS
+    bad |= height * np.where(bad, 0, width) > MAX_PIXELS
     if bad.any():
         item = int(bad.argmax())
         raise MaskError(f"size {tuple(wide[item].tolist())} is not within 0 and {MAX_PIXELS} pixels", item)
-    return np.ascontiguousarray(np.broadcast_to(wide, (count, 2)), np.int32)
+    return np.ascontiguousarray(wide, np.int32)
+
+
+def _int32s(values: ArrayLike, shape: tuple[int, ...], what: str) -> Int32s:
+    wide = _whole(values, shape, what)
+    if (np.abs(wide) > MAX_PIXELS).any():
+        raise MaskError(f"{what} must be within {MAX_PIXELS} of 0")
+    return np.ascontiguousarray(wide, np.int32)
+
+
+def _whole(values: ArrayLike, shape: tuple[int, ...] | None, what: str) -> Int64s:
+    """Whole numbers as int64, of the shape: one row for all or a row for each."""
+    try:
+        array = np.asarray(values)
+        if array.size and array.dtype.kind not in "iu":
+            raise MaskError(f"{what} must be whole numbers, got {array.dtype}")
+        wide = array.astype(np.int64)
+        return wide if shape is None else np.broadcast_to(wide, shape)
+    except ValueError:
+        raise MaskError(f"{what} must be whole numbers, {shape or 'in a flat list'}") from None
+
+
+def _floats(values: ArrayLike, item: int | None) -> Floats:
+    try:
+        return np.ravel(np.asarray(values, np.float64))
+    except (ValueError, TypeError, OverflowError):
+        raise MaskError("coordinates must be a flat list of numbers", item) from None
 
 
 def _join(counts: Sequence[str] | Sequence[bytes]) -> bytes:
@@ -430,10 +481,10 @@ def _join(counts: Sequence[str] | Sequence[bytes]) -> bytes:
 
 
 def _integers(run: ArrayLike, item: int) -> Int64s:
-    array = np.ravel(np.asarray(run))
-    if array.size and array.dtype.kind not in "iu":
-        raise MaskError(f"run lengths must be whole numbers, got {array.dtype}", item)
-    return array.astype(np.int64)
+    try:
+        return np.ravel(_whole(run, None, "run lengths"))
+    except MaskError as error:
+        raise MaskError(error.message, item) from None
 
 
 def _offsets(parts: Iterable[Any]) -> Int64s:
