@@ -1,21 +1,20 @@
-"""Open pictures safely: orientation, size limits, every pixel depth as 8-bit RGB, nothing half-read.
+"""Open pictures safely: upright, within a size limit, every pixel depth as 8-bit RGB, nothing half-read.
 
     open_picture("a.jpg")            PIL image, RGB, upright
-    picture_size("a.jpg")            (width, height) from the header alone
+    picture_size("a.jpg")            (width, height), upright, from the header alone
     resolve_inside(root, "b/c.jpg")  a path that cannot leave root
 
-A picture is named by a path, or is the encoded bytes themselves.
+A picture is a path, or the encoded bytes themselves.
 """
 
 import io
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image
 
 from maskwise.errors import PictureError
 
@@ -24,35 +23,50 @@ PictureFile = str | os.PathLike[str] | bytes
 FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 """Formats decoded within this process. EPS and its kind, which start other programs, are refused."""
 
-MAX_PIXELS = 178_956_970
-"""The largest picture opened unless the caller says otherwise: twice Pillow's own warning limit."""
+MAX_PIXELS = 89_478_485
+"""The largest picture opened unless the caller says otherwise. Pillow warns from here on and refuses twice this."""
+
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""What makes a picture of each EXIF orientation upright; 1 is upright already."""
 
 
 def open_picture(picture: PictureFile, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
     """The picture as 8-bit RGB, turned upright as its EXIF says.
 
-    16-bit grey is scaled to 8 bits, not clipped; transparent pixels are laid over white; only the first frame is
-    read. PictureError names the file where it is missing, damaged, truncated, of another format, or larger than
-    `max_pixels` (which is checked before any pixel is decoded).
+    Grey of more than 8 bits is scaled, not clipped; transparent pixels are laid over white; of several frames the
+    first is read. PictureError names the file where it is missing, damaged, truncated, of a format not in FORMATS,
+    or larger than `max_pixels`, which is checked before any pixel is decoded.
     """
-    with _opened(picture, max_pixels) as image:
+    with _opened(picture) as image:
+        if image.width * image.height > max_pixels:
+            raise PictureError(
+                f"{_name(picture)} has {image.width} x {image.height} pixels, more than the limit of {max_pixels}"
+            )
+        turn = TURNS.get(_orientation(image))
         image.load()
-        upright = ImageOps.exif_transpose(image)
+        upright = image if turn is None else image.transpose(turn)
         return _to_rgb(upright)
 
 
 def picture_size(picture: PictureFile) -> tuple[int, int]:
-    """Width and height, upright, reading no pixel."""
-    with _opened(picture, None) as image:
-        turned = image.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
-        return (image.height, image.width) if turned else (image.width, image.height)
+    """Width and height, upright, reading no pixel. PictureError as `open_picture`, size limit and damage aside."""
+    with _opened(picture) as image:
+        return image.size if _orientation(image) < 5 else (image.height, image.width)
 
 
 def resolve_inside(root: str | os.PathLike[str], relative: str) -> Path:
     """The path of `relative` below root; refused if it leaves root: absolute, with `..`, or through a link.
 
-    The file need not exist. Names with a drive or a backslash are refused on every system, so that a dataset
-    means the same files everywhere.
+    The file need not exist. Drives and backslashes are refused on every system, so that a dataset means the same
+    files everywhere.
     """
     check_relative(relative)
     base = Path(root).resolve()
@@ -65,53 +79,56 @@ def resolve_inside(root: str | os.PathLike[str], relative: str) -> Path:
 def check_relative(relative: str) -> None:
     """Refuse a path that is empty, absolute, or climbs with `..`, without looking at any disk."""
     posix, windows = PurePosixPath(relative), PureWindowsPath(relative)
-    plain = relative and "\\" not in relative and "\0" not in relative
+    plain = posix.name and "\\" not in relative and "\0" not in relative
     if not plain or posix.is_absolute() or windows.drive or ".." in posix.parts:
         raise PictureError(f"path {relative!r} must be relative, with / between folders and without ..")
 
 
 @contextmanager
-def _opened(picture: PictureFile, max_pixels: int | None) -> Iterator[Image.Image]:
-    name = (
-        f"the picture of {len(picture)} bytes"
-        if isinstance(picture, bytes)
-        else f"picture {os.fspath(picture)}"
-    )
+def _opened(picture: PictureFile) -> Iterator[Image.Image]:
     try:
-        with warnings.catch_warnings():
-            # Our own limit below speaks for the size; Pillow's hard one stays as a second fence.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            source = io.BytesIO(picture) if isinstance(picture, bytes) else picture
-            with Image.open(source, formats=FORMATS) as image:
-                if max_pixels is not None and image.width * image.height > max_pixels:
-                    raise PictureError(
-                        f"{name} has {image.width} x {image.height} pixels, more than the limit of {max_pixels}"
-                    )
-                yield image
+        source = io.BytesIO(picture) if isinstance(picture, bytes) else picture
+        with Image.open(source, formats=FORMATS) as image:
+            yield image
     except PictureError:
         raise
     except FileNotFoundError:
-        raise PictureError(f"{name} does not exist") from None
+        raise PictureError(f"{_name(picture)} does not exist") from None
     except Exception as error:
-        # Decoders meet hostile bytes with any exception at all; a user needs the file's name, not its kind.
-        reason = str(error) or type(error).__name__
-        raise PictureError(f"{name} cannot be read: {reason}") from error
+        # Decoders meet hostile bytes with any exception at all; the reader needs the file's name first.
+        raise PictureError(
+            f"{_name(picture)} cannot be read: {str(error) or type(error).__name__}"
+        ) from error
+
+
+def _name(picture: PictureFile) -> str:
+    if isinstance(picture, bytes):
+        return f"the picture of {len(picture)} bytes"
+    return f"picture {os.fspath(picture)}"
+
+
+def _orientation(image: Image.Image) -> int:
+    """EXIF orientation, 1 to 8, as the header tells before any pixel is read; 1 where it says nothing sensible."""
+    if image.format == "TIFF":
+        return 1  # Pillow turns these itself.
+    # The base method, because that of PNG decodes the whole picture to look for a late chunk.
+    value = Image.Image.getexif(image).get(ExifTags.Base.Orientation)
+    return value if value in TURNS else 1
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I;16") or image.mode in ("I", "F"):
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         return _deep_to_rgb(image)
-    if image.mode in ("LA", "PA", "La", "RGBa") or "transparency" in image.info:
-        image = image.convert("RGBA")
-    if image.mode == "RGBA":
-        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
-        return Image.alpha_composite(white, image).convert("RGB")
+    if image.has_transparency_data:
+        above = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", above.size, "white"), above).convert("RGB")
     return image.convert("RGB")
 
 
 def _deep_to_rgb(image: Image.Image) -> Image.Image:
-    """Grey of more than 8 bits: whole numbers span 0 to 65535, floats 0 to 1 (or to 255 where one is larger)."""
-    values = np.asarray(image).astype(np.float64)
-    top = 65535.0 if image.mode != "F" else (1.0 if np.nanmax(values, initial=0.0) <= 1.0 else 255.0)
-    grey = np.clip(np.nan_to_num(values) / top * 255.0, 0, 255).round().astype(np.uint8)
+    """Grey of more than 8 bits. White is 65535; where a value is larger, the largest; for floats 1.0 or 255.0."""
+    values = np.nan_to_num(np.asarray(image).astype(np.float64))
+    highest = float(values.max(initial=0.0))
+    least = 65535.0 if image.mode != "F" else 255.0 if highest > 1.0 else 1.0
+    grey = np.clip(values / max(least, highest) * 255.0, 0, 255).round().astype(np.uint8)
     return Image.fromarray(grey).convert("RGB")
