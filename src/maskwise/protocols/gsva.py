@@ -1,0 +1,66 @@
+"""GSVA: `eval_gres()` of GSVA's solver.py (commit 618dc79), another rule for gRefCOCO.
+
+Rule. As `gres`, with these differences, all kept:
+- A target is empty when it has no pixel; no flag of the annotation is read.
+- A reply that says "nothing here" ([REJ]) to a question with targets keeps its intersection and its IoU: only T-acc
+  suffers.
+- A missed no-target question adds its union to cIoU only if the dataset is gRefCOCO (`grefcoco=False` otherwise).
+- IoU is I / (U + 1e-8), gIoU divides by the count + 1e-5, cIoU by the union + 1e-10.
+- N-acc and T-acc are plain ratios; without any no-target question, or without any other, the official code stops. Here
+  the undefined figure is left undefined.
+- Masks are cut at logit >= 0, where LISA, MMR and PixelLM cut at > 0: cut them so before scoring.
+- The sums end in float32: `legacy_float32` repeats that; the default is exact.
+
+A missing or failed reply counts as an empty mask without [REJ]. `epsilon=False` leaves the epsilons out.
+"""
+
+import numpy as np
+
+from maskwise.protocols.evaluation import Evaluation
+from maskwise.protocols.metrics import Flags, Floats, Int64s, Metric, Scores
+from maskwise.protocols.terms import CIOU_EPSILON, GIOU_EPSILON
+
+RULE = "as gres, but an empty mask makes a no-target question, and a wrong 'nothing here' keeps its IoU"
+PAIR_EPSILON = 1e-8
+
+
+def score(
+    evaluation: Evaluation, *, grefcoco: bool = True, legacy_float32: bool = False, epsilon: bool = True
+) -> Scores:
+    """Score a whole dataset; see the module's text for the rule."""
+    plane = evaluation.plane("wanted")
+    judged, said_empty = plane.judged, evaluation.replies.no_target
+    empty = judged & (plane.merged.target == 0)
+    targeted = judged & ~empty
+    intersection = np.where(targeted, plane.merged.intersection, 0)
+    union = np.where(targeted | (empty & ~said_empty & grefcoco), plane.merged.union, 0)
+    iou = _iou(intersection, union, targeted=targeted, epsilon=epsilon)
+    iou[empty] = said_empty[empty]
+    count = judged.astype(np.int64)
+    verdicts = evaluation.verdicts({"a target has no mask of the type wanted": ~judged})
+    return Scores(
+        protocol="gsva",
+        options={"grefcoco": grefcoco, "epsilon": epsilon, "legacy_float32": legacy_float32},
+        status=verdicts.status,
+        reason=verdicts.reason,
+        reasons=verdicts.reasons,
+        metrics={
+            "giou": Metric(iou, count, GIOU_EPSILON if epsilon else 0.0, gate=count),
+            "ciou": Metric(intersection, union, CIOU_EPSILON if epsilon else 0.0, gate=count),
+            "n_acc": Metric((empty & said_empty).astype(np.int64), empty.astype(np.int64)),
+            "t_acc": Metric((targeted & ~said_empty).astype(np.int64), targeted.astype(np.int64)),
+        },
+        legacy=_run_float32(iou, intersection, union, count) if legacy_float32 and judged.any() else {},
+    )
+
+
+def _iou(intersection: Int64s, union: Int64s, *, targeted: Flags, epsilon: bool) -> Floats:
+    value = intersection / (union + PAIR_EPSILON) if epsilon else intersection / np.maximum(union, 1)
+    return np.where(targeted, value, 0.0)
+
+
+def _run_float32(iou: Floats, intersection: Int64s, union: Int64s, count: Int64s) -> dict[str, float]:
+    """The official meters: IoU per mask in float64, pixel counts and the final division in float32."""
+    top, bottom = (np.cumsum(column, dtype=np.float32)[-1] for column in (intersection, union))
+    total = np.float32(iou.sum()) / np.float32(float(count.sum()) + GIOU_EPSILON)
+    return {"giou": float(total), "ciou": float(top / (bottom + np.float32(CIOU_EPSILON)))}

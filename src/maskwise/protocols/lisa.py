@@ -1,0 +1,58 @@
+"""LISA: `validate()` of LISA's train_ds.py (dvlab-research/LISA, commit 3cb2d43), as used for ReasonSeg and RefCOCO.
+
+Rule. The k-th predicted mask meets the k-th target of its question; the longer list is cut. A pair scores
+I / (U + 1e-5), plus 1 where the union is empty. gIoU is the mean over target masks (not over pictures); cIoU the summed
+intersection over the summed union.
+
+Quirks, all kept:
+- Extra predictions are dropped. A target without a prediction scores 0 in gIoU, but is absent from cIoU.
+- Ignored pixels win over the target; pixels where pieces of a target overlap (value 2) are neither class: predicting
+  them enlarges the union, leaving them out costs nothing.
+- Both empty scores 1. An empty target that is missed scores 0, and what was predicted there enters cIoU.
+- Sums run in float32: `legacy_float32` repeats that (pictures in dataset order); the default is exact.
+- Several GPUs pad the last batch with duplicates; that is not repeated here.
+
+The code always has one mask a question. Here a question without targets is one empty mask, and a reply without regions
+to it one empty prediction. A missing or failed reply leaves its targets unpaired, as fewer masks would.
+`epsilon=False` leaves the epsilons out.
+"""
+
+import numpy as np
+
+from maskwise.protocols.evaluation import Evaluation, Plane
+from maskwise.protocols.metrics import Scores
+from maskwise.protocols.pairs import in_order
+from maskwise.protocols.tables import ANSWERED
+from maskwise.protocols.terms import Terms, count_pairs, count_predictions, finish
+
+RULE = "k-th mask with k-th target of the question, mean over target masks; extra masks are free"
+
+
+def score(evaluation: Evaluation, *, legacy_float32: bool = False, epsilon: bool = True) -> Scores:
+    """Score a whole dataset; see the module's text for the rule."""
+    plane = evaluation.plane("wanted")
+    weight = np.where(plane.judged, np.maximum(evaluation.truth.counts, 1), 0)
+    return finish(
+        "lisa",
+        evaluation,
+        pair(plane),
+        weight=weight,
+        verdicts=evaluation.verdicts({"a target has no mask of the type wanted": ~plane.judged}),
+        epsilon=epsilon,
+        legacy_float32=legacy_float32,
+    )
+
+
+def pair(plane: Plane) -> Terms:
+    """The scored pairs, in dataset order."""
+    index = plane.index
+    sample, pred, target = in_order(index.pred_offsets, index.target_offsets)
+    judged = plane.judged[sample]
+    paired = count_pairs(plane, pred[judged], target[judged])
+    answered = (index.targets == 0) & (plane.replies.state == ANSWERED)
+    extra = count_predictions(plane, index.pred_offsets[:-1][answered & (index.preds > 0)])
+    silent = np.flatnonzero(answered & (index.preds == 0))
+    nothing = np.zeros(len(silent), np.int64)
+    frame = np.stack([plane.frame[silent], nothing], 1)
+    terms = Terms.concat([paired, extra, Terms(silent, frame, frame)])
+    return terms.select(np.argsort(terms.sample, kind="stable"))

@@ -1,0 +1,96 @@
+"""One-to-one matching of predictions and targets, question by question, by the best total."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from maskwise.protocols.metrics import Flags, Floats, Int64s
+from maskwise.protocols.pairs import PairIndex
+
+
+def match(index: PairIndex, gain: Floats) -> Int64s:
+    """The pairs of the matching with the largest total gain in each question: int64 positions in `index`, rising.
+
+    gain: float64 [pairs], not negative. Each question gets min(predictions, targets) pairs, those without gain too.
+    Most questions are settled by looking at the best partner of each prediction or target; assignment is solved only
+    where two of them compete for one partner.
+    """
+    chosen, settled = _settle_by_best(index, gain)
+    for sample in np.flatnonzero(~settled):
+        block = slice(index.first[sample], index.first[sample + 1])
+        rows = int(index.preds[sample])
+        table = gain[block].reshape(rows, -1)
+        pred, target = linear_sum_assignment(table, maximize=True)
+        chosen[block] = False
+        chosen[block.start + pred * table.shape[1] + target] = True
+    chosen[_pair_leftovers(index, chosen)] = True
+    return np.flatnonzero(chosen)
+
+
+def _settle_by_best(index: PairIndex, gain: Floats) -> tuple[Flags, Flags]:
+    """Give every prediction its best target where no two want the same one (then no matching has a larger total), or
+    every target its best prediction. Returns the pairs chosen and whether each question is settled.
+    """
+    by_pred = _best(index.pred, gain, index)
+    by_target = _best(index.target, gain, index)
+    clash_pred = _clashes(index, by_pred, index.target)
+    clash_target = _clashes(index, by_target, index.pred)
+    chosen = np.zeros(len(gain), bool)
+    from_pred = by_pred[~clash_pred[index.sample[by_pred]]]
+    from_target = by_target[(clash_pred & ~clash_target)[index.sample[by_target]]]
+    chosen[from_pred] = True
+    chosen[from_target] = True
+    return chosen, ~(clash_pred & clash_target)
+
+
+def _best(side: Int64s, gain: Floats, index: PairIndex) -> Int64s:
+    """For each mask of one side that gains from anyone, its best pair, the first of equals."""
+    useful = np.flatnonzero(gain > 0)
+    if not len(useful):
+        return useful
+    masks = side[useful]
+    if side is index.target:
+        order = np.argsort(masks, kind="stable")
+        useful, masks = useful[order], masks[order]
+    starts = np.flatnonzero(np.concatenate([[True], masks[1:] != masks[:-1]]))
+    top = np.maximum.reduceat(gain[useful], starts)
+    lengths = np.diff(np.append(starts, len(masks)))
+    hits = np.flatnonzero(gain[useful] == np.repeat(top, lengths))
+    owner = masks[hits]
+    first = np.concatenate([[True], owner[1:] != owner[:-1]])
+    return np.sort(useful[hits[first]])
+
+
+def _clashes(index: PairIndex, best: Int64s, partner: Int64s) -> Flags:
+    """Whether two of a question's best pairs share their partner, bool [samples]."""
+    taken = np.bincount(partner[best], minlength=1)
+    clash = np.zeros(len(index.preds), bool)
+    clash[index.sample[best[taken[partner[best]] > 1]]] = True
+    return clash
+
+
+def _pair_leftovers(index: PairIndex, chosen: Flags) -> Int64s:
+    """Pair the masks still free in each question in their order, as far as they go."""
+    pairs = np.flatnonzero(chosen)
+    free_pred = _free(index.preds, index.pred[pairs])
+    free_target = _free(index.targets, index.target[pairs])
+    sample_pred = np.repeat(np.arange(len(index.preds)), index.preds)[free_pred]
+    sample_target = np.repeat(np.arange(len(index.targets)), index.targets)[free_target]
+    begin = np.searchsorted(sample_target, np.arange(len(index.targets) + 1))
+    position = begin[sample_pred] + _ranks(sample_pred)
+    usable = position < begin[sample_pred + 1]
+    return index.find(sample_pred[usable], free_pred[usable], free_target[position[usable]])
+
+
+def _free(counts: Int64s, taken: Int64s) -> Int64s:
+    free = np.ones(int(counts.sum()), bool)
+    free[taken] = False
+    return np.flatnonzero(free)
+
+
+def _ranks(groups: Int64s) -> Int64s:
+    """Position of each item within its group; groups are sorted."""
+    if not len(groups):
+        return groups
+    starts = np.concatenate([[True], groups[1:] != groups[:-1]])
+    first = np.flatnonzero(starts)
+    return np.arange(len(groups)) - np.repeat(first, np.diff(np.append(first, len(groups))))

@@ -1,0 +1,68 @@
+"""Which prediction can meet which target: all pairs within each question, as columns."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from maskwise.protocols.metrics import Int64s
+
+
+@dataclass(frozen=True)
+class PairIndex:
+    """All (prediction, target) pairs of each sample, samples in order, targets fastest.
+
+    pred_offsets, target_offsets: int64 [samples + 1], where each sample's regions lie among all regions.
+    """
+
+    pred_offsets: Int64s
+    target_offsets: Int64s
+
+    @cached_property
+    def preds(self) -> Int64s:
+        """Predicted regions of each sample."""
+        return np.diff(self.pred_offsets)
+
+    @cached_property
+    def targets(self) -> Int64s:
+        """Targets of each sample."""
+        return np.diff(self.target_offsets)
+
+    @cached_property
+    def first(self) -> Int64s:
+        """int64 [samples + 1]: where each sample's pairs begin."""
+        return np.concatenate([[0], np.cumsum(self.preds * self.targets)])
+
+    @cached_property
+    def sample(self) -> Int64s:
+        """Sample of each pair."""
+        return np.repeat(np.arange(len(self.preds)), self.preds * self.targets)
+
+    @cached_property
+    def pred(self) -> Int64s:
+        """Predicted region of each pair, by position among all."""
+        return np.repeat(np.arange(self.pred_offsets[-1]), np.repeat(self.targets, self.preds))
+
+    @cached_property
+    def target(self) -> Int64s:
+        """Target of each pair, by position among all."""
+        within = np.arange(self.first[-1]) - self.first[self.sample]
+        column: Int64s = within % np.maximum(self.targets, 1)[self.sample]
+        return self.target_offsets[self.sample] + column
+
+    def find(self, sample: Int64s, pred: Int64s, target: Int64s) -> Int64s:
+        """Positions of the given pairs; pred and target by position among all regions."""
+        row, column = pred - self.pred_offsets[sample], target - self.target_offsets[sample]
+        position: Int64s = self.first[sample] + row * self.targets[sample] + column
+        return position
+
+
+def in_order(first: Int64s, second: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Pair the k-th of each group with the k-th, as far as the shorter list goes (Python's zip).
+
+    first, second: int64 [groups + 1] offsets. Returns the group and the two positions of every pair.
+    """
+    counts = np.minimum(np.diff(first), np.diff(second))
+    group = np.repeat(np.arange(len(counts)), counts)
+    rank = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return group, first[group] + rank, second[group] + rank

@@ -1,0 +1,100 @@
+"""LISA's golden cases through `maskwise.protocols.lisa` (and what MMR and MUSE share with it)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from maskwise.protocols import lisa
+from maskwise.protocols.evaluation import Evaluation
+from maskwise.protocols.metrics import Scores, sums
+from maskwise.protocols.terms import FOREGROUND, Running, Terms, run_float32
+from tests.golden.compare import differences
+from tests.golden.records import EXACT, OFFICIAL, REPEATED, cut, evaluate, question, reply, rle
+
+
+def check(case: Mapping[str, Any]) -> list[str]:
+    """What differs between our figures and the case's; nothing if all is well."""
+    images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
+    evaluation = read(images, repeat)
+    terms = lisa.pair(evaluation.plane("wanted"))
+    scores = lisa.score(evaluation)
+    exact = exact_block(scores, lisa.score(evaluation, epsilon=False), terms)
+    exact["per_mask"] = per_picture(evaluation, terms)[: len(images)]
+    official = lisa.score(evaluation, legacy_float32=True).headline()
+    running = run(evaluation, terms, scores)
+    official_block = {**official, "per_image": per_image(running, "n")[: len(images)]}
+    tolerance = OFFICIAL if repeat == 1 else REPEATED
+    return [
+        *differences(official_block, case["expected"], tolerance, "expected"),
+        *differences(exact, case["expected_exact"], EXACT, "expected_exact"),
+    ]
+
+
+def read(images: Sequence[Mapping[str, Any]], repeat: int) -> Evaluation:
+    """Every mask is a question of its own, since each has its own pixels to ignore; predictions in excess go to the
+    last question of their image.
+    """
+    samples, replies, frames = [], [], []
+    ready = [
+        [
+            (rle(mask["gt"]), rle(mask["ignore"]) if mask["ignore"] else None, preds)
+            for mask, preds in zip(image["masks"], deal(image["preds"], len(image["masks"])))
+        ]
+        for image in images
+    ]
+    for turn in range(repeat):
+        for number, (image, masks) in enumerate(zip(images, ready)):
+            for item, (target, ignore, preds) in enumerate(masks):
+                name = f"{turn}-{number}-{item}"
+                samples.append(question(name, f"{turn}-{number}", [(target, None)], ignore))
+                replies.append(reply(name, preds))
+                frames.append((image["height"], image["width"]))
+    return evaluate(samples, replies, frames)
+
+
+def deal(preds: Sequence[Mapping[str, Any]], masks: int) -> list[list[Any]]:
+    cuts = [cut(prediction)[0] for prediction in preds]
+    hands = [cuts[item : item + 1] for item in range(masks)]
+    hands[-1].extend(cuts[masks:])
+    return hands
+
+
+def exact_block(scores: Scores, plain: Scores, terms: Terms) -> dict[str, Any]:
+    return {
+        "giou": scores.headline()["giou"],
+        "ciou": scores.headline()["ciou"],
+        "giou_noeps": plain.headline()["giou"],
+        "ciou_noeps": plain.headline()["ciou"],
+        "sum_intersection_fg": int(terms.intersection[:, FOREGROUND].sum()),
+        "sum_union_fg": int(terms.union[:, FOREGROUND].sum()),
+        "N": round(float(scores.metrics["giou"].denominator.sum()), 9),
+    }
+
+
+def per_picture(evaluation: Evaluation, terms: Terms) -> list[list[dict[str, list[int]]]]:
+    """The counts of all pairs, picture by picture."""
+    out: list[list[dict[str, list[int]]]] = [[] for _ in range(evaluation.truth.clusters)]
+    order = np.argsort(evaluation.truth.cluster[terms.sample], kind="stable")
+    for row in order.tolist():
+        counts = {"intersection": terms.intersection[row].tolist(), "union": terms.union[row].tolist()}
+        out[int(evaluation.truth.cluster[terms.sample[row]])].append(counts)
+    return out
+
+
+def run(evaluation: Evaluation, terms: Terms, scores: Scores) -> Running:
+    truth = evaluation.truth
+    weight = np.rint(sums(truth.cluster, scores.metrics["giou"].denominator, truth.clusters)).astype(np.int64)
+    return run_float32(terms, truth.cluster, weight)
+
+
+def per_image(running: Running, count: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "intersection": running.intersection[item].tolist(),
+            "union": running.union[item].tolist(),
+            "acc_iou": running.iou[item].tolist(),
+            count: int(running.count[item]),
+        }
+        for item in range(len(running.count))
+    ]

@@ -1,0 +1,34 @@
+"""MMR's golden cases through `maskwise.protocols.mmr`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from maskwise.protocols import mmr
+from tests.golden.compare import differences
+from tests.golden.lisa import exact_block, per_image, per_picture, run
+from tests.golden.records import EXACT, OFFICIAL, REPEATED, questions_evaluation
+
+
+def check(case: Mapping[str, Any]) -> list[str]:
+    """What differs between our figures and the case's; nothing if all is well."""
+    images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
+    evaluation = questions_evaluation(images, repeat)
+    plane = evaluation.plane("wanted")
+    terms, scores = mmr.pair(plane), mmr.score(evaluation)
+    exact = exact_block(scores, mmr.score(evaluation, epsilon=False), terms)
+    exact["per_mask"] = per_picture(evaluation, terms)[: len(images)]
+    silent = np.unique(plane.truth.cluster[~mmr.evaluated(plane)[0]])
+    exact["images_skipped"] = [item for item in silent.tolist() if item < len(images)]
+    expected = dict(case["expected"])
+    stopped = expected.pop("error", None) is not None
+    rows = per_image(run(evaluation, terms, scores), "n")[: len(images) - len(exact["images_skipped"])]
+    if stopped:  # the official code got no further; ours goes on
+        rows = rows[: len(expected["per_image"])]
+    official = {**mmr.score(evaluation, legacy_float32=True).headline(), "per_image": rows}
+    tolerance = OFFICIAL if repeat == 1 else REPEATED
+    return [
+        *differences(official, expected, tolerance, "expected"),
+        *differences(exact, case["expected_exact"], EXACT, "expected_exact"),
+    ]

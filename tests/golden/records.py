@@ -1,0 +1,91 @@
+"""From the cases of the golden files to what protocols score, and the comparison of what comes out."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from maskwise.masks import Mask, Masks
+from maskwise.protocols.evaluation import Evaluation
+from maskwise.protocols.logits import cut_logits
+from maskwise.protocols.tables import Replies, Truth
+from maskwise.schema import PredictedRegion, Prediction, Region, Sample
+
+EXACT, OFFICIAL, REPEATED = 1e-9, 3e-7, 2e-5
+
+
+def rle(value: Mapping[str, Any]) -> Mask:
+    height, width = value["size"]
+    return Mask((height, width), value["counts"])
+
+
+def cut(prediction: Mapping[str, Any], *, zero_inside: bool = False) -> tuple[Mask, list[int]]:
+    """The mask of a prediction of the golden files, and its counts of logits."""
+    if "logits" in prediction:
+        plane = np.array(prediction["logits"], np.float64)
+    else:
+        inside = rle(prediction["rle"]).to_dense()
+        plane = np.where(inside, prediction.get("fg", 1.0), prediction.get("bg", -1.0))
+    masks, counts = cut_logits(plane[None], zero_inside=zero_inside)
+    return masks[0], counts[0].tolist()
+
+
+def add_up(parts: Sequence[Mapping[str, Any]], size: tuple[int, int]) -> tuple[Mask, Mask | None]:
+    """The union of a target's parts, and where they overlap."""
+    masks = [rle(part) for part in parts]
+    if len(masks) < 2:
+        return (masks[0] if masks else Mask.empty(*size)), None
+    batch = Masks.from_masks(masks)
+    union = batch.merge([0, len(masks)])
+    pairs = [masks[a] & masks[b] for a, b in itertools.combinations(range(len(masks)), 2)]
+    return union[0], Masks.from_masks(pairs).merge([0, len(pairs)])[0]
+
+
+def question(
+    name: str, picture: str, targets: Sequence[tuple[Mask, Mask | None]], ignore: Mask | None = None
+) -> Sample:
+    regions = tuple(
+        Region(id=f"{name}-{item}", name="thing", visible=mask, overlap=overlap)
+        for item, (mask, overlap) in enumerate(targets)
+    )
+    return Sample(id=name, picture=picture, question="?", targets=regions, ignore=ignore)
+
+
+def reply(name: str, masks: Sequence[Mask], *, no_target: bool = False) -> Prediction:
+    regions = tuple(PredictedRegion(visible=mask) for mask in masks)
+    return Prediction(sample=name, regions=regions, no_target=no_target)
+
+
+def evaluate(
+    samples: Sequence[Sample],
+    replies: Sequence[Prediction],
+    frames: Sequence[tuple[int, int]],
+    logits: Sequence[Sequence[int]] | None = None,
+) -> Evaluation:
+    truth = Truth.from_samples(samples, frames)
+    columns = Replies.from_predictions(truth, replies)
+    if logits is not None:
+        columns = replace(columns, logits=np.array(logits, np.int64).reshape(-1, 3))
+    return Evaluation(truth, columns)
+
+
+def questions_evaluation(images: Sequence[Mapping[str, Any]], repeat: int = 1) -> Evaluation:
+    """The evaluation of MMR and MUSE cases: pictures with questions, each with targets made of parts, and preds."""
+    ready = []
+    for image in images:
+        size = (image["height"], image["width"])
+        for asked in image["questions"]:
+            cuts = [cut(prediction) for prediction in asked["preds"]]
+            ready.append((size, [add_up(target["parts"], size) for target in asked["targets"]], cuts))
+    owners = [item for item, image in enumerate(images) for _ in image["questions"]]
+    samples, replies, frames, logits = [], [], [], []
+    for turn in range(repeat):
+        for number, (owner, (size, targets, cuts)) in enumerate(zip(owners, ready)):
+            name = f"{turn}-{number}"
+            samples.append(question(name, f"{turn}-{owner}", targets))
+            replies.append(reply(name, [mask for mask, _ in cuts]))
+            frames.append(size)
+            logits.extend(counts for _, counts in cuts)
+    return evaluate(samples, replies, frames, logits)
