@@ -775,6 +775,49 @@ static int plane_to_ends(const Plane *plane, uint32_t height, Ends *out, Fault *
     return 1;
 }
 
+/* ---- toggles: where pixels change, dealt out to their columns ---------------------------------------------------- */
+
+typedef struct {
+    uint64_t *at; /* column << 32 | row */
+    size_t count, room;
+} Toggles;
+
+/* Positions of the toggles in `out`, column by column and, within a column, in the order they were found. All columns lie
+ * within [low, high]; place[c - low] gets the end of column c. */
+INLINE int deal_toggles(const Toggles *toggles, size_t low, size_t high, size_t height, Ends *place, Ends *out, Fault *fault) {
+    size_t count = toggles->count, columns = count ? high - low + 1 : 0;
+    if (!ends_room(place, columns + 1, fault) || !ends_room(out, count + 4, fault)) return 0;
+    uint32_t *next = place->at;
+    place->count = columns;
+    memset(next, 0, (columns + 1) * sizeof(uint32_t));
+    for (size_t i = 0; i < count; i++) next[(toggles->at[i] >> 32) - low + 1]++;
+    for (size_t i = 1; i <= columns; i++) next[i] += next[i - 1];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t column = toggles->at[i] >> 32;
+        out->at[next[column - low]++] = (uint32_t)(column * height + (uint32_t)toggles->at[i]);
+    }
+    out->count = count;
+    return 1;
+}
+
+/* Sort each column dealt; nearly all hold two toggles, in an order nobody can predict. */
+static void sort_columns(const Ends *place, uint32_t *toggles) {
+    uint32_t first = 0;
+    for (size_t column = 0; column < place->count; column++) {
+        uint32_t stop = place->at[column];
+        if (stop - first == 2) {
+            uint32_t a = toggles[first], b = toggles[first + 1];
+            toggles[first] = a < b ? a : b;
+            toggles[first + 1] = a < b ? b : a;
+        } else for (uint32_t i = first + 1; i < stop; i++) {
+            uint32_t value = toggles[i], j = i;
+            for (; j > first && toggles[j - 1] > value; j--) toggles[j] = toggles[j - 1];
+            toggles[j] = value;
+        }
+        first = stop;
+    }
+}
+
 /* ---- polygons ------------------------------------------------------------------------------------------------ */
 
 /* pycocotools walks the outline on a lattice five times as fine and keeps the steps that cross the middle of a pixel
@@ -788,111 +831,71 @@ INLINE uint32_t crossing_row(int v, int height) {
     return (uint32_t)(row > height ? height : row);
 }
 
-static int add_crossing(Ends *crossings, uint32_t column, uint32_t row, uint32_t height, Fault *fault) {
-    if (!ends_room(crossings, crossings->count + 1, fault)) return 0;
-    crossings->at[crossings->count++] = column * height + row;
-    return 1;
-}
-
-static int cross_edge(int xs, int ys, int xe, int ye, const int32_t *size, Ends *crossings, Fault *fault) {
-    int dx = abs(xe - xs), dy = abs(ys - ye);
-    if ((dx >= dy && xs > xe) || (dx < dy && ys > ye)) {
-        int t = xs; xs = xe; xe = t;
-        t = ys; ys = ye; ye = t;
-    }
-    int low = xs < xe ? xs : xe, high = xs < xe ? xe : xs;
-    /* columns k whose step 5k + 2 -> 5k + 3 lies within [low, high] */
-    int64_t first = low <= 2 ? 0 : ((int64_t)low + 2) / 5, last = high < 3 ? -1 : ((int64_t)high - 3) / 5;
-    if (last > size[1] - 1) last = size[1] - 1;
+/* The crossings of one edge. Along a flat edge (dx >= dy) the lattice row is a function of the column; along a steep one
+ * the column of the row, so the row where it changes is estimated and then made exact. */
+INLINE int cross_edge(int x0, int y0, int x1, int y1, const int32_t *size, Toggles *crossings, Fault *fault) {
+    int low = x0 < x1 ? x0 : x1, high = x0 < x1 ? x1 : x0;
+    /* pixel columns k whose step from 5k + 2 to 5k + 3 lies within [low, high] */
+    int64_t first = low <= 2 ? 0 : (low + 2) / 5, last = high < 3 ? -1 : (high - 3) / 5;
+    last = last < size[1] ? last : size[1] - 1;
     if (first > last) return 1;
-    double slope = dx >= dy ? (double)(ye - ys) / dx : (double)(xe - xs) / dy;
-    for (int64_t k = first; k <= last; k++) {
-        int u = (int)(5 * k + 2), v;
-        if (dx >= dy) {
-            int t = u - xs, here = (int)(ys + slope * t + .5), next = (int)(ys + slope * (t + 1) + .5);
-            v = here < next ? here : next;
-        } else {
-            /* the last row before the column changes, by estimate and then exactly */
-            int t = (int)((u + .5 - xs) / slope);
-            t = t < 0 ? 0 : t > dy ? dy : t;
-            if (slope > 0) {
-                while (t > 0 && (int)(xs + slope * t + .5) > u) t--;
-                while (t < dy && (int)(xs + slope * (t + 1) + .5) <= u) t++;
-            } else {
-                while (t > 0 && (int)(xs + slope * t + .5) <= u) t--;
-                while (t < dy && (int)(xs + slope * (t + 1) + .5) > u) t++;
-            }
-            if (t >= dy) continue;
-            v = t + ys;
+    if (crossings->count + (size_t)(last - first) > MAX_RUNS) return fail(fault, TOO_MANY_RUNS);
+    if (!make_room((void **)&crossings->at, &crossings->room, crossings->count + (size_t)(last - first) + 1, 8, fault)) return 0;
+    uint64_t *out = crossings->at + crossings->count;
+    int dx = high - low, dy = abs(y0 - y1), flat = dx >= dy, swapped = flat ? x0 > x1 : y0 > y1;
+    int xs = swapped ? x1 : x0, ys = swapped ? y1 : y0, xe = swapped ? x0 : x1, ye = swapped ? y0 : y1;
+    if (flat) {
+        double slope = (double)(ye - ys) / dx;
+        int upper = (slope < 0) - xs; /* of the two rows of a step, the upper one counts */
+        for (int64_t k = first; k <= last; k++) {
+            int v = (int)(ys + slope * ((int)(5 * k + 2) + upper) + .5);
+            *out++ = (uint64_t)k << 32 | crossing_row(v, size[0]);
         }
-        if (!add_crossing(crossings, (uint32_t)k, crossing_row(v, size[0]), (uint32_t)size[0], fault)) return 0;
+    } else {
+        double slope = (double)(xe - xs) / dy, estimate = 1 / slope;
+        int rising = slope > 0;
+        for (int64_t k = first; k <= last; k++) {
+            int u = (int)(5 * k + 2), t = (int)((u + .5 - xs) * estimate);
+            t = t < 0 ? 0 : t > dy ? dy : t;
+            while (t > 0 && ((int)(xs + slope * t + .5) > u) == rising) t--;
+            while (t < dy && ((int)(xs + slope * (t + 1) + .5) <= u) == rising) t++;
+            if (t < dy) *out++ = (uint64_t)k << 32 | crossing_row(t + ys, size[0]);
+        }
     }
+    crossings->count = (size_t)(out - crossings->at);
     return 1;
 }
 
-static int compare_ends(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sort crossings by bucketing them by column, then by insertion: a column holds few. */
-static int sort_crossings(Ends *crossings, Ends *spare, const int32_t *size, Fault *fault) {
-    size_t count = crossings->count, columns = (size_t)size[1] + 1; /* a row may equal the height: the next column */
-    uint32_t height = (uint32_t)size[0];
-    if (columns > 16 * count + 1024) {
-        qsort(crossings->at, count, sizeof(uint32_t), compare_ends);
-        return 1;
-    }
-    if (!ends_room(spare, count + columns + 2, fault)) return 0;
-    uint32_t *bucket = spare->at + count, *sorted = spare->at;
-    memset(bucket, 0, (columns + 1) * sizeof(uint32_t));
-    double inverse = 1.0 / height;
-    for (size_t i = 0; i < count; i++) bucket[column_of(crossings->at[i], inverse) + 1]++;
-    for (size_t x = 1; x <= columns; x++) bucket[x] += bucket[x - 1];
-    for (size_t i = 0; i < count; i++) sorted[bucket[column_of(crossings->at[i], inverse)]++] = crossings->at[i];
-    for (size_t i = 1; i < count; i++) {
-        uint32_t value = sorted[i];
-        size_t j = i;
-        for (; j > 0 && sorted[j - 1] > value; j--) sorted[j] = sorted[j - 1];
-        sorted[j] = value;
-    }
-    memcpy(crossings->at, sorted, count * sizeof(uint32_t));
-    return 1;
-}
-
-static int draw_polygon(const double *xy, int64_t points, const int32_t *size, Ends *crossings, Ends *spare, Ends *out, Fault *fault) {
+static int draw_polygon(const double *xy, int64_t points, const int32_t *size, Toggles *crossings, Ends *place, Ends *out, Fault *fault) {
     if (points < 1) return fail(fault, NO_POINTS);
     for (int64_t i = 0; i < 2 * points; i++)
         if (!(fabs(xy[i]) <= MAX_COORDINATE)) return fail(fault, NOT_FINITE);
-    uint32_t pixels = (uint32_t)size[0] * (uint32_t)size[1];
+    uint32_t height = (uint32_t)size[0], pixels = height * (uint32_t)size[1];
+    int x = lattice(xy[0]), y = lattice(xy[1]), low = x, high = x;
     crossings->count = 0;
-    int x = lattice(xy[0]), y = lattice(xy[1]);
     for (int64_t i = 0; pixels && i < points; i++) {
         int64_t next = i + 1 < points ? i + 1 : 0;
         int next_x = lattice(xy[2 * next]), next_y = lattice(xy[2 * next + 1]);
         if (!cross_edge(x, y, next_x, next_y, size, crossings, fault)) return 0;
         x = next_x;
         y = next_y;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
     }
-    if (!sort_crossings(crossings, spare, size, fault)) return 0;
-    if (!ends_room(out, crossings->count + 4, fault)) return 0;
-    out->count = 0; /* two crossings at one place cancel; the rest toggle */
-    for (size_t i = 0; i < crossings->count; i++) {
-        uint32_t at = crossings->at[i];
-        if (out->count && out->at[out->count - 1] == at) out->count--;
-        else out->at[out->count++] = at;
+    size_t left = low < 0 ? 0 : (size_t)low / 5, right = high < 0 ? 0 : (size_t)high / 5;
+    right = right < (size_t)size[1] ? right : (size_t)size[1] - 1;
+    if (!deal_toggles(crossings, left, right, height, place, out, fault)) return 0;
+    sort_columns(place, out->at);
+    size_t count = 0; /* two crossings at one place cancel, the rest toggle */
+    for (size_t i = 0; i < out->count; i++) {
+        if (count && out->at[count - 1] == out->at[i]) count--;
+        else out->at[count++] = out->at[i];
     }
-    if (out->count && out->at[out->count - 1] == pixels) return 1;
-    out->at[out->count++] = pixels;
-    return 1;
+    out->count = count;
+    return finish_mask(out, pixels, fault);
 }
 
 /* ---- dense planes -------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    uint64_t *at; /* column << 32 | row, in the order of rows */
-    size_t count, room;
-} Toggles;
 
 /* Which of 64 pixels differ, as inside or outside, from another 64. */
 INLINE uint64_t differing(const uint8_t *a, const uint8_t *b) {
@@ -942,9 +945,7 @@ INLINE int add_toggles(Toggles *toggles, uint64_t found, size_t row, size_t colu
 }
 
 /* Rows are compared with the row above, which is fast in memory; the toggles found are then dealt out to their columns. */
-INLINE int encode_rows(const uint8_t *plane, size_t height, size_t width, Toggles *toggles, Ends *bucket, Ends *out, Fault *fault) {
-    if (!ends_room(bucket, width + 2, fault)) return 0;
-    memset(bucket->at, 0, (width + 2) * sizeof(uint32_t));
+INLINE int encode_rows(const uint8_t *plane, size_t height, size_t width, Toggles *toggles, Ends *place, Ends *out, Fault *fault) {
     toggles->count = 0;
     for (size_t x = 0; height && x < width; x++) {
         int above = x ? plane[(height - 1) * width + x - 1] != 0 : 0;
@@ -961,16 +962,7 @@ INLINE int encode_rows(const uint8_t *plane, size_t height, size_t width, Toggle
         for (size_t i = x; i < width; i++) found |= (uint64_t)(!row[i] != !above[i]) << (i - x);
         if (found && !add_toggles(toggles, found, y, x, fault)) return 0;
     }
-    if (!ends_room(out, toggles->count + 4, fault)) return 0;
-    for (size_t i = 0; i < toggles->count; i++) bucket->at[(toggles->at[i] >> 32) + 1]++;
-    for (size_t x = 1; x <= width; x++) bucket->at[x] += bucket->at[x - 1];
-    for (size_t i = 0; i < toggles->count; i++) {
-        uint64_t column = toggles->at[i] >> 32;
-        out->at[bucket->at[column]++] = (uint32_t)(column * height + (uint32_t)toggles->at[i]);
-    }
-    out->count = toggles->count;
-    out->at[out->count++] = (uint32_t)(height * width);
-    return 1;
+    return deal_toggles(toggles, 0, width - 1, height, place, out, fault) && finish_mask(out, height * width, fault);
 }
 
 /* ---- batches from Python ------------------------------------------------------------------------------------- */
@@ -1235,7 +1227,7 @@ static int make_polygon(Job *job, Py_ssize_t item) {
     int64_t first = job->offsets[item], last = job->offsets[item + 1];
     job->fault.item = item;
     return check_frame(size, &job->fault) &&
-           draw_polygon(job->xy + 2 * first, last - first, size, &job->one, &job->spare, &job->out, &job->fault);
+           draw_polygon(job->xy + 2 * first, last - first, size, &job->toggles, &job->spare, &job->out, &job->fault);
 }
 
 static int make_encoded(Job *job, Py_ssize_t item) {
