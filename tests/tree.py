@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import typer.main
+
 from maskwise.cli.main import app
+from tests.test_layers import ROOMS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -29,7 +31,7 @@ DATA = {
 
 
 def file_tree() -> str:
-    """The lines of the tree: a folder's line is its `__init__.py`'s, a file's the first of its docstring."""
+    """One line a file, what its docstring says first; a folder's line is that of its `__init__.py`."""
     lines = []
     for folder in LISTED:
         lines += folder_lines(ROOT / folder, folder + "/", 0)
@@ -39,16 +41,25 @@ def file_tree() -> str:
 
 
 def folder_lines(folder: Path, label: str, depth: int) -> list[tuple[str, str]]:
-    """(indented name, description) of a folder and, for shown files, of what is in it; folders come after files."""
+    """(indented name, description) of a folder and of what is in it."""
     lines = [("  " * depth + label, folder_line(folder))]
-    shown = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "__"))]
-    for path in shown:
+    for path in sorted(folder.iterdir(), key=place):
+        if path.name.startswith((".", "__")):
+            continue
         if path.suffix in SUFFIXES and path.is_file():
             lines.append(("  " * (depth + 1) + path.name, first_line(path)))
-    for path in shown:
-        if path.is_dir() and any(inner.is_file() for inner in path.rglob("*")):
+        elif (
+            any(inner.suffix in SUFFIXES for inner in path.rglob("*"))
+            or path.relative_to(ROOT).as_posix() in DATA
+        ):
             lines += folder_lines(path, path.name + "/", depth + 1)
     return lines
+
+
+def place(path: Path) -> tuple[int, bool, str]:
+    """Rooms in the order of their layers; elsewhere files before folders, by name."""
+    room = ROOMS.index(path.stem) if path.parent.name == "maskwise" and path.stem in ROOMS else 0
+    return room, path.is_dir(), path.name
 
 
 def folder_line(folder: Path) -> str:
@@ -58,7 +69,7 @@ def folder_line(folder: Path) -> str:
 
 
 def first_line(path: Path) -> str:
-    """The first line of a docstring, of the opening comment, or of a Markdown title; without its full stop."""
+    """The first sentence of a docstring or of the opening comment, up to the end of its line; a Markdown title."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         text = ast.get_docstring(ast.parse(text)) or ""
@@ -67,7 +78,7 @@ def first_line(path: Path) -> str:
             r"^(/\*+|//|\{#-?|<!--|#|<!doctype html>|\*)\s*|\s*(\*/|-?#\}|-->)$", "", line.strip(), flags=re.I
         )
         if words:
-            return words.removesuffix(".")
+            return words if path.suffix == ".md" else words.split(". ")[0].removesuffix(".")
     return ""
 
 
