@@ -232,7 +232,10 @@ class SampleColumns(_Columns):
     @cached_property
     def tag_names(self) -> list[str]:
         """Every tag some sample has, sorted."""
-        keys = {key for chunk in self.table["tags"].chunks for key in pc.unique(chunk.keys).to_pylist()}
+        keys: set[str] = set()
+        for chunk in self.table["tags"].chunks:
+            first, last = chunk.offsets[0].as_py(), chunk.offsets[-1].as_py()
+            keys.update(pc.unique(chunk.keys[first:last]).to_pylist())
         return sorted(keys)
 
     def tag(self, key: str) -> Codes:

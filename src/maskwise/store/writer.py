@@ -74,15 +74,17 @@ class DatasetWriter:
             raise RecordError(f"picture {picture.id!r} was added before")
         if picture.path is not None:
             check_relative(picture.path)
+        found = tuple(regions)
+        rows = _number_regions(picture, found, {}, first=self._tables["regions"].rows)
         row = self._tables["pictures"].add(
             (picture.id, picture.path, picture.width, picture.height, data), len(data or b"")
         )
         self._pictures[picture.id] = (row, picture)
         self._regions[picture.id] = {}
-        self._add_regions(picture, tuple(regions))
+        self._add_regions(picture, found, rows)
 
     def add_sample(self, sample: Sample) -> None:
-        """Add a question about a picture added before. Targets that the picture does not have yet are added to it."""
+        """Add a question about a picture added before. Targets the picture does not have yet are added to it."""
         if sample.id in self._samples:
             raise RecordError(f"sample {sample.id!r} was added before")
         if sample.picture not in self._pictures:
@@ -93,14 +95,10 @@ class DatasetWriter:
         known = self._regions[sample.picture]
         if sample.ignore is not None:
             _check_size(picture, sample.ignore.size, f"sample {sample.id!r}: its ignore mask")
-        for region in sample.targets:
-            if region.id in known and self._hashes[known[region.id]] != hash(region):
-                raise RecordError(
-                    f"sample {sample.id!r}: target {region.id!r} differs from the region added with "
-                    f"picture {picture.id!r}"
-                )
-        new = {region.id: region for region in sample.targets if region.id not in known}
-        self._add_regions(picture, tuple(new.values()))
+        new = self._new_targets(sample, known)
+        self._add_regions(
+            picture, new, _number_regions(picture, new, known, first=self._tables["regions"].rows)
+        )
         self._samples.add(sample.id)
         self._masks += sample.ignore is not None
         self._tables["samples"].add(
@@ -108,21 +106,34 @@ class DatasetWriter:
             len(sample.question) + (len(sample.ignore.counts) if sample.ignore else 0),
         )
 
-    def _add_regions(self, picture: Picture, regions: tuple[Region, ...]) -> None:
-        known, table = self._regions[picture.id], self._tables["regions"]
-        rows = _number_regions(picture, regions, known, first=table.rows)
+    def _new_targets(self, sample: Sample, known: dict[str, int]) -> tuple[Region, ...]:
+        """The targets not seen before; one seen before must be the same in every field."""
+        new: dict[str, Region] = {}
+        for region in sample.targets:
+            if region.id in known:
+                same = self._hashes[known[region.id]] == hash(region)
+            else:
+                same = new.setdefault(region.id, region) == region
+            if not same:
+                raise RecordError(
+                    f"sample {sample.id!r}: target {region.id!r} differs from the region of that id in "
+                    f"picture {sample.picture!r}"
+                )
+        return tuple(new.values())
+
+    def _add_regions(self, picture: Picture, regions: tuple[Region, ...], rows: dict[str, int]) -> None:
+        known = self._regions[picture.id]
+        known.update(rows)
         for region in regions:
             masks = (region.visible, region.amodal, region.overlap)
-            parent = None if region.part_of is None else rows.get(region.part_of, known.get(region.part_of))
-            bytes_of_masks = sum(len(mask.counts) for mask in masks if mask is not None)
+            parent = None if region.part_of is None else known[region.part_of]
             picture_row = self._pictures[picture.id][0]
-            table.add(
+            self._tables["regions"].add(
                 (picture_row, region.id, region.name, parent, region.order, region.crowd, *masks),
-                bytes_of_masks,
+                sum(len(mask.counts) for mask in masks if mask is not None),
             )
             self._hashes.append(hash(region))
             self._masks += sum(mask is not None for mask in masks)
-        known.update(rows)
 
     def _manifest(self, files: dict[str, FileFacts]) -> Manifest:
         return Manifest(

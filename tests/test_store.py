@@ -1,0 +1,601 @@
+"""Dataset folders lose nothing, share memory, and open only when whole."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from maskwise.errors import MaskwiseError, PictureError, RecordError, StoreError
+from maskwise.masks import Mask, Masks
+from maskwise.schema import Answer, Phrase, Picture, Region, Sample
+from maskwise.store import MASK_TYPES, Dataset, DatasetWriter
+from maskwise.store import writer as writer_module
+
+
+def mask(*rows: str) -> Mask:
+    return Mask.from_dense(np.array([[letter == "#" for letter in row] for row in rows]))
+
+
+CAT = Region(
+    id="cat",
+    name="a cat",
+    visible=mask("##..", "##..", "...."),
+    amodal=mask("###.", "###.", "...."),
+    order=2,
+)
+TAIL = Region(id="tail", name="tail", visible=mask("#...", "....", "...."), part_of="cat")
+BOX = Region(id="box", name="box", amodal=mask("..##", "..##", "..##"), order=1, crowd=True)
+GHOST = Region(
+    id="ghost",
+    name="ghost",
+    visible=mask("....", "....", "...."),
+    amodal=mask("...#", "....", "...."),
+    overlap=mask("...#", "....", "...."),
+)
+PICTURES = [Picture(id="p0", width=4, height=3, path="a/0.png"), Picture(id="p1", width=4, height=3)]
+REGIONS = {"p0": [TAIL, CAT, BOX], "p1": [CAT]}
+SAMPLES = [
+    Sample(id="s0", picture="p0", question="What is hidden?", mask_type="amodal", targets=(CAT, BOX)),
+    Sample(id="s1", picture="p1", question="Et là ?", targets=(GHOST, CAT), tags={"split": "val"}),
+    Sample(
+        id="s2",
+        picture="p0",
+        question="Which part?",
+        mask_type="both",
+        targets=(TAIL,),
+        answer=Answer(text="The tail.", phrases=(Phrase(start=4, stop=8, regions=(0,)),)),
+        ignore=mask("....", "....", "####"),
+        tags={"split": "test", "level": "part"},
+    ),
+    Sample(id="s3", picture="p1", question="Any dog?", answer=Answer(text="No.")),
+]
+
+
+def write(path: Path, samples: Iterable[Sample] = SAMPLES, **options: str) -> Path:
+    with DatasetWriter(path, name="tiny", **options) as writer:
+        for picture in PICTURES:
+            writer.add_picture(picture, REGIONS[picture.id])
+        for sample in samples:
+            writer.add_sample(sample)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "tiny")
+
+
+@pytest.fixture(params=["arrow", "many batches", "parquet"])
+def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    """The same records stored three ways."""
+    if request.param == "many batches":
+        monkeypatch.setattr(writer_module, "FLUSH_ROWS", 2)
+    opened = Dataset.open(write(tmp_path / "tiny"))
+    if request.param == "parquet":
+        opened.to_parquet(tmp_path / "parquet")
+        return Dataset.open(tmp_path / "parquet")
+    return opened
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def test_samples_come_back_as_they_went(dataset: Dataset) -> None:
+    assert len(dataset) == 4
+    assert list(dataset) == SAMPLES
+    assert [dataset[index] for index in range(4)] == SAMPLES
+    assert dataset[-1] == SAMPLES[-1]
+    assert dataset.sample("s2") == SAMPLES[2]
+    assert dataset.name == "tiny"
+
+
+def test_index_past_the_end(dataset: Dataset) -> None:
+    for index in (4, -5):
+        with pytest.raises(IndexError, match="of 4"):
+            dataset[index]
+    with pytest.raises(StoreError, match="no sample 'nobody' among 4"):
+        dataset.sample("nobody")
+
+
+def test_pictures_and_their_regions(dataset: Dataset) -> None:
+    assert dataset.picture("p1") == dataset.picture(1) == PICTURES[1]
+    assert dataset.regions_of("p0") == (TAIL, CAT, BOX)
+    assert dataset.regions_of(1) == (CAT, GHOST)
+    for key in ("p9", 2, -1):
+        with pytest.raises(StoreError, match=r"no picture .*2"):
+            dataset.picture(key)
+
+
+def test_groups_bring_all_questions_of_a_picture(dataset: Dataset) -> None:
+    groups = [(picture.id, [sample.id for sample in samples]) for picture, samples in dataset.groups()]
+    assert groups == [("p0", ["s0", "s2"]), ("p1", ["s1", "s3"])]
+
+
+def test_slices_are_views(dataset: Dataset) -> None:
+    assert list(dataset.slice(1, 3)) == SAMPLES[1:3]
+    assert list(dataset.slice(1, 99).slice(1, 2)) == SAMPLES[2:3]
+    assert list(dataset.slice(-1, 4)) == SAMPLES[3:]
+    assert list(dataset.slice(3, 1)) == []
+    view = dataset.slice(1, 3)
+    assert view.samples.targets.offsets.tolist() == [0, 2, 3]
+    assert view.samples.ignore.present.tolist() == [False, True]
+    assert view.samples.tag_names == ["level", "split"]
+    assert view.samples.tag("split").names == ("val", "test")
+    assert dataset.slice(0, 1).samples.tag_names == []
+
+
+def test_shards_part_the_pictures(dataset: Dataset) -> None:
+    shards = [[sample.id for sample in dataset.shard(index, 2)] for index in range(2)]
+    assert shards == [["s0", "s2"], ["s1", "s3"]]
+    assert [len(dataset.shard(index, 5)) for index in range(5)] == [2, 2, 0, 0, 0]
+    assert dataset.shard(0, 2)[1] == SAMPLES[2]
+    with pytest.raises(StoreError, match="shard 2 of 2"):
+        dataset.shard(2, 2)
+
+
+def test_an_empty_dataset(tmp_path: Path) -> None:
+    with DatasetWriter(tmp_path / "empty", name="nothing"):
+        pass
+    dataset = Dataset.open(tmp_path / "empty")
+    dataset.verify()
+    assert list(dataset) == list(dataset.groups()) == []
+    assert len(dataset.regions.masks("visible").masks) == 0
+    assert dataset.samples.targets.offsets.tolist() == [0]
+    assert dataset.samples.mask_type.tolist() == dataset.regions.name.codes.tolist() == []
+    assert dataset.samples.size.shape == (0, 2)
+    assert len(dataset.shard(0, 3)) == 0
+
+
+sizes = st.tuples(st.integers(1, 6), st.integers(1, 6))
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> tuple[dict[str, tuple[Picture, list[Region]]], list[Sample]]:
+    pictures: dict[str, tuple[Picture, list[Region]]] = {}
+    for number in range(draw(st.integers(1, 4))):
+        height, width = draw(sizes)
+
+        def a_mask(height: int = height, width: int = width) -> Mask:
+            bits = draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
+            return Mask.from_dense(np.array(bits).reshape(height, width))
+
+        regions = [
+            Region(
+                id=f"r{row}",
+                name=draw(texts),
+                visible=a_mask() if (kinds := draw(st.integers(1, 3))) & 1 else None,
+                amodal=a_mask() if kinds & 2 else None,
+                overlap=a_mask() if draw(st.booleans()) else None,
+                part_of=f"r{row - 1}" if row and draw(st.booleans()) else None,
+                order=draw(st.none() | st.integers(-9, 9)),
+                crowd=draw(st.booleans()),
+            )
+            for row in range(draw(st.integers(0, 4)))
+        ]
+        pictures[f"p{number}"] = (
+            Picture(
+                id=f"p{number}", width=width, height=height, path=draw(st.sampled_from([None, "x/y.png"]))
+            ),
+            regions,
+        )
+    samples = []
+    for number in range(draw(st.integers(0, 8))):
+        key = draw(st.sampled_from(sorted(pictures)))
+        picture, regions = pictures[key]
+        targets = tuple(draw(st.lists(st.sampled_from(regions), max_size=4))) if regions else ()
+        text = draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=2, max_size=9))
+        phrases = (Phrase(start=0, stop=1, regions=(len(targets) - 1,)),) if targets else ()
+        samples.append(
+            Sample(
+                id=f"s{number}",
+                picture=key,
+                question=draw(texts),
+                mask_type=draw(st.sampled_from(MASK_TYPES)),
+                targets=targets,
+                answer=draw(st.sampled_from([None, Answer(text=text), Answer(text=text, phrases=phrases)])),
+                ignore=Mask.empty(picture.height, picture.width) if draw(st.booleans()) else None,
+                tags=draw(st.dictionaries(texts, texts, max_size=3)),
+            )
+        )
+    return pictures, samples
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(records(), st.integers(1, 5))
+def test_any_records_come_back(tmp_path: Path, drawn: tuple[dict, list[Sample]], batch: int) -> None:
+    pictures, samples = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer_module, "FLUSH_ROWS", batch)
+        with DatasetWriter(tmp_path / "any", name="any", overwrite=True) as writer:
+            for picture, regions in pictures.values():
+                writer.add_picture(picture, regions)
+            for sample in samples:
+                writer.add_sample(sample)
+    dataset = Dataset.open(tmp_path / "any")
+    dataset.verify()
+    assert list(dataset) == samples
+    for row, (picture, regions) in enumerate(pictures.values()):
+        assert dataset.picture(row) == picture
+        assert list(dataset.regions_of(row)) == regions
+    shards = [sample.id for index in range(3) for sample in dataset.shard(index, 3)]
+    assert sorted(shards) == sorted(sample.id for sample in samples)
+    offsets, values = dataset.samples.targets
+    assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
+        [
+            dataset.regions.of_picture.offsets[dataset.pictures.row[sample.picture]] + int(region.id[1:])
+            for region in sample.targets
+        ]
+        for sample in samples
+    ]
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_samples(dataset: Dataset) -> None:
+    samples = dataset.samples
+    assert samples.id == ["s0", "s1", "s2", "s3"]
+    assert samples.question[1] == "Et là ?"
+    assert samples.picture.tolist() == [0, 1, 0, 1]
+    assert samples.size.tolist() == [[3, 4]] * 4
+    assert [MASK_TYPES[code] for code in samples.mask_type] == ["amodal", "visible", "both", "visible"]
+    assert samples.targets.offsets.tolist() == [0, 2, 4, 5, 5]
+    assert samples.targets.values.tolist() == [1, 2, 4, 3, 0]
+    assert samples.ignore.present.tolist() == [False, False, True, False]
+    assert samples.ignore.masks[2] == SAMPLES[2].ignore
+    assert samples.tag_names == ["level", "split"]
+    split = samples.tag("split")
+    assert [split.names[code] for code in split.codes] == [None, "val", "test", None]
+    assert samples.tag("unheard of").names == (None,)
+
+
+def test_columns_of_regions_and_pictures(dataset: Dataset) -> None:
+    regions = dataset.regions
+    assert regions.id == ["tail", "cat", "box", "cat", "ghost"]
+    assert [regions.name.names[code] for code in regions.name.codes] == [
+        "tail",
+        "a cat",
+        "box",
+        "a cat",
+        "ghost",
+    ]
+    assert regions.picture.tolist() == [0, 0, 0, 1, 1]
+    assert regions.part_of.present.tolist() == [True, False, False, False, False]
+    assert regions.part_of.values[0] == 1
+    assert regions.order.present.tolist() == [False, True, True, True, False]
+    assert regions.order.values[1:4].tolist() == [2, 1, 2]
+    assert regions.crowd.tolist() == [False, False, True, False, False]
+    visible = regions.masks("visible")
+    assert visible.present.tolist() == [True, True, False, True, True]
+    assert visible.masks.area().tolist() == [1, 4, 0, 4, 0]
+    assert visible.masks.size[2].tolist() == [0, 0]
+    assert regions.masks("overlap").present.tolist() == [False, False, False, False, True]
+    assert dataset.pictures.path == ["a/0.png", None]
+    assert dataset.pictures.size.tolist() == [[3, 4], [3, 4]]
+
+
+def test_unions_of_targets_without_a_loop(dataset: Dataset) -> None:
+    targets, amodal = dataset.samples.targets, dataset.regions.masks("amodal")
+    whole = amodal.present[targets.values]
+    assert whole.tolist() == [True, True, True, True, False]
+    offsets = np.concatenate([[0], np.cumsum(whole)])[targets.offsets]
+    union = amodal.masks[targets.values[whole]].merge(offsets, dataset.samples.size)
+    assert union[0] == CAT.amodal | BOX.amodal
+    assert union[1] == GHOST.amodal | CAT.amodal
+    assert union.area()[2:].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("rows", [2, 1000])
+def test_masks_lie_in_the_mapped_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """With one batch of rows or many, no byte of a mask is copied: its address is inside the file's mapping."""
+    monkeypatch.setattr(writer_module, "FLUSH_ROWS", rows)
+    dataset = Dataset.open(write(tmp_path / "tiny"))
+    mapped = dataset.regions.mapped
+    assert dataset.regions.table["visible"].num_chunks == (3 if rows == 2 else 1)
+    first, last = mapped.ctypes.data, mapped.ctypes.data + len(mapped)
+    for kind in ("visible", "amodal"):
+        masks = dataset.regions.masks(kind).masks
+        assert first <= masks.data.ctypes.data + masks.start.min()
+        assert masks.data.ctypes.data + masks.stop.max() <= last
+    assert dataset.regions.masks("visible").masks[[0, 1]] == Masks.from_masks([TAIL.visible, CAT.visible])
+    allocated = pa.total_allocated_bytes()
+    assert Dataset.open(tmp_path / "tiny").regions.masks("visible").masks.area().sum() == 9
+    assert pa.total_allocated_bytes() - allocated < 10_000
+
+
+def test_columns_of_one_batch_share_memory(folder: Path) -> None:
+    dataset = Dataset.open(folder)
+    mapped = dataset.samples.mapped
+    for array in (dataset.samples.picture, dataset.samples.targets.values):
+        assert mapped.ctypes.data <= array.ctypes.data < mapped.ctypes.data + len(mapped)
+        assert not array.flags.writeable
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterable[DatasetWriter]:
+    with DatasetWriter(tmp_path / "out", name="out") as opened:
+        opened.add_picture(PICTURES[0], [TAIL, CAT])
+        yield opened
+
+
+def test_duplicates_and_strangers_are_named(writer: DatasetWriter) -> None:
+    with pytest.raises(RecordError, match="picture 'p0' was added before"):
+        writer.add_picture(PICTURES[0])
+    with pytest.raises(RecordError, match="picture 'p1': region 'cat' was added before"):
+        writer.add_picture(PICTURES[1], [CAT, CAT])
+    with pytest.raises(RecordError, match="sample 's1' asks about picture 'p9', which was not added"):
+        writer.add_sample(Sample(id="s1", picture="p9", question="?"))
+    writer.add_sample(Sample(id="s1", picture="p0", question="?"))
+    with pytest.raises(RecordError, match="sample 's1' was added before"):
+        writer.add_sample(Sample(id="s1", picture="p0", question="?"))
+
+
+def test_masks_of_another_size_are_named(writer: DatasetWriter) -> None:
+    small = Region(id="small", name="small", visible=mask("#"))
+    with pytest.raises(RecordError, match=r"region 'small' .*\(1, 1\), but picture 'p2' has \(3, 4\)"):
+        writer.add_picture(Picture(id="p2", width=4, height=3), [small])
+    with pytest.raises(RecordError, match="region 'small'"):
+        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=(small,)))
+    with pytest.raises(RecordError, match="sample 's': its ignore mask"):
+        writer.add_sample(Sample(id="s", picture="p0", question="?", ignore=mask("#")))
+
+
+def test_parts_need_a_whole(writer: DatasetWriter) -> None:
+    picture = Picture(id="p2", width=4, height=3)
+    with pytest.raises(RecordError, match="'tail' is a part of 'cat', which is unknown"):
+        writer.add_picture(picture, [TAIL])
+    ring = [
+        Region(id=name, name=name, visible=CAT.visible, part_of=of)
+        for name, of in [("a", "b"), ("b", "c"), ("c", "a")]
+    ]
+    with pytest.raises(RecordError, match="'a' is, through others, a part of itself"):
+        writer.add_picture(picture, ring)
+
+
+def test_a_target_may_not_contradict_its_picture(writer: DatasetWriter) -> None:
+    other = Region(id="cat", name="another cat", visible=CAT.visible)
+    with pytest.raises(RecordError, match="target 'cat' differs from the region of that id in picture 'p0'"):
+        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=(other,)))
+    twins = (BOX, Region(id="box", name="another box", amodal=BOX.amodal))
+    with pytest.raises(RecordError, match="target 'box' differs"):
+        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=twins))
+
+
+def test_a_refused_record_leaves_nothing_behind(tmp_path: Path) -> None:
+    with DatasetWriter(tmp_path / "out", name="out") as writer:
+        with pytest.raises(RecordError):
+            writer.add_picture(PICTURES[0], [TAIL])
+        writer.add_picture(PICTURES[0], [CAT])
+        with pytest.raises(RecordError):
+            writer.add_sample(
+                Sample(id="s", picture="p0", question="?", targets=(BOX, BOX, GHOST, replace_cat()))
+            )
+        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=(CAT,)))
+    dataset = Dataset.open(tmp_path / "out")
+    assert (len(dataset.pictures), len(dataset.regions), len(dataset)) == (1, 1, 1)
+
+
+def replace_cat() -> Region:
+    return Region(id="cat", name="another cat", visible=CAT.visible)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../up.png", "a/../../b.png"])
+def test_picture_paths_stay_below_the_root(writer: DatasetWriter, path: str) -> None:
+    with pytest.raises(PictureError, match="must be relative"):
+        writer.add_picture(Picture(id="p2", width=1, height=1, path=path))
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "a"), write(tmp_path / "b")
+    for path in first.iterdir():
+        assert path.read_bytes() == (second / path.name).read_bytes()
+
+
+def test_an_error_while_writing_leaves_no_folder(tmp_path: Path) -> None:
+    def fail() -> None:
+        with DatasetWriter(tmp_path / "out", name="out") as writer:
+            writer.add_picture(PICTURES[0], [CAT])
+            raise RuntimeError("the source broke")
+
+    with pytest.raises(RuntimeError, match="the source broke"):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_writer_leaves_no_folder_that_opens(tmp_path: Path) -> None:
+    script = textwrap.dedent(f"""
+        import os, signal
+        from maskwise.schema import Picture
+        from maskwise.store import DatasetWriter, writer
+        writer.FLUSH_ROWS = 1
+        with DatasetWriter({str(tmp_path / "out")!r}, name="out") as opened:
+            opened.add_picture(Picture(id="p", width=4, height=3))
+            os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    for left in tmp_path.iterdir():
+        with pytest.raises(StoreError, match="not finished"):
+            Dataset.open(left)
+    assert len(Dataset.open(write(tmp_path / "out"))) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    with (
+        DatasetWriter(tmp_path / "out", name="first") as first,
+        pytest.raises(StoreError, match="being written by another"),
+        DatasetWriter(tmp_path / "out", name="second"),
+    ):
+        pass
+    assert first.name == Dataset.open(tmp_path / "out").name == "first"
+
+
+def test_nothing_is_replaced_unasked(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="exists already"):
+        write(folder)
+    assert len(Dataset.open(folder)) == 4
+    with DatasetWriter(folder, name="again", overwrite=True) as writer:
+        writer.add_picture(PICTURES[1])
+    assert len(Dataset.open(folder)) == 0
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "draft.txt").write_text("all my work")
+    with (
+        pytest.raises(StoreError, match="choose another folder"),
+        DatasetWriter(tmp_path / "thesis", name="x", overwrite=True),
+    ):
+        pass
+    assert (tmp_path / "thesis" / "draft.txt").exists()
+
+
+# -- opening -----------------------------------------------------------------------------------------------------------
+
+
+def change_manifest(folder: Path, **fields: object) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def test_what_is_not_a_dataset_is_refused(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(StoreError, match="does not exist"):
+        Dataset.open(tmp_path / "absent")
+    with pytest.raises(StoreError, match=r"not finished or not a dataset: it has no manifest\.json"):
+        Dataset.open(tmp_path)
+    (folder / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match="is not a manifest"):
+        Dataset.open(folder)
+
+
+def test_another_schema_version_is_refused(folder: Path) -> None:
+    change_manifest(folder, schema_version=2, shape="unheard of")
+    with pytest.raises(StoreError, match=r"has schema version 2; maskwise .* reads 1"):
+        Dataset.open(folder)
+
+
+def test_counts_are_compared(folder: Path) -> None:
+    change_manifest(folder, counts={"pictures": 2, "regions": 5, "samples": 7, "masks": 9})
+    with pytest.raises(StoreError, match="4 samples, but the manifest counts 7"):
+        Dataset.open(folder)
+
+
+def test_missing_and_shortened_files_are_refused(folder: Path) -> None:
+    table = folder / "regions.arrow"
+    whole = table.read_bytes()
+    table.write_bytes(whole[:-1])
+    with pytest.raises(StoreError, match=r"regions\.arrow has \d+ bytes; the manifest says"):
+        Dataset.open(folder)
+    table.unlink()
+    with pytest.raises(StoreError, match=r"regions\.arrow is missing"):
+        Dataset.open(folder)
+
+
+def test_a_changed_byte_is_found_by_verify(folder: Path) -> None:
+    table = folder / "samples.arrow"
+    data = bytearray(table.read_bytes())
+    place = data.index(b"What is hidden?")
+    data[place : place + 4] = b"When"
+    table.write_bytes(data)
+    dataset = Dataset.open(folder)
+    assert dataset[0].question == "When is hidden?"
+    with pytest.raises(StoreError, match=r"samples\.arrow changed after it was written"):
+        dataset.verify()
+
+
+def test_files_outside_the_folder_are_not_tables(folder: Path) -> None:
+    facts = {"bytes": 1, "sha256": "0"}
+    change_manifest(folder, files={"../pictures.arrow": facts})
+    with pytest.raises(StoreError, match="lists"):
+        Dataset.open(folder)
+
+
+def reseal(folder: Path) -> None:
+    """Make the manifest agree with whatever the files hold now, as a hostile author would."""
+    files = {path.name: {"bytes": path.stat().st_size, "sha256": "0" * 64} for path in folder.glob("*.arrow")}
+    change_manifest(folder, files=files)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_damaged_tables_raise_or_read(folder: Path, data: st.DataObject) -> None:
+    """Bytes changed anywhere never crash the process; the error is ours and names the table."""
+    table = folder / data.draw(st.sampled_from(["pictures.arrow", "regions.arrow", "samples.arrow"]))
+    whole = table.read_bytes()
+    damaged = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    table.write_bytes(damaged)
+    reseal(folder)
+    try:
+        dataset = Dataset.open(folder)
+        list(dataset)
+        list(dataset.groups())
+        dataset.regions.masks("visible").masks.area()
+    except MaskwiseError:
+        pass
+    finally:
+        table.write_bytes(whole)
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+
+
+def test_embedded_pictures_come_back(tmp_path: Path) -> None:
+    Image.new("RGB", (4, 3), "red").save(tmp_path / "red.png")
+    data = (tmp_path / "red.png").read_bytes()
+    with DatasetWriter(tmp_path / "out", name="out") as writer:
+        writer.add_picture(PICTURES[1], [CAT], data)
+        writer.add_picture(Picture(id="p2", width=4, height=3))
+    dataset = Dataset.open(tmp_path / "out")
+    assert dataset.open_picture("p1").getpixel((0, 0)) == (255, 0, 0)
+    with pytest.raises(PictureError, match="'p2' has neither a path nor embedded bytes"):
+        dataset.open_picture("p2")
+
+
+def test_pictures_by_path(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(PictureError, match="open it with a picture_root"):
+        Dataset.open(folder).open_picture("p0")
+    (tmp_path / "root" / "a").mkdir(parents=True)
+    Image.new("RGB", (4, 3), "blue").save(tmp_path / "root" / "a" / "0.png")
+    dataset = Dataset.open(folder, picture_root=tmp_path / "root")
+    assert dataset.open_picture(0).getpixel((3, 2)) == (0, 0, 255)
+    assert dataset.slice(0, 1).open_picture("p0").size == (4, 3)
+    Image.new("RGB", (3, 4)).save(tmp_path / "root" / "a" / "0.png")
+    with pytest.raises(PictureError, match="'p0' is 3 x 4 on disk, but its masks are for 4 x 3"):
+        dataset.open_picture("p0")
+
+
+def test_pictures_inside_the_folder_move_with_it(tmp_path: Path) -> None:
+    with DatasetWriter(tmp_path / "out", name="out", picture_root="pictures") as writer:
+        (writer.folder / "pictures" / "a").mkdir(parents=True)
+        Image.new("RGB", (4, 3), "lime").save(writer.folder / "pictures" / "a" / "0.png")
+        writer.add_picture(PICTURES[0])
+    (tmp_path / "out").rename(tmp_path / "moved")
+    assert Dataset.open(tmp_path / "moved").open_picture("p0").getpixel((1, 1)) == (0, 255, 0)
+
+
+def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> None:
+    table = folder / "pictures.arrow"
+    table.write_bytes(table.read_bytes().replace(b"a/0.png", b"../../x"))
+    reseal(folder)
+    with pytest.raises(PictureError, match="must be relative"):
+        Dataset.open(folder, picture_root=tmp_path).open_picture("p0")
+    os.symlink("/", tmp_path / "a")
+    table.write_bytes(table.read_bytes().replace(b"../../x", b"a/etc/x"))
+    with pytest.raises(PictureError, match="through a link"):
+        Dataset.open(folder, picture_root=tmp_path).open_picture("p0")
