@@ -93,7 +93,10 @@ class _Columns:
         """The column as one batch. The chunks of a mapped file keep their bytes where they are: the batch's data
         is then the file itself.
         """
-        batches = [Masks.from_arrow(chunk) for chunk in self.table[name].chunks if len(chunk)]
+        try:
+            batches = [Masks.from_arrow(chunk) for chunk in self.table[name].chunks if len(chunk)]
+        except ValueError as error:
+            raise StoreError(f"{self.where}: column {name!r} is damaged: {error}") from error
         present = self._present(name)
         if len(batches) > 1 and self.mapped is not None:
             masks = _over_file(batches, self.mapped)
@@ -221,7 +224,7 @@ class SampleColumns(_Columns):
     @cached_property
     def targets(self) -> Lists:
         """Rows of the target regions."""
-        offsets, values = _lists(self.table["targets"])
+        offsets, values = _lists(self.table["targets"], self.where)
         return Lists(offsets, _check_rows(values, len(self._regions), f"{self.where}: column 'targets'"))
 
     @cached_property
@@ -259,9 +262,11 @@ def _over_file(batches: list[Masks], mapped: NDArray[np.uint8]) -> Masks:
     )
 
 
-def _lists(column: pa.ChunkedArray) -> Lists:
+def _lists(column: pa.ChunkedArray, where: Path) -> Lists:
     ends, values, base = [np.zeros(1, np.int64)], [], 0
     for chunk in column.chunks:
+        if chunk.values.null_count:
+            raise StoreError(f"{where}: a list has an empty place")
         offsets = chunk.offsets.to_numpy().astype(np.int64)
         values.append(chunk.values.to_numpy()[offsets[0] : offsets[-1]])
         ends.append(offsets[1:] - offsets[0] + base)

@@ -18,7 +18,14 @@ from maskwise.errors import MaskError, PictureError, RecordError, StoreError
 from maskwise.masks import Mask
 from maskwise.pictures import open_picture, resolve_inside
 from maskwise.schema import Answer, Phrase, Picture, Region, Sample
-from maskwise.store.columns import Int64s, MaskColumn, PictureColumns, RegionColumns, SampleColumns
+from maskwise.store.columns import (
+    MASK_TYPES,
+    Int64s,
+    MaskColumn,
+    PictureColumns,
+    RegionColumns,
+    SampleColumns,
+)
 from maskwise.store.folder import (
     MASK_KINDS,
     TABLES,
@@ -213,33 +220,42 @@ class Dataset:
         return key
 
     def _read(self, first: int, stop: int) -> Iterator[Sample]:
-        table = self.samples.table.slice(first, stop - first).drop_columns(["ignore"])
-        rows = table.to_pylist(maps_as_pydicts="strict")
+        offsets, targets = self.samples.targets
         made: dict[int, Region] = {}
-        for number, row in enumerate(rows, first):
-            for target in row["targets"]:
+        for number, row in enumerate(self._rows(first, stop), first):
+            rows = targets[offsets[number] : offsets[number + 1]].tolist()
+            for target in rows:
                 if target not in made:
                     made[target] = self.region(target)
-            try:
-                yield self._sample(row, tuple(made[target] for target in row["targets"]), number)
-            except (MaskError, RecordError, msgspec.ValidationError) as error:
-                raise StoreError(f"{self.samples.where}: sample {row['id']!r}: {error}") from error
+            yield self._sample(row, tuple(made[target] for target in rows), number)
+
+    def _rows(self, first: int, stop: int) -> list[dict[str, Any]]:
+        table = self.samples.table.slice(first, stop - first).drop_columns(["targets", "ignore"])
+        try:
+            rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
+        except KeyError as error:
+            raise StoreError(f"{self.samples.where}: a tag is given twice: {error}") from error
+        return rows
 
     def _sample(self, row: dict[str, Any], targets: tuple[Region, ...], number: int) -> Sample:
-        phrases = tuple(
-            Phrase(start=phrase["start"], stop=phrase["stop"], regions=tuple(phrase["regions"]))
-            for phrase in row["phrases"]
-        )
-        return Sample(
-            id=row["id"],
-            picture=self.pictures.id[row["picture"]],
-            question=row["question"],
-            mask_type=row["mask_type"],
-            targets=targets,
-            answer=None if row["answer"] is None else Answer(text=row["answer"], phrases=phrases),
-            ignore=_mask_at(self.samples.ignore, number),
-            tags=row["tags"],
-        )
+        try:
+            phrases = tuple(
+                Phrase(start=phrase["start"], stop=phrase["stop"], regions=tuple(phrase["regions"]))
+                for phrase in row["phrases"]
+            )
+            return Sample(
+                id=row["id"],
+                picture=self.pictures.id[self.samples.picture[number]],
+                question=row["question"],
+                mask_type=MASK_TYPES[self.samples.mask_type[number]],
+                targets=targets,
+                answer=None if row["answer"] is None else Answer(text=row["answer"], phrases=phrases),
+                ignore=_mask_at(self.samples.ignore, number),
+                tags=row["tags"],
+            )
+        except (MaskError, RecordError, TypeError) as error:
+            # A TypeError is a phrase with an empty place, which the table's own check does not see.
+            raise StoreError(f"{self.samples.where}: sample {row['id']!r}: {error}") from error
 
     # -- keeping
 

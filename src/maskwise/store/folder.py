@@ -137,11 +137,22 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, NDArray[np.uint
             buffer = file.read_buffer()
         table = pa.ipc.open_file(buffer).read_all()
         if not table.schema.equals(schema):
-            raise StoreError(f"{path} has columns {table.schema.names}, expected {schema.names}")
-        table.validate(full=True)
+            raise StoreError(f"{path} does not have the columns {', '.join(schema.names)} and their types")
+        _check_table(table, path)
         return table, np.frombuffer(buffer, np.uint8)
     except (pa.ArrowException, OSError) as error:
         raise StoreError(f"{path} is not a table of a dataset: {error}") from error
+
+
+def _check_table(table: pa.Table, path: Path) -> None:
+    """Refuse offsets that leave their buffers, damaged text and nulls where none may be.
+
+    What is read later can then trust the table: Arrow itself reads where the offsets say.
+    """
+    table.validate(full=True)
+    for field, column in zip(table.schema, table.columns):
+        if not field.nullable and column.null_count:
+            raise StoreError(f"{path}: column {field.name!r} has {column.null_count} empty places")
 
 
 @contextlib.contextmanager
