@@ -1,0 +1,217 @@
+"""From what an annotation file says of a picture to records: masks drawn together, contradictions reported.
+
+A reader parses its format into drafts; `finish` draws each picture's masks as one batch and yields scenes.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from maskwise.errors import MaskError
+from maskwise.masks import Mask
+from maskwise.schema import Answer, MaskType, Picture, Region, Sample
+from maskwise.sources.problems import Problems
+from maskwise.sources.shapes import Drawn, draw
+
+MAX_ORDER = 2**31 - 1
+"""The deepest order a dataset folder holds."""
+
+
+class Outline(NamedTuple):
+    """A region before its masks are drawn.
+
+    A mask is a segmentation (raw JSON or decoded), a `Mask`, or None where the source does not tell. Visible and
+    amodal being one object says that nothing is hidden. `record` names it in problems.
+    """
+
+    id: str
+    name: str
+    record: str
+    visible: object = None
+    amodal: object = None
+    part_of: str | None = None
+    order: int | None = None
+    crowd: bool = False
+
+
+class Question(NamedTuple):
+    """A sample before its targets are drawn; `targets` are ids of the draft's outlines, in order."""
+
+    id: str
+    text: str
+    record: str
+    targets: tuple[str, ...] = ()
+    mask_type: MaskType = "visible"
+    answer: Answer | None = None
+    ignore: Mask | None = None
+    tags: dict[str, str] | None = None
+
+
+class Draft(NamedTuple):
+    """A picture as its annotation file tells it.
+
+    `file` is the annotation file, for problems. `data`: the encoded picture where the file itself holds it.
+    `overlaps`: whether official protocols need the pixels that several parts of one outline cover.
+    """
+
+    picture: Picture
+    file: str
+    outlines: tuple[Outline, ...] = ()
+    questions: tuple[Question, ...] = ()
+    data: bytes | None = None
+    overlaps: bool = False
+
+
+class Scene(NamedTuple):
+    """What readers yield: a picture, its regions, the questions about it, its encoded bytes where it is no file."""
+
+    picture: Picture
+    regions: tuple[Region, ...]
+    samples: tuple[Sample, ...] = ()
+    data: bytes | None = None
+
+
+def finish(drafts: Iterable[Draft], problems: Problems) -> Iterator[Scene]:
+    """Drafts as scenes, in order. What cannot be drawn is skipped, and every question about it too.
+
+    Picture and sample ids come out once each: a second picture or question of the same id is skipped.
+    """
+    pictures: set[str] = set()
+    questions: set[str] = set()
+    for draft in drafts:
+        if draft.picture.id in pictures:
+            record = f"picture {draft.picture.id}"
+            problems.skip(
+                "duplicate picture id", file=draft.file, record=record, expected="one", found=draft.picture.id
+            )
+            continue
+        pictures.add(draft.picture.id)
+        regions = _to_regions(draft, problems)
+        samples = tuple(_to_samples(draft, regions, questions, problems=problems))
+        yield Scene(draft.picture, tuple(regions.values()), samples, draft.data)
+
+
+def _to_regions(draft: Draft, problems: Problems) -> dict[str, Region]:
+    """The regions by id; those that cannot be drawn, and second ones of an id, are left out."""
+    size = (draft.picture.height, draft.picture.width)
+    hidden = [outline.visible is not outline.amodal for outline in draft.outlines]
+    amodals = draw([outline.amodal for outline in draft.outlines], size, overlaps=draft.overlaps)
+    shown = [outline.visible if apart else None for outline, apart in zip(draft.outlines, hidden)]
+    visibles = draw(shown, size, overlaps=draft.overlaps)
+    regions: dict[str, Region] = {}
+    for outline, apart, amodal, other in zip(draft.outlines, hidden, amodals, visibles):
+        visible = other if apart else amodal
+        error = next((found for found in (visible, amodal) if isinstance(found, MaskError)), None)
+        if error is not None or visible is amodal is None:
+            found = error.message if error else "none"
+            _skip(
+                draft, outline, problems, reason="mask that is none", expected="a segmentation", found=found
+            )
+        elif outline.id in regions:
+            _skip(draft, outline, problems, reason="duplicate region id", expected="one", found=outline.id)
+        else:
+            assert not isinstance(visible, MaskError)
+            assert not isinstance(amodal, MaskError)
+            regions[outline.id] = _to_region(draft, outline, visible, amodal, problems=problems)
+    return _rooted(draft, regions, problems)
+
+
+def _to_region(
+    draft: Draft, outline: Outline, visible: Drawn | None, amodal: Drawn | None, *, problems: Problems
+) -> Region:
+    """The region, its contradictions reported: masks stay as they are, spaces around a name and an order that is no
+    depth are left out.
+    """
+
+    def keep(reason: str, expected: str, found: object) -> None:
+        problems.keep(reason, file=draft.file, record=outline.record, expected=expected, found=found)
+
+    for drawn in (visible, amodal):
+        if drawn is not None and drawn.oddity:
+            keep("odd polygon", "x, y of three points or more", drawn.oddity)
+    if visible is not None and amodal is not None and visible is not amodal:
+        inside, area, _ = visible.mask.areas_with(amodal.mask)
+        if inside < area:
+            keep("visible not inside amodal", "every pixel", f"{area - inside} of {area} pixels outside")
+    name, order = outline.name.strip(), outline.order
+    if name != outline.name:
+        keep("spaces around a name", repr(name), repr(outline.name))
+    if order is not None and not 1 <= order <= MAX_ORDER:
+        keep("order is no depth", "1 or more", order)
+        order = None
+    overlap = next((drawn.overlap for drawn in (visible, amodal) if drawn is not None), None)
+    return Region(
+        id=outline.id,
+        name=name,
+        visible=visible and visible.mask,
+        amodal=amodal and amodal.mask,
+        part_of=outline.part_of,
+        order=order,
+        crowd=outline.crowd,
+        overlap=overlap,
+    )
+
+
+def _rooted(draft: Draft, regions: dict[str, Region], problems: Problems) -> dict[str, Region]:
+    """The regions without links to parents that are not there or that lead in a circle."""
+    records = {outline.id: outline.record for outline in draft.outlines}
+    for region in list(regions.values()):
+        if not _ends_at_a_whole(region, regions):
+            problems.keep(
+                "part of an unknown region",
+                file=draft.file,
+                record=records[region.id],
+                expected="a region of this picture, not a part of this one",
+                found=region.part_of,
+            )
+            regions[region.id] = msgspec.structs.replace(region, part_of=None)
+    return regions
+
+
+def _ends_at_a_whole(region: Region, regions: dict[str, Region]) -> bool:
+    seen = {region.id}
+    while region.part_of is not None:
+        if region.part_of in seen or region.part_of not in regions:
+            return False
+        region = regions[region.part_of]
+        seen.add(region.id)
+    return True
+
+
+def _to_samples(
+    draft: Draft, regions: dict[str, Region], seen: set[str], *, problems: Problems
+) -> Iterator[Sample]:
+    for question in draft.questions:
+        fault = _fault(question, regions, seen)
+        if fault is not None:
+            reason, expected, found = fault
+            _skip(draft, question, problems, reason=reason, expected=expected, found=found)
+            continue
+        seen.add(question.id)
+        yield Sample(
+            id=question.id,
+            picture=draft.picture.id,
+            question=question.text,
+            mask_type=question.mask_type,
+            targets=tuple(regions[target] for target in question.targets),
+            answer=question.answer,
+            ignore=question.ignore,
+            tags=question.tags or {},
+        )
+
+
+def _fault(question: Question, regions: dict[str, Region], seen: set[str]) -> tuple[str, str, str] | None:
+    """Why a question cannot be used: reason, what was expected, what came."""
+    if question.id in seen:
+        return "duplicate sample id", "one", question.id
+    for target in question.targets:
+        if target not in regions:
+            return "question about a region that was skipped", "regions that can be read", target
+    return None if question.text.strip() else ("empty question", "words", repr(question.text))
+
+
+def _skip(
+    draft: Draft, item: Outline | Question, problems: Problems, *, reason: str, expected: str, found: object
+) -> None:
+    problems.skip(reason, file=draft.file, record=item.record, expected=expected, found=found)
