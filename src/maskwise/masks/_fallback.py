@@ -223,6 +223,21 @@ def from_runs(runs: Int64s, offsets: Int64s, sizes: Int32s) -> Strings:
     return _join(made)
 
 
+def coordinates(polygons: list[list[float] | Floats]) -> Strings:
+    """See Kernel.coordinates."""
+    flat = []
+    for item, polygon in enumerate(polygons):
+        try:
+            xy = np.asarray(polygon, np.float64)
+        except (ValueError, TypeError, OverflowError):
+            raise MaskError("coordinates must be a flat list of numbers", item) from None
+        if xy.ndim != 1:
+            raise MaskError("coordinates must be a flat list of numbers", item)
+        flat.append(xy[: len(xy) // 2 * 2])
+    offsets = np.cumsum([0, *map(len, flat)], dtype=np.int64) // 2
+    return np.concatenate([np.zeros(0), *flat]).tobytes(), offsets.tobytes()
+
+
 def from_polygons(xy: Floats, offsets: Int64s, sizes: Int32s) -> Strings:
     _check_offsets(offsets, len(xy) // 2, len(sizes))
     size = _check_sizes(sizes)

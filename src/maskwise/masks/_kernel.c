@@ -53,7 +53,7 @@ enum { AND, OR, MINUS, XOR };
 
 typedef enum {
     FINE, NO_MEMORY, BAD_CHARACTER, CUT_OFF, LONG_VALUE, NEGATIVE_RUN, PAST_FRAME, WRONG_SUM, BAD_OFFSETS, BAD_SIZE,
-    SIZES_DIFFER, TOO_MANY_RUNS, PLANE_TOO_LARGE, NO_POINTS, NOT_FINITE, NEGATIVE_DISTANCE
+    SIZES_DIFFER, TOO_MANY_RUNS, PLANE_TOO_LARGE, NO_POINTS, NOT_FINITE, NOT_NUMBERS, NEGATIVE_DISTANCE
 } Reason;
 
 typedef struct {
@@ -84,6 +84,7 @@ static PyObject *fault_text(const Fault *fault) {
     case PLANE_TOO_LARGE: return PyUnicode_FromString("the mask is too large for boundaries");
     case NO_POINTS: return PyUnicode_FromString("a polygon has no points");
     case NOT_FINITE: return PyUnicode_FromString("polygon coordinates must be finite and within 2^26 of 0");
+    case NOT_NUMBERS: return PyUnicode_FromString("coordinates must be a flat list of numbers");
     case NEGATIVE_DISTANCE: return PyUnicode_FromString("the boundary distance must not be negative");
     default: return PyUnicode_FromString("unknown fault");
     }
@@ -1512,6 +1513,60 @@ static PyObject *py_from_runs(PyObject *self, PyObject *arguments) {
     return result;
 }
 
+static int bad_polygon(Py_ssize_t item) {
+    Fault fault = {NOT_NUMBERS, item, {0}};
+    PyErr_Clear();
+    raise_fault(&fault);
+    return 0;
+}
+
+/* One polygon, a list of numbers or float64 items, appended to `text`; a trailing odd number is left out. */
+static int add_coordinates(PyObject *polygon, Py_ssize_t item, Text *text, Fault *fault) {
+    if (PyList_Check(polygon)) {
+        Py_ssize_t count = PyList_Size(polygon) / 2 * 2;
+        if (!text_room(text, text->count + 8 * (size_t)count, fault)) return PyErr_NoMemory() != NULL;
+        double *to = (double *)(void *)(text->at + text->count);
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *number = PyList_GetItem(polygon, i); /* NULL if converting one shortened the list */
+            to[i] = number ? PyFloat_AsDouble(number) : 0;
+            if (!number || (to[i] == -1 && PyErr_Occurred())) return bad_polygon(item);
+        }
+        text->count += 8 * (size_t)count;
+        return 1;
+    }
+    Py_buffer view;
+    if (!get_array(polygon, &view, 8, 0)) return bad_polygon(item);
+    size_t bytes = (size_t)view.len / 16 * 16;
+    int fine = text_room(text, text->count + bytes, fault);
+    if (fine) {
+        memcpy(text->at + text->count, view.buf, bytes);
+        text->count += bytes;
+    } else PyErr_NoMemory();
+    PyBuffer_Release(&view);
+    return fine;
+}
+
+static PyObject *py_coordinates(PyObject *self, PyObject *polygons) {
+    Job job = {0};
+    if (!PyList_Check(polygons)) return PyErr_Format(PyExc_TypeError, "expected a list of polygons");
+    Py_ssize_t count = PyList_Size(polygons);
+    PyObject *offsets = PyBytes_FromStringAndSize(NULL, 8 * (count + 1)), *result = NULL;
+    if (!offsets) return NULL;
+    int64_t *to = (int64_t *)PyBytes_AsString(offsets);
+    int fine = 1;
+    to[0] = 0;
+    for (Py_ssize_t i = 0; fine && i < count; i++) {
+        PyObject *polygon = PyList_GetItem(polygons, i);
+        fine = polygon && add_coordinates(Py_NewRef(polygon), i, &job.text, &job.fault);
+        Py_XDECREF(polygon);
+        to[i + 1] = (int64_t)(job.text.count / 16);
+    }
+    if (fine) result = Py_BuildValue("(y#O)", job.text.at ? (char *)job.text.at : "", (Py_ssize_t)job.text.count, offsets);
+    Py_DECREF(offsets);
+    finish_job(&job);
+    return result;
+}
+
 static PyObject *py_from_polygons(PyObject *self, PyObject *arguments) {
     PyObject *xy, *offsets, *sizes;
     Py_buffer view;
@@ -1701,6 +1756,7 @@ static PyMethodDef methods[] = {
     {"merge", py_merge, METH_VARARGS, NULL},
     {"runs", py_runs, METH_O, NULL},
     {"from_runs", py_from_runs, METH_VARARGS, NULL},
+    {"coordinates", py_coordinates, METH_O, NULL},
     {"from_polygons", py_from_polygons, METH_VARARGS, NULL},
     {"encode", py_encode, METH_VARARGS, NULL},
     {"decode", py_decode, METH_VARARGS, NULL},

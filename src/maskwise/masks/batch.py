@@ -101,13 +101,12 @@ class Masks:
         A trailing odd coordinate is ignored. An object none of whose polygons has three points is refused.
         """
         size = _sizes(sizes, len(polygons))
-        flat = [_floats(part, item) for item, parts in enumerate(polygons) for part in parts]
         owner = [item for item, parts in enumerate(polygons) for _ in parts]
+        flat = [_polygon(part, item) for item, parts in enumerate(polygons) for part in parts]
         drawable = {item for item, part in zip(owner, flat) if len(part) >= 6}
-        if len(drawable) < len(set(owner)):
-            raise MaskError(
-                "no polygon has three points or more", next(item for item in owner if item not in drawable)
-            )
+        for item in owner:
+            if item not in drawable:
+                raise MaskError("no polygon has three points or more", item)
         try:
             drawn = cls.draw_polygons(flat, size[owner])
         except MaskError as error:
@@ -118,10 +117,10 @@ class Masks:
     def draw_polygons(cls, polygons: Sequence[ArrayLike], sizes: ArrayLike) -> "Masks":
         """One mask a polygon `[x, y, x, y, ...]`, bit by bit as pycocotools draws it."""
         size = _sizes(sizes, len(polygons))
-        flat = [_floats(polygon, item) for item, polygon in enumerate(polygons)]
-        even = [xy[: len(xy) // 2 * 2] for xy in flat]
-        offsets = _offsets(even) // 2
-        return cls._made(kernel.from_polygons(_concatenate(even, np.float64), offsets, size), size)
+        xy, offsets = kernel.coordinates([_polygon(part, item) for item, part in enumerate(polygons)])
+        return cls._made(
+            kernel.from_polygons(np.frombuffer(xy, np.float64), np.frombuffer(offsets, np.int64), size), size
+        )
 
     @classmethod
     def from_boxes(cls, boxes: ArrayLike, sizes: ArrayLike) -> "Masks":
@@ -460,6 +459,11 @@ def _whole(values: ArrayLike, shape: tuple[int, ...] | None, what: str) -> Int64
         return wide if shape is None else np.broadcast_to(wide, shape)
     except ValueError:
         raise MaskError(f"{what} must be whole numbers, {shape or 'in a flat list'}") from None
+
+
+def _polygon(part: ArrayLike, item: int) -> Any:
+    """As the kernel takes it: a list of numbers as it is, anything else as a flat float64 array."""
+    return part if type(part) is list else _floats(part, item)
 
 
 def _floats(values: ArrayLike, item: int | None) -> Floats:

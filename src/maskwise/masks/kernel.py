@@ -56,6 +56,9 @@ class Kernel(Protocol):
     def from_runs(self, runs: Int64s, offsets: Int64s, sizes: Int32s, /) -> Strings:
         """Masks from run lengths runs[offsets[i]:offsets[i + 1]]."""
 
+    def coordinates(self, polygons: list[list[float] | Floats], /) -> Strings:
+        """Polygons `[x, y, ...]` end to end: float64 bytes, and the int64 offsets of the polygons, in points."""
+
     def from_polygons(self, xy: Floats, offsets: Int64s, sizes: Int32s, /) -> Strings:
         """One mask a polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
 
