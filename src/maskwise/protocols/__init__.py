@@ -1,0 +1,77 @@
+"""Scoring rules by name: official ones, quirks included, and `strict`, which we recommend.
+
+    evaluation = Evaluation(Truth.of(dataset), replies, threads=2)
+    scores = get("strict").score(evaluation)
+    scores.headline()["giou"]
+
+One file a rule; its text states the rule and what is odd about it. A rule is a function from an `Evaluation` (columns
+over a whole dataset, every overlap measured once) to `Scores` (per sample, its part in every figure).
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from maskwise.errors import UnknownNameError
+from maskwise.protocols import aura, gres, gsva, lisa, mmr, muse, r2sm, strict, union
+from maskwise.protocols.evaluation import Evaluation
+from maskwise.protocols.metrics import Metric, Scores, concat
+from maskwise.protocols.tables import Replies, Truth
+
+__all__ = [
+    "PROTOCOLS",
+    "Evaluation",
+    "Metric",
+    "Protocol",
+    "Replies",
+    "Scores",
+    "Truth",
+    "concat",
+    "get",
+]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A named rule. `rule` is one line for people; `function` takes an evaluation and options by name."""
+
+    name: str
+    rule: str
+    function: Callable[..., Scores]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options and their defaults."""
+        parameters = inspect.signature(self.function).parameters
+        return {
+            name: item.default
+            for name, item in parameters.items()
+            if item.default is not inspect.Parameter.empty
+        }
+
+    def score(self, evaluation: Evaluation, **options: Any) -> Scores:
+        """Score a whole dataset; an option the rule does not know is refused."""
+        for name in options:
+            if name not in self.options:
+                raise UnknownNameError(f"option of {self.name}", name, self.options)
+        return self.function(evaluation, **options)
+
+
+def _protocol(module: ModuleType) -> Protocol:
+    return Protocol(module.__name__.rpartition(".")[2], module.RULE, module.score)
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in map(_protocol, (strict, lisa, mmr, muse, gres, gsva, union, aura, r2sm))
+}
+"""All rules, the recommended one first."""
+
+
+def get(name: str) -> Protocol:
+    """The rule of this name; UnknownNameError lists the known ones."""
+    if name not in PROTOCOLS:
+        raise UnknownNameError("protocol", name, PROTOCOLS)
+    return PROTOCOLS[name]

@@ -12,26 +12,45 @@ from maskwise.errors import MaskError, ProtocolError
 from maskwise.masks import Masks, pair_areas
 from maskwise.protocols import metrics
 from maskwise.protocols.matching import match
-from maskwise.protocols.metrics import Flags, Floats, Int64s
+from maskwise.protocols.metrics import Flags, Floats, Int64s, Verdicts
 from maskwise.protocols.pairs import PairIndex
-from maskwise.protocols.tables import AMODAL, FAILED, MISSING, Replies, Truth
+from maskwise.protocols.tables import AMODAL, BOTH, FAILED, MISSING, UNDECIDED, VISIBLE, Replies, Truth
 from maskwise.store import MaskColumn
 
-PlaneKind = Literal["wanted", "visible", "amodal"]
+PlaneKind = Literal["wanted", "said", "visible", "amodal"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of its masks each region shows in a plane. amodal: the amodal one, not the visible one; known: whether it
+    has one to show; exact: whether that is of the type the plane asks for. All bool [regions].
+    """
+
+    amodal: Flags
+    known: Flags
+    exact: Flags
+
+    def same(self, other: "Choice") -> bool:
+        """Whether both show the same masks."""
+        pairs = ((self.amodal, other.amodal), (self.known, other.known), (self.exact, other.exact))
+        return all(np.array_equal(one, another) for one, another in pairs)
 
 
 @dataclass(frozen=True)
 class Side:
     """The masks of one side of a plane: predicted regions or targets, pixels to ignore taken away.
 
-    known: whether there is a mask; exact: whether it is of the plane's own type (a wanted plane falls back on the
-    other type of a prediction); area: int64, 0 where not known.
+    area: int64, 0 where no mask is known.
     """
 
     masks: Masks
-    known: Flags
-    exact: Flags
+    choice: Choice
     area: Int64s
+
+    @property
+    def known(self) -> Flags:
+        """Whether there is a mask, bool [regions]."""
+        return self.choice.known
 
 
 @dataclass(frozen=True)
@@ -55,31 +74,26 @@ class Plane:
     [samples], whether all targets have a mask here.
     """
 
-    def __init__(self, evaluation: "Evaluation", kind: PlaneKind) -> None:
+    def __init__(self, evaluation: "Evaluation", pred: Choice, target: Choice) -> None:
         truth, replies = evaluation.truth, evaluation.replies
-        amodal = (truth.wanted == AMODAL) if kind == "wanted" else np.full(len(truth), kind == "amodal")
         self.truth, self.replies, self.threads = truth, replies, evaluation.threads
         self.index = evaluation.index
-        self.pred = self._side(
-            replies.visible, replies.amodal, amodal[replies.sample], fall_back=kind == "wanted"
-        )
-        self.target = self._side(truth.visible, truth.amodal, amodal[truth.sample], fall_back=False)
+        self.pred = self._side(replies.visible, replies.amodal, pred, replies.sample)
+        self.target = self._side(truth.visible, truth.amodal, target, truth.sample)
         ignored = np.zeros(len(truth), np.int64)
         ignored[truth.ignore.present] = truth.ignore.masks[truth.ignore.present].area()
         self.frame = truth.frame.astype(np.int64).prod(1) - ignored
-        self.judged = np.bincount(truth.sample[~self.target.known], minlength=len(truth)) == 0
+        self.judged = np.bincount(truth.sample[~target.known], minlength=len(truth)) == 0
 
-    def _side(self, visible: MaskColumn, amodal: MaskColumn, wants: Flags, *, fall_back: bool) -> Side:
-        exact = np.where(wants, amodal.present, visible.present)
-        known = visible.present | amodal.present if fall_back else exact
-        masks = _choose(visible.masks, amodal.masks, np.where(exact, wants, ~wants) & known)
-        sample = self.truth.sample if visible is self.truth.visible else self.replies.sample
-        rows = np.flatnonzero(self.truth.ignore.present[sample] & known)
+    def _side(self, visible: MaskColumn, amodal: MaskColumn, choice: Choice, sample: Int64s) -> Side:
+        masks = _choose(visible.masks, amodal.masks, choice.amodal & choice.known)
+        rows = np.flatnonzero(self.truth.ignore.present[sample] & choice.known)
         if len(rows):
             masks = _replace(masks, rows, masks[rows] - self.truth.ignore.masks[sample[rows]])
+        known = choice.known
         area = np.zeros(len(known), np.int64)
         area[known] = (masks if known.all() else masks[known]).area(threads=self.threads)
-        return Side(masks, known, exact, area)
+        return Side(masks, choice, area)
 
     @cached_property
     def intersection(self) -> Int64s:
@@ -156,15 +170,44 @@ class Evaluation:
         return len(self.truth)
 
     def plane(self, kind: PlaneKind) -> Plane:
-        """The masks the questions want (`both` counts as visible here), or those of one type.
+        """One mask a region, measured when first asked for; planes that show the same masks are one.
 
-        In the wanted plane a prediction without a mask of the wanted type is judged by the one it has.
+        `visible`, `amodal`: the masks of that type. `wanted`: of the type the question wants (`both` counts as visible
+        here); a prediction without one is judged by the other it has. `said`: as `wanted`, but predictions show the
+        type the reply decided on; where it decided nothing and has both, the visible one.
         """
         if kind not in self._planes:
-            self._planes[kind] = self._planes["wanted"] if self._is_wanted(kind) else Plane(self, kind)
+            pred, target = self._choices(kind)
+            known = (
+                plane
+                for plane in self._planes.values()
+                if plane.pred.choice.same(pred) and plane.target.choice.same(target)
+            )
+            self._planes[kind] = next(known, None) or Plane(self, pred, target)
         return self._planes[kind]
 
-    def verdicts(self, unjudged: Mapping[str, Flags] | None = None) -> "Verdicts":
+    @cached_property
+    def said(self) -> NDArray[np.int8]:
+        """The mask type of each reply, int8 [n]: the one it names, else that of the masks it holds, else UNDECIDED."""
+        replies = self.replies
+        visible = np.bincount(replies.sample[replies.visible.present], minlength=len(self)) > 0
+        amodal = np.bincount(replies.sample[replies.amodal.present], minlength=len(self)) > 0
+        held = np.select([visible & amodal, visible, amodal], [BOTH, VISIBLE, AMODAL], UNDECIDED)
+        return np.where(replies.said == UNDECIDED, held, replies.said).astype(np.int8)
+
+    def _choices(self, kind: PlaneKind) -> tuple[Choice, Choice]:
+        truth, replies = self.truth, self.replies
+        wanted = truth.wanted == AMODAL
+        if kind in ("visible", "amodal"):
+            wanted = np.full(len(self), kind == "amodal")
+            return _pick(replies, wanted[replies.sample]), _pick(truth, wanted[truth.sample])
+        shown = self.said == AMODAL if kind == "said" else wanted
+        amodal = np.where(shown[replies.sample], replies.amodal.present, ~replies.visible.present)
+        known = replies.amodal.present | replies.visible.present
+        pred = Choice(amodal, known, amodal == wanted[replies.sample])
+        return pred, _pick(truth, wanted[truth.sample])
+
+    def verdicts(self, unjudged: Mapping[str, Flags] | None = None) -> Verdicts:
         """Status and reason of every sample; `unjudged` gives further reasons not to score, which win."""
         reasons: dict[str, int] = {"": 0}
         reason = np.zeros(len(self), np.int32)
@@ -180,20 +223,11 @@ class Evaluation:
                 reason[rows] = reasons.setdefault(text, len(reasons))
         return Verdicts(status, reason, tuple(reasons))
 
-    def _is_wanted(self, kind: PlaneKind) -> bool:
-        """Whether the plane of one type is the wanted plane, already measured."""
-        wanted = self._planes.get("wanted")
-        same = kind != "wanted" and bool(((self.truth.wanted == AMODAL) == (kind == "amodal")).all())
-        return wanted is not None and same and bool((wanted.pred.exact == wanted.pred.known).all())
 
-
-@dataclass(frozen=True)
-class Verdicts:
-    """status: int8 [n] into STATUSES; reason: int32 [n] into reasons, of which the first is "" for none."""
-
-    status: NDArray[np.int8]
-    reason: NDArray[np.int32]
-    reasons: tuple[str, ...]
+def _pick(table: Truth | Replies, amodal: Flags) -> Choice:
+    """The masks of one type, where there are any."""
+    known = np.where(amodal, table.amodal.present, table.visible.present)
+    return Choice(amodal, known, known)
 
 
 def _choose(visible: Masks, amodal: Masks, take_amodal: Flags) -> Masks:

@@ -46,9 +46,7 @@ def score(evaluation: Evaluation) -> Scores:
     return Scores(
         protocol="gres",
         options={},
-        status=verdicts.status,
-        reason=verdicts.reason,
-        reasons=verdicts.reasons,
+        verdicts=verdicts,
         metrics={
             "giou": Metric(iou, judged.astype(np.int64)),
             "ciou": Metric(intersection, union),

@@ -41,9 +41,7 @@ def score(
     return Scores(
         protocol="gsva",
         options={"grefcoco": grefcoco, "epsilon": epsilon, "legacy_float32": legacy_float32},
-        status=verdicts.status,
-        reason=verdicts.reason,
-        reasons=verdicts.reasons,
+        verdicts=verdicts,
         metrics={
             "giou": Metric(iou, count, GIOU_EPSILON if epsilon else 0.0, gate=count),
             "ciou": Metric(intersection, union, CIOU_EPSILON if epsilon else 0.0, gate=count),

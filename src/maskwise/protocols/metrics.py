@@ -49,19 +49,35 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Verdicts:
+    """Whether each sample was scored. status: int8 [n] into STATUSES; reason: int32 [n] into `reasons`, of which the
+    first is the empty string, for none.
+    """
+
+    status: NDArray[np.int8]
+    reason: NDArray[np.int32]
+    reasons: tuple[str, ...]
+
+    @staticmethod
+    def concat(parts: "Sequence[Verdicts]") -> "Verdicts":
+        """Those of several shards, in order."""
+        reasons = tuple(dict.fromkeys(("", *(reason for part in parts for reason in part.reasons))))
+        code = {reason: item for item, reason in enumerate(reasons)}
+        recoded = [np.array([code[text] for text in part.reasons], np.int32)[part.reason] for part in parts]
+        return Verdicts(np.concatenate([part.status for part in parts]), np.concatenate(recoded), reasons)
+
+
+@dataclass(frozen=True)
 class Scores:
     """All samples under one protocol, in the order of the truth.
 
-    status: int8 [samples] into STATUSES; reason: int32 [samples] into `reasons` (0 is the empty string: none);
     metrics: at least `giou` (numerator weight x value, denominator weight) and `ciou` (intersection over union).
     legacy: figures as running float32 sums give them, where they were asked for.
     """
 
     protocol: str
     options: Mapping[str, Any]
-    status: NDArray[np.int8]
-    reason: NDArray[np.int32]
-    reasons: tuple[str, ...]
+    verdicts: Verdicts
     metrics: Mapping[str, Metric]
     legacy: Mapping[str, float] = field(default_factory=dict)
     confusion: Int64s | None = None
@@ -70,7 +86,7 @@ class Scores:
     """[bins, 4]: predicted regions, sum of confidences, hits at IoU 0.5, sum of IoU; `strict` only."""
 
     def __len__(self) -> int:
-        return len(self.status)
+        return len(self.verdicts.status)
 
     @property
     def value(self) -> Floats:
@@ -87,17 +103,17 @@ class Scores:
     def rows(self, samples: Sequence[str]) -> list[Score]:
         """One record a sample, given the samples' ids."""
         giou, ciou = self.metrics["giou"], self.metrics["ciou"]
-        value = self.value
+        value, verdicts = self.value, self.verdicts
         return [
             Score(
                 sample=sample,
                 protocol=self.protocol,
-                status=STATUSES[self.status[item]],
-                value=float(value[item]) if self.status[item] == SCORED else None,
+                status=STATUSES[verdicts.status[item]],
+                value=float(value[item]) if verdicts.status[item] == SCORED else None,
                 weight=float(giou.denominator[item]),
                 intersection=int(ciou.numerator[item]),
                 union=int(ciou.denominator[item]),
-                reason=self.reasons[self.reason[item]] or None,
+                reason=verdicts.reasons[verdicts.reason[item]] or None,
             )
             for item, sample in enumerate(samples)
         ]
@@ -110,16 +126,9 @@ def concat(shards: Sequence[Scores]) -> Scores:
     first = shards[0]
     if any((shard.protocol, shard.options) != (first.protocol, first.options) for shard in shards):
         raise ProtocolError("shards were scored under different protocols or options; score them again alike")
-    reasons = tuple(dict.fromkeys(("", *(reason for shard in shards for reason in shard.reasons))))
-    code = {reason: item for item, reason in enumerate(reasons)}
-    recoded = [
-        np.array([code[reason] for reason in shard.reasons], np.int32)[shard.reason] for shard in shards
-    ]
     return replace(
         first,
-        status=np.concatenate([shard.status for shard in shards]),
-        reason=np.concatenate(recoded),
-        reasons=reasons,
+        verdicts=Verdicts.concat([shard.verdicts for shard in shards]),
         metrics={name: _concat_metric([shard.metrics[name] for shard in shards]) for name in first.metrics},
         legacy={},
         confusion=_add([shard.confusion for shard in shards]),

@@ -19,8 +19,8 @@ A missing or failed reply counts as no mask. `epsilon=False` leaves the epsilons
 import numpy as np
 
 from maskwise.protocols.evaluation import Evaluation, Plane
-from maskwise.protocols.metrics import Flags, Int64s, Scores, whole_sums
-from maskwise.protocols.pairs import in_order
+from maskwise.protocols.metrics import Flags, Scores, whole_sums
+from maskwise.protocols.pairs import flatten, in_order
 from maskwise.protocols.tables import offsets_of
 from maskwise.protocols.terms import Terms, count_pairs, finish
 
@@ -68,14 +68,7 @@ def pair(plane: Plane) -> Terms:
     preds = offsets_of(whole_sums(cluster, index.preds, pictures))
     targets = offsets_of(whole_sums(cluster, index.targets, pictures))
     _, pred, target = in_order(preds, targets)
-    pred = _flatten(index.pred_offsets, order)[pred]
-    target = _flatten(index.target_offsets, order)[target]
+    pred = flatten(index.pred_offsets, order)[pred]
+    target = flatten(index.target_offsets, order)[target]
     judged = evaluated(plane)[1][plane.truth.sample[target]]
     return count_pairs(plane, pred[judged], target[judged])
-
-
-def _flatten(offsets: Int64s, order: Int64s) -> Int64s:
-    """Positions of all regions when their samples are put in another order."""
-    counts = np.diff(offsets)[order]
-    starts = offsets[:-1][order]
-    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))

@@ -66,3 +66,13 @@ def in_order(first: Int64s, second: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     group = np.repeat(np.arange(len(counts)), counts)
     rank = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
     return group, first[group] + rank, second[group] + rank
+
+
+def flatten(offsets: Int64s, order: Int64s) -> Int64s:
+    """Positions of all regions when their samples are put in another order; samples may be left out.
+
+    offsets: int64 [samples + 1]; order: int64, samples.
+    """
+    counts = np.diff(offsets)[order]
+    starts = offsets[:-1][order]
+    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))

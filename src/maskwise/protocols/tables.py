@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maskwise.errors import ProtocolError
 from maskwise.masks import Mask, Masks
 from maskwise.protocols.metrics import Flags, Floats, Int64s
+from maskwise.protocols.pairs import flatten
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Codes, Dataset, MaskColumn
 
@@ -229,21 +230,39 @@ class Replies:
             return self
         failed = np.zeros(len(self), bool)
         failed[list(reasons)] = True
-        keep = ~failed[self.sample]
-        return replace(
-            self,
-            state=np.where(failed, np.int8(FAILED), self.state),
-            reasons={**self.reasons, **reasons},
-            offsets=offsets_of(np.where(failed, 0, self.counts)),
-            visible=_take(self.visible, keep),
-            amodal=_take(self.amodal, keep),
-            score=self.score[keep],
-            names=Codes(self.names.codes[keep], self.names.names),
-            said=np.where(failed, np.int8(UNDECIDED), self.said),
-            no_target=self.no_target & ~failed,
-            forced=self.forced & ~failed,
-            phrases=self.phrases and _drop_phrases(self.phrases, failed, keep),
-            logits=None if self.logits is None else self.logits[keep],
+        emptied = self.take(np.where(failed, len(self), np.arange(len(self))))
+        state = np.where(failed, np.int8(FAILED), emptied.state)
+        return replace(emptied, state=state, reasons={**self.reasons, **reasons})
+
+    def take(self, rows: Int64s) -> "Replies":
+        """The replies of some samples, in the order given; row len(self) stands for a missing reply.
+
+        Each sample may be taken once.
+        """
+        some = rows < len(self)
+        kept = rows[some]
+        regions = flatten(self.offsets, kept)
+        counts = np.zeros(len(rows), np.int64)
+        counts[some] = self.counts[kept]
+        place = np.full(len(self) + 1, len(rows))
+        place[rows] = np.arange(len(rows))
+        answers = [*self.answers, None] if len(self.answers) else ()
+        return Replies(
+            state=np.append(self.state, np.int8(MISSING))[rows],
+            reasons={
+                int(place[sample]): text for sample, text in self.reasons.items() if place[sample] < len(rows)
+            },
+            offsets=offsets_of(counts),
+            visible=_take(self.visible, regions),
+            amodal=_take(self.amodal, regions),
+            score=self.score[regions],
+            names=Codes(self.names.codes[regions], self.names.names),
+            said=np.append(self.said, np.int8(UNDECIDED))[rows],
+            no_target=np.append(self.no_target, False)[rows],
+            forced=np.append(self.forced, False)[rows],
+            answers=[answers[row] for row in rows.tolist()] if answers else (),
+            phrases=self.phrases and _take_phrases(self.phrases, place, regions, count=len(rows)),
+            logits=None if self.logits is None else self.logits[regions],
         )
 
 
@@ -312,15 +331,19 @@ def _dataset_phrases(dataset: Dataset) -> Phrases | None:
     return Phrases(sample, offsets_of(lengths), base + members)
 
 
-def _drop_phrases(phrases: Phrases, failed: Flags, keep: Flags) -> Phrases:
-    """Without the phrases of failed samples; members renumbered among the regions kept."""
-    stay = ~failed[phrases.sample]
-    lengths = np.diff(phrases.offsets)
-    renumbered = np.cumsum(keep) - 1
+def _take_phrases(phrases: Phrases, place: Int64s, regions: Int64s, *, count: int) -> Phrases:
+    """The phrases of the samples kept, in their new order. place: int64, the new position of each sample, `count` where
+    it is not kept; regions: int64, the regions kept, in their new order.
+    """
+    position = np.zeros(int(max(phrases.members.max(initial=-1), regions.max(initial=-1))) + 1, np.int64)
+    position[regions] = np.arange(len(regions))
+    stay = np.flatnonzero(place[phrases.sample] < count)
+    order = stay[np.argsort(place[phrases.sample[stay]], kind="stable")]
+    members = flatten(phrases.offsets, order)
     words = phrases.words
     return Phrases(
-        phrases.sample[stay],
-        offsets_of(lengths[stay]),
-        renumbered[phrases.members[np.repeat(stay, lengths)]],
-        None if words is None else Codes(words.codes[stay], words.names),
+        place[phrases.sample[order]],
+        offsets_of(np.diff(phrases.offsets)[order]),
+        position[phrases.members[members]],
+        None if words is None else Codes(words.codes[order], words.names),
     )

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.masks import pair_areas
-from maskwise.protocols.evaluation import Evaluation, Plane, Verdicts
-from maskwise.protocols.metrics import Floats, Int64s, Metric, Scores, sums, whole_sums
+from maskwise.protocols.evaluation import Evaluation, Plane
+from maskwise.protocols.metrics import Floats, Int64s, Metric, Scores, Verdicts, sums, whole_sums
 
 PAIR_EPSILON, GIOU_EPSILON, CIOU_EPSILON = 1e-5, 1e-5, 1e-10
 FOREGROUND = 1
@@ -116,9 +116,7 @@ def finish(
     return Scores(
         protocol=protocol,
         options={"epsilon": epsilon, "legacy_float32": legacy_float32},
-        status=verdicts.status,
-        reason=verdicts.reason,
-        reasons=verdicts.reasons,
+        verdicts=verdicts,
         metrics=terms.metrics(weight, epsilon=epsilon),
         legacy=legacy,
     )

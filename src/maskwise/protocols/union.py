@@ -27,9 +27,7 @@ def score(evaluation: Evaluation) -> Scores:
     return Scores(
         protocol="union",
         options={},
-        status=verdicts.status,
-        reason=verdicts.reason,
-        reasons=verdicts.reasons,
+        verdicts=verdicts,
         metrics={
             "giou": Metric(
                 np.where(empty, 1.0, intersection / np.maximum(union, 1)), judged.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Running predictors and scoring what they said."""

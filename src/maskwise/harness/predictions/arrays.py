@@ -1,0 +1,109 @@
+"""Arrays as scripts in the manner of LISA hold them: a `.npz` with one array a sample, or a folder of `SAMPLE.npy`.
+
+np.savez_compressed("predictions.npz", **{sample_id: masks or logits})
+
+Shape (height, width) for one mask or (masks, height, width) for any number, none included. Bool and whole numbers are
+masks (what is not 0 is inside); floats are logits, cut at > 0, or at >= 0 with `zero_inside` as GSVA does. Nothing is
+ever unpickled, and sizes are checked before anything is allocated.
+"""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from maskwise.errors import MaskError, StoreError
+from maskwise.harness.predictions.found import Found, Settings, masks_to_replies
+from maskwise.masks import Masks
+from maskwise.protocols.logits import cut_logits
+from maskwise.protocols.tables import Truth
+
+MAX_MASKS = 10_000
+"""The most masks one sample may have."""
+
+
+def read_arrays(path: Path, truth: Truth, settings: Settings) -> Found:
+    """The arrays of a file or folder, in the order of the truth."""
+    row = {sample: item for item, sample in enumerate(truth.ids)}
+    read, unknown = 0, None
+    parts: dict[int, tuple[Masks, NDArray[np.int64]]] = {}
+    for name, file in _open_all(path):
+        read += 1
+        if name not in row:
+            unknown = unknown or name
+            continue
+        frame = tuple(truth.frame[row[name]].tolist())
+        parts[row[name]] = _cut(_load(file, frame, f"{path}: {name}"), settings, f"{path}: {name}")
+    order = sorted(parts)
+    owner = np.repeat(np.array(order, np.int64), [len(parts[sample][0]) for sample in order])
+    answered = np.zeros(len(truth), bool)
+    answered[order] = True
+    replies = masks_to_replies(
+        truth,
+        owner,
+        Masks.concat([parts[sample][0] for sample in order]),
+        answered=answered,
+        settings=settings,
+        logits=_all_logits([parts[sample][1] for sample in order]),
+    )
+    return Found(replies, read, len(parts), unknown)
+
+
+def _open_all(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and opened array of each sample."""
+    if path.is_dir():
+        for file in sorted(path.rglob("*.npy")):
+            with open(file, "rb") as opened:
+                yield file.relative_to(path).with_suffix("").as_posix(), opened
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                with archive.open(member) as opened:
+                    yield member.removesuffix(".npy"), opened
+    except zipfile.BadZipFile as error:
+        raise StoreError(f"{path} is not an .npz file: {error}") from None
+
+
+def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
+    """One array (masks, height, width) of the picture's size; header first, then what it promises and no more."""
+    try:
+        version = npy.read_magic(file)
+        reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = reader(file)
+    except ValueError as error:
+        raise StoreError(f"{where} is not an array: {error}") from None
+    if dtype.hasobject or dtype.kind not in "buif":
+        raise StoreError(f"{where} holds {dtype}; expected bool, whole numbers or floats")
+    if len(shape) not in (2, 3) or shape[-2:] != frame or (len(shape) == 3 and shape[0] > MAX_MASKS):
+        raise StoreError(
+            f"{where} has shape {shape}; expected (height, width) = {frame}, with up to {MAX_MASKS} masks"
+        )
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    data = file.read(size)
+    if len(data) != size:
+        raise StoreError(f"{where} ends early: {len(data)} bytes of {size}")
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    return array if array.ndim == 3 else array[None]
+
+
+def _cut(array: NDArray[Any], settings: Settings, where: str) -> tuple[Masks, NDArray[np.int64]]:
+    """Masks, and counts of logits [masks, 3], or [masks, 0] for an array that holds no logits."""
+    try:
+        if array.dtype.kind == "f":
+            return cut_logits(array, zero_inside=settings.zero_inside)
+        inside = array != 0
+        return Masks.from_dense(inside), np.zeros((len(array), 0), np.int64)
+    except MaskError as error:
+        raise StoreError(f"{where}: {error}") from None
+
+
+def _all_logits(counts: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    """The counts of all masks, if all of them came from logits."""
+    if any(len(part) and part.shape[1] == 0 for part in counts) or not counts:
+        return None
+    return np.concatenate([part.reshape(-1, 3) for part in counts])

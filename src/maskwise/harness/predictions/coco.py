@@ -1,0 +1,89 @@
+"""COCO results: a JSON list of `{"image_id", "segmentation", "score"}`, as detectors write them.
+
+`image_id` is a sample's id, or the id of a picture about which exactly one question is asked. `category_id` and `bbox`
+are not read. Segmentations are run lengths (compressed or not) or polygons, drawn at the picture's size. The masks of a
+sample are put in order of falling score. Such a file cannot say "no reply": a sample without results was answered with
+nothing.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwise.errors import MaskError, StoreError
+from maskwise.harness.predictions.found import Found, Settings, masks_to_replies
+from maskwise.masks import Masks
+from maskwise.protocols.metrics import Int64s
+from maskwise.protocols.tables import Truth
+
+
+class _Result(msgspec.Struct, gc=False):
+    image_id: int | str
+    segmentation: dict[str, Any] | list[list[float]]
+    score: float = 1.0
+
+
+def read_coco(path: Path, truth: Truth, settings: Settings) -> Found:
+    """The predictions of a COCO results file, in the order of the truth."""
+    try:
+        results = msgspec.json.decode(path.read_bytes(), type=list[_Result])
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is not a list of COCO results with segmentations: {error}") from None
+    kept = [result for result in results if result.score >= settings.min_score]
+    owner, unknown = _find_samples(kept, truth, path)
+    known = np.flatnonzero(owner < len(truth))
+    score = np.array([kept[item].score for item in known], np.float64)
+    if ((score < 0) | (score > 1)).any():
+        raise StoreError(f"{path}: score {score[(score < 0) | (score > 1)][0]} is not within 0 and 1")
+    order = known[np.lexsort((-score, owner[known]))]
+    masks = _draw([kept[item] for item in order], truth.frame[owner[order]], path)
+    replies = masks_to_replies(
+        truth,
+        owner[order],
+        masks,
+        answered=np.ones(len(truth), bool),
+        settings=settings,
+        score=np.array([kept[item].score for item in order], np.float64),
+    )
+    return Found(replies, len(kept), len(known), unknown)
+
+
+def _find_samples(results: list[_Result], truth: Truth, path: Path) -> tuple[Int64s, str | None]:
+    """The sample of each result, len(truth) where there is none, and the first id that means nothing."""
+    row = {sample: item for item, sample in enumerate(truth.ids)}
+    asked = Counter(truth.picture.tolist())
+    by_picture = {truth.pictures[picture]: item for item, picture in enumerate(truth.picture.tolist())}
+    owner = np.full(len(results), len(truth), np.int64)
+    unknown = None
+    for item, result in enumerate(results):
+        name = str(result.image_id)
+        if name in row:
+            owner[item] = row[name]
+        elif name not in by_picture:
+            unknown = unknown or name
+        elif asked[int(truth.picture[by_picture[name]])] > 1:
+            raise StoreError(
+                f"{path}: image_id {name!r} is a picture with several questions; use the sample's id as image_id"
+            )
+        else:
+            owner[item] = by_picture[name]
+    return owner, unknown
+
+
+def _draw(results: list[_Result], frames: NDArray[np.int32], path: Path) -> Masks:
+    """The masks of results, in order."""
+    batches = []
+    for result, frame in zip(results, frames):
+        shape = result.segmentation
+        try:
+            mask = (
+                Masks.from_rles([shape]) if isinstance(shape, dict) else Masks.from_polygons([shape], [frame])
+            )
+            batches.append(mask)
+        except (MaskError, KeyError) as error:
+            raise StoreError(f"{path}: segmentation for image_id {result.image_id!r}: {error}") from None
+    return Masks.concat(batches)

@@ -1,0 +1,90 @@
+"""What a reader hands back, and the columns of predictions that are masks and nothing else."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from maskwise.errors import StoreError
+from maskwise.masks import Masks
+from maskwise.protocols.metrics import Flags, Floats, Int64s
+from maskwise.protocols.tables import ANSWERED, MISSING, UNDECIDED, Replies, Truth, codes_of, offsets_of
+from maskwise.store import MaskColumn
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the name of a file cannot tell. mask_type: of masks that do not say; zero_inside: logits of 0 are inside
+    (GSVA), not outside; min_score: COCO results below it are dropped; forced: replies were made with the true answer in
+    the prompt.
+    """
+
+    mask_type: Literal["visible", "amodal"] = "visible"
+    zero_inside: bool = False
+    min_score: float = 0.0
+    forced: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """Replies in the order of the truth; how many predictions were read, and how many of them had a sample."""
+
+    replies: Replies
+    read: int
+    matched: int
+    first_unknown: str | None = None
+
+
+def align(truth: Truth, ids: list[str], replies: Replies, where: str) -> Found:
+    """Put replies (given in any order, with their samples' ids) in the order of the truth."""
+    if ids == truth.ids:
+        return Found(replies, len(ids), len(ids))
+    row = {sample: item for item, sample in enumerate(truth.ids)}
+    target = np.fromiter((row.get(sample, -1) for sample in ids), np.int64, len(ids))
+    known = np.flatnonzero(target >= 0)
+    rows, times = np.unique(target[known], return_counts=True)
+    if (times > 1).any():
+        raise StoreError(f"{where}: two predictions for sample {truth.ids[rows[times > 1][0]]!r}; keep one")
+    source = np.full(len(truth), len(ids))
+    source[target[known]] = known
+    unknown = np.flatnonzero(target < 0)
+    first = ids[unknown[0]] if len(unknown) else None
+    return Found(replies.take(source), len(ids), len(known), first)
+
+
+def masks_to_replies(
+    truth: Truth,
+    owner: Int64s,
+    masks: Masks,
+    *,
+    answered: Flags,
+    settings: Settings,
+    score: Floats | None = None,
+    logits: Int64s | None = None,
+) -> Replies:
+    """Replies that are masks. owner: int64 [masks], the sample of each, rising; answered: bool [samples]."""
+    count, samples = len(owner), len(truth)
+    shown = MaskColumn(masks, np.ones(count, bool))
+    absent = no_masks(count)
+    visible = settings.mask_type == "visible"
+    return Replies(
+        state=np.where(answered, ANSWERED, MISSING).astype(np.int8),
+        reasons={},
+        offsets=offsets_of(np.bincount(owner, minlength=samples)),
+        visible=shown if visible else absent,
+        amodal=absent if visible else shown,
+        score=np.ones(count) if score is None else score,
+        names=codes_of([None] * count),
+        said=np.full(samples, UNDECIDED, np.int8),
+        no_target=np.zeros(samples, bool),
+        forced=answered & settings.forced,
+        logits=logits,
+    )
+
+
+def no_masks(count: int) -> MaskColumn:
+    """A column of which no mask is known."""
+    ends = np.zeros(count, np.int64)
+    return MaskColumn(
+        Masks(np.zeros(0, np.uint8), ends, ends, np.zeros((count, 2), np.int32)), np.zeros(count, bool)
+    )

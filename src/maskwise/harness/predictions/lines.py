@@ -1,0 +1,269 @@
+"""Our own form: one `schema.Prediction` a line, read straight into columns.
+
+Records are decoded into lean structs in blocks and taken apart at once; masks are checked later, all together. That is
+several times quicker than records one by one, and memory holds the columns and one block.
+"""
+
+import gc
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwise.errors import StoreError
+from maskwise.harness.predictions.found import Found, Settings, align
+from maskwise.masks import Masks
+from maskwise.protocols.tables import ANSWERED, FAILED, Phrases, Replies, Truth, offsets_of
+from maskwise.schema import MaskType, Phrase
+from maskwise.store import MASK_TYPES, Codes, MaskColumn
+
+BLOCK_BYTES = 2**25
+MAX_LINE_BYTES = 2**30
+
+
+class _Lean(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """Records that hold no cycle, so the garbage collector need not know of them."""
+
+
+class _Mask(_Lean, gc=False):
+    size: tuple[int, int]
+    counts: str
+
+
+class _Region(_Lean, gc=False):
+    visible: _Mask | None = None
+    amodal: _Mask | None = None
+    score: float = 1.0
+    name: str | None = None
+
+
+class _Answer(_Lean, gc=False):
+    text: str
+    phrases: list[Phrase] = []
+
+
+class _Line(_Lean, gc=False):
+    sample: str
+    answer: _Answer | None = None
+    mask_type: MaskType | None = None
+    regions: list[_Region] = []
+    no_target: bool = False
+    error: str | None = None
+    forced: bool = False
+
+
+def read_lines(path: Path, truth: Truth, settings: Settings) -> Found:
+    """The predictions of a JSONL file, in the order of the truth. A torn last line is dropped with a warning."""
+    columns = _Columns(path)
+    with open(path, "rb") as file, _collector_off():
+        for block in _blocks(file, path):
+            columns.add(_decode(block, path, len(columns.samples)))
+    return align(truth, columns.samples, columns.replies(), str(path))
+
+
+class _MaskParts:
+    """One mask column, growing block by block."""
+
+    def __init__(self) -> None:
+        self._present: list[NDArray[np.bool_]] = []
+        self._lengths: list[NDArray[np.int64]] = []
+        self._sizes: list[NDArray[np.int64]] = []
+        self._data: list[bytes] = []
+
+    def add(self, masks: list[_Mask | None]) -> NDArray[np.bool_]:
+        """Returns which of them are there."""
+        known = [mask for mask in masks if mask is not None]
+        counts = [mask.counts for mask in known]
+        sizes = np.fromiter(chain.from_iterable([mask.size for mask in known]), np.int64, 2 * len(known))
+        if len(known) == len(masks):
+            self._present.append(np.ones(len(masks), bool))
+        else:
+            self._present.append(np.fromiter((mask is not None for mask in masks), bool, len(masks)))
+        self._lengths.append(np.fromiter(map(len, counts), np.int64, len(known)))
+        self._sizes.append(sizes.reshape(-1, 2))
+        # One byte a character: what is not ASCII stays a malformed mask, found when masks are checked.
+        self._data.append("".join(counts).encode("latin-1", "replace"))
+        return self._present[-1]
+
+    def column(self) -> MaskColumn:
+        present = np.concatenate(self._present) if self._present else np.zeros(0, bool)
+        lengths = np.zeros(len(present), np.int64)
+        lengths[present] = np.concatenate(self._lengths) if self._lengths else 0
+        size = np.zeros((len(present), 2), np.int32)
+        if self._sizes:
+            size[present] = np.clip(np.concatenate(self._sizes), -1, 2**31 - 1)
+        stop = np.cumsum(lengths)
+        data = np.frombuffer(self._data[0] if len(self._data) == 1 else b"".join(self._data), np.uint8)
+        return MaskColumn(Masks(data, stop - lengths, stop, size), present)
+
+
+class _Columns:
+    """The columns of all lines read so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.samples: list[str] = []
+        self._answers: list[str | None] = []
+        self._reasons: dict[int, str] = {}
+        self._visible, self._amodal = _MaskParts(), _MaskParts()
+        self._names: dict[str | None, int] = {}
+        self._words: dict[str | None, int] = {}
+        self._phrases: list[tuple[int, list[int], int]] = []
+        self._regions = 0
+        self._parts: list[dict[str, NDArray[Any]]] = []
+
+    def add(self, lines: list[_Line]) -> None:
+        """Take the lines apart; a failed reply keeps no regions."""
+        first_region = self._regions
+        for row, line in enumerate(lines, len(self.samples)):
+            if line.error is not None:
+                self._reasons[row] = line.error
+                line.regions, line.answer = [], None
+            elif line.answer is not None and line.answer.phrases:
+                self._add_phrases(row, line, first_region)
+            first_region += len(line.regions)
+        regions = list(chain.from_iterable([line.regions for line in lines]))
+        self.samples += [line.sample for line in lines]
+        self._answers += [None if line.answer is None else line.answer.text for line in lines]
+        names = self._names
+        count, size = len(lines), len(regions)
+        masked = self._visible.add([region.visible for region in regions])
+        masked = masked | self._amodal.add([region.amodal for region in regions])
+        score = np.fromiter((region.score for region in regions), np.float64, size)
+        self._check(lines, masked, score)
+        types = {name: code for code, name in enumerate((*MASK_TYPES, None))}
+        self._parts.append(
+            {
+                "counts": np.fromiter((len(line.regions) for line in lines), np.int64, count),
+                "state": np.fromiter(
+                    (ANSWERED if line.error is None else FAILED for line in lines), np.int8, count
+                ),
+                "said": np.fromiter((types[line.mask_type] for line in lines), np.int8, count),
+                "no_target": np.fromiter((line.no_target for line in lines), bool, count),
+                "forced": np.fromiter((line.forced for line in lines), bool, count),
+                "score": score,
+                "names": np.fromiter(
+                    (names.setdefault(region.name, len(names)) for region in regions), np.int32, size
+                ),
+            }
+        )
+        self._regions = first_region
+
+    def replies(self) -> Replies:
+        """All columns, in the order of the file."""
+        if not self._parts:
+            self.add([])
+        whole = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
+        return Replies(
+            state=whole["state"],
+            reasons=self._reasons,
+            offsets=offsets_of(whole["counts"]),
+            visible=self._visible.column(),
+            amodal=self._amodal.column(),
+            score=whole["score"],
+            names=Codes(whole["names"], tuple(self._names)),
+            said=whole["said"],
+            no_target=whole["no_target"],
+            forced=whole["forced"],
+            answers=self._answers,
+            phrases=self._phrase_columns(),
+        )
+
+    def _check(self, lines: list[_Line], masked: NDArray[np.bool_], score: NDArray[np.float64]) -> None:
+        """Refuse a region without a mask or with a score that is none."""
+        wrong = np.flatnonzero(~masked | ~((score >= 0.0) & (score <= 1.0)))
+        if len(wrong):
+            owner = [line.sample for line in lines for _ in line.regions][wrong[0]]
+            raise StoreError(
+                f"{self.path}: prediction for sample {owner!r}: a region needs a visible or an amodal mask and a score "
+                f"within 0 and 1, not {score[wrong[0]]}"
+            )
+
+    def _phrase_columns(self) -> Phrases | None:
+        if not self._phrases:
+            return None
+        return Phrases(
+            np.array([row for row, _, _ in self._phrases], np.int64),
+            offsets_of([len(members) for _, members, _ in self._phrases]),
+            np.array([member for _, members, _ in self._phrases for member in members], np.int64),
+            Codes(np.array([word for _, _, word in self._phrases], np.int32), tuple(self._words)),
+        )
+
+    def _add_phrases(self, row: int, line: _Line, first: int) -> None:
+        answer = line.answer
+        for phrase in answer.phrases if answer else ():
+            inside = answer is not None and 0 <= phrase.start < phrase.stop <= len(answer.text)
+            if (
+                answer is None
+                or not inside
+                or any(not 0 <= member < len(line.regions) for member in phrase.regions)
+            ):
+                raise StoreError(
+                    f"{self.path}: prediction for sample {line.sample!r}: phrase [{phrase.start}, {phrase.stop}) of "
+                    f"masks {phrase.regions} lies outside its answer or its {len(line.regions)} regions"
+                )
+            words = answer.text[phrase.start : phrase.stop]
+            code = self._words.setdefault(words, len(self._words))
+            self._phrases.append((row, [first + member for member in phrase.regions], code))
+
+
+def _blocks(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Whole lines, about BLOCK_BYTES at a time; the last block may lack its newline."""
+    rest = b""
+    while block := file.read(BLOCK_BYTES):
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield rest + block[:cut]
+            rest = block[cut:]
+        else:
+            rest += block
+        if len(rest) > MAX_LINE_BYTES:
+            raise StoreError(
+                f"{path}: a line is longer than {MAX_LINE_BYTES} bytes; expected one prediction a line"
+            )
+    if rest:
+        yield rest
+
+
+def _decode(block: bytes, path: Path, before: int) -> list[_Line]:
+    """The records of a block; `before` counts the records in front of it."""
+    try:
+        return _DECODER.decode_lines(block)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _decode_slowly(block, path, before)
+
+
+def _decode_slowly(block: bytes, path: Path, before: int) -> list[_Line]:
+    """As `_decode`, line by line, to say which one is wrong. A torn last line is dropped."""
+    lines = []
+    for number, text in enumerate(block.splitlines(keepends=True), before + 1):
+        try:
+            if text.strip():
+                lines.append(_DECODER.decode(text))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if not text.endswith(b"\n"):
+                warnings.warn(f"{path}: dropped the torn last line, {number}", stacklevel=2)
+                break
+            raise StoreError(f"{path}, line {number}: {error}") from None
+    return lines
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Millions of records that hold no cycles: looking for cycles among them doubles the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+_DECODER = msgspec.json.Decoder(_Line)

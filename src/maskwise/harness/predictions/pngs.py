@@ -1,0 +1,58 @@
+"""A folder of mask pictures: `SAMPLE.png` for one mask, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... for several.
+
+One channel; what is not 0 is inside. A sample's id may hold slashes: they are folders. A mask all of 0 is a mask
+without pixels. A file that belongs to no sample is counted, not scored.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from maskwise.errors import StoreError
+from maskwise.harness.predictions.found import Found, Settings, masks_to_replies
+from maskwise.masks import Masks
+from maskwise.protocols.tables import Truth
+
+MODES = ("1", "L", "P", "I", "I;16")
+
+
+def read_pngs(path: Path, truth: Truth, settings: Settings) -> Found:
+    """The masks of a folder, in the order of the truth."""
+    row = {sample: item for item, sample in enumerate(truth.ids)}
+    found: list[tuple[int, int, Path]] = []
+    files = sorted(path.rglob("*.png"))
+    unknown = None
+    for file in files:
+        whole = file.relative_to(path).with_suffix("").as_posix()
+        sample, _, number = whole.rpartition("/")
+        if whole in row:
+            found.append((row[whole], 0, file))
+        elif sample in row and number.isdecimal():
+            found.append((row[sample], int(number), file))
+        else:
+            unknown = unknown or whole
+    found.sort()
+    masks = [_read(file, tuple(truth.frame[sample].tolist())) for sample, _, file in found]
+    owner = np.array([sample for sample, _, _ in found], np.int64)
+    answered = np.zeros(len(truth), bool)
+    answered[owner] = True
+    replies = masks_to_replies(truth, owner, Masks.concat(masks), answered=answered, settings=settings)
+    return Found(replies, len(files), len(found), unknown)
+
+
+def _read(file: Path, frame: tuple[int, ...]) -> Masks:
+    """One mask; the size is checked before pixels are read."""
+    try:
+        with Image.open(file, formats=["PNG"]) as image:
+            if image.mode not in MODES:
+                raise StoreError(f"{file} has mode {image.mode}; expected a mask with one channel")
+            if (image.height, image.width) != frame:
+                raise StoreError(
+                    f"{file} has height and width {image.height, image.width}, but its picture has {frame}"
+                )
+            pixels: NDArray[np.generic] = np.asarray(image)
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise StoreError(f"{file} is not a PNG picture: {error}") from None
+    return Masks.from_dense((pixels != 0)[None])
