@@ -1,13 +1,13 @@
 """Every error a user can cause, as one family.
 
-    MaskwiseError                what the command line prints without a traceback
-    ├── MaskError                a mask that is not a mask: bad counts, size, polygon
-    ├── PictureError             a picture that cannot be opened safely
-    ├── RecordError              a record whose fields contradict each other
-    ├── StoreError               a dataset folder or log that is missing, incomplete or changed
-    ├── SourceError              an annotation file that does not follow its format
-    ├── ProtocolError            a scoring rule asked for what it cannot give
-    └── UnknownNameError         a name that is not registered; lists the known ones
+MaskwiseError                what the command line prints without a traceback
+├── MaskError                a mask that is not a mask: bad counts, size, polygon
+├── PictureError             a picture that cannot be opened safely
+├── RecordError              a record whose fields contradict each other
+├── StoreError               a dataset folder or log that is missing, incomplete or changed
+├── SourceError              an annotation file that does not follow its format
+├── ProtocolError            a scoring rule asked for what it cannot give
+└── UnknownNameError         a name that is not registered; lists the known ones
 """
 
 from collections.abc import Iterable
