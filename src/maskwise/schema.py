@@ -185,4 +185,6 @@ class Score(Record, frozen=True, kw_only=True):
 def _check_phrases(where: str, answer: Answer | None, regions: int) -> None:
     for phrase in answer.phrases if answer else ():
         if any(not 0 <= index < regions for index in phrase.regions):
-            raise RecordError(f"{where}: a phrase speaks of mask {max(phrase.regions)}, but there are {regions}")
+            raise RecordError(
+                f"{where}: a phrase speaks of mask {max(phrase.regions)}, but there are {regions}"
+            )
