@@ -33,7 +33,7 @@ AMODALREASONSEG = Benchmark(
     read=read,
     published=(
         Published(None, "pictures", 3_143, SECOND_HAND),
-        Published(None, "samples", 35_494, SECOND_HAND),
+        Published(None, "questions", 35_494, SECOND_HAND),
     ),
     facts={
         "licence": "not released; COCO photos under their own Flickr licences",

@@ -129,7 +129,7 @@ GREFCOCO = Benchmark(
     ),
     read=read,
     published=(
-        Published(None, "samples", 278_232, PAPER),
+        Published(None, "questions", 278_232, PAPER),
         Published(None, "pictures", 19_994, PAPER),
     ),
     facts={

@@ -49,14 +49,14 @@ MMR = Benchmark(
     ),
     read=read,
     published=(
-        Published("train", "samples", 154_127, README),
+        Published("train", "questions", 154_127, README),
         Published("train", "pictures", 45_618, COUNTED),
         Published("train", "targets", 272_537, COUNTED),
-        Published("val", "samples", 8_194, README),
+        Published("val", "questions", 8_194, README),
         Published("val", "pictures", 2_404, COUNTED),
         Published("val", "targets", 14_671, COUNTED),
-        Published("test_obj_only", "samples", 5_875, "items of the copy sj9909/MMR_test_obj"),
-        Published(None, "samples", 194_398, README),
+        Published("test_obj_only", "questions", 5_875, "items of the copy sj9909/MMR_test_obj"),
+        Published(None, "questions", 194_398, README),
         Published(None, "pictures", 57_643, README),
     ),
     facts={

@@ -62,7 +62,7 @@ MUSE = Benchmark(
     ),
     read=read,
     published=(
-        Published(None, "samples", 246_000, f"{README} (246k, rounded)"),
+        Published(None, "questions", 246_000, f"{README} (246k, rounded)"),
         Published(None, "targets", 900_000, f"{README} (0.9 million, rounded)"),
     ),
     facts={

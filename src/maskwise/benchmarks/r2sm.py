@@ -32,7 +32,7 @@ R2SM = Benchmark(
     read=read,
     published=(
         Published(None, "pictures", 7_276, SECOND_HAND),
-        Published(None, "samples", 36_324, SECOND_HAND),
+        Published(None, "questions", 36_324, SECOND_HAND),
     ),
     facts={
         "licence": "not known; pictures of COCO, D2S and MUVA under their own terms",

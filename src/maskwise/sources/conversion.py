@@ -63,7 +63,7 @@ def convert(
     place, reading = source.open(
         path, problems, split=split, pictures=pictures, with_pictures=with_pictures, mapping=mapping
     )
-    kept = dict.fromkeys(("pictures", "regions", "samples", "targets"), 0)
+    kept = dict.fromkeys(("pictures", "regions", "questions", "targets"), 0)
     root = place.pictures.root.resolve() if place.pictures and not embed else None
     name, about = f"{source.name} {place.split}", _about(source, place)
     with DatasetWriter(out, name=name, picture_root=root, about=about, overwrite=overwrite) as writer:
@@ -109,7 +109,7 @@ def _embedded(scene: Scene, folder: PictureFolder) -> Scene:
 def _count(kept: dict[str, int], scene: Scene) -> None:
     kept["pictures"] += 1
     kept["regions"] += len(scene.regions)
-    kept["samples"] += len(scene.samples)
+    kept["questions"] += len(scene.samples)
     kept["targets"] += sum(len(sample.targets) for sample in scene.samples)
 
 

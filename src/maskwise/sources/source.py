@@ -11,7 +11,7 @@ from maskwise.sources.draft import Scene
 from maskwise.sources.layout import Layout, PictureFolder, Place, find_annotations
 from maskwise.sources.problems import Problems
 
-What = Literal["pictures", "regions", "samples", "targets"]
+What = Literal["pictures", "regions", "questions", "targets"]
 
 
 class Published(msgspec.Struct, frozen=True):

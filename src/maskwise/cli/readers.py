@@ -1,0 +1,197 @@
+"""`maskwise read`, `card` and `ls`: bring published data into a dataset folder, and say what can be read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
+from maskwise.cli.info import describe_installation
+from maskwise.protocols import PROTOCOLS
+from maskwise.sources import Conversion, Source, convert, list_sources
+
+Name = Annotated[str, typer.Argument(help="A benchmark or source; `maskwise ls` lists them.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+What = Literal["benchmarks", "sources", "protocols", "models"]
+
+
+def read(
+    name: Name,
+    path: Annotated[Path, typer.Argument(help="The folder it was downloaded to, or one annotation file.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="The dataset folder to write.")],
+    split: Annotated[str | None, typer.Option(help="Which split, where there are several.")] = None,
+    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if not below PATH.")] = None,
+    no_pictures: Annotated[
+        bool, typer.Option("--no-pictures", help="Read annotations only; sizes are what they say.")
+    ] = False,
+    mapping: Annotated[
+        Path | None, typer.Option(help="A field mapping (YAML), for formats that need one.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad record.")] = False,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Put the pictures themselves in the dataset.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older dataset.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Convert one split of a benchmark or source to a dataset folder.
+
+    Says what was kept, what was skipped and why (problems.jsonl in the folder has every case), and what is published.
+
+    Example: maskwise read mmr /data/MMR --split val --pictures /data/coco --out mmr_val
+    """
+    with _progress(quiet=as_json) as bar:
+        task = bar.add_task(name, total=None)
+        conversion = convert(
+            find_reader(name),
+            path,
+            out,
+            split=split,
+            pictures=pictures,
+            with_pictures=not no_pictures,
+            mapping=mapping,
+            strict=strict,
+            embed=embed,
+            overwrite=overwrite,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(conversion), indent=2).decode())
+    else:
+        _print_conversion(conversion)
+
+
+def card(name: Name, as_json: AsJson = False) -> None:
+    """Print the card of a benchmark, or what is known of a source: contents, layout on disk, sizes, licence.
+
+    Example: maskwise card mmr
+    """
+    reader = find_reader(name)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(_describe(reader)), indent=2).decode())
+        return
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(reader.title)}[/bold]")
+    for section, fields in _sections(reader):
+        console.print(f"\n[bold]{escape(section)}[/bold]")
+        table = Table.grid(padding=(0, 3))
+        for field, value in fields:
+            table.add_row(escape(field), escape(value))
+        console.print(table)
+
+
+def ls(
+    what: Annotated[What | None, typer.Argument(help="Only these.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what maskwise knows by name: benchmarks, sources, protocols, models.
+
+    Example: maskwise ls benchmarks
+    """
+    listed = {kind: names for kind, names in _list_all().items() if what in (None, kind)}
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
+        return
+    console = Console(highlight=False)
+    for kind, names in listed.items():
+        console.print(f"[bold]{kind}[/bold]")
+        table = Table.grid(padding=(0, 3))
+        for name, line in names.items():
+            table.add_row(f"  {escape(name)}", escape(line))
+        console.print(table if names else "  none")
+
+
+def _list_all() -> dict[str, dict[str, str]]:
+    return {
+        "benchmarks": {
+            name: f"{benchmark.title}; protocol {benchmark.protocol}"
+            for name, benchmark in list_benchmarks().items()
+        },
+        "sources": {name: source.title for name, source in list_sources().items()},
+        "protocols": {name: protocol.rule for name, protocol in PROTOCOLS.items()},
+        "models": dict.fromkeys(describe_installation()["bundled"]["models"], "bundled"),
+    }
+
+
+def _progress(*, quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("reading {task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=quiet,
+        transient=True,
+    )
+
+
+def _print_conversion(conversion: Conversion) -> None:
+    console = Console(highlight=False)
+    counts = ", ".join(f"{count:,} {what}" for what, count in conversion.kept.items())
+    console.print(
+        f"[bold]{conversion.name} {escape(conversion.split)}[/bold]: {counts} in {escape(conversion.out)}"
+    )
+    for title, reasons in (("skipped", conversion.skipped), ("kept although odd", conversion.odd)):
+        if reasons:
+            table = Table(title=f"{title} (see problems.jsonl)", title_justify="left", box=None)
+            table.add_column("records", justify="right")
+            table.add_column("reason")
+            for reason, count in reasons.items():
+                table.add_row(f"{count:,}", escape(reason))
+            console.print(table)
+    for compared in conversion.compared:
+        figure = compared.published
+        found = f"found {compared.found:,}" if compared.found is not None else "all splits together"
+        console.print(f"published: {figure.count:,} {figure.what} ({found}; {escape(figure.source)})")
+    if not conversion.skipped:
+        console.print("no record was skipped")
+
+
+def _describe(reader: Source) -> dict[str, Any]:
+    """What is known of a benchmark or source, as JSON holds it."""
+    return {
+        "name": reader.name,
+        "title": reader.title,
+        "layout": reader.layout.text,
+        "published": reader.published,
+        "facts": reader.facts,
+    } | ({"protocol": reader.protocol, "card": reader.card} if isinstance(reader, Benchmark) else {})
+
+
+def _sections(reader: Source) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Titles and rows for people; risk ids become labels."""
+    if isinstance(reader, Benchmark):
+        content = msgspec.to_builtins(reader.card)
+        corrections = content.pop("corrections")
+        for section, fields in content.items():
+            yield _words(section), [(_words(field), _to_text(value)) for field, value in fields.items()]
+        yield (
+            "corrections",
+            [
+                (item["field"], f"was: {item['was']}; now: {item['now']} ({item['source']})")
+                for item in corrections
+            ],
+        )
+        yield "official protocol", [(reader.protocol, PROTOCOLS[reader.protocol].rule)]
+    yield "layout on disk", [("", reader.layout.text)]
+    sizes = [
+        (f"{size.count:,} {size.what}", f"{size.split or 'all splits'}: {size.source}")
+        for size in reader.published
+    ]
+    yield "published sizes", sizes or [("", "none known")]
+    yield "facts", list(reader.facts.items())
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _to_text(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(RISKS.get(item, item) for item in value)
