@@ -20,14 +20,16 @@ def blob(rng: np.random.Generator, center: Floats, radius: float, points: int = 
     return (center + outline).ravel()
 
 
-def outline_pairs(count: int, height: int, width: int, seed: int = 0) -> tuple[list[Floats], list[Floats]]:
+def outline_pairs(
+    count: int, height: int, width: int, *, seed: int = 0, points: int = 60
+) -> tuple[list[Floats], list[Floats]]:
     """Truth and prediction outlines."""
     rng = np.random.default_rng(seed)
     truth, guess = [], []
     for _ in range(count):
         center = rng.uniform([0.2 * width, 0.2 * height], [0.8 * width, 0.8 * height])
         radius = min(height, width) * rng.uniform(0.05, 0.17)
-        outline = blob(rng, center, radius)
+        outline = blob(rng, center, radius, points)
         truth.append(outline)
         guess.append(outline + rng.normal(0, 0.04 * radius, outline.shape))
     return truth, guess
@@ -35,5 +37,5 @@ def outline_pairs(count: int, height: int, width: int, seed: int = 0) -> tuple[l
 
 def mask_pairs(count: int, height: int, width: int, seed: int = 0) -> tuple[Masks, Masks]:
     """Truth and prediction masks."""
-    truth, guess = outline_pairs(count, height, width, seed)
+    truth, guess = outline_pairs(count, height, width, seed=seed)
     return Masks.draw_polygons(truth, (height, width)), Masks.draw_polygons(guess, (height, width))

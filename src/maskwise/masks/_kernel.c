@@ -594,19 +594,24 @@ static uint64_t first_reader(uint64_t at, uint64_t old_length, uint64_t new_leng
     return twice / 2; /* ceil((twice - 1) / 2) */
 }
 
-static int rescale(const Pieces *pieces, const int32_t *old_size, const int32_t *new_size, Ends *out, Fault *fault) {
+/* Rows are scaled first, in place: what vanishes there is not looked at for every new column. */
+static int rescale(Pieces *pieces, const int32_t *old_size, const int32_t *new_size, Ends *out, Fault *fault) {
     uint64_t height = (uint32_t)old_size[0], width = (uint32_t)old_size[1];
     uint64_t new_height = (uint32_t)new_size[0], new_width = (uint32_t)new_size[1];
     for (size_t first = 0; first < pieces->count;) {
         size_t stop = same_columns(pieces, first);
         uint64_t left = first_reader(pieces->at[first].left, width, new_width);
         uint64_t right = first_reader(pieces->at[first].right, width, new_width);
-        for (uint64_t x = left; x < right; x++)
-            for (size_t i = first; i < stop; i++) {
-                uint64_t top = first_reader(pieces->at[i].top, height, new_height);
-                uint64_t bottom = first_reader(pieces->at[i].bottom, height, new_height);
-                if (!add_piece(out, x * new_height + top, x * new_height + bottom, fault)) return 0;
-            }
+        size_t kept = first;
+        for (size_t i = first; i < stop; i++) {
+            Piece *to = &pieces->at[kept];
+            to->top = (uint32_t)first_reader(pieces->at[i].top, height, new_height);
+            to->bottom = (uint32_t)first_reader(pieces->at[i].bottom, height, new_height);
+            kept += to->top < to->bottom;
+        }
+        for (uint64_t x = left; kept > first && x < right; x++)
+            for (size_t i = first; i < kept; i++)
+                if (!add_piece(out, x * new_height + pieces->at[i].top, x * new_height + pieces->at[i].bottom, fault)) return 0;
         first = stop;
     }
     return 1;
@@ -801,6 +806,11 @@ INLINE int deal_toggles(const Toggles *toggles, size_t low, size_t high, size_t 
     return 1;
 }
 
+static int compare_toggles(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* Sort each column dealt; nearly all hold two toggles, in an order nobody can predict. */
 static void sort_columns(const Ends *place, uint32_t *toggles) {
     uint32_t first = 0;
@@ -810,6 +820,8 @@ static void sort_columns(const Ends *place, uint32_t *toggles) {
             uint32_t a = toggles[first], b = toggles[first + 1];
             toggles[first] = a < b ? a : b;
             toggles[first + 1] = a < b ? b : a;
+        } else if (stop - first > 64) {
+            qsort(toggles + first, stop - first, sizeof(uint32_t), compare_toggles);
         } else for (uint32_t i = first + 1; i < stop; i++) {
             uint32_t value = toggles[i], j = i;
             for (; j > first && toggles[j - 1] > value; j--) toggles[j] = toggles[j - 1];
@@ -1309,7 +1321,13 @@ static int get_string(PyObject *object, const uint8_t **at, size_t *length) {
     Py_ssize_t size;
     *at = (const uint8_t *)PyUnicode_AsUTF8AndSize(object, &size);
     *length = (size_t)size;
-    return *at != NULL;
+    if (*at) return 1;
+    if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) { /* half a character: no string of any file */
+        const Fault fault = {BAD_CHARACTER, -1, {0}};
+        PyErr_Clear();
+        raise_fault(&fault);
+    }
+    return 0;
 }
 
 static int get_frame(PyObject *height, PyObject *width, int64_t *pixels, Fault *fault) {
@@ -1333,30 +1351,40 @@ static int expect_arguments(Py_ssize_t got, Py_ssize_t wanted) {
     return 0;
 }
 
+/* Scratch of the calls on single masks, which hold the GIL: asking for memory would take longer than the work. */
+static Job single;
+
+static PyObject *single_result(int fine, PyObject *(*result)(const int64_t *), const int64_t *out) {
+    PyObject *made = fine ? result(out) : raise_fault(&single.fault);
+    if (single.plain.room > 1 << 16) { /* keep little */
+        finish_job(&single);
+        memset(&single, 0, sizeof single);
+    }
+    return made;
+}
+
+static PyObject *area_result(const int64_t *out) { return PyLong_FromLongLong(out[1]); }
+
+static PyObject *pair_result(const int64_t *out) {
+    return Py_BuildValue("(LLL)", (long long)out[0], (long long)out[1], (long long)out[2]);
+}
+
 static PyObject *py_check(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
-    Job job = {0};
     const uint8_t *at;
     size_t length;
     int64_t pixels, out[3];
     if (!expect_arguments(count, 3) || !get_string(arguments[0], &at, &length) ||
-        !get_frame(arguments[1], arguments[2], &pixels, &job.fault)) return NULL;
-    int fine = pair_strings(&job, at, length, NULL, 0, pixels, out);
-    PyObject *result = fine ? PyLong_FromLongLong(out[1]) : raise_fault(&job.fault);
-    finish_job(&job);
-    return result;
+        !get_frame(arguments[1], arguments[2], &pixels, &single.fault)) return NULL;
+    return single_result(pair_strings(&single, at, length, NULL, 0, pixels, out), area_result, out);
 }
 
 static PyObject *py_pair(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
-    Job job = {0};
     const uint8_t *a, *b;
     size_t a_length, b_length;
     int64_t pixels, out[3];
     if (!expect_arguments(count, 4) || !get_string(arguments[0], &a, &a_length) || !get_string(arguments[1], &b, &b_length) ||
-        !get_frame(arguments[2], arguments[3], &pixels, &job.fault)) return NULL;
-    int fine = pair_strings(&job, a, a_length, b, b_length, pixels, out);
-    PyObject *result = fine ? Py_BuildValue("(LLL)", (long long)out[0], (long long)out[1], (long long)out[2]) : raise_fault(&job.fault);
-    finish_job(&job);
-    return result;
+        !get_frame(arguments[2], arguments[3], &pixels, &single.fault)) return NULL;
+    return single_result(pair_strings(&single, a, a_length, b, b_length, pixels, out), pair_result, out);
 }
 
 static PyObject *done(Job *job, int fine) {

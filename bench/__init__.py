@@ -1,0 +1,1 @@
+"""Measurements beside the public libraries, in one run; `make bench` writes RESULTS.md."""

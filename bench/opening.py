@@ -1,0 +1,105 @@
+"""Opening a stored dataset of 470,000 masks until the kernel can score it, beside parsing the same masks as JSON.
+
+Each way runs in a process of its own, which tells its seconds and its peak memory.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from bench.scenes import mask_pairs
+from bench.timing import Row, Table
+from maskwise.masks import Masks, pair_areas
+from maskwise.schema import Picture, Region
+from maskwise.store import Dataset, DatasetWriter
+
+CACHE = Path(__file__).parent / ".cache"
+MASKS, A_PICTURE, DIFFERENT = 470_000, 10, 4_700
+HEIGHT, WIDTH = 480, 640
+MOST_MEGABYTES = 400
+
+
+def table() -> Table:
+    """Both ways, each the best of three processes."""
+    prepare()
+    seconds = {}
+    for way in ("json", "store"):
+        runs = [_measure(way) for _ in range(3)]
+        seconds[way] = min(run[0] for run in runs)
+        print(f"opening {way}: {seconds[way]:.3f} s, peak {runs[0][1]:.0f} MB", file=sys.stderr)
+        megabytes = max(run[1] for run in runs)
+    assert megabytes <= MOST_MEGABYTES, f"{megabytes} MB"
+    return Table(
+        f"Opening {MASKS:,} stored masks until the kernel can score them (µs for all; peak memory "
+        f"{megabytes:.0f} MB, wanted at most {MOST_MEGABYTES})",
+        [
+            Row("orjson, the same masks as JSON", seconds["json"] * 1e6),
+            Row("maskwise, `Dataset.open`", seconds["store"] * 1e6),
+        ],
+        {"orjson, the same masks as JSON": 10},
+    )
+
+
+def prepare() -> None:
+    """Write the dataset and the JSON file once. Masks repeat, which neither way can tell."""
+    folder, text = CACHE / "opening", CACHE / "opening.json"
+    if folder.exists() and text.exists():
+        return
+    CACHE.mkdir(exist_ok=True)
+    masks = list(mask_pairs(DIFFERENT, HEIGHT, WIDTH)[0])
+    with DatasetWriter(folder, name="opening") as writer:
+        for picture in range(MASKS // A_PICTURE):
+            regions = tuple(
+                Region(id=str(i), name="thing", visible=masks[(picture * A_PICTURE + i) % DIFFERENT])
+                for i in range(A_PICTURE)
+            )
+            writer.add_picture(Picture(id=str(picture), width=WIDTH, height=HEIGHT, path="none.jpg"), regions)
+    rows = [
+        {"size": [HEIGHT, WIDTH], "counts": masks[i % DIFFERENT].counts, "image_id": i // A_PICTURE}
+        for i in range(MASKS)
+    ]
+    text.write_bytes(orjson.dumps(rows))
+
+
+def open_json() -> Masks:
+    """Parse, then hand the strings to the kernel."""
+    rows = orjson.loads((CACHE / "opening.json").read_bytes())
+    return Masks.from_strings([row["counts"] for row in rows], (HEIGHT, WIDTH))
+
+
+def open_store() -> Masks:
+    """Map the columns."""
+    return Dataset.open(CACHE / "opening").regions.masks("visible").masks
+
+
+def peak_megabytes() -> float:
+    """The most memory this process held. Not ru_maxrss, which a child inherits from the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def _measure(way: str) -> tuple[float, float]:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.opening", way], capture_output=True, text=True, check=True
+    )
+    seconds, megabytes = done.stdout.split()
+    return float(seconds), float(megabytes)
+
+
+def _child(work: Callable[[], Masks]) -> None:
+    before = time.process_time()
+    masks = work()
+    seconds = time.process_time() - before
+    assert len(masks) == MASKS
+    some = masks[np.arange(0, MASKS, 1000)]
+    assert (pair_areas(some, some).iou() == 1).all()
+    print(seconds, peak_megabytes())
+
+
+if __name__ == "__main__":
+    _child({"json": open_json, "store": open_store}[sys.argv[1]])

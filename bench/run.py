@@ -1,0 +1,34 @@
+"""`make bench`: measure everything and write bench/RESULTS.md."""
+
+import os
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench import masks, opening
+from bench.timing import to_markdown
+
+PEERS = ("numpy", "pycocotools", "hotcoco", "rlemasklib", "opencv-python-headless", "orjson")
+
+
+def main() -> None:
+    """Measure, show and write."""
+    os.chdir(Path(__file__).parents[1])
+    peers = ", ".join(f"{name} {version(name)}" for name in PEERS)
+    parts = [
+        "# How fast, beside the others\n",
+        "Made by `make bench`, all in one run. Times are the least processor time of several repeats, one thread "
+        "unless the title says otherwise. Compare the ratios: absolute figures move with the machine.\n",
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores; {peers}.\n",
+    ]
+    for table in (*masks.tables(), opening.table()):
+        parts.append(to_markdown(table))
+        print(parts[-1], flush=True)
+    Path("bench/RESULTS.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
