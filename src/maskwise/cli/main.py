@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import maskwise
-from maskwise.cli import info, readers
+from maskwise.cli import datasets, info, readers
 from maskwise.errors import MaskwiseError
 
 app = typer.Typer(
@@ -35,6 +35,9 @@ def options(
 
 
 app.command()(info.info)
+app.command()(datasets.validate)
+app.command()(datasets.stats)
+app.command()(datasets.show)
 app.command()(readers.ls)
 app.command()(readers.card)
 app.command()(readers.read)

@@ -1,0 +1,172 @@
+"""`maskwise validate | stats | show`: look into a dataset folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from maskwise.cli.info import usable_threads
+from maskwise.errors import StoreError
+from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
+from maskwise.report.overlay import draw_overlay
+from maskwise.schema import MaskType, Sample
+from maskwise.store import MASK_TYPES, Dataset
+
+LISTED = 10
+"""How many findings of a kind are printed; JSON has them all."""
+
+Folder = Annotated[Path, typer.Argument(metavar="DATASET", help="A dataset folder.", show_default=False)]
+PictureRoot = Annotated[
+    Path | None,
+    typer.Option(help="Where the pictures lie, if not where the dataset says.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def validate(
+    dataset: Folder,
+    picture_root: PictureRoot = None,
+    pictures: Annotated[bool, typer.Option(help="Look at the header of every picture.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Check a dataset: sums, every mask, ids, references, pictures. Exit code 1 where something is wrong.
+
+    Visible masks that reach outside their amodal mask are counted as warnings: published data has them.
+
+    Example: maskwise validate data/val --picture-root /data/coco
+    """
+    progress = Console(stderr=True)
+    try:
+        with progress.status(f"checking {escape(str(dataset))}"):
+            opened = Dataset.open(dataset, picture_root=picture_root)
+            found = validate_dataset(opened, pictures=pictures, threads=usable_threads())
+    except StoreError as error:
+        found = Validation(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
+    if as_json:
+        typer.echo(json.dumps(_validation_to_json(found), indent=2))
+    else:
+        _print_validation(found)
+    raise typer.Exit(1 if found.errors else 0)
+
+
+def stats(dataset: Folder, as_json: AsJson = False) -> None:
+    """Count what a dataset holds: questions, targets, mask types, occlusion, sizes, names, tags.
+
+    Example: maskwise stats data/val --json
+    """
+    with Console(stderr=True).status(f"counting {escape(str(dataset))}"):
+        facts = msgspec.to_builtins(describe_dataset(Dataset.open(dataset), threads=usable_threads()))
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(escape(facts["name"]), style="bold")
+    sections = {
+        "": facts["counts"],
+        "targets per question": facts["targets_per_question"],
+        "mask type asked for": facts["mask_types"],
+        "occlusion of regions": facts["occlusion"],
+        "size of regions": facts["region_sizes"],
+        "size of pictures": facts["picture_sizes"],
+        f"names ({facts['category_count']})": facts["categories"],
+        **{f"tag {key}": values for key, values in facts["tags"].items()},
+        "about": facts["about"],
+    }
+    for title, values in sections.items():
+        _print_section(console, title, values)
+
+
+def show(
+    dataset: Folder,
+    sample: Annotated[
+        str, typer.Argument(metavar="SAMPLE", help="A sample's id, or its number from 0.", show_default=False)
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("sample.png"),
+    mask_type: Annotated[str, typer.Option(help="visible, amodal or both.")] = "both",
+    all_regions: Annotated[bool, typer.Option(help="Draw every region, not the targets alone.")] = False,
+    picture_root: PictureRoot = None,
+) -> None:
+    """Draw a sample: visible parts filled, hidden parts striped, the whole outlined, question and answer below.
+
+    Example: maskwise show data/val 12 --out sample.png
+    """
+    opened = Dataset.open(dataset, picture_root=picture_root)
+    record = find_sample(opened, sample)
+    image = draw_overlay(
+        opened.open_picture(record.picture),
+        opened.regions_of(record.picture) if all_regions else record.targets,
+        mask_type=_mask_type(mask_type),
+        question=record.question,
+        answer=None if all_regions else record.answer,
+    )
+    image.save(out)
+    typer.echo(f"wrote {out} ({image.width} x {image.height}): {record.id}")
+
+
+def find_sample(dataset: Dataset, key: str) -> Sample:
+    """The sample with this id, or if there is none the one of this number."""
+    if key in dataset.samples.row:
+        return dataset.sample(key)
+    if key.isdecimal() and int(key) < len(dataset):
+        return dataset[int(key)]
+    raise StoreError(
+        f"{dataset.path}: no sample with id {key!r}, and it is not a number from 0 to {len(dataset) - 1}"
+    )
+
+
+def _mask_type(name: str) -> MaskType:
+    for known in MASK_TYPES:
+        if known == name:
+            return known
+    raise typer.BadParameter(f"{name!r} is none of {', '.join(MASK_TYPES)}", param_hint="--mask-type")
+
+
+def _validation_to_json(found: Validation) -> dict[str, Any]:
+    kinds = {kind: len(findings) for kind, findings in found.by_kind().items()}
+    return {
+        "dataset": found.dataset,
+        "valid": not found.errors,
+        "errors": found.errors,
+        "warnings": len(found.findings) - found.errors,
+        "kinds": kinds,
+        "findings": msgspec.to_builtins(found.findings),
+    }
+
+
+def _print_validation(found: Validation) -> None:
+    console = Console()
+    for kind, findings in found.by_kind().items():
+        colour = "red" if findings[0].level == "error" else "yellow"
+        console.print(f"[{colour}]{findings[0].level}[/]: {escape(kind)} ({len(findings)})")
+        for finding in findings[:LISTED]:
+            console.print(
+                f"  {escape(finding.where)}: {escape(finding.message)}", highlight=False, soft_wrap=True
+            )
+        if len(findings) > LISTED:
+            console.print(f"  and {len(findings) - LISTED} more (--json lists all)")
+    warnings = len(found.findings) - found.errors
+    verdict = "[red]not valid[/]" if found.errors else "[green]valid[/]"
+    console.print(
+        f"{escape(found.dataset)}: {verdict}, {found.errors} errors, {warnings} warnings", soft_wrap=True
+    )
+
+
+def _print_section(console: Console, title: str, values: dict[str, Any]) -> None:
+    if not values:
+        return
+    if title:
+        console.print(f"\n{escape(title)}", style="bold")
+    table = Table.grid(padding=(0, 3))
+    table.add_column()
+    table.add_column(justify="right" if all(isinstance(value, int) for value in values.values()) else "left")
+    for name, value in values.items():
+        table.add_row(
+            f"  {escape(str(name))}", f"{value:,}" if isinstance(value, int) else escape(str(value))
+        )
+    console.print(table)
