@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import maskwise
-from maskwise.cli import datasets, info, readers
+from maskwise.cli import datasets, info, readers, world
 from maskwise.errors import MaskwiseError
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ app.command()(datasets.show)
 app.command()(readers.ls)
 app.command()(readers.card)
 app.command()(readers.read)
+app.command()(world.world)
 
 
 def main() -> None:

@@ -1,0 +1,764 @@
+"""Everything the world is made of, as data: colours, materials, categories, parts, kinds, uses, absent things, splits.
+
+To add a category: a row in CATEGORIES, its shape in `shapes/`, and its name in the kinds and uses it belongs to. Where
+people would disagree whether a category belongs (can one drink from a bottle?), it goes into `unsure`, and a question
+that depends on it is never asked about a picture that shows it.
+"""
+
+from typing import NamedTuple
+
+COLOURS: dict[str, tuple[float, float, float]] = {
+    "red": (0.8, 0.12, 0.12),
+    "orange": (0.95, 0.5, 0.1),
+    "yellow": (0.96, 0.82, 0.18),
+    "green": (0.2, 0.58, 0.26),
+    "blue": (0.14, 0.34, 0.8),
+    "purple": (0.48, 0.2, 0.64),
+    "pink": (0.95, 0.55, 0.7),
+    "brown": (0.44, 0.27, 0.15),
+    "white": (0.93, 0.92, 0.9),
+    "black": (0.12, 0.12, 0.13),
+    "grey": (0.52, 0.53, 0.55),
+}
+"""Names and red, green, blue in 0..1 of the main colour of a thing; a little variation is added."""
+
+PLAIN_COLOURS = ("black", "grey", "white", "brown")
+"""Colours of blades, rubber, wood and lids, which a thing of another main colour may show too."""
+
+ALL = tuple(COLOURS)
+
+
+class Material(NamedTuple):
+    """Gloss in 0..1, texture sheet or None, and whether it can be told by eye and so be asked for."""
+
+    gloss: float
+    texture: str | None
+    told: bool
+
+
+MATERIALS: dict[str, Material] = {
+    "ceramic": Material(0.55, None, False),
+    "plastic": Material(0.3, None, False),
+    "glass": Material(0.75, None, False),
+    "metal": Material(0.8, "brushed", False),
+    "wooden": Material(0.06, "wood", True),
+    "fabric": Material(0.0, "cloth", False),
+}
+
+
+class Category(NamedTuple):
+    """A kind of thing.
+
+    `parts`: every part is drawn by the shape, and only these. `table`, `room`: its larger extent as a share of the
+    frame in that setting, or None where it does not occur. `flat`: it lies on the ground. `also`: other names.
+    `coloured`: how its colour is spoken of. `tints`: other colours that are always or often on it.
+    """
+
+    plural: str
+    parts: tuple[str, ...]
+    materials: tuple[str, ...]
+    table: float | None = None
+    room: float | None = None
+    colours: tuple[str, ...] = ALL
+    flat: bool = False
+    also: tuple[str, ...] = ()
+    coloured: str = "{colour} {noun}"
+    tints: tuple[str, ...] = ()
+
+
+HANDLED = "{colour}-handled {noun}"
+
+CATEGORIES: dict[str, Category] = {
+    "mug": Category("mugs", ("body", "handle"), ("ceramic", "plastic", "metal"), 0.29, also=("coffee mug",)),
+    "bowl": Category("bowls", ("body", "foot"), ("ceramic", "plastic", "wooden"), 0.32),
+    "bottle": Category("bottles", ("body", "neck", "cap"), ("glass", "plastic"), 0.44),
+    "wine glass": Category(
+        "wine glasses",
+        ("bowl", "stem", "base"),
+        ("glass",),
+        0.4,
+        also=("wineglass",),
+        tints=("red", "purple"),
+    ),
+    "teapot": Category("teapots", ("body", "handle", "spout", "lid"), ("ceramic", "metal"), 0.4),
+    "pan": Category("pans", ("body", "handle"), ("metal", "ceramic"), 0.48, also=("frying pan", "skillet")),
+    "knife": Category(
+        "knives", ("blade", "handle"), ("plastic", "wooden"), 0.46, flat=True, coloured=HANDLED
+    ),
+    "fork": Category("forks", ("tines", "handle"), ("plastic", "wooden"), 0.44, flat=True, coloured=HANDLED),
+    "spoon": Category("spoons", ("bowl", "handle"), ("plastic", "wooden"), 0.42, flat=True, coloured=HANDLED),
+    "candle": Category("candles", ("wax", "flame", "holder"), ("plastic",), 0.38, tints=("yellow", "orange")),
+    "apple": Category(
+        "apples",
+        ("flesh", "stem", "leaf"),
+        ("ceramic",),
+        0.25,
+        colours=("red", "green", "yellow"),
+        tints=("green",),
+    ),
+    "cupcake": Category(
+        "cupcakes", ("icing", "wrapper"), ("plastic",), 0.28, also=("muffin",), tints=("red",)
+    ),
+    "scissors": Category(
+        "scissors",
+        ("blades", "handles"),
+        ("plastic",),
+        0.44,
+        flat=True,
+        also=("pair of scissors",),
+        coloured=HANDLED,
+    ),
+    "hammer": Category(
+        "hammers", ("head", "handle"), ("plastic", "wooden"), 0.42, flat=True, coloured=HANDLED
+    ),
+    "book": Category("books", ("cover", "pages", "spine"), ("fabric", "plastic"), 0.4),
+    "laptop": Category(
+        "laptops", ("screen", "keyboard"), ("plastic",), 0.44, also=("notebook computer",), tints=("blue",)
+    ),
+    "clock": Category(
+        "clocks", ("face", "hands", "frame", "feet"), ("metal", "plastic"), 0.32, also=("alarm clock",)
+    ),
+    "camera": Category(
+        "cameras", ("body", "lens", "flash", "button"), ("plastic", "fabric"), 0.33, tints=("blue",)
+    ),
+    "lamp": Category(
+        "lamps", ("shade", "stem", "base"), ("fabric", "plastic", "metal"), 0.48, 0.52, tints=("yellow",)
+    ),
+    "plant": Category(
+        "plants",
+        ("pot", "leaves"),
+        ("ceramic", "plastic"),
+        0.42,
+        0.44,
+        also=("potted plant",),
+        coloured="{noun} in the {colour} pot",
+        tints=("green",),
+    ),
+    "box": Category("boxes", ("body", "lid"), ("plastic", "wooden", "fabric"), 0.36, 0.34),
+    "teddy bear": Category(
+        "teddy bears", ("head", "ears", "body", "arms", "legs"), ("fabric",), 0.38, 0.34, also=("teddy",)
+    ),
+    "hat": Category("hats", ("crown", "brim", "band"), ("fabric",), 0.36, 0.3),
+    "toy car": Category(
+        "toy cars",
+        ("body", "windows", "wheels"),
+        ("plastic", "metal", "wooden"),
+        0.36,
+        0.32,
+        tints=("blue", "yellow"),
+    ),
+    "chair": Category("chairs", ("seat", "back", "legs"), ("wooden", "plastic"), None, 0.46),
+    "table": Category("tables", ("top", "legs"), ("wooden", "plastic"), None, 0.5),
+    "sofa": Category("sofas", ("seat", "back", "arms", "feet"), ("fabric",), None, 0.56, also=("couch",)),
+    "bucket": Category("buckets", ("body", "handle"), ("plastic", "metal"), None, 0.34, also=("pail",)),
+    "broom": Category(
+        "brooms", ("bristles", "handle"), ("wooden", "plastic"), None, 0.5, tints=("yellow", "orange")
+    ),
+    "umbrella": Category("umbrellas", ("canopy", "pole", "handle"), ("fabric",), None, 0.46),
+    "guitar": Category("guitars", ("body", "neck", "head"), ("wooden",), None, 0.56),
+    "suitcase": Category("suitcases", ("body", "handle", "wheels"), ("plastic",), None, 0.42),
+    "television": Category(
+        "televisions", ("screen", "frame", "stand"), ("plastic",), None, 0.46, also=("TV",), tints=("blue",)
+    ),
+}
+
+PLURAL_NOUNS = frozenset(
+    (
+        "scissors",
+        "tines",
+        "blades",
+        "handles",
+        "pages",
+        "hands",
+        "feet",
+        "leaves",
+        "ears",
+        "arms",
+        "legs",
+        "windows",
+        "wheels",
+        "bristles",
+    )
+)
+"""Names of one region that take a plural verb."""
+
+PART_PLURALS = {
+    "body": "bodies",
+    "leaf": "leaves",
+    "lens": "lenses",
+    "flash": "flashes",
+    "canopy": "canopies",
+    "wax": "wax",
+    "icing": "icing",
+    "flesh": "flesh",
+}
+"""Plurals of parts that do not just take an s."""
+
+
+class Kind(NamedTuple):
+    """A word for several categories: who belongs, and where people would disagree."""
+
+    plural: str
+    yes: tuple[str, ...]
+    unsure: tuple[str, ...] = ()
+
+
+KINDS: dict[str, Kind] = {
+    "piece of furniture": Kind(
+        "pieces of furniture", ("chair", "table", "sofa"), ("lamp", "television", "box")
+    ),
+    "piece of cutlery": Kind("pieces of cutlery", ("knife", "fork", "spoon")),
+    "toy": Kind("toys", ("teddy bear", "toy car"), ("guitar",)),
+    "musical instrument": Kind("musical instruments", ("guitar",)),
+    "piece of fruit": Kind("pieces of fruit", ("apple",), ("plant",)),
+    "screen device": Kind("screen devices", ("laptop", "television"), ("camera", "clock")),
+    "piece of kitchenware": Kind(
+        "pieces of kitchenware",
+        ("mug", "bowl", "wine glass", "teapot", "pan", "knife", "fork", "spoon"),
+        ("bottle", "bucket", "candle", "scissors"),
+    ),
+    "tool": Kind(
+        "tools", ("hammer", "scissors"), ("knife", "broom", "fork", "spoon", "pan", "laptop", "camera")
+    ),
+}
+
+
+class Use(NamedTuple):
+    """What a thing is good for. `to` completes "something to ...", `needs` are situations that call for it."""
+
+    yes: tuple[str, ...]
+    unsure: tuple[str, ...]
+    to: tuple[str, ...]
+    needs: tuple[str, ...]
+
+
+USES: dict[str, Use] = {
+    "drink": Use(
+        ("mug", "wine glass"),
+        ("bottle", "bowl", "teapot", "bucket"),
+        ("drink from", "sip a drink from"),
+        ("I am thirsty and want to raise a drink to my lips", "A guest has asked for something to sip from"),
+    ),
+    "hold water": Use(
+        ("mug", "bowl", "bottle", "wine glass", "teapot", "bucket"),
+        ("plant", "pan", "hat", "box"),
+        ("keep water in", "fill with water"),
+        ("There is a leak and I need to catch the water",),
+    ),
+    "pour tea": Use(
+        ("teapot",),
+        ("bottle", "mug"),
+        ("brew tea in", "pour tea from"),
+        ("The tea leaves are ready and so is the hot water",),
+    ),
+    "cut bread": Use(
+        ("knife",),
+        ("scissors",),
+        ("slice bread with", "cut a loaf with"),
+        ("The loaf has to be sliced before lunch", "The butter needs spreading"),
+    ),
+    "cut paper": Use(
+        ("scissors",),
+        ("knife",),
+        ("cut paper with", "snip a ribbon with"),
+        ("I have to cut out a paper star", "The ribbon on the gift is too long"),
+    ),
+    "eat soup": Use(
+        ("spoon",),
+        ("fork", "bowl", "mug"),
+        ("eat soup with", "stir coffee with"),
+        ("My soup is hot and I have nothing to eat it with", "The sugar in my coffee needs stirring"),
+    ),
+    "eat noodles": Use(
+        ("fork",),
+        ("spoon", "knife"),
+        ("twirl spaghetti with", "spear a piece of potato with"),
+        ("The spaghetti wants twirling",),
+    ),
+    "fry": Use(
+        ("pan",),
+        (),
+        ("fry an egg in", "make pancakes in"),
+        ("I am about to fry two eggs", "Pancakes are on the menu"),
+    ),
+    "drive a nail": Use(
+        ("hammer",),
+        (),
+        ("drive a nail in with", "hang a picture with"),
+        ("A nail sticks out of the wall", "I want to knock a nail into the shelf"),
+    ),
+    "light": Use(
+        ("lamp", "candle"),
+        ("television", "laptop"),
+        ("light the room with", "brighten a dark corner with"),
+        ("It is getting dark in here", "The night is coming and I want to see more"),
+    ),
+    "blow out": Use(
+        ("candle",),
+        (),
+        ("blow out before leaving", "light with a match"),
+        ("The power is out and I have a match",),
+    ),
+    "eat": Use(
+        ("apple", "cupcake"),
+        (),
+        ("eat", "have as a snack"),
+        ("I am hungry", "My stomach is rumbling"),
+    ),
+    "eat sweet": Use(
+        ("cupcake",),
+        ("apple",),
+        ("have as a dessert", "stick a birthday candle in"),
+        ("I am craving something sugary", "It is somebody's birthday"),
+    ),
+    "eat healthy": Use(
+        ("apple",),
+        ("cupcake",),
+        ("eat as a healthy snack", "squeeze for juice"),
+        ("The doctor told me to eat more fruit",),
+    ),
+    "read": Use(
+        ("book",),
+        ("laptop",),
+        ("read in bed", "put a bookmark in"),
+        ("I would like to lose myself in a novel",),
+    ),
+    "type": Use(
+        ("laptop",),
+        (),
+        ("write an email on", "type a report on"),
+        ("I have an email to answer", "The report has to be typed by noon"),
+    ),
+    "tell time": Use(
+        ("clock",),
+        ("laptop", "television"),
+        ("tell the time by", "wake up with"),
+        ("I must not be late for my train", "I have to get up at six"),
+    ),
+    "photograph": Use(
+        ("camera",),
+        ("laptop",),
+        ("take a photograph with", "capture a memory with"),
+        ("The sunset is worth a photograph",),
+    ),
+    "water": Use(
+        ("plant",),
+        (),
+        ("water once a week", "keep alive by watering"),
+        (),
+    ),
+    "store": Use(
+        ("box",),
+        ("suitcase", "bucket", "bowl", "hat"),
+        ("store old letters in", "wrap a present in"),
+        ("The old letters need a place with a cover",),
+    ),
+    "cuddle": Use(
+        ("teddy bear",),
+        ("sofa",),
+        ("cuddle at bedtime", "hug for comfort"),
+        ("The little one cannot sleep without a friend to hug",),
+    ),
+    "wear": Use(
+        ("hat",),
+        ("bowl", "bucket"),
+        ("wear on your head", "shade your face with"),
+        ("The sun burns on my head",),
+    ),
+    "race": Use(
+        ("toy car",),
+        ("suitcase",),
+        ("race across the floor", "push along making engine noises"),
+        ("A child wants to play at driving",),
+    ),
+    "play": Use(
+        ("teddy bear", "toy car"),
+        ("guitar", "box", "book"),
+        ("give a toddler to play with", "keep a small child busy with"),
+        ("A small child is visiting and is bored",),
+    ),
+    "sit": Use(
+        ("chair", "sofa"),
+        ("table", "box", "suitcase", "bucket"),
+        ("sit on", "rest your legs on"),
+        ("My legs are tired and I want to sit down", "A visitor is tired from standing"),
+    ),
+    "nap": Use(
+        ("sofa",),
+        ("table",),
+        ("take a nap on", "stretch out on"),
+        ("Two friends want to sit side by side",),
+    ),
+    "dine": Use(
+        ("table",),
+        ("box", "chair"),
+        ("lay dinner on", "gather around for a meal"),
+        ("Dinner for four has to be laid somewhere",),
+    ),
+    "carry water": Use(
+        ("bucket",),
+        ("bottle", "bowl", "mug", "teapot"),
+        ("mop the floor from", "carry water from the well in"),
+        ("The floor will be mopped and the soapy water has to go somewhere",),
+    ),
+    "sweep": Use(
+        ("broom",),
+        (),
+        ("sweep the floor with", "clear up the crumbs with"),
+        ("There is dust all over the floor", "Crumbs have fallen everywhere"),
+    ),
+    "rain": Use(
+        ("umbrella",),
+        ("hat",),
+        ("stay dry under", "keep the rain off with"),
+        ("It is pouring outside and I have to go", "Dark clouds are gathering"),
+    ),
+    "music": Use(
+        ("guitar",),
+        ("television", "laptop"),
+        ("play a tune on", "strum a song on"),
+        ("Someone should accompany our singing",),
+    ),
+    "travel": Use(
+        ("suitcase",),
+        ("box",),
+        ("pack for a flight", "take clothes on holiday in"),
+        ("I am flying to Rome for a week",),
+    ),
+    "film": Use(
+        ("television", "laptop"),
+        (),
+        ("watch a film on", "follow the news on"),
+        ("There is a film tonight we should not miss",),
+    ),
+}
+
+
+class PartUse(NamedTuple):
+    """What a part is for: (category, part) pairs that serve, pairs people may dispute, and wordings.
+
+    `names`: noun phrases; `asks`: questions without their question mark.
+    """
+
+    yes: tuple[tuple[str, str], ...]
+    unsure: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]
+    asks: tuple[str, ...]
+
+
+PART_USES: dict[str, PartUse] = {
+    "grip to slice": PartUse(
+        (("knife", "handle"),),
+        (("scissors", "handles"),),
+        ("the part you grip while slicing bread",),
+        ("what would you hold to cut bread",),
+    ),
+    "slice": PartUse(
+        (("knife", "blade"),),
+        (("scissors", "blades"),),
+        ("the sharp part that goes through the loaf",),
+        ("what would touch the bread when you slice it",),
+    ),
+    "snip": PartUse(
+        (("scissors", "blades"),),
+        (("knife", "blade"),),
+        ("the parts that snip through paper",),
+        ("what closes on the paper when you snip it",),
+    ),
+    "fingers": PartUse(
+        (("scissors", "handles"),),
+        (("mug", "handle"), ("teapot", "handle")),
+        ("the rings for thumb and fingers",),
+        ("where do thumb and fingers go when you snip",),
+    ),
+    "spear": PartUse(
+        (("fork", "tines"),),
+        (("knife", "blade"),),
+        ("the prongs that spear the food",),
+        ("what would you push into a potato to lift it",),
+    ),
+    "scoop": PartUse(
+        (("spoon", "bowl"),),
+        (),
+        ("the hollow part that carries the soup",),
+        ("what carries the soup to your mouth",),
+    ),
+    "strike": PartUse(
+        (("hammer", "head"),),
+        (),
+        ("the heavy part that hits the nail",),
+        ("what would meet the nail",),
+    ),
+    "swing": PartUse(
+        (("hammer", "handle"),),
+        (),
+        ("the part you grip to hit a nail",),
+        ("what would you grip to drive in a nail",),
+    ),
+    "fry grip": PartUse(
+        (("pan", "handle"),),
+        (),
+        ("the part you hold to toss a pancake",),
+        ("what would you hold to toss a pancake",),
+    ),
+    "sip grip": PartUse(
+        (("mug", "handle"),),
+        (("teapot", "handle"), ("wine glass", "stem")),
+        ("the loop you put a finger through to sip coffee",),
+        ("what would you hold while sipping hot coffee",),
+    ),
+    "pour": PartUse(
+        (("teapot", "spout"),),
+        (("bottle", "neck"),),
+        ("the tube the tea runs out of",),
+        ("where does the tea run out",),
+    ),
+    "refill": PartUse(
+        (("teapot", "lid"),),
+        (("box", "lid"),),
+        ("the piece you take off to refill the tea",),
+        ("what would you lift to look at the tea inside",),
+    ),
+    "unscrew": PartUse(
+        (("bottle", "cap"),),
+        (),
+        ("the piece you unscrew before pouring",),
+        ("what has to be unscrewed first",),
+    ),
+    "toast": PartUse(
+        (("wine glass", "stem"),),
+        (),
+        ("the slender part you hold when making a toast",),
+        ("what do fingers hold when people toast",),
+    ),
+    "burn": PartUse(
+        (("candle", "flame"),),
+        (),
+        ("the part that would burn your finger",),
+        ("what would burn your finger",),
+    ),
+    "melt": PartUse(
+        (("candle", "wax"),),
+        (),
+        ("the part that slowly melts away",),
+        ("what slowly melts away",),
+    ),
+    "lick": PartUse(
+        (("cupcake", "icing"),),
+        (),
+        ("the sugary swirl a child would lick first",),
+        ("what would a child lick first",),
+    ),
+    "peel": PartUse(
+        (("cupcake", "wrapper"),),
+        (),
+        ("the paper you peel off before a bite",),
+        ("what should be peeled off before a bite",),
+    ),
+    "page": PartUse(
+        (("book", "pages"),),
+        (),
+        ("the part the words are printed on inside",),
+        ("what do you leaf through",),
+    ),
+    "keys": PartUse(
+        (("laptop", "keyboard"),),
+        (),
+        ("the part you type on",),
+        ("where do the fingers go to write an email",),
+    ),
+    "watch": PartUse(
+        (("television", "screen"), ("laptop", "screen")),
+        (),
+        ("the surface a film appears on",),
+        ("where would a film appear",),
+    ),
+    "time": PartUse(
+        (("clock", "hands"),),
+        (("clock", "face"),),
+        ("the pointers that show hour and minute",),
+        ("what turns to show hour and minute",),
+    ),
+    "focus": PartUse(
+        (("camera", "lens"),),
+        (),
+        ("the part light enters to make a photograph",),
+        ("what gathers the light for a photograph",),
+    ),
+    "shade": PartUse(
+        (("lamp", "shade"),),
+        (),
+        ("the cover that softens the bulb's light",),
+        ("what keeps the bulb from dazzling you",),
+    ),
+    "soil": PartUse(
+        (("plant", "pot"),),
+        (),
+        ("the container that holds soil and roots",),
+        ("what holds the soil and the roots",),
+    ),
+    "foliage": PartUse(
+        (("plant", "leaves"),),
+        (("apple", "leaf"),),
+        ("the living green part that turns to the sun",),
+        ("what grows and turns towards the sun",),
+    ),
+    "open box": PartUse(
+        (("box", "lid"),),
+        (("teapot", "lid"),),
+        ("the cover you lift to look inside a carton",),
+        ("what has to be lifted to look inside the carton",),
+    ),
+    "listen": PartUse(
+        (("teddy bear", "ears"),),
+        (),
+        ("the parts the toy would listen with",),
+        ("what would the toy listen with if it were alive",),
+    ),
+    "sun": PartUse(
+        (("hat", "brim"),),
+        (("umbrella", "canopy"),),
+        ("the edge that keeps the sun out of your eyes",),
+        ("what keeps the sun out of the wearer's eyes",),
+    ),
+    "roll": PartUse(
+        (("toy car", "wheels"), ("suitcase", "wheels")),
+        (),
+        ("the round parts that roll",),
+        ("what turns when it is pushed along the floor",),
+    ),
+    "windscreen": PartUse(
+        (("toy car", "windows"),),
+        (),
+        ("the panes a tiny driver would look through",),
+        ("what would a tiny driver look through",),
+    ),
+    "lean": PartUse(
+        (("chair", "back"), ("sofa", "back")),
+        (),
+        ("the part you lean against while sitting",),
+        ("what would you lean against while sitting",),
+    ),
+    "seat": PartUse(
+        (("chair", "seat"), ("sofa", "seat")),
+        (),
+        ("the part that carries your weight when you sit",),
+        ("where would you put your bottom to rest",),
+    ),
+    "elbows": PartUse(
+        (("sofa", "arms"),),
+        (),
+        ("the sides you rest your elbows on",),
+        ("where do the elbows rest",),
+    ),
+    "support": PartUse(
+        (("chair", "legs"), ("table", "legs")),
+        (("sofa", "feet"), ("television", "stand"), ("teddy bear", "legs")),
+        ("the posts that keep the seat or board off the floor",),
+        ("what keeps the seat or board off the floor",),
+    ),
+    "lay": PartUse(
+        (("table", "top"),),
+        (),
+        ("the surface plates would be set on",),
+        ("where would the plates be set",),
+    ),
+    "carry": PartUse(
+        (("bucket", "handle"),),
+        (("suitcase", "handle"),),
+        ("the hoop you lift the water with",),
+        ("what would you grab to carry the water",),
+    ),
+    "pull": PartUse(
+        (("suitcase", "handle"),),
+        (("bucket", "handle"),),
+        ("the bar you pull through the airport",),
+        ("what would you pull on the way to the gate",),
+    ),
+    "dust": PartUse(
+        (("broom", "bristles"),),
+        (),
+        ("the part that sweeps up the dust",),
+        ("what touches the floor while sweeping",),
+    ),
+    "rain cover": PartUse(
+        (("umbrella", "canopy"),),
+        (),
+        ("the part the raindrops fall on",),
+        ("what would the raindrops fall on",),
+    ),
+    "chords": PartUse(
+        (("guitar", "neck"),),
+        (),
+        ("the part where fingers press the chords",),
+        ("where do the fingers press the chords",),
+    ),
+}
+
+ABSENT: tuple[tuple[str, str], ...] = (
+    ("elephant", "elephants"),
+    ("zebra", "zebras"),
+    ("dog", "dogs"),
+    ("cat", "cats"),
+    ("bicycle", "bicycles"),
+    ("airplane", "airplanes"),
+    ("boat", "boats"),
+    ("piano", "pianos"),
+    ("microwave", "microwaves"),
+    ("horse", "horses"),
+    ("traffic light", "traffic lights"),
+    ("kite", "kites"),
+    ("pizza", "pizzas"),
+    ("banana", "bananas"),
+    ("violin", "violins"),
+    ("refrigerator", "refrigerators"),
+    ("surfboard", "surfboards"),
+    ("toothbrush", "toothbrushes"),
+    ("football", "footballs"),
+    ("parrot", "parrots"),
+    ("bathtub", "bathtubs"),
+    ("telephone", "telephones"),
+    ("backpack", "backpacks"),
+    ("shoe", "shoes"),
+    ("ladder", "ladders"),
+)
+"""Things that never occur, singular and plural."""
+
+MISTAKABLE: dict[str, tuple[str, ...]] = {"bowl": ("spoon", "wine glass"), "box": ("suitcase",)}
+"""Categories whose absence is disputable while these are in sight: a spoon has a bowl."""
+
+SETTINGS = ("table", "room")
+
+
+class Split(NamedTuple):
+    """How crowded a split is. `things`: fewest and most; `crowding`: how often a thing is put before another;
+    `hiding`: the share of that other it then hides; `unseen`: share of things in held-out colours; `novel`: share of
+    questions in held-out wordings.
+    """
+
+    number: int
+    things: tuple[int, int]
+    crowding: float
+    hiding: tuple[float, float]
+    unseen: float
+    novel: float
+
+
+SPLITS: dict[str, Split] = {
+    "train": Split(0, (3, 7), 0.75, (0.1, 0.5), 0.0, 0.0),
+    "val": Split(1, (3, 7), 0.75, (0.1, 0.5), 0.0, 0.0),
+    "test": Split(2, (5, 8), 0.9, (0.2, 0.65), 0.4, 0.6),
+}
+
+
+def _held_out() -> dict[str, frozenset[str]]:
+    held = {}
+    for number, (name, category) in enumerate(CATEGORIES.items()):
+        colours = category.colours
+        steps = (2 * number, 2 * number + 5) if len(colours) > 5 else (number,)
+        held[name] = frozenset(colours[step % len(colours)] for step in steps)
+    return held
+
+
+HELD_OUT = _held_out()
+"""Colours each category has in the test split only: two of eleven, or one of three."""

@@ -1,0 +1,404 @@
+"""How a question is put: families of wordings, each wanting visible or amodal masks.
+
+The rule (R2SM, arXiv 2506.01795): a question wants the amodal mask only when its words ask for the whole shape, seen
+or not. Plain questions want the visible mask, and so do questions that mention hiding merely to say where something
+is ("the mug behind the box") or to rule the hidden part out.
+
+Slots: {np} what is asked for; {it}, {they}, {its}, {is}, {does}, {s} agree with it; {front} something that hides
+it; {ask} a question that picks out the target without naming it ("what could I drink from"), {Ask} the same with a
+capital. The first letter is raised after filling. A template is used only where all its slots can be filled.
+
+Families marked `novel` occur in the test split alone.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+Intent = Literal["visible", "amodal"]
+
+
+class Family(NamedTuple):
+    """Wordings of one idea."""
+
+    name: str
+    intent: Intent
+    novel: bool
+    templates: tuple[str, ...]
+
+
+FAMILIES: tuple[Family, ...] = (
+    # -- visible, nothing said about it ----------------------------------------------------------------------------
+    Family(
+        "command",
+        "visible",
+        False,
+        (
+            "Segment {np}.",
+            "Please segment {np}.",
+            "Mask {np}.",
+            "Outline {np}.",
+            "Mark {np}.",
+            "Highlight {np}.",
+            "Select {np}.",
+            "Trace {np}.",
+        ),
+    ),
+    Family(
+        "search",
+        "visible",
+        False,
+        (
+            "Find {np}.",
+            "Locate {np}.",
+            "Where {is} {np}?",
+            "Can you spot {np}?",
+            "Show me {np}.",
+            "Point out {np}.",
+            "Which pixels are {np}?",
+        ),
+    ),
+    Family("bare", "visible", False, ("{np}", "{np}, please", "{np} in this picture")),
+    Family(
+        "polite",
+        "visible",
+        False,
+        (
+            "Could you mark {np} for me?",
+            "Would you please outline {np}?",
+            "I would like {np} highlighted.",
+            "I need a mask of {np}.",
+            "Kindly draw a mask over {np}.",
+        ),
+    ),
+    Family(
+        "ask",
+        "visible",
+        False,
+        (
+            "{ask}?",
+            "{ask}? Show me.",
+            "{ask}? Mark {it}.",
+            "Please tell me. {Ask}?",
+            "{ask}? Please segment {it}.",
+        ),
+    ),
+    Family(
+        "looking for",
+        "visible",
+        True,
+        (
+            "I am looking for {np}.",
+            "Help me find {np}.",
+            "Have you seen {np} anywhere here?",
+            "My eyes are searching for {np}.",
+            "Put your finger on {np}.",
+        ),
+    ),
+    Family(
+        "ask, indirect",
+        "visible",
+        True,
+        (
+            "Here is a riddle. {Ask}?",
+            "Quick question. {Ask}? A mask will do.",
+            "{ask}? Paint {it} red.",
+        ),
+    ),
+    Family(
+        "photo editor",
+        "visible",
+        True,
+        (
+            "Put a selection around {np}.",
+            "Tint {np} blue.",
+            "Apply a filter to {np} alone.",
+            "Blur everything except {np}.",
+        ),
+    ),
+    # -- visible, said so ------------------------------------------------------------------------------------------
+    Family(
+        "visible part",
+        "visible",
+        False,
+        (
+            "Segment the visible part of {np}.",
+            "Mark only what can be seen of {np}.",
+            "Outline just the part of {np} in sight.",
+            "Give the visible mask of {np}.",
+            "Mask {np}, visible pixels only.",
+        ),
+    ),
+    Family(
+        "leave out the hidden",
+        "visible",
+        False,
+        (
+            "Segment {np} and leave out anything that is covered.",
+            "Mask {np} without the hidden parts.",
+            "Outline {np}, skipping whatever is occluded.",
+            "Mark {np} but not the concealed areas.",
+            "Ignore the hidden portion and segment {np}.",
+        ),
+    ),
+    Family(
+        "do not guess",
+        "visible",
+        False,
+        (
+            "Do not guess what is hidden: mark {np} as shown.",
+            "Mark {np} without imagining what you cannot see.",
+            "Nothing invented, please: outline {np} exactly as pictured.",
+            "There is no need to complete {np}; trace what shows.",
+            "Leave the covered part of {np} to the imagination and mask the rest.",
+        ),
+    ),
+    Family(
+        "in spite of the cover",
+        "visible",
+        False,
+        (
+            "{front} covers part of {np}; mark what is left in view.",
+            "Segment {np}, but not the part that {front} hides.",
+            "Although {front} is in the way, outline what you can still see of {np}.",
+            "Mark {np} up to the edge of {front}.",
+        ),
+    ),
+    Family(
+        "ask, visible",
+        "visible",
+        False,
+        (
+            "{ask}? Mark only what shows of {it}.",
+            "{ask}? The visible part is enough.",
+            "{ask}? Leave out what is covered.",
+        ),
+    ),
+    Family(
+        "exposed",
+        "visible",
+        True,
+        (
+            "Highlight the exposed surface of {np}.",
+            "Mask the uncovered area of {np}.",
+            "Trace the unobstructed portion of {np}.",
+            "Mark the part of {np} that peeks out.",
+        ),
+    ),
+    Family(
+        "camera",
+        "visible",
+        True,
+        (
+            "Which pixels of the photo actually show {np}?",
+            "Mark {np} as the camera recorded {it}.",
+            "Shade the spots where the lens caught {np}.",
+            "Keep to what was photographed: outline {np}.",
+        ),
+    ),
+    Family(
+        "not the whole",
+        "visible",
+        True,
+        (
+            "I do not need {np} in full, only the part in view.",
+            "Not the entire shape of {np}, just what shows.",
+            "Skip the full outline of {np}; the portion facing us is enough.",
+            "Never mind how {np} continue{s} behind other things; mark what is there to see.",
+        ),
+    ),
+    # -- amodal ----------------------------------------------------------------------------------------------------
+    Family(
+        "hidden parts too",
+        "amodal",
+        False,
+        (
+            "Segment the whole of {np}, including the hidden parts.",
+            "Mask all of {np}, hidden parts too.",
+            "Outline {np} in full, even where covered.",
+            "Mark {np} together with {its} occluded regions.",
+            "Include what is hidden from view when you mask {np}.",
+        ),
+    ),
+    Family(
+        "complete shape",
+        "amodal",
+        False,
+        (
+            "Give the complete shape of {np}.",
+            "Show the full extent of {np}.",
+            "The entire shape of {np}, please.",
+            "Outline {np} completely, seen or unseen.",
+            "I want the full silhouette of {np}.",
+            "Segment {np} as a whole object.",
+        ),
+    ),
+    Family(
+        "amodal",
+        "amodal",
+        False,
+        (
+            "Give the amodal mask of {np}.",
+            "Amodal segmentation of {np}, please.",
+            "Predict the amodal extent of {np}.",
+        ),
+    ),
+    Family(
+        "clear view",
+        "amodal",
+        False,
+        (
+            "Imagine nothing stood in front of {np} and outline {it}.",
+            "Pretend the view were clear and mark {np}.",
+            "As if nothing were in the way, mask {np}.",
+            "Outline {np} as though everything else had been cleared away.",
+            "If all other things were removed, where would {np} be?",
+        ),
+    ),
+    Family(
+        "without the front",
+        "amodal",
+        False,
+        (
+            "Suppose {front} were gone: outline {np}.",
+            "Take {front} away in your mind and mask {np}.",
+            "What would {np} look like if {front} were moved aside?",
+            "Continue {np} behind {front}.",
+            "Complete {np} where {front} cuts {it} off.",
+            "Segment {np} and also the part that {front} hides.",
+        ),
+    ),
+    Family(
+        "not only what shows",
+        "amodal",
+        False,
+        (
+            "Do not stop at what is visible: mask {np} entirely.",
+            "Not just the visible part of {np}: all of {it}.",
+            "Mark {np}, and not only the bit in sight.",
+            "The part in view is not enough; outline all of {np}.",
+        ),
+    ),
+    Family(
+        "fill in",
+        "amodal",
+        False,
+        (
+            "Fill in whatever is missing and outline {np}.",
+            "Reconstruct the covered parts of {np} and mask {it} entirely.",
+            "Mask {np} and complete {it} where something is in front.",
+            "Extend the mask of {np} to {its} true edges.",
+        ),
+    ),
+    Family(
+        "ask, amodal",
+        "amodal",
+        False,
+        (
+            "{ask}? Outline {it} completely, covered parts included.",
+            "{ask}? I want {its} full shape.",
+            "{ask}? Mask {it} as if nothing were in front.",
+            "{ask}? Show {it} whole, seen or not.",
+        ),
+    ),
+    Family(
+        "see through",
+        "amodal",
+        True,
+        (
+            "Mark {np} as if you had X-ray eyes.",
+            "Look through whatever is in the way and mask {np}.",
+            "Treat everything in front of {np} as glass and outline {it}.",
+            "Draw {np} as though other things were transparent.",
+        ),
+    ),
+    Family(
+        "room taken",
+        "amodal",
+        True,
+        (
+            "How much room {does} {np} take up altogether, seen or not? Mark it.",
+            "Mark all the space {np} fill{s}, even behind other things.",
+            "From end to end, where {does} {np} reach, whatever is in front?",
+            "Measure {np} from edge to edge regardless of what is in the way.",
+        ),
+    ),
+    Family(
+        "cut-out",
+        "amodal",
+        True,
+        (
+            "Make a full cut-out of {np} with nothing missing.",
+            "I want to paste {np} elsewhere without holes or gaps; give the whole outline.",
+            "Prepare {np} as a sticker, complete to the last corner, covered corners included.",
+        ),
+    ),
+    Family(
+        "unbroken",
+        "amodal",
+        True,
+        (
+            "Segment {np} as one unbroken shape, whatever overlaps {it}.",
+            "Draw the true contour of {np} straight through anything that overlaps {it}.",
+            "Outline {np} the way {they} would look standing alone.",
+        ),
+    ),
+    Family(
+        "ask, whole",
+        "amodal",
+        True,
+        (
+            "{ask}? Draw {it} uncut, as if standing alone.",
+            "{ask}? Trace {it} right through whatever overlaps {it}.",
+            "{ask}? Even the corners nobody can see belong in the mask.",
+        ),
+    ),
+)
+
+_SLOTS = re.compile(r"{(\w+)}")
+
+PRONOUNS = {
+    False: {"it": "it", "they": "it", "its": "its", "is": "is", "does": "does", "s": "s"},
+    True: {"it": "them", "they": "they", "its": "their", "is": "are", "does": "do", "s": ""},
+}
+"""What agrees with one and with several."""
+
+
+class Wording(NamedTuple):
+    """What a question may be put in: `np` always; `ask` and `front` where there are any; number of `np`."""
+
+    np: str
+    ask: str | None
+    front: str | None
+    plural: bool
+
+
+def slots(template: str) -> frozenset[str]:
+    """The slots a template has."""
+    return frozenset(_SLOTS.findall(template))
+
+
+def usable(wording: Wording, intent: Intent, *, novel: bool) -> list[tuple[Family, list[str]]]:
+    """Families of an intent, and those of their templates that can be filled. A question that has an `ask` form is
+    put in families of that form or, as a noun phrase, in the others.
+    """
+    given = {"np", *PRONOUNS[False]}
+    given |= ({"ask", "Ask"} if wording.ask else set()) | ({"front"} if wording.front else set())
+    found = []
+    for family in FAMILIES:
+        if family.intent == intent and family.novel == novel:
+            templates = [template for template in family.templates if slots(template) <= given]
+            if templates:
+                found.append((family, templates))
+    return found
+
+
+def put(template: str, wording: Wording) -> str:
+    """Fill a template."""
+    words = PRONOUNS[wording.plural] | {"np": wording.np, "front": wording.front or ""}
+    words |= {"ask": wording.ask or "", "Ask": _raised(wording.ask or "")}
+    text = template.format(**words)
+    return _raised(text)
+
+
+def _raised(text: str) -> str:
+    return text[:1].upper() + text[1:]
