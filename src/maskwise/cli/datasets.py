@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from maskwise.cli.info import usable_threads
-from maskwise.errors import StoreError
+from maskwise.errors import PictureError, StoreError
 from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
 from maskwise.report.overlay import draw_overlay
 from maskwise.schema import MaskType, Sample
@@ -105,7 +105,10 @@ def show(
         question=record.question,
         answer=None if all_regions else record.answer,
     )
-    image.save(out)
+    try:
+        image.save(out)
+    except (OSError, ValueError) as error:
+        raise PictureError(f"cannot write {out}: {error}") from error
     typer.echo(f"wrote {out} ({image.width} x {image.height}): {record.id}")
 
 
