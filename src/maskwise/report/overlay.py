@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
-from scipy import ndimage
 
 from maskwise.errors import PictureError
 from maskwise.masks import Masks
@@ -209,12 +208,20 @@ def _outline(canvas: Pixels, shape: _Shape, mask_type: MaskType, stroke: int) ->
 
 def _edge(mask: Bools, width: int) -> Bools:
     """The pixels of the mask within `width` of its outside; the frame of the picture counts as outside."""
-    inner = ndimage.minimum_filter(mask.view(np.uint8), 2 * width + 1, mode="constant", cval=0)
-    return mask & (inner == 0)
+    return mask & (_box_counts(mask, width) < (2 * width + 1) ** 2)
 
 
 def _grow(mask: Bools, width: int) -> Bools:
-    return ndimage.maximum_filter(mask.view(np.uint8), 2 * width + 1, mode="constant", cval=0) > 0
+    return _box_counts(mask, width) > 0
+
+
+def _box_counts(mask: Bools, width: int) -> NDArray[np.int32]:
+    """How many pixels of the mask lie in the square of side 2 * width + 1 around each pixel."""
+    side = 2 * width + 1
+    sums = np.pad(mask.astype(np.int32), ((width + 1, width), (width + 1, width)))
+    for axis in (0, 1):
+        np.cumsum(sums, axis, out=sums)
+    return sums[side:, side:] - sums[side:, :-side] - sums[:-side, side:] + sums[:-side, :-side]
 
 
 def _line(window: Pixels, edge: Bools, colour: Colour, stroke: int) -> None:
@@ -224,8 +231,8 @@ def _line(window: Pixels, edge: Bools, colour: Colour, stroke: int) -> None:
 
 def _dashes(mask: Bools, length: int) -> Bools:
     """A field that cuts the outline of the mask into dashes: by column where it runs flat, by row where it is steep."""
-    smooth = ndimage.uniform_filter(mask.astype(np.float32), length)
-    flat = np.abs(ndimage.sobel(smooth, 0)) > np.abs(ndimage.sobel(smooth, 1))
+    steep, level = np.gradient(_box_counts(mask, length).astype(np.float32))
+    flat = np.abs(steep) > np.abs(level)
     down, right = np.ogrid[: mask.shape[0], : mask.shape[1]]
     return np.where(flat, right, down) // length % 2 == 0
 
@@ -267,14 +274,18 @@ def _shorten(text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
 
 
 def _middle(shape: _Shape) -> tuple[int, int]:
-    """The pixel (x, y) of the picture furthest inside what is seen of it, or inside the whole if nothing is."""
+    """A pixel (x, y) of the picture deep inside what is seen of it, or inside the whole if nothing is."""
     mask = shape.visible if shape.visible is not None and shape.visible.any() else shape.whole
-    step = max(1, max(mask.shape) // 256)
-    small = np.pad(mask[::step, ::step], 1)
+    step = max(1, max(mask.shape) // 128)
+    small = mask[::step, ::step]
     if not small.any():
-        step, small = 1, np.pad(mask, 1)
-    row, column = np.unravel_index(int(ndimage.distance_transform_edt(small).argmax()), small.shape)
-    return shape.corner[1] + (int(column) - 1) * step, shape.corner[0] + (int(row) - 1) * step
+        step, small = 1, mask
+    width, deep = 1, small
+    while (inner := small & ~_edge(small, width)).any():
+        width, deep = width + 1, inner
+    rows, columns = np.nonzero(deep)
+    middle = len(rows) // 2
+    return shape.corner[1] + int(columns[middle]) * step, shape.corner[0] + int(rows[middle]) * step
 
 
 def _places(
