@@ -270,6 +270,7 @@ class Masks:
         height, width = self.size[0].tolist()
         if (self.size != self.size[0]).any():
             raise MaskError("to_dense needs masks of one size; group them or resize them first")
+        check_size(height, width)
         if len(self) * height * width > MAX_DENSE_BYTES:
             raise MaskError(
                 f"{len(self)} planes of {height} x {width} exceed {MAX_DENSE_BYTES} bytes; decode fewer"
@@ -467,7 +468,7 @@ def _whole(values: ArrayLike, shape: tuple[int, ...] | None, what: str) -> Int64
 
 def _polygon(part: ArrayLike, item: int) -> Any:
     """As the kernel takes it: a list of numbers as it is, anything else as a flat float64 array."""
-    return part if type(part) is list else _floats(part, item)
+    return part if isinstance(part, list) else _floats(part, item)
 
 
 def _floats(values: ArrayLike, item: int | None) -> Floats:
@@ -490,7 +491,10 @@ def _join(counts: Sequence[str] | Sequence[bytes]) -> bytes:
 
 def _integers(run: ArrayLike, item: int) -> Int64s:
     try:
-        return np.ravel(_whole(run, None, "run lengths"))
+        wide = _whole(run, None, "run lengths")
+        if wide.ndim != 1:
+            raise MaskError("run lengths must be a flat list")
+        return wide
     except MaskError as error:
         raise MaskError(error.message, item) from None
 
