@@ -145,6 +145,24 @@ def test_shards_part_the_pictures(dataset: Dataset) -> None:
         dataset.shard(2, 2)
 
 
+def test_a_view_becomes_parquet(folder: Path, tmp_path: Path) -> None:
+    Dataset.open(folder, picture_root=tmp_path).slice(0, 2).to_parquet(tmp_path / "view")
+    view = Dataset.open(tmp_path / "view")
+    view.verify()
+    assert list(view) == SAMPLES[:2]
+    assert view.manifest.counts == {"pictures": 2, "regions": 5, "samples": 2, "masks": 9}
+    assert view.picture_root == tmp_path.resolve()
+    with pytest.raises(StoreError, match="exists already"):
+        view.to_parquet(tmp_path / "view")
+
+
+def test_the_manifest_counts(folder: Path) -> None:
+    manifest = Dataset.open(folder).manifest
+    assert manifest.counts == {"pictures": 2, "regions": 5, "samples": 4, "masks": 10}
+    assert set(manifest.files) == {"pictures.arrow", "regions.arrow", "samples.arrow"}
+    assert manifest.created_by.startswith("maskwise ")
+
+
 def test_an_empty_dataset(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "empty", name="nothing"):
         pass

@@ -29,6 +29,7 @@ from maskwise.store.columns import (
 from maskwise.store.folder import (
     MASK_KINDS,
     TABLES,
+    FileFacts,
     Manifest,
     check_files,
     file_facts,
@@ -273,22 +274,28 @@ class Dataset:
                 raise StoreError(f"{columns.where}: {error}") from error
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the samples, and all pictures and regions, as a folder of zstd Parquet; it opens as any other."""
+        """Write the samples, and all pictures and regions, as a folder of zstd Parquet; it opens as any other.
+
+        Pictures given by path stay where they are, and the new folder points there.
+        """
         with staged(Path(path), overwrite=False) as folder:
-            files, root = {}, self.manifest.picture_root
-            for columns, name in (
-                (self.pictures, "pictures"),
-                (self.regions, "regions"),
-                (self.samples, "samples"),
-            ):
-                pq.write_table(columns.table, folder / f"{name}.parquet", compression="zstd")
-                files[f"{name}.parquet"] = file_facts(folder / f"{name}.parquet")
-            absolute = None if root is None else str((self.path / root).resolve())
-            counts = self.manifest.counts | {"samples": len(self)}
-            manifest = msgspec.structs.replace(
-                self.manifest, files=files, picture_root=absolute, counts=counts
-            )
-            write_manifest(folder, manifest)
+            files: dict[str, FileFacts] = {}
+            for name in TABLES:
+                file = folder / f"{name}.parquet"
+                pq.write_table(getattr(self, name).table, file, compression="zstd")
+                files[file.name] = file_facts(file)
+            write_manifest(folder, self._manifest(files))
+
+    def _manifest(self, files: dict[str, FileFacts]) -> Manifest:
+        """The manifest of a copy of this dataset or view."""
+        columns = [self.samples.ignore, *(self.regions.masks(kind) for kind in MASK_KINDS)]
+        masks = sum(int(column.present.sum()) for column in columns)
+        return msgspec.structs.replace(
+            self.manifest,
+            counts={name: len(getattr(self, name)) for name in TABLES} | {"masks": masks},
+            files=files,
+            picture_root=None if self.picture_root is None else str(self.picture_root.resolve()),
+        )
 
 
 def _mask_at(column: MaskColumn, row: int) -> Mask | None:

@@ -81,7 +81,8 @@ class Log(Generic[T]):
 
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self.path, flags, 0o666)
         try:
             take_lock(descriptor, f"{self.path} is being written by another process")
             self._end = self._mend(descriptor)
@@ -119,6 +120,7 @@ def _last_line(descriptor: int, size: int) -> tuple[int, bytes]:
     while position and b"\n" not in tail:
         step = min(position, 2**16)
         position -= step
-        tail = os.pread(descriptor, step, position) + tail
+        os.lseek(descriptor, position, os.SEEK_SET)
+        tail = os.read(descriptor, step) + tail
     cut = tail.rfind(b"\n") + 1
     return position + cut, tail[cut:]
