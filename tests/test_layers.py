@@ -61,6 +61,9 @@ EXTRAS = {
 LAZY_ROOMS = ["models", "review", "web", "writers"]
 """Rooms whose modules may need an extra: the command line imports them inside the command that asks for them."""
 
+SLOW = ["scipy"]
+"""What the core brings but takes long to load: a function that alone needs it may import it."""
+
 CHOICES = ["maskwise.masks.kernel"]
 """Modules that choose between implementations when they load, and so import inside a function."""
 
@@ -168,7 +171,7 @@ def test_third_parties_are_declared() -> None:
 def test_imports_inside_functions_are_lazy_extras() -> None:
     def excused(found: Import) -> bool:
         lazy_room = found.room == "cli" and room_of(found.name) in LAZY_ROOMS
-        return found.name.split(".")[0] in EXTRAS or lazy_room or found.module in CHOICES
+        return found.name.split(".")[0] in [*EXTRAS, *SLOW] or lazy_room or found.module in CHOICES
 
     none_of(
         [found for found in IMPORTS if found.inside and not excused(found)], "import at the top of the file"
