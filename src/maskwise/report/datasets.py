@@ -38,7 +38,7 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
     targets_per_question: dict[str, int]
     mask_types: dict[str, int]
     occlusion: dict[str, int]
-    """Regions whose both masks are known, by the share of the amodal mask that is not visible."""
+    """Regions whose both masks are known, by the share of the amodal mask that is not visible; empty if none is."""
     region_sizes: dict[str, int]
     picture_sizes: dict[str, str]
     categories: dict[str, int]
@@ -86,6 +86,8 @@ def _counts(dataset: Dataset) -> dict[str, int]:
 
 def _occlusion(visible: MaskColumn, amodal: MaskColumn, threads: int) -> dict[str, int]:
     both = visible.present & amodal.present
+    if not both.any():
+        return {}
     areas = pair_areas(visible.masks[both], amodal.masks[both], threads=threads)
     known = areas.b > 0
     rate = 1 - areas.intersection[known] / areas.b[known]
