@@ -67,7 +67,7 @@ def draw_overlay(
     stroke = max(2, round(max(base.size) / 400))
     shapes = [_shape(region, index, base.size) for index, region in enumerate(regions)]
     canvas = np.array(base)
-    _dim_background(canvas, shapes)
+    _dim_background(canvas, shapes, mask_type)
     for shape in sorted(shapes, key=lambda shape: -shape.depth):
         _paint_visible(canvas, shape, mask_type)
     for shape in shapes:
@@ -158,11 +158,12 @@ def _blend(canvas: Pixels, where: Bools, colour: Colour, strength: float) -> Non
     canvas[where] = (canvas[where] * (1 - strength) + np.array(colour) * strength).round().astype(np.uint8)
 
 
-def _dim_background(canvas: Pixels, shapes: list[_Shape]) -> None:
+def _dim_background(canvas: Pixels, shapes: list[_Shape], mask_type: MaskType) -> None:
     """What is no region steps back."""
     rest = np.ones(canvas.shape[:2], np.bool_)
     for shape in shapes:
-        shape.window(rest)[shape.whole] = False
+        shown = shape.visible if mask_type == "visible" and shape.visible is not None else shape.whole
+        shape.window(rest)[shown] = False
     if shapes:
         grey = canvas[rest].mean(1, keepdims=True)
         canvas[rest] = (canvas[rest] * 0.45 + grey * 0.3 + 255 * 0.15).round().astype(np.uint8)
