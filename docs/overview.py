@@ -1,0 +1,57 @@
+"""Draw the picture of the README, one scene and two questions about the same thing: `python docs/overview.py`."""
+
+import itertools
+from pathlib import Path
+
+from PIL import Image
+
+from maskwise.report.overlay import draw_overlay
+from maskwise.schema import Sample
+from maskwise.world import scene
+
+SEED, INDEX, SPLIT, SIZE = 7, 36, "val", 640
+GAP, WIDTH = 12, 1280
+
+
+def main() -> None:
+    """The bare scene, the visible mask of a half-hidden thing and its amodal mask, side by side."""
+    shown = scene(SEED, INDEX, SPLIT, SIZE)
+    picture = Image.fromarray(shown.picture)
+    panels = [draw_overlay(picture, [])]
+    for sample in hidden_pair(shown.samples()):
+        panels.append(
+            draw_overlay(
+                picture,
+                sample.targets,
+                mask_type=sample.mask_type,
+                question=sample.question,
+                answer=sample.answer,
+            )
+        )
+    sheet = side_by_side(panels)
+    small = sheet.resize((WIDTH, round(sheet.height * WIDTH / sheet.width)), Image.Resampling.LANCZOS)
+    small.save(Path(__file__).with_suffix(".png"), optimize=True)
+
+
+def hidden_pair(samples: list[Sample]) -> tuple[Sample, Sample]:
+    """Two questions about one thing that is hidden in part: what shows of it, and the whole."""
+    for one, other in itertools.permutations(samples, 2):
+        wanted = one.mask_type == "visible" and other.mask_type == "amodal" and one.tags["hidden"] == "much"
+        if wanted and one.targets == other.targets:
+            return one, other
+    raise SystemExit(f"scene {INDEX} of seed {SEED} has no such pair; choose another")
+
+
+def side_by_side(panels: list[Image.Image]) -> Image.Image:
+    """Panels from left to right, top edges level, on white."""
+    width = sum(panel.width + GAP for panel in panels) - GAP
+    sheet = Image.new("RGB", (width, max(panel.height for panel in panels)), "white")
+    left = 0
+    for panel in panels:
+        sheet.paste(panel, (left, 0))
+        left += panel.width + GAP
+    return sheet
+
+
+if __name__ == "__main__":
+    main()
