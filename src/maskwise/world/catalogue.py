@@ -51,7 +51,8 @@ class Category(NamedTuple):
 
     `parts`: every part is drawn by the shape, and only these. `table`, `room`: its larger extent as a share of the
     frame in that setting, or None where it does not occur. `flat`: it lies on the ground. `also`: other names.
-    `coloured`: how its colour is spoken of. `tints`: other colours that are always or often on it.
+    `coloured`: how its colour is spoken of. `tints`: other colours that are always or often on it. `colour_on`: the
+    parts that carry its colour; none named means all.
     """
 
     plural: str
@@ -64,6 +65,7 @@ class Category(NamedTuple):
     also: tuple[str, ...] = ()
     coloured: str = "{colour} {noun}"
     tints: tuple[str, ...] = ()
+    colour_on: tuple[str, ...] = ()
 
 
 HANDLED = "{colour}-handled {noun}"
@@ -71,7 +73,9 @@ HANDLED = "{colour}-handled {noun}"
 CATEGORIES: dict[str, Category] = {
     "mug": Category("mugs", ("body", "handle"), ("ceramic", "plastic", "metal"), 0.29, also=("coffee mug",)),
     "bowl": Category("bowls", ("body", "foot"), ("ceramic", "plastic", "wooden"), 0.32),
-    "bottle": Category("bottles", ("body", "neck", "cap"), ("glass", "plastic"), 0.44),
+    "bottle": Category(
+        "bottles", ("body", "neck", "cap"), ("glass", "plastic"), 0.44, colour_on=("body", "neck")
+    ),
     "wine glass": Category(
         "wine glasses",
         ("bowl", "stem", "base"),
@@ -80,14 +84,56 @@ CATEGORIES: dict[str, Category] = {
         also=("wineglass",),
         tints=("red", "purple"),
     ),
-    "teapot": Category("teapots", ("body", "handle", "spout", "lid"), ("ceramic", "metal"), 0.4),
-    "pan": Category("pans", ("body", "handle"), ("metal", "ceramic"), 0.48, also=("frying pan", "skillet")),
-    "knife": Category(
-        "knives", ("blade", "handle"), ("plastic", "wooden"), 0.46, flat=True, coloured=HANDLED
+    "teapot": Category(
+        "teapots",
+        ("body", "handle", "spout", "lid"),
+        ("ceramic", "metal"),
+        0.4,
+        colour_on=("body", "handle", "spout"),
     ),
-    "fork": Category("forks", ("tines", "handle"), ("plastic", "wooden"), 0.44, flat=True, coloured=HANDLED),
-    "spoon": Category("spoons", ("bowl", "handle"), ("plastic", "wooden"), 0.42, flat=True, coloured=HANDLED),
-    "candle": Category("candles", ("wax", "flame", "holder"), ("plastic",), 0.38, tints=("yellow", "orange")),
+    "pan": Category(
+        "pans",
+        ("body", "handle"),
+        ("metal", "ceramic"),
+        0.48,
+        also=("frying pan", "skillet"),
+        colour_on=("body",),
+    ),
+    "knife": Category(
+        "knives",
+        ("blade", "handle"),
+        ("plastic", "wooden"),
+        0.46,
+        flat=True,
+        coloured=HANDLED,
+        colour_on=("handle",),
+    ),
+    "fork": Category(
+        "forks",
+        ("tines", "handle"),
+        ("plastic", "wooden"),
+        0.44,
+        flat=True,
+        coloured=HANDLED,
+        colour_on=("handle",),
+    ),
+    "spoon": Category(
+        "spoons",
+        ("bowl", "handle"),
+        ("plastic", "wooden"),
+        0.42,
+        flat=True,
+        coloured=HANDLED,
+        colour_on=("handle",),
+    ),
+    "candle": Category(
+        "candles",
+        ("wax", "flame", "holder"),
+        ("plastic",),
+        0.38,
+        tints=("yellow", "orange"),
+        colour_on=("wax",),
+    ),
     "apple": Category(
         "apples",
         ("flesh", "stem", "leaf"),
@@ -95,9 +141,16 @@ CATEGORIES: dict[str, Category] = {
         0.25,
         colours=("red", "green", "yellow"),
         tints=("green",),
+        colour_on=("flesh",),
     ),
     "cupcake": Category(
-        "cupcakes", ("icing", "wrapper"), ("plastic",), 0.28, also=("muffin",), tints=("red",)
+        "cupcakes",
+        ("icing", "wrapper"),
+        ("plastic",),
+        0.28,
+        also=("muffin",),
+        tints=("red",),
+        colour_on=("icing",),
     ),
     "scissors": Category(
         "scissors",
@@ -107,22 +160,47 @@ CATEGORIES: dict[str, Category] = {
         flat=True,
         also=("pair of scissors",),
         coloured=HANDLED,
+        colour_on=("handles",),
     ),
     "hammer": Category(
-        "hammers", ("head", "handle"), ("plastic", "wooden"), 0.42, flat=True, coloured=HANDLED
+        "hammers",
+        ("head", "handle"),
+        ("plastic", "wooden"),
+        0.42,
+        flat=True,
+        coloured=HANDLED,
+        colour_on=("handle",),
     ),
-    "book": Category("books", ("cover", "pages", "spine"), ("fabric", "plastic"), 0.4),
+    "book": Category(
+        "books", ("cover", "pages", "spine"), ("fabric", "plastic"), 0.4, colour_on=("cover", "spine")
+    ),
     "laptop": Category(
         "laptops", ("screen", "keyboard"), ("plastic",), 0.44, also=("notebook computer",), tints=("blue",)
     ),
     "clock": Category(
-        "clocks", ("face", "hands", "frame", "feet"), ("metal", "plastic"), 0.32, also=("alarm clock",)
+        "clocks",
+        ("face", "hands", "frame", "feet"),
+        ("metal", "plastic"),
+        0.32,
+        also=("alarm clock",),
+        colour_on=("frame",),
     ),
     "camera": Category(
-        "cameras", ("body", "lens", "flash", "button"), ("plastic", "fabric"), 0.33, tints=("blue",)
+        "cameras",
+        ("body", "lens", "flash", "button"),
+        ("plastic", "fabric"),
+        0.33,
+        tints=("blue",),
+        colour_on=("body",),
     ),
     "lamp": Category(
-        "lamps", ("shade", "stem", "base"), ("fabric", "plastic", "metal"), 0.48, 0.52, tints=("yellow",)
+        "lamps",
+        ("shade", "stem", "base"),
+        ("fabric", "plastic", "metal"),
+        0.48,
+        0.52,
+        tints=("yellow",),
+        colour_on=("shade",),
     ),
     "plant": Category(
         "plants",
@@ -133,12 +211,13 @@ CATEGORIES: dict[str, Category] = {
         also=("potted plant",),
         coloured="{noun} in the {colour} pot",
         tints=("green",),
+        colour_on=("pot",),
     ),
     "box": Category("boxes", ("body", "lid"), ("plastic", "wooden", "fabric"), 0.36, 0.34),
     "teddy bear": Category(
         "teddy bears", ("head", "ears", "body", "arms", "legs"), ("fabric",), 0.38, 0.34, also=("teddy",)
     ),
-    "hat": Category("hats", ("crown", "brim", "band"), ("fabric",), 0.36, 0.3),
+    "hat": Category("hats", ("crown", "brim", "band"), ("fabric",), 0.36, 0.3, colour_on=("crown", "brim")),
     "toy car": Category(
         "toy cars",
         ("body", "windows", "wheels"),
@@ -146,19 +225,51 @@ CATEGORIES: dict[str, Category] = {
         0.36,
         0.32,
         tints=("blue", "yellow"),
+        colour_on=("body",),
     ),
-    "chair": Category("chairs", ("seat", "back", "legs"), ("wooden", "plastic"), None, 0.46),
-    "table": Category("tables", ("top", "legs"), ("wooden", "plastic"), None, 0.5),
-    "sofa": Category("sofas", ("seat", "back", "arms", "feet"), ("fabric",), None, 0.56, also=("couch",)),
-    "bucket": Category("buckets", ("body", "handle"), ("plastic", "metal"), None, 0.34, also=("pail",)),
+    "chair": Category(
+        "chairs", ("seat", "back", "legs"), ("wooden", "plastic"), None, 0.46, colour_on=("seat", "back")
+    ),
+    "table": Category("tables", ("top", "legs"), ("wooden", "plastic"), None, 0.5, colour_on=("top",)),
+    "sofa": Category(
+        "sofas",
+        ("seat", "back", "arms", "feet"),
+        ("fabric",),
+        None,
+        0.56,
+        also=("couch",),
+        colour_on=("seat", "back", "arms"),
+    ),
+    "bucket": Category(
+        "buckets", ("body", "handle"), ("plastic", "metal"), None, 0.34, also=("pail",), colour_on=("body",)
+    ),
     "broom": Category(
-        "brooms", ("bristles", "handle"), ("wooden", "plastic"), None, 0.5, tints=("yellow", "orange")
+        "brooms",
+        ("bristles", "handle"),
+        ("wooden", "plastic"),
+        None,
+        0.5,
+        tints=("yellow", "orange"),
+        colour_on=("handle",),
     ),
-    "umbrella": Category("umbrellas", ("canopy", "pole", "handle"), ("fabric",), None, 0.46),
-    "guitar": Category("guitars", ("body", "neck", "head"), ("wooden",), None, 0.56),
-    "suitcase": Category("suitcases", ("body", "handle", "wheels"), ("plastic",), None, 0.42),
+    "umbrella": Category(
+        "umbrellas", ("canopy", "pole", "handle"), ("fabric",), None, 0.46, colour_on=("canopy",)
+    ),
+    "guitar": Category(
+        "guitars", ("body", "neck", "head"), ("wooden",), None, 0.56, colour_on=("body", "head")
+    ),
+    "suitcase": Category(
+        "suitcases", ("body", "handle", "wheels"), ("plastic",), None, 0.42, colour_on=("body",)
+    ),
     "television": Category(
-        "televisions", ("screen", "frame", "stand"), ("plastic",), None, 0.46, also=("TV",), tints=("blue",)
+        "televisions",
+        ("screen", "frame", "stand"),
+        ("plastic",),
+        None,
+        0.46,
+        also=("TV",),
+        tints=("blue",),
+        colour_on=("frame", "stand"),
     ),
 }
 

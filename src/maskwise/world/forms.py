@@ -19,6 +19,15 @@ from maskwise.world.items import SAME_PLACE, Inventory, Item
 
 Truth = bool | None
 
+LEAST_SHARE = 0.1
+"""What is asked for shows at least this share of itself..."""
+
+LEAST_PIXELS = 0.001
+"""... and this share of the frame."""
+
+LEAST_PROOF = 0.0006
+"""A colour is told from at least this share of the frame."""
+
 HIDES = 0.08
 """One object hides another when it covers at least this share of it..."""
 
@@ -71,7 +80,9 @@ class Serves:
 
 @dataclass(frozen=True)
 class Coloured:
-    """Of this main colour. `wary`: unclear about things that show the colour elsewhere on them."""
+    """Of this main colour; unclear where that is hidden. `wary`: also unclear about things that show the colour
+    elsewhere on them.
+    """
 
     colour: str
     wary: bool = False
@@ -79,6 +90,8 @@ class Coloured:
     def holds(self, scene: Inventory, place: int) -> Truth:
         item = scene.items[place]
         category = CATEGORIES[item.category]
+        if not colour_shows(scene, item):
+            return None
         partial = category.coloured != "{colour} {noun}"
         if item.colour == self.colour:
             return None if self.wary and partial else True
@@ -250,6 +263,11 @@ class Both:
 
 
 Form = Objects | Parts | PartsFor | PartsNamed | Both
+
+
+def colour_shows(scene: Inventory, item: Item) -> bool:
+    """Whether enough of the parts that carry an object's colour is in sight to tell it."""
+    return item.proof >= LEAST_PROOF * scene.owner.size
 
 
 def _member(scene: Inventory, place: int, group: Kind | Use) -> Truth:

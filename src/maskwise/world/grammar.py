@@ -26,12 +26,12 @@ TWICE = 0.2
 """How often a query is asked in both intents, so that only the words tell which mask is wanted."""
 
 QUESTION_TYPES: dict[str, float] = {
-    "referring": 0.26,
-    "function": 0.14,
+    "referring": 0.24,
+    "function": 0.13,
     "part": 0.16,
     "part function": 0.08,
-    "several": 0.14,
-    "none": 0.12,
+    "several": 0.13,
+    "none": 0.16,
     "occlusion": 0.1,
 }
 """How often each type is drawn."""

@@ -28,8 +28,8 @@ class Item(NamedTuple):
     """One object, or one part of it (`part` is then its name and `whole` the position of its object).
 
     `order`: depth of its object, 1 = front. `seen`, `full`: pixels of the visible and the amodal mask. `x`, `full_x`:
-    the mean column of these masks as a share of the frame; where nothing is seen `x` is `full_x`. `name` is unique in
-    its scene.
+    the mean column of these masks as a share of the frame; where nothing is seen `x` is `full_x`. `proof`: pixels
+    seen of those parts of its object that carry the colour. `name` is unique in its scene.
     """
 
     category: str
@@ -42,6 +42,7 @@ class Item(NamedTuple):
     full: int
     x: float
     full_x: float
+    proof: int
     name: str = ""
 
     @property
@@ -170,6 +171,8 @@ def _measure(thing: Thing, extent: Extent, owner: NDArray[np.int8], place: int, 
     full, seen = (
         np.bincount(index, minlength=count * width).reshape(count, width) for index in (at.ravel(), at[here])
     )
+    colour_on = CATEGORIES[thing.category].colour_on or names
+    proof = int(sum(seen[number].sum() for number, name in enumerate(names, 1) if name in colour_on))
     middle = (np.arange(columns.start, columns.stop) + 0.5) / owner.shape[1]
 
     def item(part: str | None, chosen: slice) -> Item:
@@ -178,7 +181,17 @@ def _measure(thing: Thing, extent: Extent, owner: NDArray[np.int8], place: int, 
         full_x = float(whole @ middle) / area
         x = float(shown @ middle) / visible if visible else full_x
         return Item(
-            thing.category, thing.colour, thing.material, part, first, place + 1, visible, area, x, full_x
+            thing.category,
+            thing.colour,
+            thing.material,
+            part,
+            first,
+            place + 1,
+            visible,
+            area,
+            x,
+            full_x,
+            proof,
         )
 
     inside = np.flatnonzero(full[1:].any(1)).tolist()

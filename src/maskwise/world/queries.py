@@ -267,7 +267,7 @@ def _absent_relation(speaker: Speaker) -> Query | None:
     if place is None:
         return None
     category = speaker.scene.items[place].category
-    related = speaker.relate([Is(category)], category, place)
+    related = speaker.relate([Is(category)], category, speaker.other(place))
     return Query(*related, 0, category in PLURAL_NOUNS) if related else None
 
 

@@ -1,17 +1,26 @@
 """Noun phrases for the objects of a scene, each with the logical form it stands for."""
 
 from collections.abc import Callable
+from functools import partial
 
 from maskwise.world.catalogue import CATEGORIES, MATERIALS
 from maskwise.world.chance import Chance
-from maskwise.world.forms import Before, Behind, Beside, Best, Coloured, Is, Made, Objects, Test, Unclear
+from maskwise.world.forms import (
+    LEAST_PIXELS,
+    LEAST_SHARE,
+    Before,
+    Behind,
+    Beside,
+    Best,
+    Coloured,
+    Is,
+    Made,
+    Objects,
+    Test,
+    Unclear,
+    colour_shows,
+)
 from maskwise.world.items import Inventory, Item
-
-LEAST_SHARE = 0.1
-"""What is asked for shows at least this share of itself..."""
-
-LEAST_PIXELS = 0.001
-"""... and this share of the frame."""
 
 Described = tuple[Objects, str]
 
@@ -25,16 +34,21 @@ BEST: tuple[tuple[Best, tuple[str, ...]], ...] = (
     ("smallest", ("the smallest {noun}", "the tiniest {noun}")),
 )
 
-RELATIONS: tuple[tuple[Callable[[Objects], Test], tuple[str, ...]], ...] = (
-    (lambda other: Beside("left", other), ("to the left of", "left of", "on the left side of")),
-    (lambda other: Beside("right", other), ("to the right of", "right of", "on the right side of")),
-    (Behind, ("behind", "partly hidden behind", "half covered by", "tucked behind")),
-    (Before, ("in front of", "standing in front of", "partly covering", "that blocks the view of")),
+Relation = tuple[Callable[[Objects], Test], tuple[str, ...]]
+Relative = tuple[Relation, int]
+
+LEFT: Relation = (partial(Beside, "left"), ("to the left of", "left of", "on the left side of"))
+RIGHT: Relation = (partial(Beside, "right"), ("to the right of", "right of", "on the right side of"))
+BEHIND: Relation = (Behind, ("behind", "partly hidden behind", "half covered by", "tucked behind"))
+BEFORE: Relation = (
+    Before,
+    ("in front of", "standing in front of", "partly covering", "that blocks the view of"),
 )
+RELATIONS = (LEFT, RIGHT, BEHIND, BEFORE)
 
 
 class Speaker:
-    """Speaks of one scene. Descriptions may raise `Unclear`."""
+    """Speaks of one scene. `describe` and `relate` may raise `Unclear`."""
 
     def __init__(self, scene: Inventory, chance: Chance) -> None:
         self.scene, self.chance = scene, chance
@@ -42,8 +56,9 @@ class Speaker:
         self.categories = {scene.items[place].category for place in self.objects}
 
     def shows(self, item: Item) -> bool:
-        """Whether enough of an item is in sight to ask for it."""
-        return item.seen >= LEAST_PIXELS * self.scene.owner.size and item.seen >= LEAST_SHARE * item.full
+        """Whether enough of an item, and of its object's colour, is in sight to ask for it and to name it."""
+        enough = LEAST_PIXELS * self.scene.owner.size
+        return item.seen >= max(enough, LEAST_SHARE * item.full) and colour_shows(self.scene, item)
 
     def someone(self) -> int | None:
         """An object to speak of; hidden ones come twice as often. None where none shows enough."""
@@ -62,7 +77,7 @@ class Speaker:
         item = self.scene.items[place]
         for colour in (None, item.colour):
             tests = (Is(item.category),) if colour is None else (Is(item.category), Coloured(colour))
-            if Objects(tests).find(self.scene) == (place,):
+            if self._alone(Objects(tests), place):
                 return Objects(tests), f"the {noun_phrase(item.category, colour)}"
         return None
 
@@ -83,16 +98,39 @@ class Speaker:
         manner = chance.below(5)
         if manner <= 1:
             return Objects(tuple(tests)), f"the {phrase}"
-        return self._superlative(tests, phrase) if manner == 2 else self.relate(tests, phrase, place)
+        if manner == 2:
+            return self._superlative(tests, phrase)
+        return self.relate(tests, phrase, self._neighbour(place) if manner == 3 else self.other(place))
 
-    def relate(self, tests: list[Test], phrase: str, place: int) -> Described | None:
-        """The object as left of, behind, ... another; whether it is so is not asked."""
-        others = [other for other in self.objects if other != place and self.shows(self.scene.items[other])]
-        named = self.simple(self.chance.pick(others)) if others else None
-        if named is None:
+    def relate(self, tests: list[Test], phrase: str, relative: Relative | None) -> Described | None:
+        """An object as left of, behind, ... another; whether it is so is not asked."""
+        named = self.simple(relative[1]) if relative else None
+        if relative is None or named is None:
             return None
-        relation, words = self.chance.pick(RELATIONS)
+        relation, words = relative[0]
         return Objects((*tests, relation(named[0]))), f"the {phrase} {self.chance.pick(words)} {named[1]}"
+
+    def other(self, place: int) -> Relative | None:
+        """Any other object and any relation to it."""
+        others = [other for other in self.objects if other != place and self.shows(self.scene.items[other])]
+        return (self.chance.pick(RELATIONS), self.chance.pick(others)) if others else None
+
+    def _neighbour(self, place: int) -> Relative | None:
+        """An object that hides this one or is hidden by it."""
+        order, covers = self.scene.items[place].order - 1, self.scene.covers
+        found: list[Relative] = []
+        for other in self.objects:
+            there = self.scene.items[other].order - 1
+            found += [(BEHIND, other)] if covers[there, order] else []
+            found += [(BEFORE, other)] if covers[order, there] else []
+        return self.chance.pick(found) if found else None
+
+    def _alone(self, form: Objects, place: int) -> bool:
+        """Whether a form picks out this object and clearly no other."""
+        try:
+            return form.find(self.scene) == (place,)
+        except Unclear:
+            return False
 
     def _superlative(self, tests: list[Test], phrase: str) -> Described:
         best, words = self.chance.pick(BEST)

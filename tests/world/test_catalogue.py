@@ -1,0 +1,93 @@
+"""The catalogue is complete and means what it says."""
+
+import numpy as np
+import pytest
+
+from maskwise.world import scene
+from maskwise.world.catalogue import (
+    CATEGORIES,
+    COLOURS,
+    HELD_OUT,
+    KINDS,
+    MATERIALS,
+    MISTAKABLE,
+    PART_USES,
+    SETTINGS,
+    USES,
+)
+from maskwise.world.chance import Chance
+from maskwise.world.paints import paints_for
+from maskwise.world.shapes import SHAPES
+from maskwise.world.sketch import Light, Sketch
+
+
+def draw(category: str, variant: int) -> Sketch:
+    chance = Chance(np.random.SeedSequence([variant, *category.encode()]))
+    colour, material = CATEGORIES[category].colours[0], CATEGORIES[category].materials[0]
+    sketch = Sketch(chance.between(0.26, 0.52), Light(0.5, 0.6, 0.62), paints_for(colour, material, chance))
+    SHAPES[category](sketch, chance)
+    return sketch
+
+
+def test_there_are_enough_categories_each_with_a_shape() -> None:
+    assert len(CATEGORIES) >= 24
+    assert set(SHAPES) == set(CATEGORIES)
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_a_shape_draws_the_parts_it_declares(category: str) -> None:
+    declared = CATEGORIES[category].parts
+    assert len(declared) >= 2
+    assert len(set(declared)) == len(declared)
+    for variant in range(6):
+        assert {facet.part for facet in draw(category, variant).facets} == set(declared)
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_variants_differ(category: str) -> None:
+    widths = {tuple(draw(category, variant).figure().high.max(0).round(3)) for variant in range(6)}
+    assert len(widths) == 6
+
+
+def test_names_in_the_catalogue_exist() -> None:
+    for category in CATEGORIES.values():
+        assert set(category.colours) <= set(COLOURS)
+        assert set(category.materials) <= set(MATERIALS)
+        assert set(category.colour_on) <= set(category.parts)
+        assert set(category.tints) <= set(COLOURS)
+        assert any(getattr(category, setting) for setting in SETTINGS)
+    for group in [*KINDS.values(), *USES.values()]:
+        assert set(group.yes) <= set(CATEGORIES)
+        assert set(group.unsure) <= set(CATEGORIES)
+        assert not set(group.yes) & set(group.unsure)
+    for use in PART_USES.values():
+        assert all(part in CATEGORIES[category].parts for category, part in use.yes + use.unsure)
+        assert use.names
+        assert use.asks
+    assert set(MISTAKABLE) | {name for names in MISTAKABLE.values() for name in names} <= set(CATEGORIES)
+
+
+def test_other_names_are_no_categories() -> None:
+    spoken = [name for category in CATEGORIES.values() for name in category.also]
+    assert len(set(spoken)) == len(spoken)
+    assert not set(spoken) & set(CATEGORIES)
+
+
+def test_every_category_has_colours_on_both_sides_of_the_split() -> None:
+    for name, category in CATEGORIES.items():
+        assert HELD_OUT[name] < set(category.colours)
+        assert HELD_OUT[name]
+        assert len(category.colours) - len(HELD_OUT[name]) >= 2
+    for colour in COLOURS:
+        assert sum(colour in held for held in HELD_OUT.values()) < len(CATEGORIES) / 2
+
+
+def test_every_category_and_part_appears() -> None:
+    """With so many scenes a category is missing once in a million."""
+    seen = {
+        (item.category, item.part)
+        for index in range(130)
+        for item in scene(2, index, size=64, questions=0).items
+    }
+    wanted = {(name, part) for name, category in CATEGORIES.items() for part in (None, *category.parts)}
+    assert wanted <= seen
