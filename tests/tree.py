@@ -84,7 +84,7 @@ def first_line(path: Path) -> str:
 
 def command_table() -> str:
     """One row a command: how it is called and the first line of its help."""
-    rows = [f"| `maskwise {name}` | {line} |" for name, line in sorted(commands().items())]
+    rows = [f"| `maskwise {name}` | {line} |" for name, line in commands().items()]
     return "\n".join(["| command | |", "|---|---|", *rows])
 
 
@@ -105,18 +105,16 @@ def commands() -> dict[str, str]:
     return found
 
 
-def section(text: str, name: str) -> str:
-    """What stands between `<!-- name -->` and `<!-- /name -->`."""
-    match = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- /{name} -->", text, re.S)
-    if match is None:
-        raise SystemExit(f"README.md has no section between <!-- {name} --> and <!-- /{name} -->")
-    return match[1]
+def written() -> dict[str, str]:
+    """What stands between `<!-- name -->` and `<!-- /name -->` in the README, by name."""
+    return {"tree": f"```\n{file_tree()}\n```\n", "commands": command_table() + "\n"}
 
 
 def updated(text: str) -> str:
     """The README with its tree and its table as they should be."""
-    for name, body in (("tree", f"```\n{file_tree()}\n```"), ("commands", command_table())):
-        text = text.replace(section(text, name), body)
+    for name, body in written().items():
+        before, rest = text.split(f"<!-- {name} -->\n")
+        text = f"{before}<!-- {name} -->\n{body}<!-- /{name} -->{rest.split(f'<!-- /{name} -->')[1]}"
     return text
 
 
