@@ -142,7 +142,7 @@ def test_targets_come_from_left_to_right(scenes: list[Scene]) -> None:
 
 def test_answers_name_each_target_in_its_phrase(scenes: list[Scene]) -> None:
     for made in scenes:
-        for sample in made.samples():
+        for sample in made.samples:
             assert sample.answer is not None
             assert len(sample.answer.phrases) == len(sample.targets)
             for number, (phrase, target) in enumerate(zip(sample.answer.phrases, sample.targets)):
@@ -154,7 +154,7 @@ def test_answers_name_each_target_in_its_phrase(scenes: list[Scene]) -> None:
 
 def test_samples_are_the_questions(scenes: list[Scene]) -> None:
     for made in scenes:
-        samples = made.samples()
+        samples = made.samples
         assert [sample.question for sample in samples] == [question.text for question in made.questions]
         assert len({sample.id for sample in samples}) == len(samples)
         assert len({sample.question for sample in samples}) == len(samples)

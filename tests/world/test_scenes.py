@@ -19,7 +19,7 @@ def test_a_scene_depends_on_seed_split_and_index_alone() -> None:
     first, again = scene(5, 3, "test"), scene(5, 3, "test")
     assert (first.picture == again.picture).all()
     assert first.items == again.items
-    assert first.samples() == again.samples()
+    assert first.samples == again.samples
     assert (scene(6, 3, "test").picture != first.picture).any()
     assert (scene(5, 4, "test").picture != first.picture).any()
     assert (scene(5, 3, "val").picture != scene(5, 3, "train").picture).any()

@@ -7,8 +7,8 @@ import pytest
 
 from maskwise.world.wording import FAMILIES, PRONOUNS, Wording, put, slots, usable
 
-BOX = Wording("the red mug", "what could I drink from", "the box", False)
-BOTH = Wording("the mug and the bowl", None, None, True)
+BOX = Wording("the red mug", "what could I drink from", "the box")
+BOTH = Wording("the mug and the bowl", plural=True)
 
 EXAMPLES = [
     # Plain questions want what is seen.
@@ -21,6 +21,9 @@ EXAMPLES = [
     ("Find the object half hidden by the box.", "visible"),
     ("What is behind the lamp?", "visible"),
     ("Outline the lamp tucked behind the sofa.", "visible"),
+    ("Look over the whole picture and mark the mug.", "visible"),
+    ("Pretend to be a robot and point at the lamp.", "visible"),
+    ("I am about to remove the box from the picture, so mark it.", "visible"),
     # Or to rule the hidden part out.
     ("Mask the red mug without the hidden parts.", "visible"),
     ("Do not guess what is hidden: mark the broom as shown.", "visible"),
@@ -37,7 +40,8 @@ EXAMPLES = [
     ("Suppose the box were gone: outline the lamp.", "amodal"),
     ("Pretend the view were clear and mark the sofa.", "amodal"),
     ("If all other things were removed, where would the mug be?", "amodal"),
-    ("Make a full cut-out of the clock with nothing missing.", "amodal"),
+    ("Carry the outline of the lamp on where it breaks off.", "amodal"),
+    ("Make a full cut-out of the clock, nothing missing.", "amodal"),
     ("Mark the guitar as if you had X-ray eyes.", "amodal"),
     ("What could I sit on? I want its full shape.", "amodal"),
 ]
@@ -70,7 +74,8 @@ def test_sentences_belong_to_families_of_their_intent(sentence: str, intent: str
 WHOLE = (
     r"whole|hidden parts too|in full|complete|entire|occluded|hidden from view|amodal|full|all of|not only|unseen|"
     r"nothing|clear|removed|gone|away|aside|behind|cuts|hides|fill|reconstruct|true|x-ray|through|glass|transparent|"
-    r"altogether|regardless|whatever|unbroken|alone|as if|nobody"
+    r"altogether|regardless|whatever|unbroken|alone|as if|nobody|breaks off|interrupted|overlap|pieces|empty|"
+    r"everything else|real|no matter"
 )
 
 
@@ -81,15 +86,13 @@ def test_amodal_wordings_ask_for_more_than_is_seen() -> None:
                 assert re.search(WHOLE, template, re.I), template
 
 
-def test_visible_wordings_never_ask_for_the_whole() -> None:
-    """Words for wholeness occur in visible wordings only together with a refusal of it."""
+def test_visible_wordings_never_ask_for_the_hidden() -> None:
+    """What is hidden occurs in visible wordings only together with a refusal of it."""
     refusal = r"\bnot\b|\bno\b|without|skip|leave|ignore|only|just|never mind|nothing invented|visible|up to|in view"
     for family in FAMILIES:
         if family.intent == "visible":
             for template in family.templates:
-                if re.search(
-                    r"whole|full|entire|complete|hidden|hides|occluded|concealed|\bcovered", template, re.I
-                ):
+                if re.search(r"hidden|hides|occluded|concealed|\bcovered", template, re.I):
                     assert re.search(refusal, template, re.I), template
 
 
@@ -111,7 +114,7 @@ def test_slots_are_known() -> None:
 @pytest.mark.parametrize("novel", [False, True])
 @pytest.mark.parametrize("intent", ["visible", "amodal"])
 def test_every_intent_has_families_for_every_question(intent: str, novel: bool) -> None:
-    for wording in (BOX, BOTH, Wording("the elephant", None, None, False)):
+    for wording in (BOX, BOTH, Wording("the elephant")):
         found = usable(wording, intent, novel=novel)  # type: ignore[arg-type]
         assert len(found) >= 3
         assert all(family.novel == novel and family.intent == intent for family, _ in found)
@@ -124,6 +127,13 @@ def test_every_intent_has_families_for_every_question(intent: str, novel: bool) 
     assert any(family.name.startswith("ask") for family, _ in with_ask)
     without = usable(BOTH, intent, novel=novel)  # type: ignore[arg-type]
     assert not any(family.name.startswith("ask") for family, _ in without)
+
+
+def test_parts_are_not_taken_off_their_object() -> None:
+    for intent in ("visible", "amodal"):
+        handle = Wording("the handle of the mug", "what would you hold", "the box", part=True)
+        assert not any(family.whole for family, _ in usable(handle, intent, novel=False))  # type: ignore[arg-type]
+    assert any(family.whole for family in FAMILIES)
 
 
 def test_words_agree_in_number() -> None:

@@ -29,7 +29,7 @@ ENCODINGS: dict[Encoding, dict[str, int]] = {
 CHUNK = 8
 """Scenes a worker makes before it hands them over."""
 
-Row = tuple[Picture, tuple[Region, ...], bytes, list[Sample]]
+Row = tuple[Picture, tuple[Region, ...], bytes, tuple[Sample, ...]]
 
 
 def write_scenes(
@@ -96,7 +96,7 @@ def _rows(make: Callable[[int], Row], scenes: int, workers: int) -> Iterator[Ite
 def _row(index: int, *, seed: int, split: str, size: int, questions: int, encoding: Encoding) -> Row:
     made = scene(seed, index, split, size, questions=questions)
     picture = Picture(id=made.id, width=size, height=size)
-    return picture, made.regions, encode_picture(made.picture, encoding), made.samples()
+    return picture, made.regions, encode_picture(made.picture, encoding), made.samples
 
 
 def encode_picture(pixels: NDArray[np.uint8], encoding: Encoding) -> bytes:

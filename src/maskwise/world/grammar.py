@@ -95,13 +95,15 @@ def _keeps_promise(speaker: Speaker, query: Query) -> bool:
 def _put_question(speaker: Speaker, query: Query, kind: str, *, intent: Intent, split: str) -> Question:
     scene, chance = speaker.scene, speaker.chance
     targets = query.form.find(scene)
-    wording = Wording(query.np, query.ask, _front(speaker, targets), query.plural)
+    part = not isinstance(query.form, Objects | Both)
+    wording = Wording(query.np, query.ask, _front(speaker, targets), query.plural, part)
     families = usable(wording, intent, novel=chance.often(SPLITS[split].novel))
     if query.ask and chance.often(0.6):
         families = [pair for pair in families if pair[0].name.startswith("ask")]
     family, templates = chance.pick(families)
     items = [scene.items[place] for place in targets]
-    tags = _tags(query, items, family) | {"question_type": kind, "split": split, "setting": scene.setting}
+    tags = {"question_type": kind, "level": "part" if part else "object"} | _tags(items, family)
+    tags |= {"split": split, "setting": scene.setting}
     text = put(chance.pick(templates), wording)
     return Question(text, intent, targets, write_answer(items, intent), query.form, tags)
 
@@ -119,14 +121,13 @@ def _front(speaker: Speaker, targets: tuple[int, ...]) -> str | None:
     return named[1] if named and speaker.shows(item) and item.category not in PLURAL_NOUNS else None
 
 
-def _tags(query: Query, items: list[Item], family: Family) -> dict[str, str]:
+def _tags(items: list[Item], family: Family) -> dict[str, str]:
     unseen = any(item.colour in HELD_OUT[item.category] for item in items)
     hidden = max((item.hidden for item in items), default=0.0)
     return {
         "family": family.name,
         "wording": "held out" if family.novel else "seen",
         "colours": "held out" if unseen else "seen",
-        "level": "object" if isinstance(query.form, Objects | Both) else "part",
         "targets": ("none", "one", "several")[min(len(items), 2)],
         "hidden": "none" if hidden < 0.01 else "little" if hidden < 0.25 else "much",
     }

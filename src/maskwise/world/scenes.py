@@ -73,9 +73,10 @@ class Scene:
             for place, item in enumerate(self.items)
         )
 
-    def samples(self) -> list[Sample]:
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
         """The questions as samples; the picture's id is the scene's."""
-        return [
+        return tuple(
             Sample(
                 id=f"{self.id}-{number}",
                 picture=self.id,
@@ -86,7 +87,7 @@ class Scene:
                 tags=question.tags,
             )
             for number, question in enumerate(self.questions)
-        ]
+        )
 
 
 def scene(

@@ -11,6 +11,7 @@ capital. The first letter is raised after filling. A template is used only where
 Families marked `novel` occur in the test split alone.
 """
 
+import functools
 import re
 from typing import Literal, NamedTuple
 
@@ -18,12 +19,13 @@ Intent = Literal["visible", "amodal"]
 
 
 class Family(NamedTuple):
-    """Wordings of one idea."""
+    """Wordings of one idea. `whole`: they suit whole objects only, since they would take a part off its object."""
 
     name: str
     intent: Intent
     novel: bool
     templates: tuple[str, ...]
+    whole: bool = False
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -54,7 +56,7 @@ FAMILIES: tuple[Family, ...] = (
             "Can you spot {np}?",
             "Show me {np}.",
             "Point out {np}.",
-            "Which pixels are {np}?",
+            "Which pixels belong to {np}?",
         ),
     ),
     Family("bare", "visible", False, ("{np}", "{np}, please", "{np} in this picture")),
@@ -80,6 +82,38 @@ FAMILIES: tuple[Family, ...] = (
             "{ask}? Mark {it}.",
             "Please tell me. {Ask}?",
             "{ask}? Please segment {it}.",
+        ),
+    ),
+    Family(
+        "whole picture",
+        "visible",
+        False,
+        (
+            "Look over the whole picture and mark {np}.",
+            "In the entire scene, where {is} {np}?",
+            "Scan the full image for {np}.",
+            "After a complete look around, outline {np}.",
+        ),
+    ),
+    Family(
+        "make-believe",
+        "visible",
+        False,
+        (
+            "Imagine you are a painter and colour in {np}.",
+            "Pretend to be a robot and point at {np}.",
+            "Suppose I asked you for {np}: what would you mark?",
+            "If you were to touch {np} on the screen, which pixels would you touch?",
+        ),
+    ),
+    Family(
+        "taken away",
+        "visible",
+        False,
+        (
+            "{np} will be taken away; mark the pixels that show {it} now.",
+            "I am about to remove {np} from the picture, so mark {it}.",
+            "Mark {np}, because I want to move {it} aside.",
         ),
     ),
     Family(
@@ -113,6 +147,17 @@ FAMILIES: tuple[Family, ...] = (
             "Tint {np} blue.",
             "Apply a filter to {np} alone.",
             "Blur everything except {np}.",
+        ),
+    ),
+    Family(
+        "chatter",
+        "visible",
+        True,
+        (
+            "Oh look, there {is} {np}! Mark {it}.",
+            "My friend keeps talking about {np}; show her.",
+            "Between you and me, which pixels make up {np}?",
+            "We were all wondering about {np}. Could you outline {it} for everyone?",
         ),
     ),
     # -- visible, said so ------------------------------------------------------------------------------------------
@@ -301,6 +346,28 @@ FAMILIES: tuple[Family, ...] = (
         ),
     ),
     Family(
+        "interrupted",
+        "amodal",
+        False,
+        (
+            "Carry the outline of {np} on where it breaks off.",
+            "Finish the contour of {np} where it is interrupted.",
+            "Undo every overlap and mark {np}.",
+            "Join up the pieces of {np}, and what lies between them, into one mask.",
+        ),
+    ),
+    Family(
+        "empty room",
+        "amodal",
+        False,
+        (
+            "Picture {np} here in an otherwise empty room and trace {its} outline.",
+            "With {np} left and everything else carried out, which area would {they} take up?",
+            "Empty the scene of all but {np}; now mask {it}.",
+        ),
+        whole=True,
+    ),
+    Family(
         "see through",
         "amodal",
         True,
@@ -327,7 +394,7 @@ FAMILIES: tuple[Family, ...] = (
         "amodal",
         True,
         (
-            "Make a full cut-out of {np} with nothing missing.",
+            "Make a full cut-out of {np}, nothing missing.",
             "I want to paste {np} elsewhere without holes or gaps; give the whole outline.",
             "Prepare {np} as a sticker, complete to the last corner, covered corners included.",
         ),
@@ -339,7 +406,17 @@ FAMILIES: tuple[Family, ...] = (
         (
             "Segment {np} as one unbroken shape, whatever overlaps {it}.",
             "Draw the true contour of {np} straight through anything that overlaps {it}.",
-            "Outline {np} the way {they} would look standing alone.",
+            "Outline {np} as {they} would look with nothing in front.",
+        ),
+    ),
+    Family(
+        "measuring",
+        "amodal",
+        True,
+        (
+            "I am measuring {np} for a parcel; mark {its} real extent and not just the bit that shows.",
+            "How wide and tall {is} {np} really? Mark all of {it}, obstacles or not.",
+            "Give me {np} at true size, no matter what stands before {it}.",
         ),
     ),
     Family(
@@ -347,7 +424,7 @@ FAMILIES: tuple[Family, ...] = (
         "amodal",
         True,
         (
-            "{ask}? Draw {it} uncut, as if standing alone.",
+            "{ask}? Draw {it} uncut, whatever stands before {it}.",
             "{ask}? Trace {it} right through whatever overlaps {it}.",
             "{ask}? Even the corners nobody can see belong in the mask.",
         ),
@@ -364,14 +441,18 @@ PRONOUNS = {
 
 
 class Wording(NamedTuple):
-    """What a question may be put in: `np` always; `ask` and `front` where there are any; number of `np`."""
+    """What a question may be put in: `np` always; `ask` and `front` where there are any; number of `np`; whether it
+    is about parts.
+    """
 
     np: str
-    ask: str | None
-    front: str | None
-    plural: bool
+    ask: str | None = None
+    front: str | None = None
+    plural: bool = False
+    part: bool = False
 
 
+@functools.cache
 def slots(template: str) -> frozenset[str]:
     """The slots a template has."""
     return frozenset(_SLOTS.findall(template))
@@ -385,7 +466,7 @@ def usable(wording: Wording, intent: Intent, *, novel: bool) -> list[tuple[Famil
     given |= ({"ask", "Ask"} if wording.ask else set()) | ({"front"} if wording.front else set())
     found = []
     for family in FAMILIES:
-        if family.intent == intent and family.novel == novel:
+        if family.intent == intent and family.novel == novel and not (family.whole and wording.part):
             templates = [template for template in family.templates if slots(template) <= given]
             if templates:
                 found.append((family, templates))
