@@ -276,15 +276,15 @@ def encode(dense: Bytes, height: int, width: int, column_major: bool) -> Strings
 
 
 def decode(a: Batch, out: Bytes) -> None:
-    planes, width, height = out.shape
-    wrong = np.flatnonzero((a[3] != (height, width)).any(1))
-    if planes != len(a[1]) or len(wrong):
-        item = int(wrong[0]) if len(wrong) else None
-        raise MaskError(f"the planes to fill are {planes} of {height} x {width}", item)
+    size = _check_sizes(a[3])
+    _refuse_sizes(size, np.broadcast_to(size[:1], size.shape), 0)
+    if _pixels(size).sum() != out.size:
+        raise ValueError(f"expected {_pixels(size).sum()} bytes to fill, got {out.size}")
+    planes = out.reshape(len(size), -1) if len(size) else out
     for rows, runs in _parsed(a):
         for item in range(rows.start, rows.stop):
             one = _take(runs, item - rows.start)
-            out[item] = np.repeat(one.inside().view(np.uint8), one.length).reshape(width, height)
+            planes[item] = np.repeat(one.inside().view(np.uint8), one.length)
 
 
 # -- geometry ------------------------------------------------------------------------------------------------------
