@@ -14,13 +14,16 @@ from maskwise.world.forms import Both, Form, Objects, Unclear
 from maskwise.world.items import Inventory, Item
 from maskwise.world.queries import PROPOSERS, Query
 from maskwise.world.speaker import Speaker
-from maskwise.world.wording import Family, Intent, Wording, put, usable
+from maskwise.world.wording import Family, Intent, Wording, put, slots, usable
 
 TRIES = 12
 """How often a question of one type is attempted before another type is drawn."""
 
 AMODAL = 0.47
 """Share of questions that want the amodal mask."""
+
+FAVOURED = {"ask": 0.6, "front": 0.25}
+"""How often a question that can be put with this slot is: there are fewer families with it."""
 
 TWICE = 0.2
 """How often a query is asked in both intents, so that only the words tell which mask is wanted."""
@@ -98,8 +101,11 @@ def _put_question(speaker: Speaker, query: Query, kind: str, *, intent: Intent, 
     part = not isinstance(query.form, Objects | Both)
     wording = Wording(query.np, query.ask, _front(speaker, targets), query.plural, part)
     families = usable(wording, intent, novel=chance.often(SPLITS[split].novel))
-    if query.ask and chance.often(0.6):
-        families = [pair for pair in families if pair[0].name.startswith("ask")]
+    for slot, share in FAVOURED.items():
+        special = [pair for pair in families if slot in slots(pair[1][0].lower())]
+        if special and chance.often(share):
+            families = special
+            break
     family, templates = chance.pick(families)
     items = [scene.items[place] for place in targets]
     tags = {"question_type": kind, "level": "part" if part else "object"} | _tags(items, family)
