@@ -8,7 +8,7 @@ import msgspec
 from maskwise.errors import PictureError, SourceError
 from maskwise.sources.draft import Scene
 from maskwise.sources.layout import PictureFolder, Place
-from maskwise.sources.problems import Problems
+from maskwise.sources.problems import Problem, Problems
 from maskwise.sources.source import Published, Source
 from maskwise.store import DatasetWriter
 
@@ -59,7 +59,8 @@ def convert(
     """
     if embed and not with_pictures:
         raise SourceError("pictures cannot be embedded and left out at once")
-    problems = Problems(strict=strict)
+    early: list[Problem] = []
+    problems = Problems(early.append, strict=strict)
     place, reading = source.open(
         path, problems, split=split, pictures=pictures, with_pictures=with_pictures, mapping=mapping
     )
@@ -69,6 +70,8 @@ def convert(
     with DatasetWriter(out, name=name, picture_root=root, about=about, overwrite=overwrite) as writer:
         with open(writer.folder / PROBLEMS, "wb") as lines:
             problems.sink = lambda problem: lines.write(msgspec.json.encode(problem) + b"\n")
+            for problem in early:
+                problems.sink(problem)
             for done, scene in enumerate(reading.scenes, 1):
                 _add(writer, _embedded(scene, place.pictures) if embed and place.pictures else scene)
                 _count(kept, scene)

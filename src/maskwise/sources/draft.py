@@ -6,8 +6,6 @@ A reader parses its format into drafts; `finish` draws each picture's masks as o
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import msgspec
-
 from maskwise.errors import MaskError
 from maskwise.masks import Mask
 from maskwise.schema import Answer, MaskType, Picture, Region, Sample
@@ -94,34 +92,44 @@ def finish(drafts: Iterable[Draft], problems: Problems) -> Iterator[Scene]:
 
 def _to_regions(draft: Draft, problems: Problems) -> dict[str, Region]:
     """The regions by id; those that cannot be drawn, and second ones of an id, are left out."""
-    size = (draft.picture.height, draft.picture.width)
-    hidden = [outline.visible is not outline.amodal for outline in draft.outlines]
-    amodals = draw([outline.amodal for outline in draft.outlines], size, overlaps=draft.overlaps)
-    shown = [outline.visible if apart else None for outline, apart in zip(draft.outlines, hidden)]
-    visibles = draw(shown, size, overlaps=draft.overlaps)
-    regions: dict[str, Region] = {}
-    for outline, apart, amodal, other in zip(draft.outlines, hidden, amodals, visibles):
-        visible = other if apart else amodal
+    drawn: dict[str, tuple[Outline, Drawn | None, Drawn | None]] = {}
+    for outline, visible, amodal in _draw(draft):
         error = next((found for found in (visible, amodal) if isinstance(found, MaskError)), None)
         if error is not None or visible is amodal is None:
             found = error.message if error else "none"
             _skip(
                 draft, outline, problems, reason="mask that is none", expected="a segmentation", found=found
             )
-        elif outline.id in regions:
+        elif outline.id in drawn:
             _skip(draft, outline, problems, reason="duplicate region id", expected="one", found=outline.id)
         else:
-            assert not isinstance(visible, MaskError)
-            assert not isinstance(amodal, MaskError)
-            regions[outline.id] = _to_region(draft, outline, visible, amodal, problems=problems)
-    return _rooted(draft, regions, problems)
+            drawn[outline.id] = (outline, visible, amodal)  # type: ignore[assignment]
+    wholes = {id: outline.part_of for id, (outline, _, _) in drawn.items()}
+    return {id: _to_region(draft, *found, wholes=wholes, problems=problems) for id, found in drawn.items()}
+
+
+def _draw(draft: Draft) -> Iterator[tuple[Outline, Drawn | MaskError | None, Drawn | MaskError | None]]:
+    """Each outline with its visible and its amodal mask, all of one kind drawn as one batch."""
+    size = (draft.picture.height, draft.picture.width)
+    amodals = draw([outline.amodal for outline in draft.outlines], size, overlaps=draft.overlaps)
+    apart = [outline.visible is not outline.amodal for outline in draft.outlines]
+    shown = [outline.visible if hidden else None for outline, hidden in zip(draft.outlines, apart)]
+    visibles = draw(shown, size, overlaps=draft.overlaps)
+    for outline, hidden, visible, amodal in zip(draft.outlines, apart, visibles, amodals):
+        yield outline, visible if hidden else amodal, amodal
 
 
 def _to_region(
-    draft: Draft, outline: Outline, visible: Drawn | None, amodal: Drawn | None, *, problems: Problems
+    draft: Draft,
+    outline: Outline,
+    visible: Drawn | None,
+    amodal: Drawn | None,
+    *,
+    wholes: dict[str, str | None],
+    problems: Problems,
 ) -> Region:
-    """The region, its contradictions reported: masks stay as they are, spaces around a name and an order that is no
-    depth are left out.
+    """The region, its contradictions reported. Masks stay as they are; what a dataset cannot hold is left out: spaces
+    around a name, an order that is no depth, a whole that is not there.
     """
 
     def keep(reason: str, expected: str, found: object) -> None:
@@ -134,48 +142,35 @@ def _to_region(
         inside, area, _ = visible.mask.areas_with(amodal.mask)
         if inside < area:
             keep("visible not inside amodal", "every pixel", f"{area - inside} of {area} pixels outside")
-    name, order = outline.name.strip(), outline.order
+    name, order, part_of = outline.name.strip(), outline.order, outline.part_of
     if name != outline.name:
         keep("spaces around a name", repr(name), repr(outline.name))
     if order is not None and not 1 <= order <= MAX_ORDER:
         keep("order is no depth", "1 or more", order)
         order = None
-    overlap = next((drawn.overlap for drawn in (visible, amodal) if drawn is not None), None)
+    if not _ends_at_a_whole(outline.id, wholes):
+        keep("part of an unknown region", "a region of this picture, not a part of this one", part_of)
+        part_of = None
     return Region(
         id=outline.id,
         name=name,
         visible=visible and visible.mask,
         amodal=amodal and amodal.mask,
-        part_of=outline.part_of,
+        part_of=part_of,
         order=order,
         crowd=outline.crowd,
-        overlap=overlap,
+        overlap=next((drawn.overlap for drawn in (visible, amodal) if drawn is not None), None),
     )
 
 
-def _rooted(draft: Draft, regions: dict[str, Region], problems: Problems) -> dict[str, Region]:
-    """The regions without links to parents that are not there or that lead in a circle."""
-    records = {outline.id: outline.record for outline in draft.outlines}
-    for region in list(regions.values()):
-        if not _ends_at_a_whole(region, regions):
-            problems.keep(
-                "part of an unknown region",
-                file=draft.file,
-                record=records[region.id],
-                expected="a region of this picture, not a part of this one",
-                found=region.part_of,
-            )
-            regions[region.id] = msgspec.structs.replace(region, part_of=None)
-    return regions
-
-
-def _ends_at_a_whole(region: Region, regions: dict[str, Region]) -> bool:
-    seen = {region.id}
-    while region.part_of is not None:
-        if region.part_of in seen or region.part_of not in regions:
+def _ends_at_a_whole(id: str, wholes: dict[str, str | None]) -> bool:
+    """Whether going from part to whole ends, without missing a region or going in a circle."""
+    seen = {id}
+    while (whole := wholes[id]) is not None:
+        if whole in seen or whole not in wholes:
             return False
-        region = regions[region.part_of]
-        seen.add(region.id)
+        seen.add(whole)
+        id = whole
     return True
 
 

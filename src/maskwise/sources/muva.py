@@ -4,7 +4,7 @@ The names of the two mask fields are not documented in public. `muva.yaml` decla
 """
 
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import msgspec
 
@@ -26,13 +26,6 @@ class MuvaMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     visible: str
 
 
-class MuvaInstance(Annotation, frozen=True):
-    """An object; the mapping names the fields of its masks."""
-
-    amodal: msgspec.Raw
-    visible: msgspec.Raw
-
-
 def read(place: Place) -> Reading:
     """Pictures with their objects, visible and amodal."""
     path = place.mapping or DEFAULT_MAPPING
@@ -46,12 +39,22 @@ def read(place: Place) -> Reading:
                 f"{place.annotations}: an annotation has no field {missing[0]!r}, which the mapping {path} asks for; "
                 f"it has: {', '.join(sorted(found))}. Copy the mapping, change it and pass it with --mapping"
             )
-    names = {"amodal": mapping.amodal, "visible": mapping.visible}
-    kind = msgspec.defstruct("MuvaInstance", [], bases=(MuvaInstance,), frozen=True, rename=names)
-    return to_reading(place, file, cast(type[MuvaInstance], kind), to_outline=to_outline)
+    return to_reading(place, file, _annotation(mapping, path), to_outline=to_outline)
 
 
-def to_outline(annotation: MuvaInstance, name: str, record: str) -> Outline:
+def _annotation(mapping: MuvaMapping, path: Path) -> Any:
+    """An annotation whose mask fields are called as the mapping says."""
+    masks = [
+        (kind, msgspec.Raw, msgspec.field(name=name))
+        for kind, name in msgspec.structs.asdict(mapping).items()
+    ]
+    try:
+        return msgspec.defstruct("MuvaInstance", masks, bases=(Annotation,), frozen=True)
+    except ValueError as error:
+        raise SourceError(f"{path} names a field twice: {error}") from None
+
+
+def to_outline(annotation: Any, name: str, record: str) -> Outline:
     """An object with both masks."""
     return Outline(str(annotation.id), name, record, visible=annotation.visible, amodal=annotation.amodal)
 

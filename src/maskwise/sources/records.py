@@ -11,6 +11,9 @@ from maskwise.sources.problems import Problems
 
 T = TypeVar("T")
 
+BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises on text that is not JSON, not UTF-8 or nested without end."""
+
 MAX_BYTES = 2**33
 """The largest annotation file read. The largest published one here has some hundred megabytes."""
 
@@ -27,7 +30,7 @@ def decode_json(text: bytes, type: type[T], path: Path) -> T:
     """As `read_json`, of text read before."""
     try:
         return decoder(type).decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except BROKEN as error:
         raise SourceError(f"{path} does not follow its format: {_reason(error)}") from None
 
 
@@ -43,7 +46,7 @@ def decode_record(raw: Any, type: type[T], *, problems: Problems, file: str, rec
     """One record, or None (and a problem) where its fields have other types."""
     try:
         return decoder(type).decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except BROKEN as error:
         problems.skip(
             "fields of another type", file=file, record=record, expected=type.__name__, found=_reason(error)
         )
@@ -79,4 +82,4 @@ _DECODERS: dict[Any, "msgspec.json.Decoder[Any]"] = {}
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, msgspec.DecodeError) else "nested too deeply"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maskwise.errors import MaskError
 from maskwise.masks import Mask, Masks
 from maskwise.sources.layout import Size
-from maskwise.sources.records import decoder
+from maskwise.sources.records import BROKEN, decoder
 
 
 class Rle(msgspec.Struct, frozen=True):
@@ -71,9 +71,9 @@ def _parse(segmentation: object, size: Size) -> list[Part]:
     except msgspec.ValidationError as error:
         try:
             found = _decode(segmentation, list[Rle])
-        except msgspec.ValidationError:
+        except BROKEN:
             raise MaskError(f"neither polygons nor run lengths: {error}") from None
-    except (msgspec.DecodeError, RecursionError):
+    except BROKEN:
         raise MaskError("neither polygons nor run lengths: not JSON") from None
     parts = found if isinstance(found, list) else [found]
     for part in parts:
