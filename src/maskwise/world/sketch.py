@@ -236,13 +236,20 @@ class Sketch:
             )
         end, out = (z1, 1.0) if self.cos > 0 else (z0, -1.0)
         self.panel(part, [(x0, y0, end), (x1, y0, end), (x1, y1, end), (x0, y1, end)], (0, 0, out), paint)
-        self.panel(part, [(x0, y1, z0), (x1, y1, z0), (x1, y1, z1), (x0, y1, z1)], (0, 1, 0), paint)
+        self.level(part, x, z, y1, paint)
 
     def panel(
         self, part: str, corners: Sequence[Point], normal: Point, paint: str = "main", *, gain: float = 1.0
     ) -> None:
         """A flat face with the given normal; `gain` brightens it."""
         self.add(part, self.project(corners), paint, gain * self.facing(*normal))
+
+    def level(
+        self, part: str, x: tuple[float, float], z: tuple[float, float], y: float, paint: str = "main"
+    ) -> None:
+        """A level rectangle at height y."""
+        (x0, x1), (z0, z1) = x, z
+        self.panel(part, [(x0, y, z0), (x1, y, z0), (x1, y, z1), (x0, y, z1)], (0, 1, 0), paint)
 
     def slab(
         self,
@@ -347,6 +354,17 @@ def rounded(x: tuple[float, float], y: tuple[float, float], radius: float) -> Fl
         ]
     )
     return (centres[:, None] + radius * _QUARTERS).reshape(-1, 2)
+
+
+def tapered(low: tuple[float, float], high: tuple[float, float], x: float = 0.0) -> Floats:
+    """A symmetrical trapezium about x as an outline (4, 2): (height, half width) below and above."""
+    (y0, half0), (y1, half1) = low, high
+    return np.array([(x - half0, y0), (x + half0, y0), (x + half1, y1), (x - half1, y1)])
+
+
+def rotation(angle: float) -> Floats:
+    """The matrix (2, 2) that turns an outline anticlockwise when the outline is multiplied with it."""
+    return np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
 
 
 def ellipse(x: float, y: float, rx: float, ry: float) -> Floats:
