@@ -9,6 +9,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 LOGS := .cache/log
 SECONDS ?= 60
+BUNDLED := src/maskwise/world/bundled
 
 # What an installation depends on: a change in any of these installs again.
 KERNEL := $(wildcard src/maskwise/masks/*.c src/maskwise/masks/*.h)
@@ -40,6 +41,7 @@ help: ## list the targets
 
 demo: $(VENV)/.installed-core ## score the bundled predictions and write a report to look at
 	@$(PY) -m maskwise.cli.main info
+	@$(PY) -m maskwise.cli.main stats $(BUNDLED)
 
 test: lint ## formatting, types and all tests
 	@printf 'testing ...\n'
