@@ -1,0 +1,163 @@
+"""`maskwise report` and `compare`: read a run, or two side by side."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+from rich.text import Text
+
+from maskwise.errors import StoreError
+from maskwise.report.comparison import Change, RunComparison, Task, compare_runs, pair_runs
+from maskwise.report.comparison_page import SURE, comparison_to_html, describe
+from maskwise.report.evidence import Places
+from maskwise.report.figures import print_difference, print_p, print_value, slice_label, words_of
+from maskwise.report.run import Run
+from maskwise.report.summary import run_to_html, run_to_markdown, run_to_summary
+
+Format = Literal["html", "md", "json"]
+RunFolder = Annotated[
+    Path, typer.Argument(help="A folder that `maskwise score --out` left.", show_default=False)
+]
+ProtocolName = Annotated[str | None, typer.Option(help="The protocol to show first.  [default: strict]")]
+MAX_SAMPLES = 60
+
+
+def report(
+    run: RunFolder,
+    *,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write: .html, .md or .json.")] = None,
+    format: Annotated[Format | None, typer.Option(help="If not as the file's name says.")] = None,
+    protocol: ProtocolName = None,
+    samples: Annotated[
+        int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples of each kind in the gallery.")
+    ] = 12,
+    truth: Annotated[Path | None, typer.Option(help="The dataset, if it was moved.")] = None,
+    predictions: Annotated[Path | None, typer.Option(help="The predictions, if they were moved.")] = None,
+    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if they were moved.")] = None,
+) -> None:
+    """Write a run as one offline page, or as Markdown or JSON.
+
+    The page holds figures with intervals, protocols side by side, slices, calibration and a gallery; it loads nothing.
+
+    Example: maskwise report runs/m2sa --out report.html
+    """
+    opened = Run.open(run)
+    form = format or _form_of(out)
+    if form == "html" and out is None:
+        raise StoreError("a page needs a file to go to: --out report.html")
+    if form == "html":
+        places = Places(truth, predictions, pictures)
+        text = run_to_html(opened, protocol=protocol, samples=samples, places=places)
+    elif form == "md":
+        text = run_to_markdown(opened, protocol=protocol)
+    else:
+        text = msgspec.json.format(msgspec.json.encode(run_to_summary(opened)), indent=2).decode() + "\n"
+    _write(text, out)
+
+
+def compare(
+    a: RunFolder,
+    b: RunFolder,
+    *,
+    protocol: ProtocolName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Also write a page: compare.html.")] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples on each side in the page's gallery.")
+    ] = 10,
+    permutations: Annotated[
+        int, typer.Option(min=100, max=100_000, help="Random swaps a p-value is made from.")
+    ] = 2000,
+    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if they were moved.")] = None,
+) -> None:
+    """Compare two runs on one dataset: differences with intervals and p-values, overall and by slice.
+
+    Example: maskwise compare runs/lisa runs/m2sa --out compare.html
+    """
+    pair = pair_runs(Run.open(a), Run.open(b), protocol)
+    found = compare_runs(pair, permutations=permutations, track=_show_progress)
+    if out is not None:
+        places = Places(pictures=pictures)
+        _write(comparison_to_html(pair, found, samples=samples, places=(places, places)), out)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    else:
+        _print_comparison(found)
+
+
+def _form_of(out: Path | None) -> Format:
+    """The form a file's name speaks of; Markdown where there is no file."""
+    forms: dict[str, Format] = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+    if out is None:
+        return "md"
+    if out.suffix.lower() not in forms:
+        raise StoreError(f"{out}: cannot tell what to write; expected .html, .md or .json, or say --format")
+    return forms[out.suffix.lower()]
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{out} cannot be written: {error}") from None
+    typer.echo(f"wrote {out} ({len(text.encode()) / 1e6:.1f} MB)", err=True)
+
+
+def _show_progress(tasks: Sequence[Task]) -> Iterable[Task]:
+    return track(tasks, "comparing", console=Console(stderr=True), transient=True)
+
+
+def _print_comparison(found: RunComparison) -> None:
+    console = Console()
+    console.print(f"[bold]A[/bold] {escape(found.a)}\n[bold]B[/bold] {escape(found.b)}")
+    console.print(
+        f"{escape(found.dataset)}, {found.samples} questions about {found.pictures} pictures, {found.protocol}\n"
+    )
+    console.print(describe(found.metrics["giou"], found.level) + "\n")
+    overall = _new_table("figure", found)
+    for name, change in found.metrics.items():
+        if change.difference is not None:
+            _add_row(overall, words_of(name).label, change, change.p)
+    console.print(overall)
+    table = _new_table("gIoU by slice (questions)", found)
+    for slicing, groups in found.slices.items():
+        table.add_section()
+        table.add_row(Text(slice_label(slicing), style="dim"))
+        for group in groups:
+            _add_row(
+                table,
+                f"{group.name} ({group.samples})",
+                group.metrics["giou"],
+                group.metrics["giou"].p_adjusted,
+            )
+    if found.slices:
+        console.print()
+        console.print(table)
+        console.print("p of slices: adjusted for the number of groups side by side (Holm)", style="dim")
+
+
+def _new_table(title: str, found: RunComparison) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column(Text(title), min_width=24)
+    for name in ("A", "B", "B - A", f"{100 * found.level:g} % interval", "p"):
+        table.add_column(name, justify="right")
+    return table
+
+
+def _add_row(table: Table, name: str, change: Change, p: float | None) -> None:
+    ends = (print_difference(end, change.unit) for end in (change.low, change.high))
+    cells = [print_value(change.a, change.unit), print_value(change.b, change.unit)]
+    cells += [print_difference(change.difference, change.unit)]
+    cells += [" to ".join(ends) if change.low is not None else "", print_p(p)]
+    sure = p is not None and p < SURE
+    table.add_row(Text(name), *cells, style="bold" if sure else None)

@@ -1,0 +1,101 @@
+"""The geometry of charts, in percent of their width; templates/parts.html draws them as SVG."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from maskwise.report.run import Bin, Confusion, Figure
+
+NICE = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale from low to high; `ticks` are values on it."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    def place(self, value: float) -> float:
+        """Where a value stands, in percent from the left, kept on the chart."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(100 * min(1.0, max(0.0, share)), 2)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar from zero to its value and, where there is an interval, a whisker from low to high."""
+
+    left: float
+    width: float
+    end: float
+    low: float | None
+    high: float | None
+
+
+def fraction_axis(figures: Iterable[Figure]) -> Axis:
+    """From 0 to a round number no figure or interval exceeds; to the left of 0 only where a figure lies there."""
+    known = [end for figure in figures for end in (figure.value, figure.low, figure.high) if end is not None]
+    highest = max(known, default=1.0)
+    high = next((end for end in NICE if highest <= end), 1.0)
+    if min(known, default=0.0) < 0:
+        return difference_axis(known)
+    return Axis(0.0, high, (0.0, high / 2, high))
+
+
+def difference_axis(values: Iterable[float]) -> Axis:
+    """As far to the left of 0 as to the right, to a round number."""
+    reach = max((abs(value) for value in values), default=1.0)
+    high = next((end for end in (0.01, 0.02, *NICE) if reach <= end), max(1.0, reach))
+    return Axis(-high, high, (-high, 0.0, high))
+
+
+def bar_of(figure: Figure, axis: Axis) -> Bar | None:
+    """The bar of a figure; None where it is undefined."""
+    if figure.value is None:
+        return None
+    zero, end = axis.place(0.0), axis.place(figure.value)
+    low = None if figure.low is None else axis.place(figure.low)
+    high = None if figure.high is None else axis.place(figure.high)
+    return Bar(min(zero, end), round(abs(end - zero), 2), end, low, high)
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A reliability diagram on a square of 100 x 100 and the expected calibration error.
+
+    columns: x, width, precision, mean confidence, share of the largest bin; all in percent.
+    """
+
+    columns: tuple[tuple[float, float, float, float, float], ...]
+    bins: tuple[Bin, ...]
+    regions: int
+    error: float
+
+
+def reliability_of(bins: Sequence[Bin]) -> Reliability | None:
+    """The diagram of calibration bins; None where no region was predicted.
+
+    The error is the mean gap between confidence and precision over all predicted regions (Naeini et al., AAAI 2015).
+    """
+    regions = sum(item.count for item in bins)
+    if not regions:
+        return None
+    most = max(item.count for item in bins)
+    columns = tuple(
+        (
+            round(100 * item.low, 2),
+            round(100 * (item.high - item.low), 2),
+            round(100 * item.precision, 2),
+            round(100 * item.score, 2),
+            round(100 * item.count / most, 2),
+        )
+        for item in bins
+    )
+    error = sum(item.count * abs(item.score - item.precision) for item in bins) / regions
+    return Reliability(columns, tuple(bins), regions, error)
+
+
+def shares_of(confusion: Confusion) -> list[list[float | None]]:
+    """Each count as a share of its row; None in rows without any."""
+    return [[count / sum(row) if sum(row) else None for count in row] for row in confusion.counts]

@@ -1,0 +1,214 @@
+"""Two runs side by side: differences with intervals and p-values, overall and by slice."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwise.errors import ProtocolError, UnknownNameError
+from maskwise.protocols.stats import Comparison, compare
+from maskwise.report.run import MAIN, Run, largest
+
+MAX_GROUPS = 12
+"""Groups of a slicing that are compared, those with most samples."""
+MAX_SLICINGS = 16
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of run A and of run B. `p_adjusted`: by Holm's method, over the groups of a slicing."""
+
+    a: float | None
+    b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    pictures: int
+    unit: str = "fraction"
+    p_adjusted: float | None = None
+
+
+class GroupChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One group of a slicing."""
+
+    name: str
+    samples: int
+    metrics: dict[str, Change]
+
+
+class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is compared under one protocol."""
+
+    format: str
+    a: str
+    b: str
+    dataset: str
+    protocol: str
+    options: dict[str, Any]
+    samples: int
+    pictures: int
+    level: float
+    resamples: int
+    permutations: int
+    metrics: dict[str, Change]
+    slices: dict[str, list[GroupChange]]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs that may be compared under a protocol."""
+
+    a: Run
+    b: Run
+    protocol: str
+
+
+def pair_runs(a: Run, b: Run, protocol: str | None = None) -> Pair:
+    """Check that two runs can be compared: one dataset, and one protocol with the same options."""
+    one, other = a.facts.truth, b.facts.truth
+    if one.sha256 != other.sha256 or a.ids != b.ids:
+        raise ProtocolError(
+            f"{a.path} was scored on {one.path} (sha256 {one.sha256[:12]}), {b.path} on {other.path} "
+            f"(sha256 {other.sha256[:12]}): runs on different datasets cannot be compared; score both on one"
+        )
+    common = [name for name in a.scores.protocols if name in b.scores.protocols]
+    if not common:
+        raise ProtocolError(
+            f"{a.path} was scored under {', '.join(a.scores.protocols)}, {b.path} under "
+            f"{', '.join(b.scores.protocols)}: they share no protocol; score both under one"
+        )
+    if protocol is not None and protocol not in common:
+        raise UnknownNameError("protocol of both runs", protocol, common)
+    name = protocol or ("strict" if "strict" in common else common[0])
+    options = [run.scores.protocols[name].options for run in (a, b)]
+    if options[0] != options[1]:
+        raise ProtocolError(
+            f"{name} had other options in {a.path} ({_print_options(options[0])}) than in {b.path} "
+            f"({_print_options(options[1])}); score both with the same"
+        )
+    return Pair(a, b, name)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One figure to compare, over all samples or over one group of a slicing."""
+
+    metric: str
+    slicing: str | None = None
+    group: str = ""
+
+
+Track = Callable[[Sequence[Task]], Iterable[Task]]
+"""Passes tasks on one by one, and may show how far they are."""
+
+
+def compare_runs(pair: Pair, *, permutations: int = 2000, track: Track = iter) -> RunComparison:
+    """Every figure over all samples, and gIoU and cIoU in every group of every slicing.
+
+    Intervals and p-values are clustered by picture (see `protocols.stats`), drawn as run A's intervals were.
+    """
+    facts = pair.a.facts.intervals
+    metrics = [run.metrics(pair.protocol) for run in (pair.a, pair.b)]
+    found: dict[Task, Comparison] = {}
+    for task in track(_plan(pair)):
+        found[task] = compare(
+            metrics[0][task.metric],
+            metrics[1][task.metric],
+            pair.a.clusters,
+            rows=None if task.slicing is None else _rows_of(pair, task.slicing, task.group),
+            resamples=facts.resamples,
+            permutations=permutations,
+            level=facts.level,
+            seed=facts.seed,
+        )
+    units = {name: metric.unit for name, metric in metrics[0].items()}
+    changes = {task: _change(found[task], units[task.metric]) for task in found}
+    return RunComparison(
+        format="maskwise comparison 1",
+        a=str(pair.a.path),
+        b=str(pair.b.path),
+        dataset=pair.a.facts.truth.name,
+        protocol=pair.protocol,
+        options=pair.a.scores.protocols[pair.protocol].options,
+        samples=len(pair.a.ids),
+        pictures=int(pair.a.clusters.max(initial=-1)) + 1,
+        level=facts.level,
+        resamples=facts.resamples,
+        permutations=permutations,
+        metrics={task.metric: change for task, change in changes.items() if task.slicing is None},
+        slices=_gather_slices(pair, _adjust(changes)),
+    )
+
+
+def _plan(pair: Pair) -> list[Task]:
+    figures = [run.scores.protocols[pair.protocol].metrics for run in (pair.a, pair.b)]
+    tasks = [Task(name) for name in figures[0] if name in figures[1] and not figures[0][name].gated]
+    slicings = pair.a.scores.protocols[pair.protocol].slices
+    for slicing in [name for name, groups in slicings.items() if len(groups) > 1][:MAX_SLICINGS]:
+        tasks += [
+            Task(name, slicing, group.name)
+            for group in largest(slicings[slicing], MAX_GROUPS)
+            for name in MAIN
+        ]
+    return tasks
+
+
+def _rows_of(pair: Pair, slicing: str, group: str) -> NDArray[np.bool_]:
+    codes = pair.a.rows(pair.protocol).slices[slicing]
+    return codes.codes == codes.names.index(group)
+
+
+def _change(found: Comparison, unit: str) -> Change:
+    return Change(
+        a=found.a,
+        b=found.b,
+        difference=found.difference,
+        low=found.interval.low,
+        high=found.interval.high,
+        p=found.p_value,
+        pictures=found.pictures,
+        unit=unit,
+    )
+
+
+def _adjust(changes: Mapping[Task, Change]) -> dict[Task, Change]:
+    """The changes of slices with p-values adjusted for their number, slicing by slicing and figure by figure."""
+    families: dict[tuple[str, str], list[Task]] = {}
+    for task in changes:
+        if task.slicing is not None:
+            families.setdefault((task.slicing, task.metric), []).append(task)
+    adjusted: dict[Task, Change] = {}
+    for tasks in families.values():
+        for task, p in zip(tasks, adjust_p([changes[task].p for task in tasks])):
+            adjusted[task] = msgspec.structs.replace(changes[task], p_adjusted=p)
+    return adjusted
+
+
+def adjust_p(values: Sequence[float | None]) -> list[float | None]:
+    """P-values adjusted so that among many, too, one is seldom small by chance (Holm 1979); None stays None."""
+    adjusted: list[float | None] = [None] * len(values)
+    known = sorted((value, item) for item, value in enumerate(values) if value is not None)
+    highest = 0.0
+    for rank, (value, item) in enumerate(known):
+        highest = max(highest, min(1.0, value * (len(known) - rank)))
+        adjusted[item] = highest
+    return adjusted
+
+
+def _gather_slices(pair: Pair, changes: Mapping[Task, Change]) -> dict[str, list[GroupChange]]:
+    found: dict[str, list[GroupChange]] = {}
+    for task in changes:
+        if task.metric == MAIN[0] and task.slicing is not None:
+            both = {name: changes[replace(task, metric=name)] for name in MAIN}
+            samples = int(_rows_of(pair, task.slicing, task.group).sum())
+            found.setdefault(task.slicing, []).append(
+                GroupChange(name=task.group, samples=samples, metrics=both)
+            )
+    return found
+
+
+def _print_options(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items()) or "none"

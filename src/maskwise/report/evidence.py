@@ -1,0 +1,107 @@
+"""The samples and replies behind a run, found again through its run.json: what a gallery shows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from maskwise.errors import MaskError, RecordError, StoreError
+from maskwise.harness.predictions import Settings, read_predictions
+from maskwise.protocols import Replies, Truth
+from maskwise.protocols.tables import FAILED, MISSING, UNDECIDED
+from maskwise.report.run import Run
+from maskwise.schema import Answer, Phrase, PredictedRegion, Prediction
+from maskwise.store import MASK_TYPES, Dataset
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where truth, predictions and pictures lie now, if not where the run or the dataset says."""
+
+    truth: Path | None = None
+    predictions: Path | None = None
+    pictures: Path | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A dataset and the replies to its samples, in its order."""
+
+    dataset: Dataset
+    replies: Replies
+
+    def reply(self, row: int) -> Prediction | None:
+        """What was said to the sample of a row; None where nobody replied. One that cannot be shown has an error."""
+        return reply_at(self.replies, row, self.dataset.samples.id[row])
+
+
+def open_evidence(run: Run, places: Places) -> Evidence:
+    """Open what the run was scored on; StoreError where it is gone or is not what it was."""
+    facts = run.facts
+    dataset = open_truth(run, places)
+    path = places.predictions or Path(facts.predictions.path)
+    if not path.exists():
+        raise StoreError(
+            f"{path}, the predictions of {run.path}, are gone; say where they lie: --predictions"
+        )
+    truth = Truth.of(dataset)
+    settings = Settings(**facts.predictions.settings)
+    found = read_predictions(path, truth, facts.predictions.format, settings=settings)
+    return Evidence(dataset, found.replies)
+
+
+def open_truth(run: Run, places: Places) -> Dataset:
+    """The dataset of a run, its samples checked against those scored."""
+    path = places.truth or Path(run.facts.truth.path)
+    dataset = Dataset.open(path, picture_root=places.pictures)
+    if dataset.samples.id != run.ids:
+        raise StoreError(
+            f"{path} has other samples than those scored in {run.path}; say where the right ones lie: --truth"
+        )
+    return dataset
+
+
+def reply_at(replies: Replies, row: int, sample: str) -> Prediction | None:
+    """One reply as a record. A mask that cannot be read makes it a failed one."""
+    state = replies.state[row]
+    if state == MISSING:
+        return None
+    if state == FAILED:
+        return Prediction(sample=sample, error=replies.reasons.get(row, "failed"))
+    said = int(replies.said[row])
+    try:
+        return Prediction(
+            sample=sample,
+            answer=_answer(replies, row),
+            mask_type=None if said == UNDECIDED else MASK_TYPES[said],
+            regions=tuple(_region(replies, item) for item in range(*replies.offsets[row : row + 2].tolist())),
+            no_target=bool(replies.no_target[row]),
+        )
+    except (MaskError, RecordError) as error:
+        return Prediction(sample=sample, error=str(error))
+
+
+def _region(replies: Replies, item: int) -> PredictedRegion:
+    visible, amodal = (
+        column.masks[item] if column.present[item] else None for column in (replies.visible, replies.amodal)
+    )
+    name = replies.names.names[replies.names.codes[item]]
+    return PredictedRegion(visible=visible, amodal=amodal, score=float(replies.score[item]), name=name)
+
+
+def _answer(replies: Replies, row: int) -> Answer | None:
+    """The words said; phrases are found again in them, in order."""
+    text = replies.answers[row] if len(replies.answers) else None
+    if text is None:
+        return None
+    phrases, found = [], replies.phrases
+    if found is not None and found.words is not None:
+        cursor = 0
+        for item in range(*np.searchsorted(found.sample, [row, row + 1]).tolist()):
+            words = found.words.names[found.words.codes[item]]
+            start = text.find(words, cursor) if words else -1
+            if words and start >= 0:
+                members = found.members[found.offsets[item] : found.offsets[item + 1]] - replies.offsets[row]
+                phrases.append(Phrase(start=start, stop=start + len(words), regions=tuple(members.tolist())))
+                cursor = start + len(words)
+    return Answer(text=text, phrases=tuple(phrases))

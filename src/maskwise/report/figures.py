@@ -1,0 +1,124 @@
+"""What each figure is called, what it means in a few words, and how it is printed."""
+
+from dataclasses import dataclass
+
+from maskwise.report.run import Figure
+
+MISSING = "–"
+"""What stands where a figure is undefined."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A figure in words. `better`: whether higher or lower is better."""
+
+    label: str
+    meaning: str
+    theme: str
+    better: str = "higher"
+
+
+_OVERLAP, _TARGETS, _REPLY, _WORDS, _HIDDEN = "Masks", "Targets", "Reply", "Answer", "Hidden parts"
+THEMES = (_OVERLAP, _TARGETS, _REPLY, _WORDS, _HIDDEN)
+
+WORDS = {
+    "giou": Words("gIoU", "mean IoU, as the rule counts", _OVERLAP),
+    "ciou": Words("cIoU", "all shared pixels over all drawn or wanted", _OVERLAP),
+    "boundary_iou": Words("Boundary IoU", "as gIoU, along the outlines", _OVERLAP),
+    "precision": Words("Precision", "masks that hit a target (IoU 0.5 or more)", _TARGETS),
+    "recall": Words("Recall", "targets that were hit", _TARGETS),
+    "f1": Words("F1", "of the two above", _TARGETS),
+    "target_accuracy": Words("Target accuracy", "questions with targets that got a mask", _REPLY),
+    "no_target_accuracy": Words("No-target accuracy", "questions without targets that got none", _REPLY),
+    "t_acc": Words("T-acc", "target accuracy as published", _REPLY),
+    "n_acc": Words("N-acc", "no-target accuracy as published", _REPLY),
+    "mask_type_accuracy": Words("Mask type", "replies of the type wanted", _REPLY),
+    "target_count_error": Words("Count error", "masks too many or too few, mean", _REPLY, "lower"),
+    "answer_exact": Words("Answer, exact", "names exactly the things wanted", _WORDS),
+    "answer_f1": Words("Answer, F1", "names the things wanted", _WORDS),
+    "judge": Words("Judge", "mean of the judge passed in", _WORDS),
+    "occluded_iou": Words("Hidden IoU", "on the hidden part alone, mean over targets", _HIDDEN),
+    "occluded_ciou": Words("Hidden cIoU", "on the hidden part alone, all pixels", _HIDDEN),
+    "copy_gain": Words("Gain over copying", "amodal IoU over that of the visible mask", _HIDDEN),
+    "visible_outside_amodal": Words(
+        "Visible outside amodal", "masks whose visible part leaves the whole", _HIDDEN, "lower"
+    ),
+}
+
+
+def words_of(metric: str) -> Words:
+    """A figure in words; one nobody described keeps its name."""
+    if metric in WORDS:
+        return WORDS[metric]
+    if metric.startswith("p@"):
+        return Words(
+            f"P@{metric[2:].removeprefix('0')}", f"questions that score {metric[2:]} or more", _OVERLAP
+        )
+    for base in ("giou", "ciou"):
+        for kind in ("visible", "amodal"):
+            if metric == f"{base}_{kind}":
+                return Words(f"{WORDS[base].label}, {kind}", f"{kind} masks alone", _OVERLAP)
+    return Words(metric.replace("_", " "), "", _OVERLAP)
+
+
+SLICES = {
+    "mask_type": "Mask type wanted",
+    "level": "Objects and parts",
+    "targets": "Number of targets",
+    "occlusion": "Hidden share of the targets",
+    "size": "Size of the targets",
+    "category": "Category",
+    "question_type": "Question type",
+    "source": "Source",
+    "split": "Split",
+}
+
+
+def slice_label(name: str) -> str:
+    """What a slicing is called."""
+    return SLICES.get(name, name.replace("_", " ").capitalize())
+
+
+def print_figure(figure: Figure) -> str:
+    """Percent with one digit; a count with two."""
+    return print_value(figure.value, figure.unit)
+
+
+def print_interval(figure: Figure) -> str:
+    """Its interval, or nothing where there is none."""
+    if figure.low is None or figure.high is None:
+        return ""
+    return f"{print_value(figure.low, figure.unit)} to {print_value(figure.high, figure.unit)}"
+
+
+def print_value(value: float | None, unit: str = "fraction") -> str:
+    """Percent with one digit, without its sign; a count with two."""
+    if value is None:
+        return MISSING
+    text = f"{value:.2f}" if unit == "count" else f"{100 * value:.1f}"
+    return _minus(text)
+
+
+def print_difference(value: float | None, unit: str = "fraction") -> str:
+    """As `print_value`, with its sign."""
+    if value is None:
+        return MISSING
+    text = f"{value:+.2f}" if unit == "count" else f"{100 * value:+.1f}"
+    return "0" + text[2:] if not float(text) else _minus(text)
+
+
+def print_tick(value: float) -> str:
+    """A value on an axis, in percent."""
+    return _minus(f"{100 * value:g}")
+
+
+def print_p(value: float | None) -> str:
+    """A p-value; small ones by their bound."""
+    if value is None:
+        return MISSING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def _minus(text: str) -> str:
+    """A true minus; no minus before zero."""
+    return text if not text.startswith("-") else text[1:] if not float(text) else "−" + text[1:]

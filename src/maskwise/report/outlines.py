@@ -1,0 +1,132 @@
+"""Masks as SVG paths: their outlines, traced exactly and then smoothed to what a screen can show."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwise.masks import Mask, Masks
+
+CANVAS = 1600
+"""The longer side of a picture in path units."""
+TOLERANCE = 1.6
+"""How far, in path units, a smoothed outline may leave the true one: about half a pixel on a screen."""
+STAIR = 0.75
+"""As much, in pixels of the mask, is smoothed at least: the stairs of a slanted edge, which leave it by 0.71."""
+MAX_CORNERS, MAX_POINTS = 20_000, 1500
+"""Of one mask, before and after smoothing. One with more, as noise has, is traced on every 2nd, 4th, ... pixel."""
+
+Points = NDArray[np.int64]
+"""[n, 2] x, y."""
+
+
+def canvas_size(width: int, height: int) -> tuple[int, int]:
+    """Width and height of a picture in path units."""
+    scale = CANVAS / max(width, height)
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def mask_to_path(mask: Mask) -> str:
+    """The `d` of an SVG path, to be filled by the even-odd rule, in path units; empty for an empty mask."""
+    scale = CANVAS / max(1, *mask.size)
+    tolerance = max(TOLERANCE / scale, STAIR)
+    step, points = 1, MAX_POINTS + 1
+    while points > MAX_POINTS:
+        rings = [simplify(ring, tolerance * step) for ring in trace(mask, step)]
+        points, step = sum(map(len, rings)), 2 * step
+    return "".join(_ring_to_path(np.rint(ring * scale).astype(np.int64)) for ring in rings)
+
+
+def trace(mask: Mask, step: int = 1) -> list[Points]:
+    """The closed outlines of a mask along pixel edges: only their corners, int64 [n, 2] x, y in pixels each.
+
+    step: look at every step-th pixel; doubled while there are more than MAX_CORNERS corners. Corners of a row pair up
+    to horizontal edges, those of a column to vertical ones; a ring takes turns.
+    """
+    left, top, width, height = Masks.from_masks([mask]).box()[0].tolist()
+    if not width:
+        return []
+    inside = mask.to_dense()[top : top + height, left : left + width]
+    corners = _corners(inside[::step, ::step])
+    while len(corners) > MAX_CORNERS:
+        step *= 2
+        corners = _corners(inside[::step, ::step])
+    across = _mates(np.lexsort((corners[:, 0], corners[:, 1])))
+    down = _mates(np.lexsort((corners[:, 1], corners[:, 0])))
+    return [corners[ring] * step + (left, top) for ring in _walk(across.tolist(), down.tolist())]
+
+
+def simplify(ring: Points, tolerance: float) -> Points:
+    """The ring with fewer points, none of those left out further from it than the tolerance (Douglas, Peucker 1973)."""
+    if len(ring) < 5:
+        return ring
+    far = int(((ring - ring[0]) ** 2).sum(1).argmax())
+    closed = np.concatenate([ring, ring[:1]])
+    keep = np.zeros(len(closed), np.bool_)
+    keep[[0, far, len(ring)]] = True
+    spans = [(0, far), (far, len(ring))]
+    while spans:
+        first, last = spans.pop()
+        if last - first < 2:
+            continue
+        distance = _distances(closed[first + 1 : last], closed[first], closed[last])
+        worst = int(distance.argmax())
+        if distance[worst] > tolerance:
+            middle = first + 1 + worst
+            keep[middle] = True
+            spans += [(first, middle), (middle, last)]
+    simple = ring[keep[:-1]]
+    return simple if len(simple) > 2 else ring[[0, len(ring) // 3, 2 * len(ring) // 3]]
+
+
+def _corners(mask: NDArray[np.bool_]) -> Points:
+    """Where an outline turns; where two outlines touch by a corner it counts twice."""
+    inside = np.pad(mask, 1)
+    a, b, c, d = inside[:-1, :-1], inside[:-1, 1:], inside[1:, :-1], inside[1:, 1:]
+    turns, touches = a ^ b ^ c ^ d, (a == d) & (b == c) & (a != b)
+    rows, columns = np.nonzero(turns | touches)
+    points = np.stack([columns, rows], 1)
+    return np.repeat(points, np.where(touches[rows, columns], 2, 1), 0)
+
+
+def _mates(order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The corner at the other end of each corner's edge, given all corners sorted along their lines."""
+    mates = np.empty(len(order), np.int64)
+    mates[order[0::2]], mates[order[1::2]] = order[1::2], order[0::2]
+    return mates
+
+
+def _walk(across: Sequence[int], down: Sequence[int]) -> list[list[int]]:
+    """Rings of corners, each walked across, down, across, ..."""
+    seen = [False] * len(across)
+    rings = []
+    for start in range(len(across)):
+        ring: list[int] = []
+        here = start
+        while not seen[here]:
+            there = across[here]
+            seen[here] = seen[there] = True
+            ring += (here, there)
+            here = down[there]
+        if ring:
+            rings.append(ring)
+    return rings
+
+
+def _distances(points: Points, start: Points, end: Points) -> NDArray[np.float64]:
+    """How far points lie from the line between two others, or from the one where they are the same."""
+    along, away = end - start, points - start
+    length = float(np.hypot(*along))
+    if not length:
+        return np.hypot(away[:, 0], away[:, 1])
+    return np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length
+
+
+def _ring_to_path(ring: Points) -> str:
+    """One closed ring, its steps relative; a ring of less than one unit stays visible as one."""
+    steps = np.diff(ring, axis=0)
+    steps = steps[steps.any(1)]
+    x, y = ring[0].tolist()
+    if len(steps) < 2:
+        return f"M{x} {y}h1v1h-1z"
+    return f"M{x} {y}l" + " ".join(f"{right} {down}" for right, down in steps.tolist()) + "z"

@@ -1,0 +1,68 @@
+"""The offline pages: templates filled, everything inline, nothing asked of any network."""
+
+import base64
+import hashlib
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+import maskwise
+from maskwise.report.figures import (
+    print_difference,
+    print_figure,
+    print_interval,
+    print_p,
+    print_tick,
+    print_value,
+    slice_label,
+    words_of,
+)
+from maskwise.report.overlay import PALETTE
+
+STRIPE_ANGLES = (45, -45, 68, -22)
+"""How the stripes of hidden parts run, by region, as in overlays."""
+
+
+def render(template: str, **context: Any) -> str:
+    """A page as text. All text of the context is escaped; the page may load nothing and run only its own script."""
+    environment = _environment()
+    script = _source(environment, "page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return environment.get_template(template).render(
+        style=Markup(_source(environment, "style.css")),
+        script=Markup(script),
+        script_hash=digest,
+        version=maskwise.__version__,
+        palette=["#" + bytes(colour).hex() for colour in PALETTE],
+        angles=[STRIPE_ANGLES[item % len(STRIPE_ANGLES)] for item in range(len(PALETTE))],
+        **context,
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("maskwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "figure": print_figure,
+        "interval": print_interval,
+        "percent": print_value,
+        "difference": print_difference,
+        "p": print_p,
+        "tick": print_tick,
+        "count": lambda number: f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
+        "words": words_of,
+        "slice_label": slice_label,
+    }
+    return environment
+
+
+def _source(environment: Environment, name: str) -> str:
+    """A file beside the templates, as it is."""
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]

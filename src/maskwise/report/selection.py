@@ -1,0 +1,76 @@
+"""Which samples a gallery shows: the worst, the best, typical ones and those not scored."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwise.report.run import Rows
+
+Int64s = NDArray[np.int64]
+Pick = tuple[str, int]
+"""Why a sample is shown, and its row."""
+
+
+def pick_samples(rows: Rows, clusters: Int64s, count: int) -> list[Pick]:
+    """Up to `count` samples of each kind, each sample once, kinds in turn: worst, best, typical, not scored.
+
+    worst, best: by the sample's gIoU, ties in a random but repeatable order. typical: at random from the middle half.
+    not scored: failed and unscored ones, every reason in turn. clusters: int64 [n], the picture of each sample.
+    """
+    order = np.random.default_rng(0).permutation(len(rows.value))
+    counted = order[(rows.scored & (rows.weight > 0))[order]]
+    ranked = counted[np.argsort(rows.value[counted], kind="stable")]
+    quarter = len(ranked) // 4
+    rest = order[~rows.scored[order]]
+    wanted = {
+        "worst": ranked,
+        "best": ranked[::-1],
+        "typical": order[np.isin(order, ranked[quarter : len(ranked) - quarter])],
+        "not scored": rest[np.argsort(_turns(rows.reason.codes[rest]), kind="stable")],
+    }
+    return list(_in_turn(wanted, clusters, count))
+
+
+def pick_disagreements(a: Rows, b: Rows, clusters: Int64s, count: int) -> list[Pick]:
+    """Up to `count` samples on each side where two runs differ most in gIoU; one without a value counts as 0."""
+    order = np.random.default_rng(0).permutation(len(a.value))
+    change = (np.nan_to_num(b.value) - np.nan_to_num(a.value)) * ((a.weight > 0) | (b.weight > 0))
+    ranked = order[np.argsort(change[order], kind="stable")]
+    wanted = {
+        "B is better": ranked[::-1][change[ranked[::-1]] > 0],
+        "A is better": ranked[change[ranked] < 0],
+    }
+    return list(_in_turn(wanted, clusters, count))
+
+
+def _turns(codes: NDArray[np.int32]) -> Int64s:
+    """How many of the same code came before each."""
+    order = np.argsort(codes, kind="stable")
+    ranked = codes[order]
+    first = np.searchsorted(ranked, ranked)
+    turns = np.empty(len(codes), np.int64)
+    turns[order] = np.arange(len(codes)) - first
+    return turns
+
+
+def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iterator[Pick]:
+    """One of each kind, again and again; so a gallery that is cut short still has all kinds."""
+    taken: set[int] = set()
+    queues = {kind: _other_pictures_first(rows, clusters, 8 * count) for kind, rows in wanted.items()}
+    for _ in range(count):
+        for kind, queue in queues.items():
+            row = next((row for row in queue if row not in taken), None)
+            if row is not None:
+                taken.add(row)
+                yield kind, row
+
+
+def _other_pictures_first(rows: Int64s, clusters: Int64s, limit: int) -> Iterator[int]:
+    """The first `limit` rows: those with a picture of their own, then the others."""
+    near = rows[:limit]
+    _, first = np.unique(clusters[near], return_index=True)
+    own = np.zeros(len(near), np.bool_)
+    own[first] = True
+    yield from near[own].tolist()
+    yield from near[~own].tolist()

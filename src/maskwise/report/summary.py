@@ -1,0 +1,270 @@
+"""A run summed up for people: as a page, as Markdown, as JSON."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maskwise.errors import MaskwiseError
+from maskwise.report.charts import Axis, Bar, bar_of, fraction_axis, reliability_of, shares_of
+from maskwise.report.evidence import Places, open_evidence
+from maskwise.report.figures import THEMES, print_figure, print_interval, slice_label, words_of
+from maskwise.report.gallery import Gallery, Speaker, cut, fill_gallery
+from maskwise.report.page import render
+from maskwise.report.run import MAIN, Figure, Group, Result, Run, largest
+from maskwise.report.selection import pick_samples
+
+MAX_SLICINGS, MAX_GROUPS, MAX_REASONS, MAX_NAME = 16, 12, 10, 80
+TILES = (
+    "giou",
+    "ciou",
+    "boundary_iou",
+    "f1",
+    "mask_type_accuracy",
+    "no_target_accuracy",
+    "occluded_iou",
+    "answer_f1",
+)
+"""The figures a reader sees first, where they are defined."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart: a name, a figure with its bar, and if wanted a second one."""
+
+    name: str
+    meaning: str
+    figure: Figure
+    bar: Bar | None
+    second: Figure | None = None
+    second_bar: Bar | None = None
+    samples: int | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines on one axis. `left_out`: groups not shown."""
+
+    title: str
+    axis: Axis
+    lines: list[Line]
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class ProtocolView:
+    """All that is shown of one protocol."""
+
+    name: str
+    result: Result
+    rule: str
+    options: dict[str, str]
+    figures: list[Chart]
+    slices: list[Chart]
+    reasons: list[tuple[str, int]]
+    more_reasons: int
+
+
+# -- HTML --------------------------------------------------------------------------------------------------------------
+
+
+def run_to_html(
+    run: Run, *, protocol: str | None = None, samples: int = 12, places: Places | None = None
+) -> str:
+    """One offline page below 10 MB. protocol: shown first and ranked by; samples: of each kind in the gallery."""
+    main = run.main_protocol(protocol)
+    results = run.scores.protocols
+    confusion = results[main].confusion
+    names = [main, *(name for name in results if name != main)]
+    overview = fraction_axis(results[name].metrics[metric] for name in names for metric in MAIN)
+    slices_axis = fraction_axis(
+        group.metrics[metric]
+        for name in names
+        for groups in results[name].slices.values()
+        for group in groups
+        for metric in MAIN
+    )
+    return render(
+        "report.html",
+        run=run,
+        main=main,
+        views=[_view(name, results[name], slices_axis) for name in names],
+        overview=Chart("", overview, [_protocol_line(name, results[name], overview) for name in names]),
+        tiles=_tiles(results[main]),
+        reliability=reliability_of(results[main].calibration),
+        confusion=confusion,
+        shares=shares_of(confusion) if confusion else [],
+        gallery=_gallery(run, main, samples, places or Places()),
+    )
+
+
+def _gallery(run: Run, protocol: str, samples: int, places: Places) -> Gallery:
+    """The gallery, or why there is none: figures can be read without it."""
+    try:
+        evidence = open_evidence(run, places)
+    except MaskwiseError as error:
+        return Gallery(problem=str(error))
+    rows = run.rows(protocol)
+    picked = pick_samples(rows, run.clusters, samples)
+    return fill_gallery(picked, [Speaker("Prediction", evidence, rows)])
+
+
+def _view(name: str, result: Result, axis: Axis) -> ProtocolView:
+    reasons = sorted(result.counts.reasons.items(), key=lambda item: -item[1])
+    slicings = [(title, groups) for title, groups in result.slices.items() if len(groups) > 1]
+    return ProtocolView(
+        name,
+        result,
+        result.rule[:1].upper() + result.rule[1:] + ".",
+        {key: cut(str(value), MAX_NAME) for key, value in result.options.items()},
+        _figure_charts(result),
+        [_slice_chart(title, groups, axis) for title, groups in slicings[:MAX_SLICINGS]],
+        [(cut(reason, 2 * MAX_NAME), count) for reason, count in reasons[:MAX_REASONS]],
+        max(0, len(reasons) - MAX_REASONS),
+    )
+
+
+def _figure_charts(result: Result) -> list[Chart]:
+    """All figures that are defined, by theme."""
+    charts = []
+    for theme in THEMES:
+        figures = {
+            name: figure
+            for name, figure in result.metrics.items()
+            if words_of(name).theme == theme and figure.value is not None
+        }
+        fractions = fraction_axis(figure for figure in figures.values() if figure.unit == "fraction")
+        lines = [_line(name, figure, fractions) for name, figure in figures.items()]
+        if lines:
+            charts.append(Chart(theme, fractions, lines))
+    return charts
+
+
+def _line(name: str, figure: Figure, axis: Axis) -> Line:
+    words = words_of(name)
+    bar = bar_of(figure, axis) if figure.unit == "fraction" else None
+    return Line(words.label, words.meaning, figure, bar)
+
+
+def _slice_chart(slicing: str, groups: Sequence[Group], axis: Axis) -> Chart:
+    """The groups with most samples, in the order of the slicing."""
+    lines = [_group_line(group, axis) for group in largest(groups, MAX_GROUPS)]
+    return Chart(cut(slice_label(slicing), MAX_NAME), axis, lines, len(groups) - len(lines))
+
+
+def _group_line(group: Group, axis: Axis) -> Line:
+    first, second = (group.metrics[name] for name in MAIN)
+    bars = bar_of(first, axis), bar_of(second, axis)
+    return Line(cut(group.name, MAX_NAME), "", first, bars[0], second, bars[1], group.samples)
+
+
+def _protocol_line(name: str, result: Result, axis: Axis) -> Line:
+    first, second = (result.metrics[metric] for metric in MAIN)
+    return Line(name, "", first, bar_of(first, axis), second, bar_of(second, axis))
+
+
+def _tiles(result: Result) -> list[Line]:
+    known = {name: figure for name, figure in result.metrics.items() if figure.value is not None}
+    names = [name for name in TILES if name in known] or list(known)[: len(TILES)]
+    axis = Axis(0.0, 1.0, (0.0, 1.0))
+    return [_line(name, known[name], axis) for name in names]
+
+
+# -- Markdown and JSON -------------------------------------------------------------------------------------------------
+
+
+def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
+    """Headline figures, protocols, slices of the main protocol and counts, as Markdown tables."""
+    main = run.main_protocol(protocol)
+    results, facts = run.scores.protocols, run.facts
+    level = f"{100 * facts.intervals.level:g} %"
+    lines = [
+        f"# {_plain(facts.truth.name)}: {_plain(Path(facts.predictions.path).name)}",
+        "",
+        f"Percent, with {level} intervals clustered by picture. {facts.truth.samples} questions, "
+        f"{facts.truth.pictures} pictures. maskwise {_plain(facts.maskwise)}.",
+        "",
+        *_table(
+            ("protocol", "gIoU", "cIoU", "scored", "failed", "unscored", "rule"),
+            [(name, *_cells(result), result.rule) for name, result in results.items()],
+        ),
+        "",
+        f"## Figures under {main}",
+        "",
+        *_table(
+            ("figure", "value", "interval", ""),
+            [
+                (words_of(name).label, print_figure(figure), print_interval(figure), words_of(name).meaning)
+                for name, figure in results[main].metrics.items()
+                if figure.value is not None
+            ],
+        ),
+    ]
+    for slicing, groups in list(results[main].slices.items())[:MAX_SLICINGS]:
+        if len(groups) > 1:
+            lines += [
+                "",
+                f"## {_plain(slice_label(slicing))}",
+                "",
+                *_slice_table(largest(groups, MAX_GROUPS)),
+            ]
+    return "\n".join([*lines, ""])
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    counts = result.counts
+    figures = [_with_interval(result.metrics[name]) for name in MAIN]
+    return (*figures, str(counts.scored), str(counts.failed), str(counts.unscored))
+
+
+def _with_interval(figure: Figure) -> str:
+    interval = print_interval(figure)
+    return f"{print_figure(figure)} ({interval})" if interval else print_figure(figure)
+
+
+def _slice_table(groups: Sequence[Group]) -> list[str]:
+    rows = [
+        (group.name, str(group.samples), *(_with_interval(group.metrics[name]) for name in MAIN))
+        for group in groups
+    ]
+    return _table(("group", "questions", "gIoU", "cIoU"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in rows]
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines]
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown takes as it is, on one line."""
+    flat = cut(" ".join(text.split()), 2 * MAX_NAME)
+    return "".join("\\" + sign if sign in "\\`*_{}[]<>#|!&~" else sign for sign in flat)
+
+
+def run_to_summary(run: Run) -> dict[str, Any]:
+    """The small JSON form: what was scored, counts and figures of every protocol."""
+    facts = run.facts
+    return {
+        "format": "maskwise report 1",
+        "run": str(run.path),
+        "dataset": facts.truth.name,
+        "predictions": facts.predictions.path,
+        "maskwise": facts.maskwise,
+        "samples": facts.truth.samples,
+        "pictures": facts.truth.pictures,
+        "level": facts.intervals.level,
+        "protocols": {name: _summarise(result) for name, result in run.scores.protocols.items()},
+    }
+
+
+def _summarise(result: Result) -> dict[str, Any]:
+    counts = result.counts
+    return {
+        "rule": result.rule,
+        "options": result.options,
+        "counts": {name: getattr(counts, name) for name in ("samples", "scored", "failed", "unscored")},
+        "metrics": {
+            name: {"value": figure.value, "low": figure.low, "high": figure.high, "unit": figure.unit}
+            for name, figure in result.metrics.items()
+        },
+    }
