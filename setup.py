@@ -1,4 +1,4 @@
-"""The C mask kernel. Where it cannot be built, maskwise installs without it and uses pycocotools."""
+"""The C mask kernel. Where it cannot be built, maskwise installs without it and uses numpy."""
 
 import os
 import sys

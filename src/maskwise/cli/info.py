@@ -18,7 +18,7 @@ from maskwise.masks import kernel_name
 
 KERNELS = {
     "c": "C",
-    "pycocotools": "pycocotools and numpy (slower; install a C compiler and maskwise again for the C kernel)",
+    "numpy": "numpy (slower; install a C compiler and maskwise again for the C kernel)",
 }
 
 

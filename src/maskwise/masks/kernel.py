@@ -1,9 +1,9 @@
-"""Which implementation does the work: the C kernel, or pycocotools where it could not be built.
+"""Which implementation does the work: the C kernel, or numpy where it could not be built.
 
 Both offer the functions of `Kernel`. A batch is the tuple `(data, start, stop, size)`: uint8 bytes of COCO
 compressed strings, int64 [n] first and past-the-last byte of each, int32 [n, 2] heights and widths. A function
 that makes masks returns `(data, stop)`: the bytes of the new strings and the int64 end of each as bytes.
-Set MASKWISE_KERNEL=pycocotools to use the fallback where the C kernel is installed.
+Set MASKWISE_KERNEL=numpy to use the fallback where the C kernel is installed.
 """
 
 import os
@@ -88,7 +88,7 @@ class Kernel(Protocol):
 
 
 def _load() -> tuple[str, Kernel]:
-    if os.environ.get("MASKWISE_KERNEL", "c") != "pycocotools":
+    if os.environ.get("MASKWISE_KERNEL", "c") != "numpy":
         try:
             from maskwise.masks import _kernel  # type: ignore[attr-defined] # noqa: PLC0415
 
@@ -97,12 +97,12 @@ def _load() -> tuple[str, Kernel]:
             pass
     from maskwise.masks import _fallback  # noqa: PLC0415
 
-    return "pycocotools", cast(Kernel, _fallback)
+    return "numpy", cast(Kernel, _fallback)
 
 
 _NAME, kernel = _load()
 
 
 def kernel_name() -> str:
-    """`c` or `pycocotools`."""
+    """`c` or `numpy`."""
     return _NAME
