@@ -20,6 +20,7 @@ from maskwise.pictures import MAX_PIXELS, picture_size
 from maskwise.schema import Answer, MaskType, Picture
 from maskwise.sources.draft import Draft, Question, finish
 from maskwise.sources.layout import Place, locate_picture
+from maskwise.sources.problems import Problems
 from maskwise.sources.records import decode_json, decode_record, read_text, read_yaml
 from maskwise.sources.source import Reading
 
@@ -87,7 +88,7 @@ def read_mapped(place: Place, default: Path) -> Reading:
 def _check_first(place: Place, record: Record, mapping: Mapping, *, path: Path) -> None:
     try:
         _to_picture(record, mapping)
-        _to_question(place, record, mapping, targets=Targets())
+        _to_question(msgspec.structs.replace(place, problems=Problems()), record, mapping, targets=Targets())
     except Misfit as error:
         raise SourceError(
             f"{place.annotations}, {record.name} does not fit the mapping {path}: {error}; the record has: "

@@ -7,7 +7,7 @@ The same file format carries the amodal sets; their readers differ in the fields
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -16,7 +16,7 @@ from maskwise.sources.layout import Layout, Place, locate_picture
 from maskwise.sources.records import decode_record, read_json
 from maskwise.sources.source import Published, Reading, Source
 
-Id = int | str
+Id = int | Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Image(msgspec.Struct, frozen=True):

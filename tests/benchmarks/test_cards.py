@@ -1,0 +1,72 @@
+"""Cards are complete, their risks known, their facts the readers' own; the document of layouts is up to date."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from maskwise.benchmarks import RISKS, Benchmark, list_benchmarks
+from maskwise.benchmarks.benchmark import CARDS
+from maskwise.errors import SourceError
+from maskwise.protocols import PROTOCOLS
+from maskwise.sources import list_sources
+from tests.readers_document import DOCUMENT, document
+
+BENCHMARKS = list_benchmarks()
+SECTIONS = [
+    "benchmark_details",
+    "purpose_and_intended_users",
+    "data",
+    "methodology",
+    "targeted_risks",
+    "ethical_and_legal_considerations",
+]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_has_a_whole_card(name: str) -> None:
+    card = msgspec.to_builtins(BENCHMARKS[name].card)
+    assert list(card)[:6] == SECTIONS
+    for section in SECTIONS:
+        assert all(card[section].values()), f"{name}: {section} has an empty field"
+    assert set(card["targeted_risks"]["atlas_risks"]) <= set(RISKS)
+    assert all(all(correction.values()) for correction in card["corrections"])
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_has_a_protocol_that_exists(name: str) -> None:
+    assert BENCHMARKS[name].protocol in PROTOCOLS
+    assert f"`{BENCHMARKS[name].protocol}`" in BENCHMARKS[name].card.methodology.calculation
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_sizes_in_cards_are_the_ones_compared(name: str) -> None:
+    """Whole sizes, all splits together, that a reader compares with stand in its card too."""
+    benchmark = BENCHMARKS[name]
+    for size in benchmark.published:
+        if size.split is None and name != "muse":
+            assert f"{size.count:,}" in benchmark.card.data.size
+
+
+def test_every_card_belongs_to_a_benchmark() -> None:
+    assert {path.stem for path in CARDS.glob("*.yaml")} == set(BENCHMARKS)
+
+
+def test_a_card_with_another_field_is_refused(tmp_path: Path) -> None:
+    content = yaml.safe_load((CARDS / "mmr.yaml").read_text())
+    path = tmp_path / "card.yaml"
+    path.write_text(yaml.safe_dump(content | {"surprise": 1}))
+    mmr = BENCHMARKS["mmr"]
+    other = Benchmark(name="x", title="x", protocol="mmr", layout=mmr.layout, read=mmr.read, card_file=path)
+    with pytest.raises(SourceError, match="surprise"):
+        _ = other.card
+
+
+def test_readers_say_licence_and_download() -> None:
+    for reader in [*BENCHMARKS.values(), *list_sources().values()]:
+        assert {"licence", "download"} <= set(reader.facts), reader.name
+
+
+def test_the_document_of_layouts_is_up_to_date() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == document(), "run `python -m tests.readers_document`"

@@ -1,0 +1,95 @@
+"""`maskwise read`, `card` and `ls` as a user meets them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from maskwise.cli import main as cli
+from maskwise.cli.main import app
+from maskwise.store import Dataset
+from tests.sources import layouts
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def fail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
+    monkeypatch.setattr("sys.argv", ["maskwise", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_read_writes_a_dataset_and_says_what_it_kept(tmp_path: Path) -> None:
+    path = layouts.mmr(tmp_path / "in")
+    records = json.loads(path.read_text())
+    layouts.write_json(path, [*records, "nonsense"])
+    words = " ".join(run("read", "mmr", tmp_path / "in", "--out", tmp_path / "out").output.split())
+    assert "1 pictures, 2 regions, 2 questions, 3 targets" in words
+    assert "1 fields of another type" in words
+    assert "published: 8,194 questions (found 2;" in words
+    assert len(Dataset.open(tmp_path / "out")) == 2
+
+
+def test_read_prints_json(tmp_path: Path) -> None:
+    layouts.coco(tmp_path / "in")
+    result = run("read", "coco", tmp_path / "in", "--out", tmp_path / "out", "--json", "--embed")
+    assert json.loads(result.stdout)["kept"] == {"pictures": 2, "regions": 2, "questions": 0, "targets": 0}
+
+
+def test_read_says_what_is_missing_in_one_breath(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = fail(capsys, monkeypatch, "read", "mmr", tmp_path, "--out", tmp_path / "out")
+    assert "maskwise: " in error
+    assert "MMR_{split}.json" in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "out").exists()
+    error = fail(capsys, monkeypatch, "read", "mmmr", tmp_path, "--out", tmp_path / "out")
+    assert "unknown benchmark or source 'mmmr'; known: ade20k" in error
+
+
+def test_strict_stops(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layouts.write_json(layouts.mmr(tmp_path / "in"), ["nonsense"])
+    error = fail(capsys, monkeypatch, "read", "mmr", tmp_path / "in", "--out", tmp_path / "out", "--strict")
+    assert "MMR_val.json, [0]: fields of another type" in error
+
+
+def test_card_prints_labels_of_risks() -> None:
+    words = " ".join(run("card", "r2sm").output.split())
+    assert "Evasion attack (robustness)" in words
+    assert "atlas-" not in words
+    assert "layout on disk" in words
+    assert "corrections" in words
+
+
+def test_card_as_json_keeps_ids() -> None:
+    card = json.loads(run("card", "r2sm", "--json").stdout)
+    assert card["card"]["targeted_risks"]["atlas_risks"][0] == "atlas-output-bias"
+    assert card["protocol"] == "r2sm"
+    assert "card" not in json.loads(run("card", "cocoa", "--json").stdout)
+
+
+def test_card_of_every_name() -> None:
+    listed = json.loads(run("ls", "--json").stdout)
+    for name in [*listed["benchmarks"], *listed["sources"]]:
+        assert run("card", name).output
+
+
+def test_ls_lists_all_or_one_kind() -> None:
+    listed = json.loads(run("ls", "--json").stdout)
+    assert set(listed) == {"benchmarks", "sources", "protocols", "models"}
+    assert {"mmr", "r2sm", "amodalreasonseg"} <= set(listed["benchmarks"])
+    assert {"cocoa", "ade20k"} <= set(listed["sources"])
+    assert {"strict", "lisa"} <= set(listed["protocols"])
+    only = run("ls", "sources").output
+    assert "cocoa_cls" in only
+    assert "benchmarks" not in only
