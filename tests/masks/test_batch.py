@@ -1,6 +1,7 @@
 """Masks: reading, writing, sets and geometry, against plain code on dense arrays."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -331,6 +332,17 @@ def test_components_by_hand() -> None:
     assert len(masks.components()[0]) == 1
     with pytest.raises(MaskError, match="connectivity must be 4 or 8"):
         masks.components(connectivity=6)
+
+
+def test_a_few_of_many_masks_travel_light() -> None:
+    random = np.random.default_rng(0)
+    many = Masks.from_dense(random.random((50, 40, 30)) < 0.5)
+    few = many[[3, 7]]
+    assert len(pickle.dumps(few)) < len(pickle.dumps(many)) / 5
+    assert pickle.loads(pickle.dumps(few)) == few
+    joined = Masks.concat([few, few])
+    assert joined == many[[3, 7, 3, 7]]
+    assert len(joined.data) < len(many.data) / 5
 
 
 # -- masks of several sizes ----------------------------------------------------------------------------------------

@@ -194,11 +194,14 @@ class Masks:
 
     @classmethod
     def concat(cls, batches: Sequence["Masks"]) -> "Masks":
-        """Several batches as one; bytes are copied once."""
+        """Several batches as one. Bytes are copied once, and only those of the masks: a few masks selected from a large
+        file bring nothing else along.
+        """
         if len(batches) == 1:
             return batches[0]
         if not batches:
             return cls.none()
+        batches = [batch._lean() for batch in batches]
         base = np.cumsum([0] + [len(batch.data) for batch in batches])
         return cls(
             np.concatenate([batch.data for batch in batches]),
@@ -237,6 +240,10 @@ class Masks:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        lean = self._lean()
+        return Masks, (lean.data, lean.start, lean.stop, lean.size)
 
     def __repr__(self) -> str:
         return f"Masks({len(self)} masks, {int((self.stop - self.start).sum())} bytes)"
@@ -416,6 +423,10 @@ class Masks:
 
     def _packed(self) -> "Masks":
         return Masks.from_strings(self.to_strings(), self.size)
+
+    def _lean(self) -> "Masks":
+        """Without bytes that belong to no mask, where these are the most."""
+        return self if 2 * int((self.stop - self.start).sum()) >= len(self.data) else self._packed()
 
 
 def _map_rows(work: Callable[[slice], T], count: int, threads: int) -> list[T]:
