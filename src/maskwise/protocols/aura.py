@@ -32,7 +32,7 @@ from maskwise.errors import ProtocolError
 from maskwise.protocols.evaluation import Evaluation, Plane
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import Floats, Int64s, Metric, Scores, sums, whole_sums
-from maskwise.protocols.pairs import in_order
+from maskwise.protocols.pairs import in_order, left_over
 from maskwise.protocols.phrases import unite_phrases
 
 RULE = (
@@ -124,12 +124,12 @@ def _score_type(
     terms = np.bincount(sample, minlength=count)
     pixels = whole_sums(sample, union, count)
     if unmatched == "count":
-        left = _left(len(plane.target.area), target)
+        left = left_over(len(plane.target.area), target)
         left = left[plane.judged[truth.sample[left]]]
         terms += np.bincount(truth.sample[left], minlength=count)
         pixels += whole_sums(truth.sample[left], plane.target.area[left], count)
     if extra == "count":
-        left = _left(len(plane.pred.area), pred)
+        left = left_over(len(plane.pred.area), pred)
         left = left[(plane.judged & (truth.counts > 0))[plane.replies.sample[left]]]
         terms += np.bincount(plane.replies.sample[left], minlength=count)
         pixels += whole_sums(plane.replies.sample[left], plane.pred.area[left], count)
@@ -138,12 +138,6 @@ def _score_type(
         "giou": Metric(sums(sample, value, count) * share, terms * share),
         "ciou": Metric(whole_sums(sample, plane.intersection[pairs], count), pixels),
     }
-
-
-def _left(count: int, taken: Int64s) -> Int64s:
-    free = np.ones(count, bool)
-    free[taken] = False
-    return np.flatnonzero(free)
 
 
 def _share_unit(plane: Plane, terms: Int64s, unit: Unit) -> Floats:

@@ -1,10 +1,9 @@
 """One-to-one matching of predictions and targets, question by question, by the best total."""
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from maskwise.protocols.metrics import Flags, Floats, Int64s
-from maskwise.protocols.pairs import PairIndex
+from maskwise.protocols.pairs import PairIndex, left_over
 
 
 def match(index: PairIndex, gain: Floats) -> Int64s:
@@ -15,15 +14,23 @@ def match(index: PairIndex, gain: Floats) -> Int64s:
     where two of them compete for one partner.
     """
     chosen, settled = _settle_by_best(index, gain)
-    for sample in np.flatnonzero(~settled):
-        block = slice(index.first[sample], index.first[sample + 1])
-        rows = int(index.preds[sample])
-        table = gain[block].reshape(rows, -1)
-        pred, target = linear_sum_assignment(table, maximize=True)
-        chosen[block] = False
-        chosen[block.start + pred * table.shape[1] + target] = True
+    _assign(index, gain, np.flatnonzero(~settled), chosen)
     chosen[_pair_leftovers(index, chosen)] = True
     return np.flatnonzero(chosen)
+
+
+def _assign(index: PairIndex, gain: Floats, samples: Int64s, chosen: Flags) -> None:
+    """Solve the assignment of each of the samples; sets the pairs chosen."""
+    if not len(samples):
+        return
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  a third of a second that most sets do not need
+
+    for first, last, rows in zip(
+        index.first[samples].tolist(), index.first[samples + 1].tolist(), index.preds[samples].tolist()
+    ):
+        table = gain[first:last].reshape(rows, -1)
+        pred, target = linear_sum_assignment(table, maximize=True)
+        chosen[first + pred * table.shape[1] + target] = True
 
 
 def _settle_by_best(index: PairIndex, gain: Floats) -> tuple[Flags, Flags]:
@@ -71,20 +78,14 @@ def _clashes(index: PairIndex, best: Int64s, partner: Int64s) -> Flags:
 def _pair_leftovers(index: PairIndex, chosen: Flags) -> Int64s:
     """Pair the masks still free in each question in their order, as far as they go."""
     pairs = np.flatnonzero(chosen)
-    free_pred = _free(index.preds, index.pred[pairs])
-    free_target = _free(index.targets, index.target[pairs])
+    free_pred = left_over(int(index.pred_offsets[-1]), index.pred[pairs])
+    free_target = left_over(int(index.target_offsets[-1]), index.target[pairs])
     sample_pred = np.repeat(np.arange(len(index.preds)), index.preds)[free_pred]
     sample_target = np.repeat(np.arange(len(index.targets)), index.targets)[free_target]
     begin = np.searchsorted(sample_target, np.arange(len(index.targets) + 1))
     position = begin[sample_pred] + _ranks(sample_pred)
     usable = position < begin[sample_pred + 1]
     return index.find(sample_pred[usable], free_pred[usable], free_target[position[usable]])
-
-
-def _free(counts: Int64s, taken: Int64s) -> Int64s:
-    free = np.ones(int(counts.sum()), bool)
-    free[taken] = False
-    return np.flatnonzero(free)
 
 
 def _ranks(groups: Int64s) -> Int64s:

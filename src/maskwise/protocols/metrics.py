@@ -4,9 +4,9 @@ A mean has a weight as its denominator, a cumulative ratio such as cIoU a union.
 its interval clustered by picture and the merge of shards all follow from sums of two columns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ Int64s = NDArray[np.int64]
 Numbers = NDArray[Any]
 """float64 or int64."""
 Flags = NDArray[np.bool_]
+Key = TypeVar("Key", bound=Hashable)
 
 STATUSES: tuple[Status, ...] = ("scored", "failed", "unscored")
 SCORED, FAILED, UNSCORED = range(3)
@@ -134,6 +135,31 @@ def concat(shards: Sequence[Scores]) -> Scores:
         confusion=_add([shard.confusion for shard in shards]),
         calibration=_add([shard.calibration for shard in shards]),
     )
+
+
+def share_columns(metrics: Mapping[Key, Metric]) -> dict[Key, Metric]:
+    """The same metrics, columns with equal content being one array: what is derived from it is then derived once."""
+    by_id: dict[int, Numbers] = {}
+    alike: dict[tuple[str, bytes], list[Numbers]] = {}
+
+    def share(column: Numbers) -> Numbers:
+        if id(column) not in by_id:
+            kin = alike.setdefault((column.dtype.str, column[::1009].tobytes()), [])
+            known = next((other for other in kin if np.array_equal(other, column)), None)
+            if known is None:
+                kin.append(column)
+            by_id[id(column)] = column if known is None else known
+        return by_id[id(column)]
+
+    return {
+        key: replace(
+            metric,
+            numerator=share(metric.numerator),
+            denominator=share(metric.denominator),
+            gate=None if metric.gate is None else share(metric.gate),
+        )
+        for key, metric in metrics.items()
+    }
 
 
 def sums(groups: Int64s, values: Numbers, count: int) -> Floats:

@@ -25,6 +25,7 @@ from maskwise.errors import ProtocolError
 from maskwise.protocols.evaluation import Evaluation, Plane
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import Flags, Floats, Int64s, Scores, sums, whole_sums
+from maskwise.protocols.pairs import left_over
 from maskwise.protocols.terms import (
     FOREGROUND,
     Terms,
@@ -79,8 +80,10 @@ def judged_pictures(plane: Plane) -> Flags:
 def pair(plane: Plane, *, raw_logits: bool = False, pairs: Int64s | None = None) -> Terms:
     """The scored pairs, question by question: matched ones by prediction, targets left over, predictions left over."""
     pred, target = (pairs[:, 0], pairs[:, 1]) if pairs is not None else match_by_iou(plane)
-    alone_target = np.setdiff1d(np.arange(len(plane.target.area)), target)
-    alone_pred = np.setdiff1d(np.arange(len(plane.pred.area)), pred)
+    alone_target, alone_pred = (
+        left_over(len(plane.target.area), target),
+        left_over(len(plane.pred.area), pred),
+    )
     extra = count_raw_logits(plane, alone_pred) if raw_logits else count_predictions(plane, alone_pred)
     terms = Terms.concat([count_pairs(plane, pred, target), count_targets(plane, alone_target), extra])
     order = np.argsort(terms.sample, kind="stable")

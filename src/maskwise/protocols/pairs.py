@@ -76,3 +76,10 @@ def flatten(offsets: Int64s, order: Int64s) -> Int64s:
     counts = np.diff(offsets)[order]
     starts = offsets[:-1][order]
     return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+
+
+def left_over(count: int, taken: Int64s) -> Int64s:
+    """Positions below `count` that were not taken, rising."""
+    free = np.ones(count, bool)
+    free[taken] = False
+    return np.flatnonzero(free)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from maskwise.protocols.aura import Answers, check_answers, match_types
 from maskwise.protocols.evaluation import Evaluation, Plane
 from maskwise.protocols.metrics import Int64s, Metric, Scores, sums, whole_sums
+from maskwise.protocols.pairs import left_over
 from maskwise.protocols.tables import AMODAL, ANSWERED, BOTH, VISIBLE
 
 Columns = tuple[NDArray[Any], NDArray[Any]]
@@ -78,7 +79,7 @@ def _by_target(plane: Plane, pairs: Int64s) -> tuple[Columns, Columns]:
     """The same, pair by pair; a target nobody met counts 0 and adds its pixels to the union."""
     index, truth, count = plane.index, plane.truth, len(plane.truth)
     sample, pred, target = index.sample[pairs], index.pred[pairs], index.target[pairs]
-    left = np.setdiff1d(np.arange(len(plane.target.area)), target)
+    left = left_over(len(plane.target.area), target)
     shared = plane.intersection[pairs]
     union = whole_sums(sample, plane.pred.area[pred] + plane.target.area[target] - shared, count)
     union += whole_sums(truth.sample[left], plane.target.area[left], count)

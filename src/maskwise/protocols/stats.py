@@ -5,17 +5,18 @@ picture, which is right for means and for ratios of sums (cIoU) alike.
 """
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from maskwise.errors import ProtocolError
-from maskwise.protocols.metrics import Flags, Floats, Int64s, Metric, Numbers, sums
+from maskwise.protocols.metrics import Flags, Floats, Int64s, Key, Metric, Numbers, share_columns, sums
 
 CHUNK = 64
-"""Resamples drawn at once: bounds memory to CHUNK x pictures numbers."""
+"""Resamples drawn at once: bounds memory to CHUNK x pictures numbers a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,88 +42,113 @@ class Comparison:
 
 
 def bootstrap(
-    metrics: Mapping[str, Metric],
+    metrics: Mapping[Key, Metric],
     cluster: Int64s,
     *,
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-) -> dict[str, Interval]:
+    threads: int = 1,
+) -> dict[Key, Interval]:
     """Percentile intervals of figures by drawing pictures with replacement, the same draws for all of them.
 
     cluster: int64 [samples], the picture of each. The seed makes it repeatable.
     """
     count = int(cluster.max(initial=-1)) + 1
-    columns = _Columns(cluster, count)
-    places = {
-        name: (
-            columns.add(metric.numerator),
-            columns.add(metric.denominator),
-            None if metric.gate is None else columns.add(metric.gate),
-        )
-        for name, metric in metrics.items()
-    }
-    drawn = _draw(columns.table(), resamples, seed)
+    shared = share_columns(metrics)
+    columns: dict[int, Numbers] = {}
+    for metric in shared.values():
+        for column in (metric.numerator, metric.denominator, metric.gate):
+            if column is not None:
+                columns[id(column)] = column
+    place = {key: item for item, key in enumerate(columns)}
+    table = np.stack([np.zeros(count), *(sums(cluster, column, count) for column in columns.values())], 1)[
+        :, 1:
+    ]
+    drawn = _draw(table, resamples, seed, threads=threads)
     out = {}
-    for name, (top, bottom, gate) in places.items():
-        ratios = _ratios(
-            metrics[name], drawn[:, top], drawn[:, bottom], None if gate is None else drawn[:, gate]
-        )
-        out[name] = _percentiles(ratios, level) if columns.pictures(top, bottom) > 1 else Interval(None, None)
+    for name, metric in shared.items():
+        top, bottom = place[id(metric.numerator)], place[id(metric.denominator)]
+        gate = None if metric.gate is None else drawn[:, place[id(metric.gate)]]
+        enough = int(((table[:, top] != 0) | (table[:, bottom] != 0)).sum()) > 1
+        ratios = _ratios(metric, drawn[:, top], drawn[:, bottom], gate)
+        out[name] = _percentiles(ratios, level) if enough else Interval(None, None)
     return out
 
 
 class Groups:
     """Samples in groups, pictures within each: what intervals of slices are made from.
 
-    codes: int [samples], the group of each sample; cluster: int64 [samples], its picture; count: number of groups.
+    codes: int [samples], the group of each sample; cluster: int64 [samples], its picture; count: number of groups,
+    below 65536. A cell is one picture in one group.
     """
 
     def __init__(self, codes: NDArray[np.integer], cluster: Int64s, count: int) -> None:
-        width = int(cluster.max(initial=0)) + 1
-        keys, self.owner = np.unique(codes.astype(np.int64) * width + cluster, return_inverse=True)
-        self.codes, self.count, self.group = codes.astype(np.int64), count, keys // width
+        by_picture = np.argsort(cluster, kind="stable")
+        # Sorting small numbers is quick, and a stable sort keeps the pictures of a group together.
+        self.order = by_picture[np.argsort(codes[by_picture].astype(np.uint16), kind="stable")]
+        group, picture = codes[self.order], cluster[self.order]
+        new = np.ones(len(group), bool)
+        new[1:] = (group[1:] != group[:-1]) | (picture[1:] != picture[:-1])
+        self.starts = np.flatnonzero(new)
+        self.group, self.count = group[self.starts].astype(np.int64), count
+        self._firsts = np.searchsorted(self.group, np.arange(count + 1))
+        self._cells: dict[int, Floats] = {}
+        self._kept: list[Numbers] = []
 
     def samples(self) -> Int64s:
         """Samples of each group."""
-        return np.bincount(self.codes, minlength=self.count)
+        return np.diff(np.append(self.starts, len(self.order))[self._firsts])
 
     def pictures(self) -> Int64s:
         """Pictures of each group."""
-        return np.bincount(self.group, minlength=self.count)
+        return np.diff(self._firsts)
 
-    def figures(self, metric: Metric) -> list[float | None]:
-        """The figure of each group."""
-        top, bottom = (
-            sums(self.codes, column, self.count) for column in (metric.numerator, metric.denominator)
-        )
-        gate = None if metric.gate is None else sums(self.codes, metric.gate, self.count)
-        values = _ratios(metric, top, bottom, gate)
-        return [None if np.isnan(value) else float(value) for value in values]
+    def cells(self, column: Numbers) -> Floats:
+        """The sums of a column over each cell; asked again for the same array, they are at hand."""
+        if id(column) not in self._cells:
+            values = column[self.order]
+            total = np.add.reduceat(values, self.starts) if len(values) else values
+            self._cells[id(column)] = total.astype(np.float64, copy=False)
+            self._kept.append(column)  # so that its id stays its own
+        return self._cells[id(column)]
 
-    def intervals(self, metric: Metric, level: float = 0.95) -> list[Interval]:
-        """The interval of the figure in each group, from its linearised variance over pictures.
+    def _add(self, cells: Numbers) -> Floats:
+        """The sums of values of cells over each group."""
+        out = np.zeros(self.count)
+        some = np.flatnonzero(np.diff(self._firsts))
+        if len(some):
+            out[some] = np.add.reduceat(cells, self._firsts[some], dtype=np.float64)
+        return out
+
+    def figures(self, metric: Metric, level: float = 0.95) -> list[tuple[float | None, Interval]]:
+        """The figure of each group and its interval, from its linearised variance over pictures.
 
         A ratio R = sum(y) / sum(x) has the variance of sum(y - R x) / sum(x), pictures being independent (Cochran,
         Sampling Techniques, 3rd ed., 6.4). Quick where there are many groups; kept within 0 and 1 for fractions.
         """
-        top = sums(self.codes, metric.numerator, self.count)
-        bottom = sums(self.codes, metric.denominator, self.count) + metric.epsilon
-        ratio = np.divide(top, bottom, out=np.zeros(self.count), where=bottom > 0)
-        residual = metric.numerator - ratio[self.codes] * metric.denominator
-        per_picture = sums(self.owner, residual, len(self.group))
-        part = (metric.denominator != 0) | (metric.numerator != 0)
-        pictures = sums(self.group, sums(self.owner, part, len(self.group)) > 0, self.count)
-        spread = np.sqrt(
-            sums(self.group, per_picture**2, self.count) * pictures / np.maximum(pictures - 1, 1)
+        y, x = self.cells(metric.numerator), self.cells(metric.denominator)
+        top, bottom = self._add(y), self._add(x)
+        gate = None if metric.gate is None else self._add(self.cells(metric.gate))
+        value = _ratios(metric, top, bottom, gate)
+        ratio = np.nan_to_num(value)
+        squares = self._add((y - ratio[self.group] * x) ** 2)
+        pictures = self._add((x != 0) | (y != 0))
+        spread = np.sqrt(squares * pictures / np.maximum(pictures - 1, 1))
+        reach = (
+            NormalDist().inv_cdf(0.5 + level / 2)
+            * spread
+            / np.where(bottom > 0, bottom + metric.epsilon, 1.0)
         )
-        reach = float(ndtri(0.5 + level / 2)) * spread / np.where(bottom > 0, bottom, 1.0)
         low, high = ratio - reach, ratio + reach
         if metric.unit == "fraction":
             low, high = np.maximum(low, np.minimum(0.0, ratio)), np.minimum(high, np.maximum(1.0, ratio))
-        known = (pictures > 1) & (bottom > 0)
-        ends = zip(low.tolist(), high.tolist(), known.tolist())
-        return [Interval(lo, hi) if ok else Interval(None, None) for lo, hi, ok in ends]
+        rows = zip(value.tolist(), low.tolist(), high.tolist(), (pictures > 1).tolist())
+        nothing = Interval(None, None)
+        return [
+            (None, nothing) if np.isnan(found) else (found, Interval(lo, hi) if enough else nothing)
+            for found, lo, hi, enough in rows
+        ]
 
 
 def compare(
@@ -160,47 +186,43 @@ def compare(
     return Comparison(first, second, second - first, interval, p_value, count)
 
 
-class _Columns:
-    """Sums per picture, equal columns kept once."""
+def _draw(table: Floats, resamples: int, seed: int, *, threads: int = 1) -> Floats:
+    """Column sums of `resamples` draws of as many rows as there are, with replacement: float64 [resamples, columns].
 
-    def __init__(self, cluster: Int64s, count: int) -> None:
-        self._cluster, self._count = cluster, count
-        self._by_id: dict[int, int] = {}
-        self._by_bytes: dict[bytes, int] = {}
-        self._kept: list[Numbers] = []
-        self._columns: list[Floats] = []
+    Every chunk has its own generator, so the draws do not depend on the number of threads.
+    """
+    count, blocks = len(table), _cut_rows(table)
 
-    def add(self, column: Numbers) -> int:
-        """The place of a column's sums."""
-        if id(column) not in self._by_id:
-            total = sums(self._cluster, column, self._count)
-            place = self._by_bytes.setdefault(total.tobytes(), len(self._columns))
-            if place == len(self._columns):
-                self._columns.append(total)
-            self._by_id[id(column)] = place
-            self._kept.append(column)  # so that its id stays its own
-        return self._by_id[id(column)]
-
-    def pictures(self, one: int, other: int) -> int:
-        """How many pictures have a part in either column."""
-        return int(((self._columns[one] != 0) | (self._columns[other] != 0)).sum())
-
-    def table(self) -> Floats:
-        return np.stack(self._columns, 1) if self._columns else np.zeros((self._count, 0))
-
-
-def _draw(table: Floats, resamples: int, seed: int) -> Floats:
-    """Column sums of `resamples` draws of as many rows as there are, with replacement: float64 [resamples, columns]."""
-    count = len(table)
-    generator = np.random.default_rng(seed)
-    out = np.empty((resamples, table.shape[1]))
-    for start in range(0, resamples if count else 0, CHUNK):
-        size = min(CHUNK, resamples - start)
-        times = np.empty((size, count))
+    def draw(start: int) -> Floats:
+        generator = np.random.default_rng([seed, start])
+        times = np.zeros((min(CHUNK, resamples - start), blocks.shape[0] * blocks.shape[1]))
         for row in times:
-            row[:] = np.bincount(generator.integers(0, count, count), minlength=count)
-        out[start : start + size] = times @ table
-    return out if count else np.zeros_like(out)
+            drawn = generator.integers(0, count, count, dtype=np.uint32)
+            row[:count] = np.bincount(drawn.astype(np.int64), minlength=count)
+        return _multiply(times, blocks)
+
+    starts = range(0, resamples if count else 0, CHUNK)
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(
+            [np.zeros((0 if count else resamples, table.shape[1])), *pool.map(draw, starts)]
+        )
+
+
+def _cut_rows(table: Floats) -> Floats:
+    """The table in blocks of rows, float64 [blocks, rows, columns], zeros behind the last. A product of CHUNK rows with
+    one block is too small for the linear algebra library to start threads of its own, which would fight with ours.
+    """
+    rows = max(1, 2**18 // (CHUNK * max(table.shape[1], 1)))
+    blocks = np.zeros((-(-len(table) // rows), rows, table.shape[1]))
+    blocks.reshape(-1, table.shape[1])[: len(table)] = table
+    return blocks
+
+
+def _multiply(weights: Floats, blocks: Floats) -> Floats:
+    """Weighted sums of the rows of a table in blocks. weights: float64 [n, blocks x rows]."""
+    cut = weights.reshape(len(weights), blocks.shape[0], blocks.shape[1]).transpose(1, 0, 2)
+    total: Floats = np.matmul(cut, blocks).sum(0)
+    return total
 
 
 def _permute(a: Metric, b: Metric, table: Floats, *, permutations: int, seed: int) -> float:
@@ -210,9 +232,11 @@ def _permute(a: Metric, b: Metric, table: Floats, *, permutations: int, seed: in
     change = table[:, 2:] - table[:, :2]
     true = abs(_difference(a, b, total[None])[0])
     extreme = 0
+    blocks = _cut_rows(change)
     for start in range(0, permutations, CHUNK):
-        size = min(CHUNK, permutations - start)
-        swapped = generator.integers(0, 2, (size, len(table)), dtype=np.int8).astype(np.float64) @ change
+        swaps = np.zeros((min(CHUNK, permutations - start), blocks.shape[0] * blocks.shape[1]))
+        swaps[:, : len(table)] = generator.integers(0, 2, (len(swaps), len(table)), dtype=np.int8)
+        swapped = _multiply(swaps, blocks)
         sums_ = np.concatenate([total[:2] + swapped, total[2:] - swapped], 1)
         extreme += int((np.abs(_difference(a, b, sums_)) >= true - 1e-12).sum())
     return (1 + extreme) / (1 + permutations)

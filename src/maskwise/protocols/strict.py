@@ -39,11 +39,12 @@ from typing import Literal
 import numpy as np
 
 from maskwise.errors import ProtocolError
-from maskwise.masks import Masks, boundary_areas, pair_areas
+from maskwise.masks import Masks, boundary_areas, boundary_width, pair_areas
 from maskwise.protocols.answers import Judge, judge_metric, name_metrics
 from maskwise.protocols.evaluation import Evaluation, Plane
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import Flags, Floats, Int64s, Metric, Scores, sums, whole_sums
+from maskwise.protocols.sides import Side
 from maskwise.protocols.tables import ANSWERED, BOTH, UNDECIDED, VISIBLE
 
 RULE = "free replies, one-to-one matching by IoU, extra and missing masks cost, the mask type must be the one wanted"
@@ -207,16 +208,26 @@ def _boundary_iou(evaluation: Evaluation, match_: Match) -> Floats:
 
 
 def _band_iou(plane: Plane, pred: Int64s, target: Int64s) -> Floats:
-    """Boundary IoU of pairs. Equal masks have equal bands: those need no measuring."""
-    pairs = plane.index.find(plane.replies.sample[pred], pred, target)
-    area, shared = plane.pred.area[pred], plane.intersection[pairs]
-    value: Floats = ((area == shared) & (plane.target.area[target] == shared)).astype(np.float64)
-    rows = np.flatnonzero((value == 0) & (shared > 0))
+    """Boundary IoU of pairs. Where neither mask is thick enough to have an inside, their bands are the masks."""
+    sample = plane.replies.sample[pred]
+    pairs = plane.index.find(sample, pred, target)
+    value: Floats = plane.iou[pairs]
+    side = 2 * boundary_width(plane.truth.frame[sample]).astype(np.int64) + 1
+    thick = _thick(plane.pred, pred, side) | _thick(plane.target, target, side)
+    rows = np.flatnonzero(thick & (plane.intersection[pairs] > 0))
     bands = boundary_areas(
         plane.pred.masks[pred[rows]], plane.target.masks[target[rows]], threads=plane.threads
     )
     value[rows] = bands.iou(empty=1.0)
     return value
+
+
+def _thick(side: Side, rows: Int64s, width: Int64s) -> Flags:
+    """Whether a square of this width might fit into each mask: False means that it cannot."""
+    box = side.extent.box[rows]
+    extent = np.minimum(box[:, 2] - box[:, 0], box[:, 3] - box[:, 1])
+    thick: Flags = (side.area[rows] >= width * width) & (extent >= width)
+    return thick
 
 
 def _target_metrics(match_: Match) -> dict[str, Metric]:

@@ -1,6 +1,6 @@
 """The two tables every protocol reads, as columns over a whole dataset: the truth, and the replies to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -112,7 +112,7 @@ class Truth:
             ignore=samples.ignore,
             names=Codes(codes, tuple(names)),
             part=regions.part_of.present[rows] | (colon[codes] if names else np.zeros(len(rows), bool)),
-            tags={name: samples.tag(name) for name in samples.tag_names},
+            tags=_Tags(dataset),
             phrases=_dataset_phrases(dataset),
             questions=samples.question if texts else (),
             answers=samples.table["answer"].to_pylist() if texts else (),
@@ -264,6 +264,25 @@ class Replies:
             phrases=self.phrases and _take_phrases(self.phrases, place, regions, count=len(rows)),
             logits=None if self.logits is None else self.logits[regions],
         )
+
+
+class _Tags(Mapping[str, Codes]):
+    """The tags of a dataset, each read when first asked for."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._samples = dataset.samples
+        self._read: dict[str, Codes] = {}
+
+    def __getitem__(self, name: str) -> Codes:
+        if name not in self._read:
+            self._read[name] = self._samples.tag(name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._samples.tag_names)
+
+    def __len__(self) -> int:
+        return len(self._samples.tag_names)
 
 
 def offsets_of(counts: Sequence[int] | Int64s) -> Int64s:

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from maskwise.errors import StoreError
 from maskwise.harness.predictions.found import Found, Settings, align
 from maskwise.masks import Masks
-from maskwise.protocols.tables import ANSWERED, FAILED, Phrases, Replies, Truth, offsets_of
+from maskwise.protocols.tables import ANSWERED, FAILED, UNDECIDED, Phrases, Replies, Truth, offsets_of
 from maskwise.schema import MaskType, Phrase
 from maskwise.store import MASK_TYPES, Codes, MaskColumn
 
-BLOCK_BYTES = 2**25
+BLOCK_BYTES = 2**19
+"""Small enough for records to stay in the cache until they are taken apart: larger blocks take twice the time."""
 MAX_LINE_BYTES = 2**30
 
 
@@ -65,6 +66,14 @@ def read_lines(path: Path, truth: Truth, settings: Settings) -> Found:
         for block in _blocks(file, path):
             columns.add(_decode(block, path, len(columns.samples)))
     return align(truth, columns.samples, columns.replies(), str(path))
+
+
+class _Numbering(dict[str | None, int]):
+    """Names numbered as they are first asked for."""
+
+    def __missing__(self, name: str | None) -> int:
+        self[name] = number = len(self)
+        return number
 
 
 class _MaskParts:
@@ -112,48 +121,55 @@ class _Columns:
         self._answers: list[str | None] = []
         self._reasons: dict[int, str] = {}
         self._visible, self._amodal = _MaskParts(), _MaskParts()
-        self._names: dict[str | None, int] = {}
-        self._words: dict[str | None, int] = {}
+        self._names, self._words = _Numbering(), _Numbering()
         self._phrases: list[tuple[int, list[int], int]] = []
         self._regions = 0
         self._parts: list[dict[str, NDArray[Any]]] = []
 
     def add(self, lines: list[_Line]) -> None:
         """Take the lines apart; a failed reply keeps no regions."""
-        first_region = self._regions
-        for row, line in enumerate(lines, len(self.samples)):
+        first, first_region = len(self.samples), self._regions
+        count = len(lines)
+        state, said = np.full(count, ANSWERED, np.int8), np.full(count, UNDECIDED, np.int8)
+        no_target, forced = np.zeros(count, bool), np.zeros(count, bool)
+        counts = []
+        for row, line in enumerate(lines):
             if line.error is not None:
-                self._reasons[row] = line.error
+                state[row] = FAILED
+                self._reasons[first + row] = line.error
                 line.regions, line.answer = [], None
             elif line.answer is not None and line.answer.phrases:
-                self._add_phrases(row, line, first_region)
-            first_region += len(line.regions)
-        regions = list(chain.from_iterable([line.regions for line in lines]))
+                self._add_phrases(first + row, line, first_region)
+            if line.mask_type is not None:
+                said[row] = MASK_TYPES.index(line.mask_type)
+            if line.no_target:
+                no_target[row] = True
+            if line.forced:
+                forced[row] = True
+            counts.append(len(line.regions))
+            first_region += counts[-1]
+        self._regions = first_region
         self.samples += [line.sample for line in lines]
         self._answers += [None if line.answer is None else line.answer.text for line in lines]
-        names = self._names
-        count, size = len(lines), len(regions)
+        regions = [region for line in lines for region in line.regions]
+        score = np.fromiter((region.score for region in regions), np.float64, len(regions))
+        names = np.fromiter(
+            map(self._names.__getitem__, [region.name for region in regions]), np.int32, len(regions)
+        )
         masked = self._visible.add([region.visible for region in regions])
         masked = masked | self._amodal.add([region.amodal for region in regions])
-        score = np.fromiter((region.score for region in regions), np.float64, size)
         self._check(lines, masked, score)
-        types = {name: code for code, name in enumerate((*MASK_TYPES, None))}
         self._parts.append(
             {
-                "counts": np.fromiter((len(line.regions) for line in lines), np.int64, count),
-                "state": np.fromiter(
-                    (ANSWERED if line.error is None else FAILED for line in lines), np.int8, count
-                ),
-                "said": np.fromiter((types[line.mask_type] for line in lines), np.int8, count),
-                "no_target": np.fromiter((line.no_target for line in lines), bool, count),
-                "forced": np.fromiter((line.forced for line in lines), bool, count),
+                "counts": np.array(counts, np.int64),
+                "state": state,
+                "said": said,
+                "no_target": no_target,
+                "forced": forced,
                 "score": score,
-                "names": np.fromiter(
-                    (names.setdefault(region.name, len(names)) for region in regions), np.int32, size
-                ),
+                "names": names,
             }
         )
-        self._regions = first_region
 
     def replies(self) -> Replies:
         """All columns, in the order of the file."""
@@ -209,8 +225,8 @@ class _Columns:
                     f"masks {phrase.regions} lies outside its answer or its {len(line.regions)} regions"
                 )
             words = answer.text[phrase.start : phrase.stop]
-            code = self._words.setdefault(words, len(self._words))
-            self._phrases.append((row, [first + member for member in phrase.regions], code))
+            members = [first + member for member in phrase.regions]
+            self._phrases.append((row, members, self._words[words]))
 
 
 def _blocks(file: BinaryIO, path: Path) -> Iterator[bytes]:

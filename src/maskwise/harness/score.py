@@ -1,0 +1,221 @@
+"""Score predictions against a dataset under any number of protocols, in one pass.
+
+result = score(Dataset.open("mmr_val"), "run/predictions.jsonl", ["strict", "mmr"], threads=2)
+result.scores["strict"].headline()["giou"]
+result.write("run/scores")                    # the folder described in docs/runs.md
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskwise.errors import ProtocolError
+from maskwise.harness.predictions import Found, Settings, read_predictions
+from maskwise.protocols import PROTOCOLS, Evaluation, Protocol, Scores, Truth, get
+from maskwise.protocols.answers import Judge
+from maskwise.protocols.evaluation import prepare_targets
+from maskwise.protocols.metrics import STATUSES, share_columns
+from maskwise.protocols.slices import slice_samples
+from maskwise.protocols.stats import Groups, Interval, bootstrap
+from maskwise.protocols.strict import BINS
+from maskwise.store import MASK_TYPES, Codes, Dataset
+
+SLICED = ("giou", "ciou")
+"""The metrics given for every slice."""
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """How intervals are made: bootstrap resamples over pictures, their seed, and the level."""
+
+    resamples: int = 1000
+    seed: int = 0
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out. `intervals`: by protocol and metric; `slices`: the group of each sample, by slicing."""
+
+    truth: Truth
+    found: Found
+    scores: Mapping[str, Scores]
+    skipped: Mapping[str, str]
+    intervals: Mapping[tuple[str, str], Interval]
+    slices: Mapping[str, Codes]
+    sureness: Sureness
+
+
+def score(
+    dataset: Dataset,
+    predictions: str | Path,
+    protocols: Sequence[str] | None = None,
+    *,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    form: str | None = None,
+    settings: Settings | None = None,
+    judge: Judge | None = None,
+    sureness: Sureness | None = None,
+    threads: int = 1,
+    say: Callable[[str], None] = lambda stage: None,
+) -> Result:
+    """Score a file or folder of predictions.
+
+    protocols: names; all of them if None, and then one that cannot score these predictions is skipped with a reason
+    rather than an error. options: by protocol. judge: scores whole answers under `strict`. say: told what is being
+    done.
+    """
+    wanted = [get(name) for name in (protocols if protocols is not None else PROTOCOLS)]
+    say("reading")
+    truth = Truth.of(dataset, texts=judge is not None)
+    with ThreadPoolExecutor(1) as ahead:
+        # The kernel works without the interpreter: targets are measured while predictions are parsed.
+        targets = ahead.submit(prepare_targets, truth)
+        found = read_predictions(predictions, truth, form, settings=settings)
+    say("measuring")
+    evaluation = Evaluation(truth, found.replies, threads=threads, targets=targets.result())
+    scores, skipped = {}, {}
+    for protocol in wanted:
+        say(protocol.name)
+        try:
+            scores[protocol.name] = _run(protocol, evaluation, (options or {}).get(protocol.name, {}), judge)
+        except ProtocolError as error:
+            if protocols is not None:
+                raise
+            skipped[protocol.name] = str(error)
+    say("intervals")
+    return summarise(evaluation, found, scores, skipped=skipped, sureness=sureness or Sureness())
+
+
+def summarise(
+    evaluation: Evaluation,
+    found: Found,
+    scores: Mapping[str, Scores],
+    *,
+    skipped: Mapping[str, str] | None = None,
+    sureness: Sureness,
+) -> Result:
+    """The result of scores already made: intervals and slices are added."""
+    metrics = {(name, key): metric for name, one in scores.items() for key, metric in one.metrics.items()}
+    intervals = bootstrap(
+        metrics,
+        evaluation.truth.cluster,
+        resamples=sureness.resamples,
+        level=sureness.level,
+        seed=sureness.seed,
+        threads=evaluation.threads,
+    )
+    slices = slice_samples(evaluation)
+    return Result(evaluation.truth, found, scores, skipped or {}, intervals, slices, sureness)
+
+
+def result_to_json(result: Result) -> dict[str, Any]:
+    """The content of `scores.json`; see docs/runs.md."""
+    tables = _slice_tables(result)
+    return {
+        "format": "maskwise scores 1",
+        "predictions": {
+            "read": result.found.read,
+            "matched": result.found.matched,
+            "unknown": result.found.read - result.found.matched,
+        },
+        "skipped": dict(result.skipped),
+        "protocols": {
+            name: {
+                "rule": PROTOCOLS[name].rule,
+                "options": dict(scores.options),
+                "counts": count_statuses(scores),
+                "metrics": {key: _metric_to_json(result, name, key) for key in scores.metrics},
+                "slices": tables[name],
+                **_strict_tables(scores),
+            }
+            for name, scores in result.scores.items()
+        },
+    }
+
+
+def count_statuses(scores: Scores) -> dict[str, Any]:
+    """How many samples were scored, failed and left unscored, and why."""
+    verdicts = scores.verdicts
+    by_status = np.bincount(verdicts.status, minlength=len(STATUSES)).tolist()
+    by_reason = np.bincount(verdicts.reason, minlength=len(verdicts.reasons)).tolist()
+    reasons = {text: count for text, count in zip(verdicts.reasons, by_reason) if text and count}
+    return {"samples": len(scores), **dict(zip(STATUSES, by_status)), "reasons": reasons}
+
+
+def _run(
+    protocol: Protocol, evaluation: Evaluation, options: Mapping[str, Any], judge: Judge | None
+) -> Scores:
+    known = {"judge": judge} if judge is not None and "judge" in protocol.options else {}
+    return protocol.score(evaluation, **options, **known)
+
+
+def _metric_to_json(result: Result, protocol: str, name: str) -> dict[str, Any]:
+    scores = result.scores[protocol]
+    metric, interval = scores.metrics[name], result.intervals[protocol, name]
+    out = {
+        "value": metric.value(),
+        "low": interval.low,
+        "high": interval.high,
+        "unit": metric.unit,
+        "numerator": metric.numerator.sum().item(),
+        "denominator": metric.denominator.sum().item(),
+        "epsilon": metric.epsilon,
+    }
+    if metric.gate is not None:
+        out |= {"gate": metric.gate.sum().item(), "empty": metric.empty}
+    if name in scores.legacy:
+        out |= {"value": scores.legacy[name], "exact": out["value"]}
+    return out
+
+
+def _slice_tables(result: Result) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """By protocol and slicing, one entry a group that has samples, in the order of its names."""
+    out: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in result.scores}
+    metrics = share_columns(
+        {(name, key): scores.metrics[key] for name, scores in result.scores.items() for key in SLICED}
+    )
+    for slicing, codes in result.slices.items():
+        groups = Groups(codes.codes, result.truth.cluster, len(codes.names))
+        samples, pictures = groups.samples().tolist(), groups.pictures().tolist()
+        for name in result.scores:
+            figures = {key: groups.figures(metrics[name, key], result.sureness.level) for key in SLICED}
+            out[name][slicing] = [
+                {
+                    "name": group,
+                    "samples": samples[item],
+                    "pictures": pictures[item],
+                    "metrics": {key: _figure(*figures[key][item]) for key in SLICED},
+                }
+                for item, group in enumerate(codes.names)
+                if samples[item]
+            ]
+    return out
+
+
+def _figure(value: float | None, interval: Interval) -> dict[str, float | None]:
+    return {"value": value, "low": interval.low, "high": interval.high}
+
+
+def _strict_tables(scores: Scores) -> dict[str, Any]:
+    """Confusion of mask types and calibration of scores, where the protocol makes them."""
+    if scores.confusion is None or scores.calibration is None:
+        return {}
+    bins = [
+        {
+            "low": item / BINS,
+            "high": (item + 1) / BINS,
+            "count": int(count),
+            "score": total / count,
+            "precision": hits / count,
+            "iou": iou / count,
+        }
+        for item, (count, total, hits, iou) in enumerate(scores.calibration.tolist())
+        if count
+    ]
+    confusion = {"rows": MASK_TYPES, "columns": (*MASK_TYPES, "none"), "counts": scores.confusion.tolist()}
+    return {"confusion": confusion, "calibration": bins}

@@ -1,0 +1,196 @@
+"""One side of a comparison, predicted regions or targets: which mask each shows, how large it is, where it lies."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwise.errors import MaskError
+from maskwise.masks import Masks, pair_areas
+from maskwise.protocols.metrics import Flags, Int64s
+from maskwise.protocols.pairs import PairIndex
+from maskwise.protocols.tables import Replies, Truth, offsets_of
+from maskwise.store import MaskColumn
+
+Boxes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Area (int64 [n]) and box (int32 [n, 4]: left, top, right, bottom, the last two past the end) of masks; zeros for
+    masks that are empty or not known.
+    """
+
+    area: Int64s
+    box: Boxes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The extents of both columns of a table, measured once."""
+
+    visible: Extent
+    amodal: Extent
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of its masks each region shows in a plane. amodal: the amodal one, not the visible one; known: whether it
+    has one to show; exact: whether that is of the type the plane asks for. All bool [regions].
+    """
+
+    amodal: Flags
+    known: Flags
+    exact: Flags
+
+    def same(self, other: "Choice") -> bool:
+        """Whether both show the same masks."""
+        pairs = ((self.amodal, other.amodal), (self.known, other.known), (self.exact, other.exact))
+        return all(np.array_equal(one, another) for one, another in pairs)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The masks one side shows, pixels to ignore taken away. offsets: int64 [samples + 1]."""
+
+    masks: Masks
+    choice: Choice
+    extent: Extent
+    offsets: Int64s
+    threads: int
+
+    @property
+    def known(self) -> Flags:
+        """Whether there is a mask, bool [regions]."""
+        return self.choice.known
+
+    @property
+    def area(self) -> Int64s:
+        """Pixels, int64 [regions]; 0 where no mask is known."""
+        return self.extent.area
+
+    @cached_property
+    def sample(self) -> Int64s:
+        """Sample of each region."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def tangled(self) -> Flags:
+        """Whether any two masks of a sample share pixels, bool [samples]. Where none do, their areas add up."""
+        index = PairIndex(self.offsets, self.offsets)
+        rows = np.flatnonzero(index.pred < index.target)
+        one, other = index.pred[rows], index.target[rows]
+        shared = intersections((self, one), (self, other), threads=self.threads)
+        out = np.zeros(len(self.offsets) - 1, bool)
+        out[self.sample[one[shared > 0]]] = True
+        return out
+
+    def unite(self, samples: Int64s, frame: NDArray[np.int32]) -> Masks:
+        """The union of all masks of each of the samples; frame: int32 [samples of the side, 2]."""
+        chosen = np.zeros(len(self.offsets) - 1, bool)
+        chosen[samples] = True
+        rows = np.flatnonzero(self.known & chosen[self.sample])
+        offsets = offsets_of(np.bincount(self.sample[rows], minlength=len(chosen))[samples])
+        masks = self.masks[rows]
+
+        def merge(part: slice) -> Masks:
+            bounds = offsets[part.start : part.stop + 1]
+            return masks[bounds[0] : bounds[-1]].merge(bounds - bounds[0], frame[samples[part]])
+
+        cuts = np.linspace(0, len(samples), self.threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(self.threads) as pool:
+            return Masks.concat(list(pool.map(merge, map(slice, cuts[:-1], cuts[1:]))))
+
+
+class Sides:
+    """The sides of one table: each choice of masks is put together once.
+
+    measured: the extents of the table's columns; ignore: one mask a sample, taken from all masks.
+    """
+
+    def __init__(
+        self, table: Truth | Replies, measured: Measured, ignore: MaskColumn, *, threads: int
+    ) -> None:
+        self.table, self.measured, self.ignore, self.threads = table, measured, ignore, threads
+        self._made: list[Side] = []
+
+    def show(self, choice: Choice) -> Side:
+        """The side that shows the masks chosen."""
+        for side in self._made:
+            if side.choice.same(choice):
+                return side
+        self._made.append(self._make(choice))
+        return self._made[-1]
+
+    def of_type(self, amodal: Flags) -> Side:
+        """The side that shows the masks of one type a region, where there are any. amodal: bool [regions]."""
+        known = np.where(amodal, self.table.amodal.present, self.table.visible.present)
+        return self.show(Choice(amodal, known, known))
+
+    def _make(self, choice: Choice) -> Side:
+        table, taken = self.table, choice.amodal & choice.known
+        masks = _choose(table.visible.masks, table.amodal.masks, taken)
+        area, box = self.measured.visible.area, self.measured.visible.box
+        if taken.any():
+            area = np.where(taken, self.measured.amodal.area, area)
+            box = np.where(taken[:, None], self.measured.amodal.box, box)
+        area = np.where(choice.known, area, 0)
+        rows = np.flatnonzero(self.ignore.present[table.sample] & choice.known)
+        if len(rows):
+            left = masks[rows] - self.ignore.masks[table.sample[rows]]
+            masks, area[rows] = replace_masks(masks, rows, left), left.area(threads=self.threads)
+        return Side(masks, choice, Extent(area, box), table.offsets, self.threads)
+
+
+def intersections(one: tuple[Side, Int64s], other: tuple[Side, Int64s], *, threads: int) -> Int64s:
+    """Pixels shared by regions of one side and regions of another, pair by pair: int64 [k]. Boxes that do not meet
+    need no look.
+    """
+    (left, a), (right, b) = one, other
+    meets = left.known[a] & right.known[b] & boxes_meet(left.extent.box[a], right.extent.box[b])
+    rows = np.flatnonzero(meets)
+    out = np.zeros(len(a), np.int64)
+    out[rows] = pair_areas(left.masks[a[rows]], right.masks[b[rows]], threads=threads).intersection
+    return out
+
+
+def boxes_meet(one: Boxes, other: Boxes) -> Flags:
+    """Whether two boxes share pixels, row by row."""
+    low, high = np.maximum(one[:, :2], other[:, :2]), np.minimum(one[:, 2:], other[:, 2:])
+    return (low[:, 0] < high[:, 0]) & (low[:, 1] < high[:, 1])
+
+
+def replace_masks(masks: Masks, rows: Int64s, new: Masks) -> Masks:
+    """The batch with some rows replaced."""
+    order = np.arange(len(masks))
+    order[rows] = len(masks) + np.arange(len(rows))
+    return Masks.concat([masks, new])[order]
+
+
+def measure(column: MaskColumn, usable: Flags, threads: int) -> tuple[Extent, Int64s]:
+    """Extent of the usable masks, and the rows of those that turn out to be malformed."""
+    area, box = np.zeros(len(usable), np.int64), np.zeros((len(usable), 4), np.int64)
+    bad: list[int] = []
+    waiting = [np.flatnonzero(usable)]
+    while waiting:
+        rows = waiting.pop()
+        try:
+            masks = column.masks if len(rows) == len(usable) else column.masks[rows]
+            area[rows], box[rows] = masks.measure(threads=threads)
+        except MaskError:
+            if len(rows) == 1:
+                bad.append(int(rows[0]))
+            else:  # one bad mask spoils a batch: halve it to find which
+                waiting += np.array_split(rows, 2)
+    box[:, 2:] += box[:, :2]
+    return Extent(area, box.astype(np.int32)), np.array(bad, np.int64)
+
+
+def _choose(visible: Masks, amodal: Masks, take_amodal: Flags) -> Masks:
+    if not take_amodal.any():
+        return visible
+    if take_amodal.all():
+        return amodal
+    return replace_masks(visible, np.flatnonzero(take_amodal), amodal[take_amodal])
