@@ -247,7 +247,7 @@ def from_polygons(xy: Floats, offsets: Int64s, sizes: Int32s) -> Strings:
     owner = np.repeat(np.arange(len(size)), np.diff(offsets))
     if len(wrong) and not (len(empty) and empty[0] < owner[wrong[0]]):
         item = int(owner[wrong[0]])
-        raise MaskError(f"a coordinate is not a number within {MAX_COORDINATE:.0f} of 0", item)
+        raise MaskError("polygon coordinates must be finite and within 2^26 of 0", item)
     if len(empty):
         raise MaskError("polygon without points", int(empty[0]))
     following = np.arange(1, len(points) + 1)
