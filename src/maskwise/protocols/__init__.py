@@ -12,9 +12,11 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from maskwise.errors import UnknownNameError
+import msgspec
+
+from maskwise.errors import ProtocolError, UnknownNameError
 from maskwise.protocols import aura, gres, gsva, lisa, mmr, muse, r2sm, strict, union
 from maskwise.protocols.evaluation import Evaluation
 from maskwise.protocols.metrics import Metric, Scores, concat
@@ -52,11 +54,23 @@ class Protocol:
         }
 
     def score(self, evaluation: Evaluation, **options: Any) -> Scores:
-        """Score a whole dataset; an option the rule does not know is refused."""
-        for name in options:
-            if name not in self.options:
-                raise UnknownNameError(f"option of {self.name}", name, self.options)
-        return self.function(evaluation, **options)
+        """Score a whole dataset; an option the rule does not know, or a value it does not take, is refused."""
+        return self.function(
+            evaluation, **{name: self._check(name, value) for name, value in options.items()}
+        )
+
+    def _check(self, name: str, value: Any) -> Any:
+        """The value as the option takes it: text may stand for yes, no and names."""
+        if name not in self.options:
+            raise UnknownNameError(f"option of {self.name}", name, self.options)
+        kind = get_type_hints(self.function)[name]
+        if kind is not bool and get_origin(kind) is not Literal:
+            return value
+        try:
+            return msgspec.convert(value, kind, strict=False)
+        except msgspec.ValidationError:
+            known = "true, false" if kind is bool else ", ".join(map(str, get_args(kind)))
+            raise ProtocolError(f"{self.name}: option {name} is {value!r}; it takes {known}") from None
 
 
 def _protocol(module: ModuleType) -> Protocol:

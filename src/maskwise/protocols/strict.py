@@ -10,8 +10,9 @@ the one wanted, no region of the reply has any IoU. `both` needs both: the IoU o
 and amodal IoU, a mask left out counting 0. `mask_type="lenient"` looks only at the mask of the type wanted and leaves
 the judgement of the type to `mask_type_accuracy`.
 
-A region counts even if its mask is empty: say nothing by giving no region, or by `no_target`, which empties a reply.
-Pixels to ignore are taken from all masks first. Two empty masks have IoU 1.
+Pixels to ignore are taken from all masks first. `no_target` empties a reply. A region whose mask is empty says nothing
+and is not counted, unless the mask wanted of some target is empty as well (a thing fully hidden): two empty masks have
+IoU 1.
 
 Figures, over all questions that can be judged unless stated:
     giou, ciou            mean of the above; summed intersection of pairs over the union of all drawn and all wanted
@@ -118,7 +119,7 @@ def match_questions(evaluation: Evaluation, mask_type: Literal["exact", "lenient
     plane = evaluation.plane("wanted")
     both = truth.wanted == BOTH
     judged = plane.judged | both
-    drawn = ~replies.no_target[replies.sample]
+    drawn = _drawn(evaluation)
     allowed = judged if mask_type == "lenient" else judged & (evaluation.said == truth.wanted)
     usable = drawn & allowed[replies.sample]
     whole = plane.pred.choice.exact | ~usable
@@ -134,11 +135,22 @@ def match_questions(evaluation: Evaluation, mask_type: Literal["exact", "lenient
         index.pred[chosen],
         index.target[chosen],
         gain[chosen],
-        np.where(replies.no_target, 0, index.preds),
+        np.bincount(replies.sample[drawn], minlength=len(truth)),
         index.targets,
         drawn,
         judged,
     )
+
+
+def _drawn(evaluation: Evaluation) -> Flags:
+    """Whether each predicted region counts, bool [regions]."""
+    truth, replies = evaluation.truth, evaluation.replies
+    pixels, hidden = np.zeros(len(replies.score), bool), np.zeros(len(truth), bool)
+    for plane, looked_at in _planes(evaluation, np.arange(len(truth))):
+        pixels |= looked_at[replies.sample] & (plane.pred.area > 0)
+        empty = plane.target.known & (plane.target.area == 0)
+        hidden[truth.sample[empty]] |= looked_at[truth.sample[empty]]
+    return ~replies.no_target[replies.sample] & (pixels | hidden[replies.sample])
 
 
 def _mean_of_types(evaluation: Evaluation, pairs: Int64s) -> Floats:

@@ -1,0 +1,164 @@
+"""`maskwise score`: predictions against a dataset, under any number of protocols."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from maskwise.errors import ProtocolError
+from maskwise.harness.predictions import Settings
+from maskwise.harness.runs import write_run
+from maskwise.harness.score import Sureness, result_to_json, score
+from maskwise.protocols import PROTOCOLS, get
+from maskwise.store import Dataset
+
+Form = Literal["jsonl", "coco", "png", "arrays"]
+
+
+def score_predictions(
+    *,
+    truth: Annotated[Path, typer.Option("--truth", help="The dataset folder.", show_default=False)],
+    predictions: Annotated[
+        Path,
+        typer.Option(
+            "--predictions",
+            help="JSONL, COCO results (.json), .npz, or a folder of masks.",
+            show_default=False,
+        ),
+    ],
+    protocol: Annotated[
+        list[str] | None, typer.Option("--protocol", help="May be given several times.  [default: all]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write a run folder for report and compare.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    legacy_float32: Annotated[
+        bool, typer.Option("--legacy-float32", help="Running float32 sums, as the official code keeps them.")
+    ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="An option of a protocol: aura.unit=mask. May be given several times."),
+    ] = None,
+    form: Annotated[
+        Form | None, typer.Option(help="Form of the predictions, if the name does not tell.")
+    ] = None,
+    mask_type: Annotated[
+        Literal["visible", "amodal"],
+        typer.Option(help="Type of masks that do not say (all forms but jsonl)."),
+    ] = "visible",
+    min_score: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Drop COCO results below this score.")
+    ] = 0.0,
+    zero_inside: Annotated[
+        bool, typer.Option("--zero-inside", help="Logits of exactly 0 are inside, as GSVA cuts them.")
+    ] = False,
+    forced: Annotated[
+        bool, typer.Option("--forced", help="The true answer was in the prompt (all forms but jsonl).")
+    ] = False,
+    resamples: Annotated[
+        int, typer.Option(min=100, max=100_000, help="Bootstrap resamples for intervals.")
+    ] = 1000,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=256, help="How many.  [default: one a core, at most 8]")
+    ] = None,
+) -> None:
+    """Score predictions under the official protocols and the strict one, with intervals, in one pass.
+
+    Example: maskwise score --truth mmr_val --predictions run/predictions.jsonl --protocol strict --protocol mmr
+    """
+    options = _read_options(option or [], protocol, legacy_float32)
+    settings = Settings(mask_type, zero_inside, min_score, forced)
+    dataset = Dataset.open(truth)
+    with _progress(quiet=as_json) as bar:
+        task = bar.add_task("reading", total=None)
+        result = score(
+            dataset,
+            predictions,
+            protocol,
+            options=options,
+            form=form,
+            settings=settings,
+            sureness=Sureness(resamples),
+            threads=threads or min(8, os.cpu_count() or 1),
+            say=lambda stage: bar.update(task, description=stage),
+        )
+        found = result_to_json(result)
+        if out is not None:
+            bar.update(task, description="writing")
+            write_run(out, result, dataset, predictions=predictions, form=form, settings=settings)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    else:
+        _print(found, out)
+
+
+def _read_options(
+    given: list[str], protocols: list[str] | None, legacy_float32: bool
+) -> dict[str, dict[str, Any]]:
+    """Options by protocol."""
+    names = [get(name).name for name in protocols] if protocols else list(PROTOCOLS)
+    options: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for name in names:
+        if legacy_float32 and "legacy_float32" in PROTOCOLS[name].options:
+            options[name]["legacy_float32"] = True
+    for text in given:
+        left, _, value = text.partition("=")
+        protocol, _, key = left.partition(".")
+        if not key or not value:
+            raise ProtocolError(
+                f"--option {text!r}: expected PROTOCOL.OPTION=VALUE, for example aura.unit=mask"
+            )
+        options.setdefault(get(protocol).name, {})[key] = value
+    return options
+
+
+def _progress(*, quiet: bool) -> Progress:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
+
+
+def _print(found: dict[str, Any], out: Path | None) -> None:
+    console = Console()
+    table = Table("protocol", box=SIMPLE_HEAD, caption="percent, with 95 % intervals over pictures")
+    for name in ("gIoU", "cIoU", "scored", "failed", "unscored"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, part in found["protocols"].items():
+        figures, counts = part["metrics"], part["counts"]
+        cells = [_percent(figures["giou"]), _percent(figures["ciou"])]
+        table.add_row(name, *cells, *(f"{counts[status]:,}" for status in ("scored", "failed", "unscored")))
+    console.print(table)
+    for name, part in found["protocols"].items():
+        rest = {key: figure for key, figure in part["metrics"].items() if key not in ("giou", "ciou")}
+        known = [f"{key} {_percent(figure)}" for key, figure in rest.items() if figure["value"] is not None]
+        if known:
+            console.print(f"[bold]{name}[/] " + escape(" · ".join(known)), highlight=False)
+    for name, reason in found["skipped"].items():
+        console.print(f"[yellow]{name} was skipped:[/] {escape(reason)}", highlight=False)
+    unknown = found["predictions"]["unknown"]
+    if unknown:
+        console.print(
+            f"[yellow]{unknown:,} predictions are for samples this dataset lacks[/]", highlight=False
+        )
+    if out is not None:
+        console.print(
+            f"Written to {escape(str(out))}; `maskwise report` makes a page of it.", highlight=False
+        )
+
+
+def _percent(figure: dict[str, Any]) -> str:
+    """A figure for people: percent with its interval, or a plain number for counts."""
+    if figure["value"] is None:
+        return "-"
+    scale, digits = (100, 1) if figure["unit"] == "fraction" else (1, 2)
+    value = f"{scale * figure['value']:.{digits}f}"
+    if figure["low"] is None:
+        return value
+    return f"{value} [{scale * figure['low']:.{digits}f}, {scale * figure['high']:.{digits}f}]"
