@@ -83,7 +83,7 @@ def test_real_scenes_against_pillow() -> None:
     for scene in scenes:
         folder = (root / str(scene.picture.path)).parent
         objects = json.loads((folder / f"{scene.picture.id}.json").read_text())["annotation"]["object"]
-        for region, wanted in zip(scene.regions, objects):
+        for region, wanted in list(zip(scene.regions, objects))[::4]:
             with Image.open(folder / wanted["instance_mask"]) as image:
                 grey = np.asarray(image)
             assert region.visible is not None
@@ -92,7 +92,4 @@ def test_real_scenes_against_pillow() -> None:
             assert region.amodal.area == np.count_nonzero(grey)
             whole = wanted["parts"]["ispartof"]
             assert (region.name, region.part_of) == (wanted["name"], None if whole == [] else str(whole))
-        first = scene.regions[0]
-        with Image.open(folder / objects[0]["instance_mask"]) as image:
-            assert first.visible is not None
-            assert np.array_equal(first.visible.to_dense(), np.asarray(image) == 255)
+            assert np.array_equal(region.visible.to_dense(), grey == 255)

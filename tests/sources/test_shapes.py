@@ -18,13 +18,13 @@ SIZE = (20, 30)
 
 
 def drawn(value: Any, **options: Any) -> Drawn:
-    (found,) = draw([msgspec.Raw(json.dumps(value).encode())], SIZE, **options)
+    (found,) = draw([msgspec.Raw(json.dumps(value).encode())], [SIZE], **options)
     assert isinstance(found, Drawn)
     return found
 
 
 def refused(value: Any) -> str:
-    (found,) = draw([msgspec.Raw(json.dumps(value).encode())], SIZE)
+    (found,) = draw([msgspec.Raw(json.dumps(value).encode())], [SIZE])
     assert isinstance(found, MaskError), found
     return str(found)
 
@@ -100,7 +100,7 @@ def test_what_is_no_segmentation(value: Any, says: str) -> None:
 
 def test_one_bad_item_spoils_no_other() -> None:
     good, bad = [[1, 1, 9, 1, 9, 9]], {"size": list(SIZE), "counts": "!!"}
-    found = draw([good, bad, None, good, Mask.empty(*SIZE), Mask.empty(3, 3)], SIZE)
+    found = draw([good, bad, None, good, Mask.empty(*SIZE), Mask.empty(3, 3)], [SIZE] * 6)
     assert isinstance(found[0], Drawn)
     assert found[0] == found[3]
     assert isinstance(found[1], MaskError)
@@ -124,7 +124,7 @@ VALUES = st.recursive(
 @given(VALUES | st.lists(st.lists(NUMBERS, max_size=10), max_size=3))
 def test_anything_is_a_mask_or_an_error(value: Any) -> None:
     for given_as in (value, msgspec.Raw(msgspec.json.encode(value))):
-        (found,) = draw([given_as], SIZE, overlaps=True)
+        (found,) = draw([given_as], [SIZE], overlaps=True)
         if value is None and given_as is None:
             assert found is None
         else:

@@ -63,7 +63,7 @@ def read_question_list(
     """Pictures with their questions, from a file whose records are of the given types."""
     records = read_json(place.annotations, list[msgspec.Raw])
     drafts = _drafts(place, records, picture, target=target, tags=tags)
-    return Reading(len(records), finish(drafts, place.problems))
+    return Reading(len(records), finish(drafts, place.problems, overlaps=True))
 
 
 def _drafts(
@@ -93,7 +93,7 @@ def _drafts(
             targets = Targets()
             questions = tuple(_questions(place, record, target, targets=targets, id=id, name=name))
             questions = tuple(question._replace(tags=tags) for question in questions)
-            yield Draft(picture, place.file, targets.outlines, questions, overlaps=True)
+            yield Draft(picture, place.file, targets.outlines, questions)
 
 
 def _questions(

@@ -12,6 +12,12 @@ from maskwise.schema import Answer, MaskType, Picture, Region, Sample
 from maskwise.sources.problems import Problems
 from maskwise.sources.shapes import Drawn, draw
 
+Pair = tuple[Drawn | MaskError | None, Drawn | MaskError | None]
+"""The visible and the amodal mask of an outline, or why it has none."""
+
+BATCH = 512
+"""How many outlines, or pictures, are drawn together."""
+
 MAX_ORDER = 2**31 - 1
 """The deepest order a dataset folder holds."""
 
@@ -50,7 +56,6 @@ class Draft(NamedTuple):
     """A picture as its annotation file tells it.
 
     `file` is the annotation file, for problems. `data`: the encoded picture where the file itself holds it.
-    `overlaps`: whether official protocols need the pixels that several parts of one outline cover.
     """
 
     picture: Picture
@@ -58,7 +63,6 @@ class Draft(NamedTuple):
     outlines: tuple[Outline, ...] = ()
     questions: tuple[Question, ...] = ()
     data: bytes | None = None
-    overlaps: bool = False
 
 
 class Scene(NamedTuple):
@@ -70,53 +74,83 @@ class Scene(NamedTuple):
     data: bytes | None = None
 
 
-def finish(drafts: Iterable[Draft], problems: Problems) -> Iterator[Scene]:
+def finish(drafts: Iterable[Draft], problems: Problems, *, overlaps: bool = False) -> Iterator[Scene]:
     """Drafts as scenes, in order. What cannot be drawn is skipped, and every question about it too.
 
-    Picture and sample ids come out once each: a second picture or question of the same id is skipped.
+    Picture and sample ids come out once each: a second picture or question of the same id is skipped. overlaps:
+    whether official protocols need the pixels that several parts of one outline cover.
     """
-    pictures: set[str] = set()
     questions: set[str] = set()
+    # Strict reading stops at the first bad record of the file, so nothing may be drawn after its turn.
+    for batch in _batches(_unique(drafts, problems), 1 if problems.strict else BATCH):
+        drawn = _draw([outline for draft in batch for outline in draft.outlines], _sizes(batch), overlaps)
+        for draft in batch:
+            regions = _to_regions(draft, drawn, problems)
+            samples = tuple(_to_samples(draft, regions, questions, problems=problems))
+            yield Scene(draft.picture, tuple(regions.values()), samples, draft.data)
+
+
+def _unique(drafts: Iterable[Draft], problems: Problems) -> Iterator[Draft]:
+    """The drafts, each picture id once."""
+    seen: set[str] = set()
     for draft in drafts:
-        if draft.picture.id in pictures:
-            record = f"picture {draft.picture.id}"
+        id = draft.picture.id
+        if id in seen:
             problems.skip(
-                "duplicate picture id", file=draft.file, record=record, expected="one", found=draft.picture.id
+                "duplicate picture id", file=draft.file, record=f"picture {id}", expected="one", found=id
             )
             continue
-        pictures.add(draft.picture.id)
-        regions = _to_regions(draft, problems)
-        samples = tuple(_to_samples(draft, regions, questions, problems=problems))
-        yield Scene(draft.picture, tuple(regions.values()), samples, draft.data)
+        seen.add(id)
+        yield draft
 
 
-def _to_regions(draft: Draft, problems: Problems) -> dict[str, Region]:
-    """The regions by id; those that cannot be drawn, and second ones of an id, are left out."""
-    drawn: dict[str, tuple[Outline, Drawn | None, Drawn | None]] = {}
-    for outline, visible, amodal in _draw(draft):
-        error = next((found for found in (visible, amodal) if isinstance(found, MaskError)), None)
-        if error is not None or visible is amodal is None:
-            found = error.message if error else "none"
+def _batches(drafts: Iterable[Draft], count: int) -> Iterator[list[Draft]]:
+    """Drafts that are drawn together: as many as have `count` outlines, at most `count`."""
+    batch: list[Draft] = []
+    outlines = 0
+    for draft in drafts:
+        batch.append(draft)
+        outlines += len(draft.outlines)
+        if outlines >= count or len(batch) >= count:
+            yield batch
+            batch, outlines = [], 0
+    if batch:
+        yield batch
+
+
+def _sizes(batch: list[Draft]) -> list[tuple[int, int]]:
+    """Height and width of the picture of every outline."""
+    return [(draft.picture.height, draft.picture.width) for draft in batch for _ in draft.outlines]
+
+
+def _draw(outlines: list[Outline], sizes: list[tuple[int, int]], overlaps: bool) -> Iterator[Pair]:
+    """The visible and the amodal mask of every outline."""
+    amodals = draw([outline.amodal for outline in outlines], sizes, overlaps=overlaps)
+    apart = [outline.visible is not outline.amodal for outline in outlines]
+    shown = [outline.visible if hidden else None for outline, hidden in zip(outlines, apart)]
+    visibles = draw(shown, sizes, overlaps=overlaps)
+    return iter(
+        [(visible if hidden else amodal, amodal) for hidden, visible, amodal in zip(apart, visibles, amodals)]
+    )
+
+
+def _to_regions(draft: Draft, drawn: Iterator[Pair], problems: Problems) -> dict[str, Region]:
+    """The regions by id; those that cannot be drawn, and second ones of an id, are left out. Takes as many masks from
+    `drawn` as the draft has outlines.
+    """
+    found: dict[str, tuple[Outline, Drawn | None, Drawn | None]] = {}
+    for outline, (visible, amodal) in zip(draft.outlines, drawn):
+        if isinstance(visible, MaskError) or isinstance(amodal, MaskError) or visible is amodal is None:
+            error = next((mask.message for mask in (visible, amodal) if isinstance(mask, MaskError)), "none")
             _skip(
-                draft, outline, problems, reason="mask that is none", expected="a segmentation", found=found
+                draft, outline, problems, reason="mask that is none", expected="a segmentation", found=error
             )
-        elif outline.id in drawn:
+        elif outline.id in found:
             _skip(draft, outline, problems, reason="duplicate region id", expected="one", found=outline.id)
         else:
-            drawn[outline.id] = (outline, visible, amodal)  # type: ignore[assignment]
-    wholes = {id: outline.part_of for id, (outline, _, _) in drawn.items()}
-    return {id: _to_region(draft, *found, wholes=wholes, problems=problems) for id, found in drawn.items()}
-
-
-def _draw(draft: Draft) -> Iterator[tuple[Outline, Drawn | MaskError | None, Drawn | MaskError | None]]:
-    """Each outline with its visible and its amodal mask, all of one kind drawn as one batch."""
-    size = (draft.picture.height, draft.picture.width)
-    amodals = draw([outline.amodal for outline in draft.outlines], size, overlaps=draft.overlaps)
-    apart = [outline.visible is not outline.amodal for outline in draft.outlines]
-    shown = [outline.visible if hidden else None for outline, hidden in zip(draft.outlines, apart)]
-    visibles = draw(shown, size, overlaps=draft.overlaps)
-    for outline, hidden, visible, amodal in zip(draft.outlines, apart, visibles, amodals):
-        yield outline, visible if hidden else amodal, amodal
+            found[outline.id] = (outline, visible, amodal)
+    wholes = {id: outline.part_of for id, (outline, _, _) in found.items()}
+    return {id: _to_region(draft, *masks, wholes=wholes, problems=problems) for id, masks in found.items()}
 
 
 def _to_region(
