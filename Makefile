@@ -71,8 +71,9 @@ fuzz: $(VENV)/.installed-dev ## feed the C kernel garbage under the address sani
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(PY) tests/fuzz/fuzz_kernel.py --seconds $(SECONDS)
 
-tree: $(VENV)/.installed-dev ## bring the file tree and command table of the README up to date
+tree: $(VENV)/.installed-dev ## bring the README's tree and command table and docs/benchmarks.md up to date
 	@$(PY) -m tests.tree
+	@$(PY) -m tests.readers_document
 
 clean: ## remove the environment, caches and everything built
 	rm -rf $(VENV) .cache build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

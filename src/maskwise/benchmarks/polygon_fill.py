@@ -2,9 +2,9 @@
 
 ReasonSeg's masks are defined by that drawing, and OpenCV is no dependency. It changed once, and changed back:
 
-- `4.11`: OpenCV 4.11 and later. Inside the frame also what releases up to 4.7 draw.
+- `4.11`: OpenCV 4.11 and later. Inside the frame 4.5.5 drew the same.
 - `4.8`: OpenCV 4.8 to 4.10, which LISA's requirements pin (4.8.0.74). Its fill reaches up to a pixel over the outline
-  (opencv/opencv#26130).
+  (opencv/opencv#26130). On 56 ReasonSeg targets the two agree to a mean IoU of 0.999, the least 0.987.
 
 A polygon is its outline, 8-connected lines clipped to the frame, and on each row the spans between pairs of edges;
 edges run in 16-bit fixed point from the upper end (kept) to the lower (left out).
