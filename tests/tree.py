@@ -26,6 +26,7 @@ SINGLE = {
 
 DATA = {
     "docs/decisions": "Why things are as they are, one record a decision",
+    "src/maskwise/report/templates": "What pages are filled into, their style and their script",
 }
 """Folders that have no docstring to say what they are."""
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwise.errors import ProtocolError, UnknownNameError
+from maskwise.errors import ProtocolError, StoreError, UnknownNameError
 from maskwise.protocols.stats import Comparison, compare
 from maskwise.report.run import MAIN, Run, largest
 
@@ -157,7 +157,9 @@ def _plan(pair: Pair) -> list[Task]:
 
 
 def _rows_of(pair: Pair, slicing: str, group: str) -> NDArray[np.bool_]:
-    codes = pair.a.rows(pair.protocol).slices[slicing]
+    codes = pair.a.rows(pair.protocol).slices.get(slicing)
+    if codes is None or group not in codes.names:
+        raise StoreError(f"{pair.a.path}: its tables lack {slicing} = {group!r}; score the run again")
     return codes.codes == codes.names.index(group)
 
 

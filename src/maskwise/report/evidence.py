@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from maskwise.errors import MaskError, RecordError, StoreError
-from maskwise.harness.predictions import Settings, read_predictions
+from maskwise.harness.predictions import read_predictions
+from maskwise.harness.runs import hash_path
 from maskwise.protocols import Replies, Truth
 from maskwise.protocols.tables import FAILED, MISSING, UNDECIDED
 from maskwise.report.run import Run
 from maskwise.schema import Answer, Phrase, PredictedRegion, Prediction
 from maskwise.store import MASK_TYPES, Dataset
+from maskwise.store.folder import MANIFEST
 
 
 @dataclass(frozen=True)
@@ -37,28 +39,28 @@ class Evidence:
 
 def open_evidence(run: Run, places: Places) -> Evidence:
     """Open what the run was scored on; StoreError where it is gone or is not what it was."""
-    facts = run.facts
-    dataset = open_truth(run, places)
-    path = places.predictions or Path(facts.predictions.path)
+    dataset, facts = open_truth(run, places), run.facts.predictions
+    path = places.predictions or Path(facts.path)
     if not path.exists():
         raise StoreError(
             f"{path}, the predictions of {run.path}, are gone; say where they lie: --predictions"
         )
-    truth = Truth.of(dataset)
-    settings = Settings(**facts.predictions.settings)
-    found = read_predictions(path, truth, facts.predictions.format, settings=settings)
+    _check_unchanged(path, facts.sha256, "--predictions")
+    found = read_predictions(path, Truth.of(dataset), facts.format, settings=facts.settings)
     return Evidence(dataset, found.replies)
 
 
 def open_truth(run: Run, places: Places) -> Dataset:
-    """The dataset of a run, its samples checked against those scored."""
+    """The dataset of a run."""
     path = places.truth or Path(run.facts.truth.path)
     dataset = Dataset.open(path, picture_root=places.pictures)
-    if dataset.samples.id != run.ids:
-        raise StoreError(
-            f"{path} has other samples than those scored in {run.path}; say where the right ones lie: --truth"
-        )
+    _check_unchanged(path / MANIFEST, run.facts.truth.sha256, "--truth")
     return dataset
+
+
+def _check_unchanged(path: Path, sha256: str, option: str) -> None:
+    if hash_path(path) != sha256:
+        raise StoreError(f"{path} is not what was scored: it changed, or another lies there now ({option})")
 
 
 def reply_at(replies: Replies, row: int, sample: str) -> Prediction | None:

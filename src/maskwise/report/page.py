@@ -5,7 +5,6 @@ import hashlib
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 import maskwise
 from maskwise.report.figures import (
@@ -30,8 +29,8 @@ def render(template: str, **context: Any) -> str:
     script = _source(environment, "page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     return environment.get_template(template).render(
-        style=Markup(_source(environment, "style.css")),
-        script=Markup(script),
+        style=_source(environment, "style.css"),
+        script=script,
         script_hash=digest,
         version=maskwise.__version__,
         palette=["#" + bytes(colour).hex() for colour in PALETTE],

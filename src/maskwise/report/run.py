@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from maskwise.errors import StoreError, UnknownNameError
+from maskwise.harness.predictions import Settings
 from maskwise.protocols import Metric
 from maskwise.store import Codes
 
 RUN_FORMAT = "maskwise run 1"
 SCORES_FORMAT = "maskwise scores 1"
 MAX_JSON_BYTES = 2**27
+SCORE_COLUMNS = ("protocol", "status", "value", "weight", "numerator", "intersection", "union", "reason")
 MAIN = ("giou", "ciou")
 """The figures every protocol has, kept in scores.arrow."""
 
@@ -130,7 +132,7 @@ class PredictionFacts(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     format: str
     sha256: str
-    settings: dict[str, Any] = {}
+    settings: Settings = Settings()
 
 
 class ProtocolFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,11 +167,12 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
 class Rows:
     """All samples under one protocol, in the dataset's order.
 
-    value: float64 [n], gIoU of each, NaN where the table has none; weight: float64 [n]; intersection, union: int64 [n];
-    status, reason: Codes; slices: {name: Codes}.
+    value: float64 [n], gIoU of each, NaN where the table has none; numerator, weight: float64 [n], its part in gIoU;
+    intersection, union: int64 [n], its part in cIoU; status, reason: Codes; slices: {name: Codes}.
     """
 
     value: NDArray[np.float64]
+    numerator: NDArray[np.float64]
     weight: NDArray[np.float64]
     intersection: NDArray[np.int64]
     union: NDArray[np.int64]
@@ -184,7 +187,7 @@ class Rows:
 
 
 class Run:
-    """A run folder. Tables are mapped; columns are read when asked for."""
+    """A run folder. Tables are opened when asked for."""
 
     def __init__(self, path: Path, facts: RunFile, scores: ScoresFile) -> None:
         self.path, self.facts, self.scores = path, facts, scores
@@ -238,8 +241,7 @@ class Run:
     def metrics(self, protocol: str) -> dict[str, Metric]:
         """Every figure of a protocol with each sample's part in it."""
         figures, rows = self.scores.protocols[protocol].metrics, self.rows(protocol)
-        whole = np.nan_to_num(rows.value) * rows.weight
-        parts = {"giou": (whole, rows.weight), "ciou": (rows.intersection, rows.union)}
+        parts = {"giou": (rows.numerator, rows.weight), "ciou": (rows.intersection, rows.union)}
         for name in figures:
             if name not in parts:
                 parts[name] = (
@@ -258,11 +260,11 @@ class Run:
 
     @cached_property
     def _scores_table(self) -> pa.Table:
-        return _open_table(self.path / "scores.arrow")
+        return _open_table(self.path / "scores.arrow", SCORE_COLUMNS)
 
     @cached_property
     def _metrics_table(self) -> pa.Table:
-        return _open_table(self.path / "metrics.arrow")
+        return _open_table(self.path / "metrics.arrow", ("sample", "picture"))
 
 
 def largest(groups: Sequence[Group], count: int) -> list[Group]:
@@ -286,14 +288,17 @@ def _read_json(path: Path, kind: type[T], format: str) -> T:
     return found
 
 
-def _open_table(path: Path) -> pa.Table:
+def _open_table(path: Path, columns: Sequence[str]) -> pa.Table:
     try:
         with pa.memory_map(str(path)) as file:
             table = pa.ipc.open_file(file).read_all()
         table.validate(full=True)
-        return table
     except (pa.ArrowException, OSError) as error:
         raise StoreError(f"{path} cannot be read: {error}; score the run again") from None
+    missing = [name for name in columns if name not in table.column_names]
+    if missing:
+        raise StoreError(f"{path} has no column {missing[0]!r}; score the run again")
+    return table
 
 
 def _rows(table: pa.Table) -> Rows:
@@ -304,6 +309,7 @@ def _rows(table: pa.Table) -> Rows:
     }
     return Rows(
         value=_numbers(table["value"]),
+        numerator=_numbers(table["numerator"]),
         weight=_numbers(table["weight"]),
         intersection=_numbers(table["intersection"]),
         union=_numbers(table["union"]),

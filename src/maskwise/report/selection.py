@@ -57,7 +57,7 @@ def _turns(codes: NDArray[np.int32]) -> Int64s:
 def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iterator[Pick]:
     """One of each kind, again and again; so a gallery that is cut short still has all kinds."""
     taken: set[int] = set()
-    queues = {kind: _other_pictures_first(rows, clusters, 8 * count) for kind, rows in wanted.items()}
+    queues = {kind: _other_pictures_first(rows, clusters, count) for kind, rows in wanted.items()}
     for _ in range(count):
         for kind, queue in queues.items():
             row = next((row for row in queue if row not in taken), None)
@@ -66,9 +66,9 @@ def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iter
                 yield kind, row
 
 
-def _other_pictures_first(rows: Int64s, clusters: Int64s, limit: int) -> Iterator[int]:
-    """The first `limit` rows: those with a picture of their own, then the others."""
-    near = rows[:limit]
+def _other_pictures_first(rows: Int64s, clusters: Int64s, count: int) -> Iterator[int]:
+    """The first rows, enough to choose `count` from: those with a picture of their own, then the others."""
+    near = rows[: max(count, min(8 * count, len(rows) // 4))]
     _, first = np.unique(clusters[near], return_index=True)
     own = np.zeros(len(near), np.bool_)
     own[first] = True

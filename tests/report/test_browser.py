@@ -1,0 +1,79 @@
+"""The page in a real browser: nothing is refused, nothing overflows a phone, filters and layers work."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from maskwise.report.run import Run
+from maskwise.report.summary import run_to_html
+from tests.report.pages import Page
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(BROWSER is None, reason="needs chromium, which is not installed"),
+]
+
+PROBE = """
+const pick = (selector) => { const box = document.querySelector(selector); box.click(); };
+const shown = () => [...document.querySelectorAll(".card")].filter((card) => card.offsetParent).length;
+document.documentElement.style.width = "390px"; // a window has at least 500, where the same rules hold
+const edges = [...document.querySelectorAll("main *, header *, footer *")].map((item) => item.getBoundingClientRect());
+const facts = { fits: Math.max(...edges.map((box) => box.right)) <= 390, all: shown() };
+pick("[name=kind][value=worst]");
+facts.worst = shown();
+pick("[name=layer][value=hidden]");
+const seen = (path) => getComputedStyle(path).display !== "none";
+facts.hidden = [...document.querySelectorAll(".masks .hidden")].some(seen);
+pick("[name=protocol][value=lisa]");
+facts.views = [...document.querySelectorAll(".view:not([hidden])")].map((view) => view.dataset.protocol);
+pick(".card:not([hidden]) .enlarge");
+facts.large = document.querySelectorAll(".card.large").length;
+document.body.innerHTML = "";
+document.body.dataset.facts = JSON.stringify(facts);
+"""
+
+
+def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    assert BROWSER is not None
+    quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "dev-shm-usage")
+    return subprocess.run(
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--no-first-run",
+            *(f"--disable-{name}" for name in quiet),
+            f"--user-data-dir={profile}",
+            *options,
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_browser_has_nothing_to_say(hostile_run: Run, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(run_to_html(hostile_run), encoding="utf-8")
+    done = browse(tmp_path / "report.html", tmp_path / "profile", "--enable-logging=stderr", "--dump-dom")
+    assert "</html>" in done.stdout
+    assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def test_on_a_phone(run: Run, tmp_path: Path) -> None:
+    source = run_to_html(run)
+    before, policy, after = source.partition('<meta http-equiv="Content-Security-Policy"')
+    probed = before + "<meta " + after.replace("</body>", f"<script>{PROBE}</script></body>")
+    assert policy
+    (tmp_path / "report.html").write_text(probed, encoding="utf-8")
+    done = browse(tmp_path / "report.html", tmp_path / "profile", "--window-size=390,844", "--dump-dom")
+    [body] = Page(done.stdout).find("body")
+    cards = Page(source).find("article")
+    worst = [card for card in cards if card.attributes["data-kind"] == "worst"]
+    assert body.attributes["data-facts"] == (
+        f'{{"fits":true,"all":{len(cards)},"worst":{len(worst)},"hidden":false,"views":["lisa"],"large":1}}'
+    )

@@ -1,0 +1,114 @@
+"""Comparing runs: no difference where there is none, the one there is, and refusals that say why."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from maskwise.errors import ProtocolError, UnknownNameError
+from maskwise.report.comparison import adjust_p, compare_runs, pair_runs
+from maskwise.report.comparison_page import comparison_to_html, describe
+from maskwise.report.run import Run
+from tests.report.pages import Page
+from tests.report.runs import make_dataset, make_predictions, make_run
+from tests.report.test_page import check_offline
+
+
+def test_a_run_equals_itself(toy: Path) -> None:
+    found = compare_runs(pair_runs(Run.open(toy / "near"), Run.open(toy / "near")), permutations=200)
+    for name, change in found.metrics.items():
+        if change.difference is not None:
+            assert (change.difference, change.low, change.high, change.p) == (0.0, 0.0, 0.0, 1.0), name
+    for groups in found.slices.values():
+        assert all(group.metrics["giou"].p_adjusted == 1.0 for group in groups)
+    assert describe(found.metrics["giou"], found.level).startswith("Both runs have the same gIoU")
+
+
+def test_a_better_run_is_found(toy: Path) -> None:
+    far, near = Run.open(toy / "far"), Run.open(toy / "near")
+    found = compare_runs(pair_runs(far, near), permutations=500)
+    giou = found.metrics["giou"]
+    expected = [run.scores.protocols["strict"].metrics["giou"].value for run in (far, near)]
+    assert [giou.a, giou.b] == pytest.approx(expected)
+    assert giou.difference == pytest.approx(giou.b - giou.a)
+    assert 0 < giou.low <= giou.difference <= giou.high
+    assert giou.p < 0.01
+    assert describe(giou, found.level).startswith("B is better by ")
+    back = compare_runs(pair_runs(near, far), permutations=500).metrics["giou"]
+    assert back.difference == -giou.difference
+    assert describe(back, found.level).startswith("A is better by ")
+
+
+def test_slices_compare_their_own_samples(toy: Path) -> None:
+    pair = pair_runs(Run.open(toy / "far"), Run.open(toy / "near"))
+    found = compare_runs(pair, permutations=100)
+    groups = pair.a.scores.protocols["strict"].slices["mask_type"]
+    assert [group.name for group in found.slices["mask_type"]] == [group.name for group in groups]
+    for change, group in zip(found.slices["mask_type"], groups):
+        assert change.samples == group.samples
+        assert change.metrics["giou"].a == pytest.approx(group.metrics["giou"].value)
+        assert change.metrics["ciou"].a == pytest.approx(group.metrics["ciou"].value)
+
+
+def test_adjusted_p_values_by_hand() -> None:
+    # Sorted .01, .03, .04: times 3, 2, 1 = .03, .06, .04, and never below the one before.
+    assert adjust_p([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.06, None, 0.06])
+    assert adjust_p([0.9, 0.8]) == [1.0, 1.0]
+    assert adjust_p([]) == []
+
+
+def test_other_datasets_are_refused(toy: Path, tmp_path: Path) -> None:
+    data = make_dataset(tmp_path / "data", pictures=13)
+    other = make_run(
+        tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data), protocols=["strict"]
+    )
+    with pytest.raises(ProtocolError, match="different datasets cannot be compared"):
+        pair_runs(Run.open(toy / "near"), other)
+
+
+def changed(run: Path, copy: Path, change: dict) -> Run:
+    shutil.copytree(run, copy)
+    scores = json.loads((copy / "scores.json").read_text())
+    scores["protocols"]["strict"] |= change
+    (copy / "scores.json").write_text(json.dumps(scores))
+    return Run.open(copy)
+
+
+def test_other_options_are_refused(toy: Path, tmp_path: Path) -> None:
+    other = changed(toy / "near", tmp_path / "run", {"options": {"mask_type": "lenient"}})
+    with pytest.raises(ProtocolError, match=r"mask_type=exact.*mask_type=lenient.*score both with the same"):
+        pair_runs(Run.open(toy / "near"), other)
+
+
+def test_unshared_protocols_are_refused(toy: Path, tmp_path: Path) -> None:
+    near = Run.open(toy / "near")
+    runs = [
+        make_run(tmp_path / name, toy / "data", toy / "near.jsonl", protocols=[name])
+        for name in ("lisa", "union")
+    ]
+    with pytest.raises(ProtocolError, match="share no protocol"):
+        pair_runs(*runs)
+    assert pair_runs(near, runs[0]).protocol == "lisa"
+    with pytest.raises(UnknownNameError, match="known: lisa"):
+        pair_runs(near, runs[0], "strict")
+
+
+def test_the_page_shows_where_they_disagree(toy: Path) -> None:
+    pair = pair_runs(Run.open(toy / "far"), Run.open(toy / "near"))
+    source = comparison_to_html(pair, compare_runs(pair, permutations=100), samples=4)
+    check_offline(source)
+    page = Page(source)
+    cards = page.find("article")
+    assert [card.attributes["data-kind"] for card in cards] == ["B is better"] * 4
+    assert [caption.text for caption in page.find("figcaption")[:3]] == ["Truth", "A: far", "B: near"]
+    assert "B is better by" in page.find("p", "verdict")[0].text
+
+
+def test_hostile_text_stays_text(hostile_run: Run) -> None:
+    pair = pair_runs(hostile_run, hostile_run)
+    source = comparison_to_html(pair, compare_runs(pair, permutations=100))
+    check_offline(source)
+    page = Page(source)
+    assert len(page.find("script")) == 1
+    assert not page.find("img")
