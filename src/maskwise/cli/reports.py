@@ -12,6 +12,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from maskwise.cli.info import usable_threads
 from maskwise.errors import StoreError
 from maskwise.report.comparison import Change, RunComparison, Task, compare_runs, pair_runs
 from maskwise.report.comparison_page import SURE, comparison_to_html, describe
@@ -81,7 +82,7 @@ def compare(
     Example: maskwise compare runs/lisa runs/m2sa --out compare.html
     """
     pair = pair_runs(Run.open(a), Run.open(b), protocol)
-    found = compare_runs(pair, permutations=permutations, track=_show_progress)
+    found = compare_runs(pair, permutations=permutations, threads=usable_threads(), track=_show_progress)
     if out is not None:
         places = Places(pictures=pictures)
         _write(comparison_to_html(pair, found, samples=samples, places=(places, places)), out)

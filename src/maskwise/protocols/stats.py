@@ -4,10 +4,11 @@ Questions about one picture are not independent, so pictures are what is drawn, 
 picture, which is right for means and for ratios of sums (cIoU) alike.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,9 +152,14 @@ class Groups:
         ]
 
 
-def compare(
-    a: Metric,
-    b: Metric,
+def compare(a: Metric, b: Metric, cluster: Int64s, **options: Any) -> Comparison:
+    """Two runs under one metric; see `compare_metrics`."""
+    return compare_metrics({"metric": a}, {"metric": b}, cluster, **options)["metric"]
+
+
+def compare_metrics(
+    a: Mapping[str, Metric],
+    b: Mapping[str, Metric],
     cluster: Int64s,
     *,
     rows: Flags | None = None,
@@ -161,29 +167,52 @@ def compare(
     permutations: int = 2000,
     level: float = 0.95,
     seed: int = 0,
-) -> Comparison:
-    """Two runs over the same samples in the same order: interval of the difference by bootstrap over pictures, p-value
-    by swapping the runs in random pictures (two-sided, (1 + as extreme) / (1 + permutations)).
+    threads: int = 1,
+) -> dict[str, Comparison]:
+    """Two runs over the same samples in the same order, under every metric both have: interval of the difference by
+    bootstrap over pictures, p-value by swapping the runs in random pictures (two-sided, (1 + as extreme) / (1 +
+    permutations)). All metrics share the draws and the swaps.
 
     rows: bool [samples], the slice to compare.
     """
-    if len(a.numerator) != len(b.numerator) or len(a.numerator) != len(cluster):
-        raise ProtocolError(f"runs of {len(a.numerator)} and {len(b.numerator)} samples cannot be paired")
+    metrics = [(name, a[name], b[name]) for name in a if name in b]
+    table = _pair_table([(one, other) for _, one, other in metrics], cluster, rows)
+    drawn = _draw(table, resamples, seed, threads=threads)
+    swapped = _swap(table, permutations, seed, threads=threads)
+    out = {}
+    for place, (name, one, other) in enumerate(metrics):
+        columns = slice(4 * place, 4 * place + 4)
+        first, second, difference, p_value = one.value(rows), other.value(rows), None, None
+        interval = Interval(None, None)
+        if first is not None and second is not None:
+            difference = second - first
+            if len(table) > 1:
+                interval = _percentiles(_differences(one, other, drawn[:, columns]), level)
+            p_value = _p_value(one, other, table[:, columns].sum(0), swapped[:, columns])
+        out[name] = Comparison(first, second, difference, interval, p_value, len(table))
+    return out
+
+
+def _pair_table(pairs: Sequence[tuple[Metric, Metric]], cluster: Int64s, rows: Flags | None) -> Floats:
+    """Sums per picture, float64 [pictures, 4 x pairs]: numerator and denominator of run A, then of run B."""
+    parts = [part for pair in pairs for metric in pair for part in (metric.numerator, metric.denominator)]
+    for part in parts:
+        if len(part) != len(cluster):
+            raise ProtocolError(f"runs of {len(part)} and {len(cluster)} samples cannot be paired")
     keep = slice(None) if rows is None else rows
     _, picture = np.unique(cluster[keep], return_inverse=True)
     count = int(picture.max(initial=-1)) + 1
-    table = np.stack(
-        [sums(picture, column[keep], count) for run in (a, b) for column in (run.numerator, run.denominator)],
-        1,
-    )
-    first, second = a.value(rows), b.value(rows)
-    if first is None or second is None:
-        return Comparison(first, second, None, Interval(None, None), None, count)
-    drawn = _draw(table, resamples, seed)
-    differences = _ratios(b, drawn[:, 2], drawn[:, 3]) - _ratios(a, drawn[:, 0], drawn[:, 1])
-    interval = _percentiles(differences, level) if count > 1 else Interval(None, None)
-    p_value = _permute(a, b, table, permutations=permutations, seed=seed)
-    return Comparison(first, second, second - first, interval, p_value, count)
+    table = np.zeros((count, len(parts)))
+    for place, part in enumerate(parts):
+        table[:, place] = sums(picture, part[keep], count)
+    return table
+
+
+def _p_value(a: Metric, b: Metric, total: Floats, swapped: Floats) -> float:
+    """Share of random swaps of the two runs, picture by picture, that make as large a difference as the true one."""
+    true = abs(_differences(a, b, total[None])[0])
+    extreme = int((np.abs(_differences(a, b, swapped)) >= true - 1e-12).sum())
+    return (1 + extreme) / (1 + len(swapped))
 
 
 def _draw(table: Floats, resamples: int, seed: int, *, threads: int = 1) -> Floats:
@@ -225,24 +254,27 @@ def _multiply(weights: Floats, blocks: Floats) -> Floats:
     return total
 
 
-def _permute(a: Metric, b: Metric, table: Floats, *, permutations: int, seed: int) -> float:
-    """Share of random swaps of the two runs, picture by picture, that make as large a difference as the true one."""
-    generator = np.random.default_rng([seed, 1])
+def _swap(table: Floats, permutations: int, seed: int, *, threads: int = 1) -> Floats:
+    """Column sums of a `_pair_table` after swapping the two runs in random rows: float64 [permutations, columns]."""
     total = table.sum(0)
-    change = table[:, 2:] - table[:, :2]
-    true = abs(_difference(a, b, total[None])[0])
-    extreme = 0
+    change = (
+        np.roll(table.reshape(len(table), table.shape[1] // 4, 2, 2), 1, axis=2).reshape(table.shape) - table
+    )
     blocks = _cut_rows(change)
-    for start in range(0, permutations, CHUNK):
+
+    def swap(start: int) -> Floats:
+        generator = np.random.default_rng([seed, 1, start])
         swaps = np.zeros((min(CHUNK, permutations - start), blocks.shape[0] * blocks.shape[1]))
         swaps[:, : len(table)] = generator.integers(0, 2, (len(swaps), len(table)), dtype=np.int8)
-        swapped = _multiply(swaps, blocks)
-        sums_ = np.concatenate([total[:2] + swapped, total[2:] - swapped], 1)
-        extreme += int((np.abs(_difference(a, b, sums_)) >= true - 1e-12).sum())
-    return (1 + extreme) / (1 + permutations)
+        sums_: Floats = total + _multiply(swaps, blocks)
+        return sums_
+
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(list(pool.map(swap, range(0, permutations, CHUNK))))
 
 
-def _difference(a: Metric, b: Metric, sums_: Floats) -> Floats:
+def _differences(a: Metric, b: Metric, sums_: Floats) -> Floats:
+    """Figure of B minus that of A for every row of sums, float64 [n]."""
     return _ratios(b, sums_[:, 2], sums_[:, 3]) - _ratios(a, sums_[:, 0], sums_[:, 1])
 
 

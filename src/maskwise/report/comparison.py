@@ -1,7 +1,7 @@
 """Two runs side by side: differences with intervals and p-values, overall and by slice."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import ProtocolError, StoreError, UnknownNameError
-from maskwise.protocols.stats import Comparison, compare
+from maskwise.protocols import Metric
+from maskwise.protocols.stats import Comparison, compare_metrics
 from maskwise.report.run import MAIN, Run, largest
 
 MAX_GROUPS = 12
@@ -94,9 +95,8 @@ def pair_runs(a: Run, b: Run, protocol: str | None = None) -> Pair:
 
 @dataclass(frozen=True)
 class Task:
-    """One figure to compare, over all samples or over one group of a slicing."""
+    """What to compare: all samples, or one group of a slicing."""
 
-    metric: str
     slicing: str | None = None
     group: str = ""
 
@@ -105,27 +105,30 @@ Track = Callable[[Sequence[Task]], Iterable[Task]]
 """Passes tasks on one by one, and may show how far they are."""
 
 
-def compare_runs(pair: Pair, *, permutations: int = 2000, track: Track = iter) -> RunComparison:
+def compare_runs(
+    pair: Pair, *, permutations: int = 2000, threads: int = 1, track: Track = iter
+) -> RunComparison:
     """Every figure over all samples, and gIoU and cIoU in every group of every slicing.
 
     Intervals and p-values are clustered by picture (see `protocols.stats`), drawn as run A's intervals were.
     """
-    facts = pair.a.facts.intervals
-    metrics = [run.metrics(pair.protocol) for run in (pair.a, pair.b)]
-    found: dict[Task, Comparison] = {}
+    facts, found = pair.a.facts.intervals, {}
+    metrics = [_comparable(run, pair.protocol) for run in (pair.a, pair.b)]
     for task in track(_plan(pair)):
-        found[task] = compare(
-            metrics[0][task.metric],
-            metrics[1][task.metric],
+        whole = task.slicing is None
+        chosen = metrics if whole else [{name: run[name] for name in MAIN} for run in metrics]
+        changes = compare_metrics(
+            chosen[0],
+            chosen[1],
             pair.a.clusters,
             rows=None if task.slicing is None else _rows_of(pair, task.slicing, task.group),
             resamples=facts.resamples,
             permutations=permutations,
             level=facts.level,
             seed=facts.seed,
+            threads=threads,
         )
-    units = {name: metric.unit for name, metric in metrics[0].items()}
-    changes = {task: _change(found[task], units[task.metric]) for task in found}
+        found[task] = {name: _change(change, metrics[0][name].unit) for name, change in changes.items()}
     return RunComparison(
         format="maskwise comparison 1",
         a=str(pair.a.path),
@@ -138,22 +141,22 @@ def compare_runs(pair: Pair, *, permutations: int = 2000, track: Track = iter) -
         level=facts.level,
         resamples=facts.resamples,
         permutations=permutations,
-        metrics={task.metric: change for task, change in changes.items() if task.slicing is None},
-        slices=_gather_slices(pair, _adjust(changes)),
+        metrics=found.pop(Task()),
+        slices=_gather_slices(pair, found),
     )
 
 
+def _comparable(run: Run, protocol: str) -> dict[str, Metric]:
+    """The figures that are what their samples make them, not one a rule prescribes for want of samples."""
+    figures = run.scores.protocols[protocol].metrics
+    return {name: metric for name, metric in run.metrics(protocol).items() if not figures[name].gated}
+
+
 def _plan(pair: Pair) -> list[Task]:
-    figures = [run.scores.protocols[pair.protocol].metrics for run in (pair.a, pair.b)]
-    tasks = [Task(name) for name in figures[0] if name in figures[1] and not figures[0][name].gated]
     slicings = pair.a.scores.protocols[pair.protocol].slices
-    for slicing in [name for name, groups in slicings.items() if len(groups) > 1][:MAX_SLICINGS]:
-        tasks += [
-            Task(name, slicing, group.name)
-            for group in largest(slicings[slicing], MAX_GROUPS)
-            for name in MAIN
-        ]
-    return tasks
+    several = [name for name, groups in slicings.items() if len(groups) > 1][:MAX_SLICINGS]
+    groups = [(slicing, group) for slicing in several for group in largest(slicings[slicing], MAX_GROUPS)]
+    return [Task(), *(Task(slicing, group.name) for slicing, group in groups)]
 
 
 def _rows_of(pair: Pair, slicing: str, group: str) -> NDArray[np.bool_]:
@@ -176,19 +179,6 @@ def _change(found: Comparison, unit: str) -> Change:
     )
 
 
-def _adjust(changes: Mapping[Task, Change]) -> dict[Task, Change]:
-    """The changes of slices with p-values adjusted for their number, slicing by slicing and figure by figure."""
-    families: dict[tuple[str, str], list[Task]] = {}
-    for task in changes:
-        if task.slicing is not None:
-            families.setdefault((task.slicing, task.metric), []).append(task)
-    adjusted: dict[Task, Change] = {}
-    for tasks in families.values():
-        for task, p in zip(tasks, adjust_p([changes[task].p for task in tasks])):
-            adjusted[task] = msgspec.structs.replace(changes[task], p_adjusted=p)
-    return adjusted
-
-
 def adjust_p(values: Sequence[float | None]) -> list[float | None]:
     """P-values adjusted so that among many, too, one is seldom small by chance (Holm 1979); None stays None."""
     adjusted: list[float | None] = [None] * len(values)
@@ -200,15 +190,23 @@ def adjust_p(values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _gather_slices(pair: Pair, changes: Mapping[Task, Change]) -> dict[str, list[GroupChange]]:
+def _gather_slices(pair: Pair, changes: Mapping[Task, Mapping[str, Change]]) -> dict[str, list[GroupChange]]:
+    """Groups by slicing, with p-values adjusted for the number of groups side by side, figure by figure."""
     found: dict[str, list[GroupChange]] = {}
-    for task in changes:
-        if task.metric == MAIN[0] and task.slicing is not None:
-            both = {name: changes[replace(task, metric=name)] for name in MAIN}
-            samples = int(_rows_of(pair, task.slicing, task.group).sum())
-            found.setdefault(task.slicing, []).append(
-                GroupChange(name=task.group, samples=samples, metrics=both)
+    for slicing in dict.fromkeys(task.slicing for task in changes if task.slicing is not None):
+        tasks = [task for task in changes if task.slicing == slicing]
+        adjusted = {name: adjust_p([changes[task][name].p for task in tasks]) for name in MAIN}
+        found[slicing] = [
+            GroupChange(
+                name=task.group,
+                samples=int(_rows_of(pair, slicing, task.group).sum()),
+                metrics={
+                    name: msgspec.structs.replace(changes[task][name], p_adjusted=adjusted[name][item])
+                    for name in MAIN
+                },
             )
+            for item, task in enumerate(tasks)
+        ]
     return found
 
 
