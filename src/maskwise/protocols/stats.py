@@ -176,6 +176,8 @@ def compare_metrics(
     rows: bool [samples], the slice to compare.
     """
     metrics = [(name, a[name], b[name]) for name in a if name in b]
+    if not metrics:
+        return {}
     table = _pair_table([(one, other) for _, one, other in metrics], cluster, rows)
     drawn = _draw(table, resamples, seed, threads=threads)
     swapped = _swap(table, permutations, seed, threads=threads)

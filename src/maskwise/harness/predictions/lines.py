@@ -138,7 +138,9 @@ class _Columns:
                 state[row] = FAILED
                 self._reasons[first + row] = line.error
                 line.regions, line.answer = [], None
-            elif line.answer is not None and line.answer.phrases:
+                counts.append(0)
+                continue
+            if line.answer is not None and line.answer.phrases:
                 self._add_phrases(first + row, line, first_region)
             if line.mask_type is not None:
                 said[row] = MASK_TYPES.index(line.mask_type)

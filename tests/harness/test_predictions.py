@@ -1,0 +1,344 @@
+"""Predictions in every form, well made and ill made."""
+
+import contextlib
+import json
+import warnings
+import zipfile
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from maskwise.errors import MaskwiseError, StoreError
+from maskwise.harness.predictions import Settings, find_form, read_predictions
+from maskwise.harness.predictions import lines as lines_module
+from maskwise.masks import Mask
+from maskwise.protocols import Evaluation, Replies, Truth, lisa, muse, strict
+from maskwise.protocols.tables import ANSWERED, FAILED, MISSING
+from maskwise.schema import Prediction
+from maskwise.store import Log
+from tests.protocols.scenes import question, reply, seen, speak, strip, target
+from tests.protocols.strategies import FRAME, datasets, replies_to
+
+SAMPLES = [
+    question("a", target(strip(0, 4)), picture="p"),
+    question("b/1", target(strip(2, 6)), picture="q"),
+    question("c", picture="q"),
+]
+TRUTH = Truth.from_samples(SAMPLES, [(1, 10)] * 3)
+
+
+def write_lines(path, records):
+    path.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
+    return path
+
+
+def same(one: Replies, other: Replies) -> None:
+    """Equal in everything a protocol can see."""
+    assert one.state.tolist() == other.state.tolist()
+    assert dict(one.reasons) == dict(other.reasons)
+    assert one.offsets.tolist() == other.offsets.tolist()
+    for kind in ("visible", "amodal"):
+        left, right = getattr(one, kind), getattr(other, kind)
+        assert left.present.tolist() == right.present.tolist()
+        assert left.masks == right.masks
+    assert one.score.tolist() == other.score.tolist()
+    assert one.said.tolist() == other.said.tolist()
+    assert one.no_target.tolist() == other.no_target.tolist()
+    assert one.forced.tolist() == other.forced.tolist()
+    assert (list(one.answers) or [None] * len(one)) == list(other.answers)
+    assert names(one.names) == names(other.names)
+    assert (one.phrases is None) == (other.phrases is None)
+    if one.phrases is not None and other.phrases is not None:
+        assert one.phrases.sample.tolist() == other.phrases.sample.tolist()
+        assert one.phrases.members.tolist() == other.phrases.members.tolist()
+        assert one.phrases.offsets.tolist() == other.phrases.offsets.tolist()
+        assert names(one.phrases.words) == names(other.phrases.words)
+
+
+def names(codes):
+    return [codes.names[code] for code in codes.codes]
+
+
+class TestLines:
+    @given(st.data())
+    @settings(max_examples=60, deadline=None)
+    def test_lines_are_read_as_records_would_be(self, tmp_path_factory, data):
+        samples = data.draw(datasets())
+        replies = data.draw(replies_to(samples))
+        path = write_lines(tmp_path_factory.mktemp("lines") / "p.jsonl", data.draw(st.permutations(replies)))
+        truth = Truth.from_samples(samples, [FRAME] * len(samples))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lines_module, "BLOCK_BYTES", data.draw(st.sampled_from([1, 7, 300, 2**19])))
+            found = read_predictions(path, truth)
+        same(found.replies, Replies.from_predictions(truth, replies))
+        assert (found.read, found.matched) == (len(replies), len(replies))
+
+    def test_a_log_is_read(self, tmp_path):
+        with Log(tmp_path / "p.jsonl", Prediction) as log:
+            log.append(reply("c", no_target=True))
+            log.append(reply("a", seen(strip(0, 4)), answer=speak([[0]])))
+        replies = read_predictions(tmp_path / "p.jsonl", TRUTH).replies
+        assert replies.state.tolist() == [ANSWERED, MISSING, ANSWERED]
+        assert replies.no_target.tolist() == [False, False, True]
+
+    def test_predictions_for_other_samples_are_counted(self, tmp_path):
+        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("z"), reply("y")])
+        found = read_predictions(path, TRUTH)
+        assert (found.read, found.matched, found.first_unknown) == (3, 1, "z")
+
+    def test_none_for_this_dataset_is_an_error(self, tmp_path):
+        path = write_lines(tmp_path / "p.jsonl", [reply("z")])
+        with pytest.raises(StoreError, match=r"none of its 1 predictions.*'z'.*'a'"):
+            read_predictions(path, TRUTH)
+
+    def test_two_for_one_sample_are_an_error(self, tmp_path):
+        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("a")])
+        with pytest.raises(StoreError, match="two predictions for sample 'a'"):
+            read_predictions(path, TRUTH)
+
+    @pytest.mark.parametrize(
+        ("line", "complaint"),
+        [
+            (
+                '{"sample": "a", "regions": [{"score": 2.0, "visible": {"size": [1, 10], "counts": "46"}}]}',
+                "not 2.0",
+            ),
+            ('{"sample": "a", "regions": [{"score": 0.5}]}', "needs a visible or an amodal mask"),
+            ('{"sample": "a", "regionz": []}', "line 2: .*regionz"),
+            ('{"sample": "a", "mask_type": "modal"}', "line 2"),
+            ('{"sample": 3}', "line 2"),
+            ("{", "line 2"),
+            (
+                '{"sample": "a", "answer": {"text": "x", "phrases": [{"start": 0, "stop": 2, "regions": []}]}}',
+                "lies outside",
+            ),
+            (
+                '{"sample": "a", "answer": {"text": "x", "phrases": [{"start": 0, "stop": 1, "regions": [0]}]}}',
+                "lies outside",
+            ),
+        ],
+    )
+    def test_a_bad_line_is_named(self, tmp_path, line, complaint):
+        path = tmp_path / "p.jsonl"
+        path.write_text('{"sample": "c"}\n' + line + "\n")
+        with pytest.raises(StoreError, match=complaint):
+            read_predictions(path, TRUTH)
+
+    def test_a_torn_last_line_is_dropped_with_a_warning(self, tmp_path):
+        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("c")])
+        path.write_bytes(path.read_bytes()[:-5])
+        with pytest.warns(UserWarning, match="torn last line, 2"):
+            found = read_predictions(path, TRUTH)
+        assert found.read == 1
+
+    def test_a_missing_newline_at_the_end_is_no_tear(self, tmp_path):
+        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("c")])
+        path.write_bytes(path.read_bytes()[:-1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert read_predictions(path, TRUTH).read == 2
+
+    @pytest.mark.parametrize("counts", ["~", "é", "", "0000", "ZZZZZZZZZZZZ", "😀"])
+    def test_a_mask_that_is_none_fails_its_sample(self, tmp_path, counts):
+        path = tmp_path / "p.jsonl"
+        good = json.dumps(
+            {"sample": "b/1", "regions": [{"visible": {"size": [1, 10], "counts": strip(2, 6).counts}}]}
+        )
+        bad = json.dumps({"sample": "a", "regions": [{"visible": {"size": [1, 10], "counts": counts}}]})
+        path.write_text(bad + "\n" + good + "\n")
+        scores = strict.score(Evaluation(TRUTH, read_predictions(path, TRUTH).replies))
+        assert scores.rows(TRUTH.ids)[0].reason == "malformed mask"
+        assert scores.rows(TRUTH.ids)[1].value == 1.0
+
+    @pytest.mark.parametrize("size", [[-1, 10], [2**40, 2**40], [10, 1]])
+    def test_a_mask_of_another_size_fails_its_sample(self, tmp_path, size):
+        path = tmp_path / "p.jsonl"
+        line = {"sample": "a", "regions": [{"visible": {"size": size, "counts": "46"}}]}
+        path.write_text(json.dumps(line) + "\n")
+        replies = Evaluation(TRUTH, read_predictions(path, TRUTH).replies).replies
+        assert replies.state[0] == FAILED
+
+    def test_an_empty_file_means_no_replies(self, tmp_path):
+        (tmp_path / "p.jsonl").touch()
+        assert read_predictions(tmp_path / "p.jsonl", TRUTH).replies.state.tolist() == [MISSING] * 3
+
+    @given(st.binary(max_size=200))
+    @settings(max_examples=100, deadline=None)
+    def test_any_bytes_are_read_or_refused(self, tmp_path_factory, noise):
+        path = tmp_path_factory.mktemp("noise") / "p.jsonl"
+        path.write_bytes(noise)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with contextlib.suppress(MaskwiseError):
+                read_predictions(path, TRUTH)
+
+
+class TestCoco:
+    def write(self, tmp_path, results):
+        path = tmp_path / "results.json"
+        path.write_text(json.dumps(results))
+        return path
+
+    def test_results_go_to_samples_by_falling_score(self, tmp_path):
+        rle = {"size": [1, 10], "counts": strip(0, 4).counts}
+        runs = {"size": [1, 10], "counts": [2, 4, 4]}
+        path = self.write(
+            tmp_path,
+            [
+                {"image_id": "a", "segmentation": runs, "score": 0.2, "category_id": 7},
+                {"image_id": "a", "segmentation": rle, "score": 0.9, "bbox": [0, 0, 1, 1]},
+                {"image_id": "b/1", "segmentation": [[2, 0, 6, 0, 6, 1, 2, 1]], "score": 0.5},
+            ],
+        )
+        replies = read_predictions(path, TRUTH).replies
+        assert replies.state.tolist() == [ANSWERED] * 3
+        assert replies.offsets.tolist() == [0, 2, 3, 3]
+        assert replies.score.tolist() == [0.9, 0.2, 0.5]
+        assert replies.visible.masks.area().tolist() == [4, 4, 4]
+        assert lisa.score(Evaluation(TRUTH, replies)).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
+
+    def test_an_image_id_may_be_a_picture_with_one_question(self, tmp_path):
+        rle = {"size": [1, 10], "counts": strip(0, 4).counts}
+        path = self.write(tmp_path, [{"image_id": "p", "segmentation": rle, "score": 1.0}])
+        assert read_predictions(path, TRUTH).replies.offsets.tolist() == [0, 1, 1, 1]
+        path = self.write(tmp_path, [{"image_id": "q", "segmentation": rle, "score": 1.0}])
+        with pytest.raises(StoreError, match="several questions"):
+            read_predictions(path, TRUTH)
+
+    def test_low_scores_can_be_dropped_and_the_type_told(self, tmp_path):
+        rle = {"size": [1, 10], "counts": strip(0, 4).counts}
+        path = self.write(tmp_path, [{"image_id": "a", "segmentation": rle, "score": s} for s in (0.1, 0.6)])
+        replies = read_predictions(path, TRUTH, settings=Settings("amodal", min_score=0.5)).replies
+        assert replies.score.tolist() == [0.6]
+        assert replies.amodal.present.tolist() == [True]
+
+    @pytest.mark.parametrize(
+        "results",
+        [
+            {"annotations": []},
+            [{"image_id": "a"}],
+            [{"image_id": "a", "segmentation": {"size": [1, 10]}}],
+            [{"image_id": "a", "segmentation": [[0, 0]]}],
+            [{"image_id": "a", "segmentation": {"size": [1, 10], "counts": "46"}, "score": 7}],
+        ],
+    )
+    def test_what_is_no_result_is_refused(self, tmp_path, results):
+        with pytest.raises(StoreError):
+            read_predictions(self.write(tmp_path, results), TRUTH)
+
+
+class TestPngs:
+    def save(self, path, mask, mode="L"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(mask.to_dense().astype(np.uint8) * 255).convert(mode).save(path)
+
+    def test_one_file_or_one_folder_a_sample(self, tmp_path):
+        self.save(tmp_path / "a.png", strip(0, 4))
+        self.save(tmp_path / "b" / "1" / "10.png", strip(8, 9))
+        self.save(tmp_path / "b" / "1" / "9.png", strip(2, 6))
+        self.save(tmp_path / "other.png", strip(0, 1))
+        found = read_predictions(tmp_path, TRUTH)
+        assert (found.read, found.matched, found.first_unknown) == (4, 3, "other")
+        assert found.replies.state.tolist() == [ANSWERED, ANSWERED, MISSING]
+        assert found.replies.offsets.tolist() == [0, 1, 3, 3]
+        assert found.replies.visible.masks.area().tolist() == [4, 4, 1]
+
+    @pytest.mark.parametrize("mode", ["1", "L", "I;16"])
+    def test_one_channel_of_any_depth(self, tmp_path, mode):
+        self.save(tmp_path / "a.png", strip(0, 4), mode)
+        assert read_predictions(tmp_path, TRUTH).replies.visible.masks[0] == strip(0, 4)
+
+    def test_other_pictures_are_refused(self, tmp_path):
+        self.save(tmp_path / "a.png", strip(0, 4), "RGB")
+        with pytest.raises(StoreError, match="one channel"):
+            read_predictions(tmp_path, TRUTH)
+        self.save(tmp_path / "a.png", strip(0, 4, 12))
+        with pytest.raises(StoreError, match=r"\(1, 12\).*\(1, 10\)"):
+            read_predictions(tmp_path, TRUTH)
+        (tmp_path / "a.png").write_bytes(b"no picture")
+        with pytest.raises(StoreError, match="not a PNG"):
+            read_predictions(tmp_path, TRUTH)
+
+
+class TestArrays:
+    def test_masks_and_logits(self, tmp_path):
+        logits = np.full((2, 1, 10), -1.0, np.float32)
+        logits[0, 0, 2:6] = 0.75
+        logits[1, 0, 0] = 0.0
+        np.savez_compressed(tmp_path / "p.npz", **{"a": strip(0, 4).to_dense(), "b/1": logits})
+        replies = read_predictions(tmp_path / "p.npz", TRUTH).replies
+        assert replies.visible.masks.area().tolist() == [4, 4, 0]
+        assert replies.logits is None
+        inside = read_predictions(tmp_path / "p.npz", TRUTH, settings=Settings(zero_inside=True)).replies
+        assert inside.visible.masks.area().tolist() == [4, 4, 1]
+
+    def test_logits_alone_keep_their_counts(self, tmp_path):
+        # A prediction for a question without target, all logits 3: the official code sees no foreground and gives 1.
+        np.save(tmp_path / "c.npy", np.full((1, 10), 3.0))
+        replies = read_predictions(tmp_path, TRUTH).replies
+        assert replies.logits.tolist() == [[0, 0, 0]]
+        truth = Truth.from_samples(SAMPLES[2:], [(1, 10)])
+        replies = read_predictions(tmp_path, truth).replies
+        evaluation = Evaluation(truth, replies)
+        assert muse.score(evaluation, raw_logits=True).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
+        assert muse.score(evaluation).headline()["giou"] == pytest.approx(0.0, abs=1e-4)
+
+    def test_no_masks_is_an_answer(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.zeros((0, 1, 10), bool))
+        assert read_predictions(tmp_path, TRUTH).replies.state.tolist() == [ANSWERED, MISSING, MISSING]
+
+    @pytest.mark.parametrize(
+        "array",
+        [
+            np.zeros((1, 12), bool),
+            np.zeros(10, bool),
+            np.zeros((1, 10), complex),
+            np.array([[{"pickled": 1}] * 10]),
+            np.full((1, 10), np.nan),
+        ],
+    )
+    def test_other_arrays_are_refused(self, tmp_path, array):
+        np.save(tmp_path / "a.npy", array, allow_pickle=True)
+        with pytest.raises(StoreError):
+            read_predictions(tmp_path, TRUTH)
+
+    def test_torn_files_are_refused(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.zeros((3, 1, 10)))
+        whole = (tmp_path / "a.npy").read_bytes()
+        for size in (0, 5, 60, len(whole) - 1):
+            (tmp_path / "a.npy").write_bytes(whole[:size])
+            with pytest.raises(StoreError):
+                read_predictions(tmp_path, TRUTH)
+        (tmp_path / "p.npz").write_bytes(b"PK no archive")
+        with pytest.raises(StoreError, match=r"not an \.npz"):
+            read_predictions(tmp_path / "p.npz", TRUTH)
+
+    def test_a_header_that_promises_too_much_is_not_believed(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "p.npz", "w") as archive:
+            header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (9999999, 1, 10), }"
+            padded = header + b" " * (118 - 1 - len(header)) + b"\n"
+            archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded)
+        with pytest.raises(StoreError, match="expected"):
+            read_predictions(tmp_path / "p.npz", TRUTH)
+
+
+def test_the_form_is_seen_from_the_name(tmp_path):
+    assert find_form(tmp_path / "p.jsonl") == "jsonl"
+    assert find_form(tmp_path / "p.json") == "coco"
+    assert find_form(tmp_path) == "png"
+    with pytest.raises(StoreError, match="cannot tell"):
+        find_form(tmp_path / "p.pkl")
+    with pytest.raises(StoreError, match="does not exist"):
+        read_predictions(tmp_path / "p.jsonl", TRUTH)
+    with pytest.raises(MaskwiseError, match="unknown form"):
+        read_predictions(tmp_path, TRUTH, "pickle")
+
+
+def test_masks_of_a_folder_may_have_been_forced(tmp_path):
+    Image.fromarray(Mask.empty(1, 10).to_dense().astype(np.uint8)).save(tmp_path / "a.png")
+    replies = read_predictions(tmp_path, TRUTH, settings=Settings(forced=True)).replies
+    assert replies.forced.tolist() == [True, False, False]

@@ -1,0 +1,228 @@
+"""From a stored dataset and a file of predictions to a run folder."""
+
+import json
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from maskwise.cli.main import app
+from maskwise.errors import ProtocolError, StoreError
+from maskwise.harness.predictions import Settings
+from maskwise.harness.runs import hash_path, write_run
+from maskwise.harness.score import Sureness, result_to_json, score
+from maskwise.protocols import PROTOCOLS, Evaluation, Replies, Truth
+from maskwise.report.run import Run
+from maskwise.schema import Picture
+from maskwise.store import Dataset, DatasetWriter
+from tests.protocols.scenes import question, reply, seen, speak, strip, target
+
+QUICK = Sureness(resamples=100)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    out = []
+    for k in range(30):
+        targets = [
+            target(strip(0, 2 + k % 3), strip(0, 5), name="cup"),
+            target(strip(6, 8), strip(6, 9), name="cup:handle"),
+        ][: k % 3]
+        wanted = ("visible", "amodal", "both")[k % 3]
+        tags = {"source": "coco" if k % 2 else "lvis"}
+        phrases = [list(range(len(targets)))] if k % 5 == 0 else None
+        out.append(
+            question(f"s{k}", *targets, picture=f"p{k // 3}", mask_type=wanted, tags=tags, phrases=phrases)
+        )
+    return out
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory, samples):
+    path = tmp_path_factory.mktemp("score") / "truth"
+    with DatasetWriter(path, name="small") as writer:
+        for k in range(10):
+            writer.add_picture(Picture(id=f"p{k}", width=10, height=1))
+        for sample in samples:
+            writer.add_sample(sample)
+    return Dataset.open(path)
+
+
+@pytest.fixture(scope="module")
+def replies(samples):
+    out = []
+    for k, sample in enumerate(samples):
+        regions = [seen(strip(0, 3), strip(0, 4), score=0.8, name="cup")] * (k % 4 > 0)
+        out.append(
+            reply(sample.id, *regions, mask_type=sample.mask_type, answer=speak([[0]]) if regions else None)
+        )
+    out[4] = reply("s4", error="out of memory")
+    return [*out[:20], *out[22:], reply("unknown")]
+
+
+@pytest.fixture(scope="module")
+def predictions(tmp_path_factory, replies):
+    path = tmp_path_factory.mktemp("predictions") / "predictions.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in reversed(replies)))
+    return path
+
+
+def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, replies):
+    result = score(dataset, predictions, threads=2, sureness=QUICK)
+    truth = Truth.from_samples(samples, [(1, 10)] * len(samples))
+    slow = Evaluation(truth, Replies.from_predictions(truth, replies[:-1]))
+    for name, protocol in PROTOCOLS.items():
+        assert result.scores[name].headline() == protocol.score(slow).headline(), name
+    assert (result.found.read, result.found.matched) == (29, 28)
+
+
+def test_counts_say_what_became_of_every_sample(dataset, predictions):
+    found = result_to_json(score(dataset, predictions, ["strict"], sureness=QUICK))
+    counts = found["protocols"]["strict"]["counts"]
+    assert (counts["samples"], counts["scored"], counts["failed"], counts["unscored"]) == (30, 27, 1, 2)
+    assert counts["reasons"] == {"no reply": 2, "out of memory": 1}
+    assert found["predictions"] == {"read": 29, "matched": 28, "unknown": 1}
+
+
+def test_figures_of_slices_add_up(dataset, predictions):
+    found = result_to_json(score(dataset, predictions, sureness=QUICK))
+    for part in found["protocols"].values():
+        assert set(part["slices"]) >= {
+            "mask_type",
+            "level",
+            "targets",
+            "occlusion",
+            "size",
+            "category",
+            "source",
+        }
+        for groups in part["slices"].values():
+            assert sum(group["samples"] for group in groups) == 30
+    strict = found["protocols"]["strict"]
+    groups = strict["slices"]["mask_type"]
+    mean = sum(group["samples"] * group["metrics"]["giou"]["value"] for group in groups) / 30
+    assert mean == pytest.approx(strict["metrics"]["giou"]["value"])
+    for figure in strict["metrics"].values():
+        if figure["low"] is not None:
+            assert figure["low"] <= figure["value"] <= figure["high"]
+
+
+def test_a_run_folder_says_everything_and_the_same_each_time(tmp_path, dataset, predictions):
+    for folder in ("one", "two"):
+        result = score(dataset, predictions, threads=1 if folder == "one" else 2, sureness=QUICK)
+        write_run(tmp_path / folder, result, dataset, predictions=predictions)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == ["metrics.arrow", "run.json", "scores.arrow", "scores.json"]
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+    facts = json.loads((tmp_path / "one" / "run.json").read_text())
+    assert facts["predictions"]["sha256"] == hash_path(predictions)
+    assert facts["truth"]["samples"] == 30
+
+
+def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predictions):
+    result = score(dataset, predictions, sureness=QUICK)
+    write_run(tmp_path / "run", result, dataset, predictions=predictions)
+    rows = pa.ipc.open_file(str(tmp_path / "run" / "scores.arrow")).read_all()
+    assert rows.num_rows == 30 * len(PROTOCOLS)
+    figures = json.loads((tmp_path / "run" / "scores.json").read_text())["protocols"]
+    for name in PROTOCOLS:
+        part = rows.filter(pa.compute.equal(rows["protocol"], name))
+        metric = figures[name]["metrics"]["giou"]
+        whole = part["weight"].to_numpy().sum() + metric["epsilon"]
+        assert part["numerator"].to_numpy().sum() / whole == pytest.approx(metric["value"])
+        ciou = figures[name]["metrics"]["ciou"]
+        union = part["union"].to_numpy().sum() + ciou["epsilon"]
+        assert part["intersection"].to_numpy().sum() / union == pytest.approx(ciou["value"])
+        scored = np.array(part["status"].to_pylist()) == "scored"
+        assert (part["value"].is_valid().to_numpy() == scored).all()
+        assert (part["reason"].is_valid().to_numpy() != scored).all()
+    table = pa.ipc.open_file(str(tmp_path / "run" / "metrics.arrow")).read_all()
+    for name, one in result.scores.items():
+        for key, metric in one.metrics.items():
+            if key not in ("giou", "ciou"):
+                column = table[f"{name}/{key}/numerator"].to_numpy()
+                assert column.tolist() == metric.numerator.astype(float).tolist()
+
+
+def test_the_report_reads_the_run(tmp_path, dataset, predictions):
+    result = score(dataset, predictions, sureness=QUICK)
+    write_run(tmp_path / "run", result, dataset, predictions=predictions)
+    run = Run.open(tmp_path / "run")
+    for name in PROTOCOLS:
+        for key, metric in run.metrics(name).items():
+            value = result.scores[name].metrics[key].value()
+            if metric.gate is None and value is not None:
+                assert metric.value() == pytest.approx(value), (name, key)
+
+
+def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
+    (tmp_path / "thesis.tex").write_text("")
+    result = score(dataset, predictions, ["union"], sureness=QUICK)
+    with pytest.raises(StoreError, match="not a run"):
+        write_run(tmp_path, result, dataset, predictions=predictions)
+
+
+def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(msgspec.json.encode(reply("s1", seen(strip(0, 3)), forced=True)) + b"\n")
+    result = score(dataset, path, sureness=QUICK)
+    assert "free answers only" in result.skipped["strict"]
+    assert set(result.scores) == set(PROTOCOLS) - {"strict"}
+    with pytest.raises(ProtocolError, match="free answers only"):
+        score(dataset, path, ["strict"], sureness=QUICK)
+
+
+def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
+    options = {"lisa": {"legacy_float32": True}}
+    found = result_to_json(score(dataset, predictions, ["lisa"], options=options, sureness=QUICK))
+    giou = found["protocols"]["lisa"]["metrics"]["giou"]
+    assert giou["value"] == pytest.approx(giou["exact"], abs=1e-6)
+    assert giou["value"] != giou["exact"]
+    assert found["protocols"]["lisa"]["options"]["legacy_float32"] is True
+
+
+def test_a_judge_sees_the_datasets_answers(dataset, predictions):
+    result = score(dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0, sureness=QUICK)
+    assert result.scores["strict"].headline()["judge"] == 1.0
+
+
+class TestCommand:
+    def run(self, *arguments):
+        return CliRunner().invoke(app, ["score", *map(str, arguments)])
+
+    def test_table(self, dataset, predictions):
+        done = self.run("--truth", dataset.path, "--predictions", predictions, "--resamples", 100)
+        assert done.exit_code == 0
+        for name in PROTOCOLS:
+            assert name in done.stdout
+        assert "1 predictions are for samples this dataset lacks" in done.stdout
+
+    def test_json_and_out(self, tmp_path, dataset, predictions):
+        done = self.run(
+            *("--truth", dataset.path, "--predictions", predictions, "--json", "--out", tmp_path / "run"),
+            *("--protocol", "lisa", "--protocol", "aura", "--legacy-float32", "--option", "aura.unit=mask"),
+        )
+        found = json.loads(done.stdout)
+        assert list(found["protocols"]) == ["lisa", "aura"]
+        assert found["protocols"]["aura"]["options"]["unit"] == "mask"
+        assert "exact" in found["protocols"]["lisa"]["metrics"]["giou"]
+        assert found == json.loads((tmp_path / "run" / "scores.json").read_text())
+        settings = json.loads((tmp_path / "run" / "run.json").read_text())["predictions"]["settings"]
+        assert Settings(**settings) == Settings()
+
+    @pytest.mark.parametrize(
+        "arguments", [("--protocol", "lise"), ("--option", "aura.unit"), ("--option", "aura.unit=image")]
+    )
+    def test_mistakes_are_said(self, dataset, predictions, arguments):
+        done = self.run(
+            "--truth", dataset.path, "--predictions", predictions, "--protocol", "aura", *arguments
+        )
+        assert done.exit_code != 0
+        assert (
+            "known: " in str(done.exception)
+            or "expected" in str(done.exception)
+            or "takes" in str(done.exception)
+        )

@@ -1,0 +1,79 @@
+"""Tiny pictures written as text, and questions and replies about them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from maskwise.masks import Mask
+from maskwise.protocols import Evaluation, Replies, Truth
+from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Prediction, Region, Sample
+
+FRAME = (1, 10)
+
+
+def mask(text: str) -> Mask:
+    """A mask from rows separated by slashes: `#` is inside. `mask("##../....")` has two rows."""
+    return Mask.from_dense(np.array([[character == "#" for character in row] for row in text.split("/")]))
+
+
+def strip(start: int, stop: int, length: int = 10) -> Mask:
+    """A row of pixels of which [start, stop) are inside."""
+    return mask("." * start + "#" * (stop - start) + "." * (length - stop))
+
+
+def target(
+    visible: Mask | None = None, amodal: Mask | None = None, *, name: str = "thing", **fields: Any
+) -> Region:
+    counter = target.__dict__.setdefault("made", [0])
+    counter[0] += 1
+    return Region(id=f"r{counter[0]}", name=name, visible=visible, amodal=amodal, **fields)
+
+
+def question(
+    name: str,
+    *targets: Region,
+    picture: str = "p",
+    mask_type: MaskType = "visible",
+    ignore: Mask | None = None,
+    phrases: Sequence[Sequence[int]] | None = None,
+    tags: dict[str, str] | None = None,
+) -> Sample:
+    return Sample(
+        id=name,
+        picture=picture,
+        question="?",
+        mask_type=mask_type,
+        targets=targets,
+        ignore=ignore,
+        answer=speak(phrases),
+        tags=tags or {},
+    )
+
+
+def speak(phrases: Sequence[Sequence[int]] | None) -> Answer | None:
+    """An answer of one-letter words, one a phrase."""
+    if phrases is None:
+        return None
+    spoken = tuple(
+        Phrase(start=2 * k, stop=2 * k + 1, regions=tuple(members)) for k, members in enumerate(phrases)
+    )
+    return Answer(text="x " * max(1, len(phrases)), phrases=spoken)
+
+
+def seen(visible: Mask | None = None, amodal: Mask | None = None, **fields: Any) -> PredictedRegion:
+    return PredictedRegion(visible=visible, amodal=amodal, **fields)
+
+
+def reply(name: str, *regions: PredictedRegion, **fields: Any) -> Prediction:
+    return Prediction(sample=name, regions=regions, **fields)
+
+
+def evaluate(
+    samples: Sequence[Sample],
+    replies: Sequence[Prediction],
+    frame: tuple[int, int] = FRAME,
+    threads: int = 1,
+) -> Evaluation:
+    truth = Truth.from_samples(samples, [frame] * len(samples))
+    return Evaluation(truth, Replies.from_predictions(truth, replies), threads=threads)

@@ -1,0 +1,264 @@
+"""Strict: by hand on tiny pictures, and against a slow reference on random ones."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskwise.errors import ProtocolError
+from maskwise.masks import Mask, Masks
+from maskwise.protocols import Evaluation, Replies, Truth, strict
+from maskwise.protocols.metrics import FAILED, SCORED, UNSCORED
+from maskwise.schema import Answer
+from tests.protocols import naive
+from tests.protocols.scenes import evaluate, question, reply, seen, speak, strip, target
+from tests.protocols.strategies import FRAME, datasets, replies_to
+
+
+def figures(samples, replies, frame=(1, 10), **options):
+    return strict.score(evaluate(samples, replies, frame), **options).headline()
+
+
+def test_pairs_are_the_best_in_total_and_all_masks_count():
+    # Targets 0-4 and 4-8; masks 4-8 (IoU 1 with the second), 0-5 (4/5 with the first, 1/8 with the second), one extra.
+    # Best total 1 + 0.8, divided by max(3, 2).
+    found = figures(
+        [question("a", target(strip(0, 4)), target(strip(4, 8)))],
+        [reply("a", seen(strip(4, 8)), seen(strip(0, 5)), seen(strip(9, 10)))],
+    )
+    assert found["giou"] == pytest.approx((1 + 0.8) / 3)
+    # Pixels: shared 4 + 4; drawn 4 + 5 + 1, wanted 8, so the union is 18 - 8.
+    assert found["ciou"] == pytest.approx(8 / 10)
+    assert found["precision"] == pytest.approx(2 / 3)
+    assert found["recall"] == 1.0
+    assert found["f1"] == pytest.approx(2 * 2 / (3 + 2))
+    assert found["target_count_error"] == 1.0
+    assert (found["p@0.5"], found["p@0.6"], found["p@0.7"]) == (1.0, 1.0, 0.0)
+
+
+def test_greedy_choice_is_not_the_best():
+    a, b = strip(0, 7, 16), strip(2, 9, 16)
+    found = figures(
+        [question("x", target(a), target(b))],
+        [reply("x", seen(strip(1, 8, 16)), seen(strip(0, 5, 16)))],
+        (1, 16),
+    )
+    # Mask 1 (1-8): A 6/8, B 6/8; mask 2 (0-5): A 5/7, B 3/9. Taking A first for mask 1 would leave 3/9 for mask 2.
+    assert found["giou"] == pytest.approx((6 / 8 + 5 / 7) / 2)
+
+
+def test_no_target():
+    samples = [question("quiet"), question("loud"), question("deaf", target(strip(0, 4)))]
+    replies = [reply("quiet", no_target=True), reply("loud", seen(strip(0, 2))), reply("deaf")]
+    found = figures(samples, replies)
+    assert found["giou"] == pytest.approx(1 / 3)
+    assert found["no_target_accuracy"] == 0.5
+    assert found["target_accuracy"] == 0.0
+
+
+def test_saying_nothing_here_empties_the_reply_and_an_empty_mask_says_nothing():
+    samples = [question("a", target(strip(0, 4))), question("b"), question("c")]
+    empty = Mask.empty(1, 10)
+    replies = [
+        reply("a", seen(strip(0, 4)), no_target=True),
+        reply("b", seen(strip(0, 4)), no_target=True),
+        reply("c", seen(empty)),
+    ]
+    found = figures(samples, replies)
+    assert found["giou"] == pytest.approx(2 / 3)
+    assert found["no_target_accuracy"] == 1.0
+
+
+def test_a_fully_hidden_target_is_met_by_an_empty_mask():
+    samples = [question("a", target(Mask.empty(1, 10), strip(0, 4)))]
+    assert (
+        figures(samples, [reply("a", seen(Mask.empty(1, 10), strip(0, 4)), mask_type="visible")])["giou"]
+        == 1.0
+    )
+
+
+def test_missing_and_failed_replies_score_zero_and_are_counted():
+    samples = [question(name, target(strip(0, 4))) for name in "abcd"] + [question("e")]
+    wrong_size = reply("c", seen(strip(0, 4, 12)))
+    replies = [reply("a", seen(strip(0, 4))), reply("b", error="out of memory"), wrong_size]
+    scores = strict.score(evaluate(samples, replies))
+    assert scores.headline()["giou"] == pytest.approx(1 / 5)
+    assert scores.headline()["ciou"] == pytest.approx(4 / 16)
+    assert scores.verdicts.status.tolist() == [SCORED, FAILED, FAILED, UNSCORED, UNSCORED]
+    rows = scores.rows(list("abcde"))
+    assert [row.reason for row in rows] == [
+        None,
+        "out of memory",
+        "mask size differs from the picture",
+        "no reply",
+        "no reply",
+    ]
+    assert [row.value for row in rows] == [1.0, None, None, None, None]
+    assert [row.weight for row in rows] == [1.0] * 5
+
+
+def test_malformed_masks_fail_their_sample_only():
+    truth = Truth.from_samples([question(name, target(strip(0, 4))) for name in "abc"], [(1, 10)] * 3)
+    replies = Replies.from_predictions(truth, [reply(name, seen(strip(0, 4))) for name in "abc"])
+    masks = replies.visible.masks
+    data = masks.data.copy()
+    data[masks.start[1]] = ord("~")
+    broken = replies.visible._replace(masks=Masks(data, masks.start, masks.stop, masks.size))
+    scores = strict.score(Evaluation(truth, replace(replies, visible=broken)))
+    assert scores.verdicts.status.tolist() == [SCORED, FAILED, SCORED]
+    assert scores.verdicts.reasons[scores.verdicts.reason[1]] == "malformed mask"
+
+
+def test_forced_replies_are_refused():
+    with pytest.raises(ProtocolError, match=r"free answers only.*'a'"):
+        figures([question("a", target(strip(0, 4)))], [reply("a", seen(strip(0, 4)), forced=True)])
+
+
+class TestMaskType:
+    """The target is visible on 0-2 and whole on 0-8."""
+
+    def sample(self, wanted):
+        return question("a", target(strip(0, 2), strip(0, 8)), mask_type=wanted)
+
+    @pytest.mark.parametrize("wanted", ["visible", "amodal", "both"])
+    @pytest.mark.parametrize("said", ["visible", "amodal", "both"])
+    def test_only_the_type_wanted_scores(self, wanted, said):
+        scores = strict.score(
+            evaluate([self.sample(wanted)], [reply("a", seen(strip(0, 2), strip(0, 8)), mask_type=said)])
+        )
+        assert scores.headline()["giou"] == float(wanted == said)
+        assert scores.headline()["mask_type_accuracy"] == float(wanted == said)
+        order = ["visible", "amodal", "both"]
+        assert scores.confusion[order.index(wanted), order.index(said)] == 1
+        assert scores.confusion.sum() == 1
+
+    def test_without_a_word_the_masks_tell_the_type(self):
+        found = figures([self.sample("amodal")], [reply("a", seen(amodal=strip(0, 8)))])
+        assert (found["giou"], found["mask_type_accuracy"]) == (1.0, 1.0)
+        found = figures([self.sample("amodal")], [reply("a", seen(visible=strip(0, 8)))])
+        assert (found["giou"], found["mask_type_accuracy"]) == (0.0, 0.0)
+
+    def test_lenient_looks_at_the_mask_wanted(self):
+        masks = reply("a", seen(strip(0, 2), strip(0, 8)), mask_type="both")
+        assert figures([self.sample("amodal")], [masks], mask_type="lenient")["giou"] == 1.0
+
+    def test_both_needs_both(self):
+        half = reply("a", seen(visible=strip(0, 2)), mask_type="both")
+        assert figures([self.sample("both")], [half])["giou"] == 0.5
+        # cIoU: shared 2 of visible 2, amodal 8.
+        assert figures([self.sample("both")], [half])["ciou"] == pytest.approx(2 / 10)
+
+
+class TestHidden:
+    """The target is visible on 0-4 and hidden on 4-8."""
+
+    def figures(self, *regions):
+        return figures(
+            [question("a", target(strip(0, 4), strip(0, 8)), mask_type="amodal")],
+            [reply("a", *regions, mask_type="amodal")],
+        )
+
+    def test_only_the_hidden_region_counts(self):
+        # Predicted whole 0-6 with front 0-4: hidden 4-6 of 4-8. Whole IoU 6/8, a copy of the front 4/8.
+        found = self.figures(seen(strip(0, 4), strip(0, 6)))
+        assert found["giou"] == 0.75
+        assert found["occluded_iou"] == 0.5
+        assert found["occluded_ciou"] == 0.5
+        assert found["copy_gain"] == pytest.approx(6 / 8 - 4 / 8)
+        assert found["visible_outside_amodal"] == 0.0
+
+    def test_without_an_own_visible_mask_the_true_one_is_taken_away(self):
+        found = self.figures(seen(amodal=strip(2, 8)))
+        assert found["occluded_iou"] == 1.0
+        assert found["copy_gain"] == pytest.approx(6 / 8 - 4 / 8)
+        assert found["visible_outside_amodal"] is None
+
+    def test_copying_the_visible_mask_gains_nothing(self):
+        found = self.figures(seen(strip(0, 4), strip(0, 4)))
+        assert (found["occluded_iou"], found["copy_gain"]) == (0.0, 0.0)
+
+    def test_a_visible_mask_that_leaves_the_amodal_one_is_counted(self):
+        found = self.figures(seen(strip(0, 4), strip(1, 8)), seen(strip(0, 4), strip(0, 8)))
+        assert found["visible_outside_amodal"] == 0.5
+
+    def test_a_missed_target_counts_zero(self):
+        assert self.figures()["occluded_iou"] == 0.0
+
+
+def test_boundary_iou_is_stricter_than_iou_on_thick_masks():
+    square = Mask.from_dense(np.pad(np.ones((60, 60), bool), 20))
+    larger = Mask.from_dense(np.pad(np.ones((64, 64), bool), 18))
+    found = figures([question("a", target(square))], [reply("a", seen(larger))], (100, 100))
+    assert found["giou"] == pytest.approx(3600 / 4096)
+    # Bands are 3 wide (2 % of the diagonal 141). Square: 60^2 - 54^2 = 684; larger: 64^2 - 58^2 = 732.
+    # The larger band covers rings 0-2 outside in, the square's rings 2-4: they share ring 2, 60^2 - 58^2 = 236.
+    assert found["boundary_iou"] == pytest.approx(236 / (684 + 732 - 236))
+
+
+def test_names_are_compared_as_a_bag():
+    sample = question("a", target(strip(0, 2), name="cup:handle"), target(strip(4, 6), name="dog"))
+    named = reply("a", seen(strip(0, 2), name="The cup_2's handle"), seen(strip(4, 6), name="a cat"))
+    found = figures([sample], [named])
+    assert (found["answer_exact"], found["answer_f1"]) == (0.0, 0.5)
+    spoken = reply("a", seen(strip(0, 2)), seen(strip(4, 6)), answer=speak([[0], [1]]))
+    assert figures([sample], [spoken])["answer_f1"] == 0.0
+    assert figures([sample], [reply("a", seen(strip(0, 2)))])["answer_f1"] is None
+
+
+def test_a_judge_scores_whole_answers():
+    sample = question("a", target(strip(0, 2)), phrases=[[0]])
+    spoken = reply("a", seen(strip(0, 2)), answer=Answer(text="the cup"))
+    asked = []
+
+    def judge(*words):
+        asked.append(words)
+        return 0.25
+
+    assert figures([sample], [spoken], judge=judge)["judge"] == 0.25
+    assert asked == [("?", "x ", "the cup")]
+    with pytest.raises(ProtocolError, match="not within 0 and 1"):
+        figures([sample], [spoken], judge=lambda *_: 2.0)
+
+
+def test_calibration_counts_regions_by_their_score():
+    sample = question("a", target(strip(0, 4)))
+    regions = [seen(strip(0, 4), score=0.95), seen(strip(6, 8), score=0.92), seen(strip(9, 10), score=0.05)]
+    table = strict.score(evaluate([sample], [reply("a", *regions)])).calibration
+    assert table[9].tolist() == pytest.approx([2, 1.87, 1, 1.0])
+    assert table[0].tolist() == pytest.approx([1, 0.05, 0, 0.0])
+    assert table[1:9].sum() == 0
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_strict_agrees_with_the_slow_reference(data):
+    samples = data.draw(datasets())
+    replies = data.draw(replies_to(samples))
+    found = strict.score(evaluate(samples, replies, FRAME, threads=2)).headline()
+    slow = naive.strict(samples, {one.sample: one for one in replies}, FRAME)
+    for name, value in slow.items():
+        assert found[name] == (None if value is None else pytest.approx(value, abs=1e-12)), name
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_the_order_of_masks_does_not_matter(data):
+    samples = data.draw(datasets())
+    replies = data.draw(replies_to(samples))
+    plain = [
+        one if one.answer is None else type(one)(sample=one.sample, regions=one.regions) for one in replies
+    ]
+    mixed = [
+        type(one)(**{**as_dict(one), "regions": tuple(data.draw(st.permutations(one.regions)))})
+        for one in plain
+    ]
+    first = strict.score(evaluate(samples, plain, FRAME)).headline()
+    again = strict.score(evaluate(samples, mixed, FRAME)).headline()
+    for name in ("giou", "precision", "recall", "answer_f1", "mask_type_accuracy"):
+        assert again[name] == (None if first[name] is None else pytest.approx(first[name], abs=1e-12)), name
+
+
+def as_dict(record):
+    return {name: getattr(record, name) for name in record.__struct_fields__}
