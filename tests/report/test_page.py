@@ -160,7 +160,14 @@ def swollen(run: Run, tmp_path: Path) -> Run:
     }
     strict["counts"]["reasons"] = {f"{HOSTILE * 20}{item}": item + 1 for item in range(5000)}
     scores["protocols"] = {"strict": strict} | dict.fromkeys(("a", "b", "c", "d", "e", "f", "g", "h"), strict)
-    for name in ("run.json", "scores.arrow", "metrics.arrow"):
+    facts = json.loads((run.path / "run.json").read_text())
+    for side in ("truth", "predictions"):
+        facts[side] = {
+            key: HOSTILE * 999 if isinstance(text, str) else text for key, text in facts[side].items()
+        }
+    (tmp_path / "run.json").write_text(json.dumps(facts))
+    scores["skipped"] = {"mmr": HOSTILE * 999}
+    for name in ("scores.arrow", "metrics.arrow"):
         (tmp_path / name).write_bytes((run.path / name).read_bytes())
     (tmp_path / "scores.json").write_text(json.dumps(scores))
     return Run.open(tmp_path)

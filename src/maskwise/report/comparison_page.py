@@ -7,8 +7,8 @@ from maskwise.errors import MaskwiseError
 from maskwise.report.charts import Axis, Bar, bar_of, difference_axis
 from maskwise.report.comparison import Change, GroupChange, Pair, RunComparison
 from maskwise.report.evidence import Places, open_evidence
-from maskwise.report.figures import THEMES, print_difference, print_p, print_value, slice_label, words_of
-from maskwise.report.gallery import Gallery, Speaker, cut, fill_gallery
+from maskwise.report.figures import THEMES, cut, print_difference, print_p, print_value, slice_label, words_of
+from maskwise.report.gallery import Gallery, Speaker, fill_gallery
 from maskwise.report.page import render
 from maskwise.report.run import Figure
 from maskwise.report.selection import pick_disagreements

@@ -39,15 +39,24 @@ class Evidence:
 
 def open_evidence(run: Run, places: Places) -> Evidence:
     """Open what the run was scored on; StoreError where it is gone or is not what it was."""
-    dataset, facts = open_truth(run, places), run.facts.predictions
+    try:
+        dataset = open_truth(run, places)
+        return Evidence(dataset, open_replies(run, places, dataset))
+    except (OSError, ValueError) as error:
+        # The paths come from a file: a disk may refuse them in any way.
+        raise StoreError(f"what {run.path} was scored on cannot be opened: {error}") from None
+
+
+def open_replies(run: Run, places: Places, dataset: Dataset) -> Replies:
+    """The predictions of a run, in the dataset's order."""
+    facts = run.facts.predictions
     path = places.predictions or Path(facts.path)
     if not path.exists():
         raise StoreError(
             f"{path}, the predictions of {run.path}, are gone; say where they lie: --predictions"
         )
     _check_unchanged(path, facts.sha256, "--predictions")
-    found = read_predictions(path, Truth.of(dataset), facts.format, settings=facts.settings)
-    return Evidence(dataset, found.replies)
+    return read_predictions(path, Truth.of(dataset), facts.format, settings=facts.settings).replies
 
 
 def open_truth(run: Run, places: Places) -> Dataset:

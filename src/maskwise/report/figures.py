@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from maskwise.report.run import Figure
 
+MAX_TEXT = 600
+"""Characters shown of any text that comes from a dataset or a model."""
 MISSING = "–"
 """What stands where a figure is undefined."""
 
@@ -122,3 +124,8 @@ def print_p(value: float | None) -> str:
 def _minus(text: str) -> str:
     """A true minus; no minus before zero."""
     return text if not text.startswith("-") else text[1:] if not float(text) else "−" + text[1:]
+
+
+def cut(text: str, limit: int = MAX_TEXT) -> str:
+    """Text of no more than `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -15,7 +15,7 @@ from maskwise.masks import Mask, Masks, pairwise_iou
 from maskwise.protocols.matching import match
 from maskwise.protocols.pairs import PairIndex
 from maskwise.report.evidence import Evidence
-from maskwise.report.figures import print_value
+from maskwise.report.figures import cut, print_value
 from maskwise.report.outlines import canvas_size, mask_to_path
 from maskwise.report.overlay import PALETTE, Drawable
 from maskwise.report.run import Rows
@@ -27,7 +27,7 @@ MAX_BYTES = 7_000_000
 MAX_SIDE, MAX_PICTURE_BYTES = 640, 100_000
 QUALITIES = (78, 60, 40, 20)
 """Of JPEG: the next where a picture is still too large."""
-MAX_REGIONS, MAX_TEXT, MAX_NAME, MAX_TAG = 24, 600, 60, 40
+MAX_REGIONS, MAX_NAME, MAX_TAG = 24, 60, 40
 CARD_BYTES, SHAPE_BYTES = 4000, 900
 """What a card, and each of its regions, needs beside words and paths."""
 
@@ -209,11 +209,6 @@ def make_card(kind: str, row: int, sample: Sample, *, frame: Frame, speakers: Se
         for name, codes in speakers[0].rows.slices.items()
     }
     return Card(kind, cut(sample.id, MAX_NAME), cut(sample.question), frame, tuple(panels), slices)
-
-
-def cut(text: str, limit: int = MAX_TEXT) -> str:
-    """Text of no more than `limit` characters."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 # -- panels ------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import maskwise
 from maskwise.report.figures import (
+    cut,
     print_difference,
     print_figure,
     print_interval,
@@ -15,7 +16,6 @@ from maskwise.report.figures import (
     print_tick,
     print_value,
     slice_label,
-    words_of,
 )
 from maskwise.report.overlay import PALETTE
 
@@ -55,7 +55,7 @@ def _environment() -> Environment:
         "p": print_p,
         "tick": print_tick,
         "count": lambda number: f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
-        "words": words_of,
+        "cut": cut,
         "slice_label": slice_label,
     }
     return environment

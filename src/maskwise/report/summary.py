@@ -8,8 +8,8 @@ from typing import Any
 from maskwise.errors import MaskwiseError
 from maskwise.report.charts import Axis, Bar, bar_of, fraction_axis, reliability_of, shares_of
 from maskwise.report.evidence import Places, open_evidence
-from maskwise.report.figures import THEMES, print_figure, print_interval, slice_label, words_of
-from maskwise.report.gallery import Gallery, Speaker, cut, fill_gallery
+from maskwise.report.figures import THEMES, cut, print_figure, print_interval, slice_label, words_of
+from maskwise.report.gallery import Gallery, Speaker, fill_gallery
 from maskwise.report.page import render
 from maskwise.report.run import MAIN, Figure, Group, Result, Run, largest
 from maskwise.report.selection import pick_samples
