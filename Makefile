@@ -9,7 +9,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 LOGS := .cache/log
 SECONDS ?= 60
-BUNDLED := src/maskwise/world/bundled
+WORLD := src/maskwise/world
 
 # What an installation depends on: a change in any of these installs again.
 KERNEL := $(wildcard src/maskwise/masks/*.c src/maskwise/masks/*.h)
@@ -34,14 +34,21 @@ if ! { $(3); } >$(LOGS)/$(2).log 2>&1; then \
 fi
 endef
 
+# $(call maskwise,arguments): show a command, then run it.
+maskwise = @printf '\n$$ maskwise %s\n' '$(1)'; $(VENV)/bin/maskwise $(1)
+
 help: ## list the targets
 	@printf 'make TARGET, where TARGET is one of\n'
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile
 	@printf 'PYTHON=python3.12 chooses the interpreter (3.11 or newer) for the first installation.\n'
 
 demo: $(VENV)/.installed-core ## score the bundled predictions and write a report to look at
-	@$(PY) -m maskwise.cli.main info
-	@$(PY) -m maskwise.cli.main stats $(BUNDLED)
+	@rm -rf demo && mkdir -p demo
+	$(call maskwise,validate $(WORLD)/bundled)
+	$(call maskwise,show $(WORLD)/bundled 0 --out demo/sample.png)
+	$(call maskwise,score --truth $(WORLD)/bundled --predictions $(WORLD)/bundled_predictions.jsonl --out demo/run)
+	$(call maskwise,report demo/run --out demo/report.html)
+	@printf '\nLook at demo/report.html in a browser; the figures are in demo/run, one sample drawn in demo/sample.png.\n'
 
 test: lint ## formatting, types and all tests
 	@printf 'testing ...\n'

@@ -127,7 +127,8 @@ def _progress(*, quiet: bool) -> Progress:
 
 def _print(found: dict[str, Any], out: Path | None) -> None:
     console = Console()
-    table = Table("protocol", box=SIMPLE_HEAD, caption="percent, with 95 % intervals over pictures")
+    caption = "percent, with 95 % intervals over pictures"
+    table = Table("protocol", box=SIMPLE_HEAD, caption=caption, pad_edge=False)
     for name in ("gIoU", "cIoU", "scored", "failed", "unscored"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in found["protocols"].items():
