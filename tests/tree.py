@@ -17,16 +17,22 @@ LISTED = ["src/maskwise", "bench", "docs"]
 
 SUFFIXES = {".py", ".c", ".h", ".md", ".html", ".css", ".js"}
 
+MADE = {"RESULTS.md"}
+"""Written by a target of the Makefile: there or not."""
+
 SINGLE = {
-    "tests/": "Mirrors the package; tests/golden.py checks golden files, tests/fuzz the C kernel",
+    "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel",
     "Makefile": "demo, test, lint, bench, fuzz: each prepares its own environment",
     "constraints.txt": "The versions continuous integration uses",
 }
 """Shown in one line."""
 
 DATA = {
+    "docs": "What files hold, and why things are as they are",
     "docs/decisions": "Why things are as they are, one record a decision",
+    "src/maskwise/benchmarks/cards": "What is published about each benchmark, as YAML",
     "src/maskwise/report/templates": "What pages are filled into, their style and their script",
+    "src/maskwise/world/bundled": "The benchmark that ships with the package, a dataset folder",
 }
 """Folders that have no docstring to say what they are."""
 
@@ -45,7 +51,7 @@ def folder_lines(folder: Path, label: str, depth: int) -> list[tuple[str, str]]:
     """(indented name, description) of a folder and of what is in it."""
     lines = [("  " * depth + label, folder_line(folder))]
     for path in sorted(folder.iterdir(), key=place):
-        if path.name.startswith((".", "__")):
+        if path.name.startswith((".", "__")) or path.name in MADE:
             continue
         if path.suffix in SUFFIXES and path.is_file():
             lines.append(("  " * (depth + 1) + path.name, first_line(path)))
@@ -79,7 +85,7 @@ def first_line(path: Path) -> str:
             r"^(/\*+|//|\{#-?|<!--|#|<!doctype html>|\*)\s*|\s*(\*/|-?#\}|-->)$", "", line.strip(), flags=re.I
         )
         if words:
-            return words if path.suffix == ".md" else words.split(". ")[0].removesuffix(".")
+            return words if path.suffix == ".md" else re.split(r"(?<![.,])\. ", words)[0].removesuffix(".")
     return ""
 
 

@@ -1,0 +1,70 @@
+"""The README tells the truth: its examples run, its tree and its commands are the ones there are."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tree import README, ROOT, commands, file_tree, written
+
+TEXT = README.read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", TEXT, re.S | re.M)
+DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("name", ["tree", "commands"])
+def test_what_is_written_from_the_files_is_up_to_date(name: str) -> None:
+    found = TEXT.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
+    assert found.splitlines() == written()[name].splitlines(), "run `make tree`"
+
+
+def test_every_file_says_what_it_is() -> None:
+    lines = file_tree().splitlines()
+    bare = [line for line in lines if len(line.split()) < 2]
+    assert not bare, f"give these a docstring (or an opening comment): {bare}"
+
+
+def test_every_command_says_what_it_does() -> None:
+    assert all(commands().values()), commands()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_named_commands_and_links_exist(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    words = {name.split()[0] for name in commands()}
+    code = re.findall(r"^```\w*\n(.*?)^```", text, re.S | re.M) + re.findall(r"`([^`\n]+)`", text)
+    named = set(re.findall(r"^maskwise ([a-z][a-z-]*)", "\n".join(code), re.M))
+    assert named <= words, f"no such command: {sorted(named - words)}"
+    linked = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+    missing = [link for link in linked if not (path.parent / link).exists()]
+    assert not missing, f"links to nowhere: {missing}"
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    named = {
+        name
+        for path in DOCUMENTS
+        for name in re.findall(r"(?:^|`)make ([a-z]+)", path.read_text("utf-8"), re.M)
+    }
+    assert named <= targets, f"no such target: {sorted(named - targets)}"
+
+
+@pytest.mark.parametrize(("example", "printed"), EXAMPLES, ids=range(len(EXAMPLES)))
+def test_examples_print_what_stands_below_them(example: str, printed: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == printed
+
+
+def test_every_example_has_its_output() -> None:
+    assert len(EXAMPLES) == TEXT.count("```python") > 0
