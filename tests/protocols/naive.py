@@ -16,7 +16,9 @@ Pixels = NDArray[np.bool_]
 def strict(
     samples: list[Sample], replies: dict[str, Prediction], frame: tuple[int, int]
 ) -> dict[str, float | None]:
-    """Every figure of `strict` that does not need boundaries."""
+    """Every figure of `strict` that does not need boundaries; without those that hang on which of several equally good
+    matchings is taken, where there are several.
+    """
     total: Counter[str] = Counter()
     for sample in samples:
         for name, amount in _judge(sample, replies.get(sample.id), frame).items():
@@ -42,6 +44,9 @@ def strict(
     }
     everyone = total["regions"] + total["targets"]
     found["f1"] = 2 * total["hits"] / everyone if everyone else None
+    if total["tied"]:
+        for name in ("ciou", "precision", "recall", "f1", "occluded_iou", "copy_gain"):
+            del found[name]
     return found
 
 
@@ -65,7 +70,8 @@ def _judge(sample: Sample, reply: Prediction | None, frame: tuple[int, int]) -> 
         [_iou(region, target, kinds, keep) if said == sample.mask_type else 0.0 for target in sample.targets]
         for region in regions
     ]
-    pairs = [(i, j) for i, j in _best(table, len(regions), len(sample.targets)) if table[i][j] > 0]
+    pairs, tied = _best(table, len(regions), len(sample.targets))
+    out["tied"] += tied
     _count(out, sample, regions, answered=answered, said=said)
     _count_overlap(out, sample, regions, pairs=pairs, table=table, kinds=kinds, keep=keep, answered=answered)
     _count_amodal(out, sample, regions, pairs=pairs, keep=keep)
@@ -182,10 +188,16 @@ def _ratio(one: Pixels, other: Pixels) -> float:
     return int((one & other).sum()) / union if union else 1.0
 
 
-def _best(table: list[list[float]], rows: int, columns: int) -> list[tuple[int, int]]:
-    """The matching with the largest total, by trying all."""
+def _best(table: list[list[float]], rows: int, columns: int) -> tuple[list[tuple[int, int]], bool]:
+    """The pairs of the matching with the largest total, by trying all, and whether another has the same total."""
     if rows > columns:
         flipped = [list(column) for column in zip(*table)] or [[] for _ in range(columns)]
-        return [(i, j) for j, i in _best(flipped, columns, rows)]
-    tries = [list(enumerate(order)) for order in permutations(range(columns), rows)]
-    return max(tries, key=lambda pairs: sum(table[i][j] for i, j in pairs), default=[])
+        pairs, tied = _best(flipped, columns, rows)
+        return [(i, j) for j, i in pairs], tied
+    tries = {
+        frozenset((i, j) for i, j in enumerate(order) if table[i][j] > 0)
+        for order in permutations(range(columns), rows)
+    }
+    total = {pairs: sum(table[i][j] for i, j in sorted(pairs)) for pairs in tries}
+    best = max(total, key=lambda pairs: total[pairs])
+    return sorted(best), sum(abs(other - total[best]) < 1e-9 for other in total.values()) > 1

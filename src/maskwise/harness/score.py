@@ -15,7 +15,7 @@ import numpy as np
 
 from maskwise.errors import ProtocolError
 from maskwise.harness.predictions import Found, Settings, read_predictions
-from maskwise.protocols import PROTOCOLS, Evaluation, Protocol, Scores, Truth, get
+from maskwise.protocols import PROTOCOLS, Evaluation, Metric, Protocol, Scores, Truth, get
 from maskwise.protocols.answers import Judge
 from maskwise.protocols.evaluation import prepare_targets
 from maskwise.protocols.metrics import STATUSES, share_columns
@@ -24,6 +24,7 @@ from maskwise.protocols.stats import Groups, Interval, bootstrap
 from maskwise.protocols.strict import BINS
 from maskwise.store import MASK_TYPES, Codes, Dataset
 
+Tables = dict[str, dict[str, list[dict[str, Any]]]]
 SLICED = ("giou", "ciou")
 """The metrics given for every slice."""
 
@@ -39,7 +40,9 @@ class Sureness:
 
 @dataclass(frozen=True)
 class Result:
-    """What came out. `intervals`: by protocol and metric; `slices`: the group of each sample, by slicing."""
+    """What came out. `intervals`: by protocol and metric; `slices`: the group of each sample, by slicing; `tables`: the
+    figures of each group, by protocol and slicing.
+    """
 
     truth: Truth
     found: Found
@@ -47,6 +50,7 @@ class Result:
     skipped: Mapping[str, str]
     intervals: Mapping[tuple[str, str], Interval]
     slices: Mapping[str, Codes]
+    tables: Tables
     sureness: Sureness
 
 
@@ -100,22 +104,28 @@ def summarise(
     sureness: Sureness,
 ) -> Result:
     """The result of scores already made: intervals and slices are added."""
-    metrics = {(name, key): metric for name, one in scores.items() for key, metric in one.metrics.items()}
-    intervals = bootstrap(
-        metrics,
-        evaluation.truth.cluster,
-        resamples=sureness.resamples,
-        level=sureness.level,
-        seed=sureness.seed,
-        threads=evaluation.threads,
+    metrics = share_columns(
+        {(name, key): metric for name, one in scores.items() for key, metric in one.metrics.items()}
     )
     slices = slice_samples(evaluation)
-    return Result(evaluation.truth, found, scores, skipped or {}, intervals, slices, sureness)
+    with ThreadPoolExecutor(1) as aside:
+        intervals = aside.submit(
+            bootstrap,
+            metrics,
+            evaluation.truth.cluster,
+            resamples=sureness.resamples,
+            level=sureness.level,
+            seed=sureness.seed,
+            threads=max(1, evaluation.threads - 1),
+        )
+        tables = _slice_tables(evaluation.truth, slices, metrics, level=sureness.level)
+    return Result(
+        evaluation.truth, found, scores, skipped or {}, intervals.result(), slices, tables, sureness
+    )
 
 
 def result_to_json(result: Result) -> dict[str, Any]:
     """The content of `scores.json`; see docs/runs.md."""
-    tables = _slice_tables(result)
     return {
         "format": "maskwise scores 1",
         "predictions": {
@@ -130,7 +140,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
                 "options": dict(scores.options),
                 "counts": count_statuses(scores),
                 "metrics": {key: _metric_to_json(result, name, key) for key in scores.metrics},
-                "slices": tables[name],
+                "slices": result.tables[name],
                 **_strict_tables(scores),
             }
             for name, scores in result.scores.items()
@@ -173,17 +183,17 @@ def _metric_to_json(result: Result, protocol: str, name: str) -> dict[str, Any]:
     return out
 
 
-def _slice_tables(result: Result) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def _slice_tables(
+    truth: Truth, slices: Mapping[str, Codes], metrics: Mapping[tuple[str, str], Metric], *, level: float
+) -> Tables:
     """By protocol and slicing, one entry a group that has samples, in the order of its names."""
-    out: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in result.scores}
-    metrics = share_columns(
-        {(name, key): scores.metrics[key] for name, scores in result.scores.items() for key in SLICED}
-    )
-    for slicing, codes in result.slices.items():
-        groups = Groups(codes.codes, result.truth.cluster, len(codes.names))
+    names = list(dict.fromkeys(name for name, _ in metrics))
+    out: Tables = {name: {} for name in names}
+    for slicing, codes in slices.items():
+        groups = Groups(codes.codes, truth.cluster, len(codes.names))
         samples, pictures = groups.samples().tolist(), groups.pictures().tolist()
-        for name in result.scores:
-            figures = {key: groups.figures(metrics[name, key], result.sureness.level) for key in SLICED}
+        for name in names:
+            figures = {key: groups.figures(metrics[name, key], level) for key in SLICED}
             out[name][slicing] = [
                 {
                     "name": group,

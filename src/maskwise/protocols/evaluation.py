@@ -11,11 +11,22 @@ from numpy.typing import NDArray
 from maskwise.errors import ProtocolError
 from maskwise.masks import Masks, pair_areas
 from maskwise.protocols import metrics
+from maskwise.protocols.extents import Measured, measure
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import Flags, Floats, Int64s, Verdicts, whole_sums
 from maskwise.protocols.pairs import PairIndex
-from maskwise.protocols.sides import Choice, Measured, Side, Sides, intersections, measure, replace_masks
-from maskwise.protocols.tables import AMODAL, BOTH, FAILED, MISSING, UNDECIDED, VISIBLE, Replies, Truth
+from maskwise.protocols.sides import Choice, Side, Sides, intersections, replace_masks
+from maskwise.protocols.tables import (
+    AMODAL,
+    BOTH,
+    FAILED,
+    MALFORMED,
+    MISSING,
+    UNDECIDED,
+    VISIBLE,
+    Replies,
+    Truth,
+)
 
 PlaneKind = Literal["wanted", "said", "visible", "amodal"]
 
@@ -185,17 +196,19 @@ class Evaluation:
 
 def _check(truth: Truth, replies: Replies, threads: int) -> tuple[Replies, Measured]:
     """Fail replies with masks of another size than the picture or malformed ones; measure the rest."""
+    columns = (replies.visible, replies.amodal)
     reasons: dict[int, str] = {}
-    extents = []
-    for column in (replies.visible, replies.amodal):
+    for column in columns:
         wrong = column.present & (column.masks.size != truth.frame[replies.sample]).any(1)
         reasons.update(dict.fromkeys(replies.sample[wrong].tolist(), "mask size differs from the picture"))
-        extent, bad = measure(column, column.present & ~wrong, threads)
-        reasons.update(dict.fromkeys(replies.sample[bad].tolist(), "malformed mask"))
-        extents.append(extent)
-    if reasons:
-        return _check(truth, replies.fail(reasons), threads)
-    return replies, Measured(*extents)
+    replies = replies.fail(reasons)
+    if replies.measured is not None:
+        return replies, replies.measured
+    found = [measure(column, column.present, threads) for column in (replies.visible, replies.amodal)]
+    bad = np.concatenate([rows for _, rows in found])
+    if len(bad):
+        return _check(truth, replies.fail(dict.fromkeys(replies.sample[bad].tolist(), MALFORMED)), threads)
+    return replies, Measured(*(extent for extent, _ in found))
 
 
 def prepare_targets(truth: Truth, threads: int = 1) -> Sides:

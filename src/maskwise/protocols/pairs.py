@@ -83,3 +83,11 @@ def left_over(count: int, taken: Int64s) -> Int64s:
     free = np.ones(count, bool)
     free[taken] = False
     return np.flatnonzero(free)
+
+
+def pairs_within(offsets: Int64s) -> tuple[Int64s, Int64s]:
+    """Every two different members of each group, the earlier first. offsets: int64 [groups + 1]."""
+    counts = np.diff(offsets)
+    later = np.repeat(offsets[1:], counts) - np.arange(offsets[-1]) - 1
+    one = np.repeat(np.arange(offsets[-1]), later)
+    return one, one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)

@@ -58,6 +58,7 @@ def _unite_predictions(replies: Replies, phrases: Phrases) -> Replies:
         names=Codes(replies.names.codes[first], replies.names.names),
         phrases=None,
         logits=None,
+        measured=None,
     )
 
 

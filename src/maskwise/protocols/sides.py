@@ -7,32 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwise.errors import MaskError
 from maskwise.masks import Masks, pair_areas
+from maskwise.protocols.extents import Boxes, Extent, Measured
 from maskwise.protocols.metrics import Flags, Int64s
-from maskwise.protocols.pairs import PairIndex
+from maskwise.protocols.pairs import pairs_within
 from maskwise.protocols.tables import Replies, Truth, offsets_of
 from maskwise.store import MaskColumn
-
-Boxes = NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class Extent:
-    """Area (int64 [n]) and box (int32 [n, 4]: left, top, right, bottom, the last two past the end) of masks; zeros for
-    masks that are empty or not known.
-    """
-
-    area: Int64s
-    box: Boxes
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The extents of both columns of a table, measured once."""
-
-    visible: Extent
-    amodal: Extent
 
 
 @dataclass(frozen=True)
@@ -79,9 +59,7 @@ class Side:
     @cached_property
     def tangled(self) -> Flags:
         """Whether any two masks of a sample share pixels, bool [samples]. Where none do, their areas add up."""
-        index = PairIndex(self.offsets, self.offsets)
-        rows = np.flatnonzero(index.pred < index.target)
-        one, other = index.pred[rows], index.target[rows]
+        one, other = pairs_within(self.offsets)
         shared = intersections((self, one), (self, other), threads=self.threads)
         out = np.zeros(len(self.offsets) - 1, bool)
         out[self.sample[one[shared > 0]]] = True
@@ -149,9 +127,9 @@ def intersections(one: tuple[Side, Int64s], other: tuple[Side, Int64s], *, threa
     need no look.
     """
     (left, a), (right, b) = one, other
-    meets = left.known[a] & right.known[b] & boxes_meet(left.extent.box[a], right.extent.box[b])
-    rows = np.flatnonzero(meets)
     out = np.zeros(len(a), np.int64)
+    rows = np.flatnonzero(left.known[a] & right.known[b])
+    rows = rows[boxes_meet(left.extent.box[a[rows]], right.extent.box[b[rows]])]
     out[rows] = pair_areas(left.masks[a[rows]], right.masks[b[rows]], threads=threads).intersection
     return out
 
@@ -167,25 +145,6 @@ def replace_masks(masks: Masks, rows: Int64s, new: Masks) -> Masks:
     order = np.arange(len(masks))
     order[rows] = len(masks) + np.arange(len(rows))
     return Masks.concat([masks, new])[order]
-
-
-def measure(column: MaskColumn, usable: Flags, threads: int) -> tuple[Extent, Int64s]:
-    """Extent of the usable masks, and the rows of those that turn out to be malformed."""
-    area, box = np.zeros(len(usable), np.int64), np.zeros((len(usable), 4), np.int64)
-    bad: list[int] = []
-    waiting = [np.flatnonzero(usable)]
-    while waiting:
-        rows = waiting.pop()
-        try:
-            masks = column.masks if len(rows) == len(usable) else column.masks[rows]
-            area[rows], box[rows] = masks.measure(threads=threads)
-        except MaskError:
-            if len(rows) == 1:
-                bad.append(int(rows[0]))
-            else:  # one bad mask spoils a batch: halve it to find which
-                waiting += np.array_split(rows, 2)
-    box[:, 2:] += box[:, :2]
-    return Extent(area, box.astype(np.int32)), np.array(bad, np.int64)
 
 
 def _choose(visible: Masks, amodal: Masks, take_amodal: Flags) -> Masks:

@@ -51,7 +51,7 @@ def bootstrap(
     seed: int = 0,
     threads: int = 1,
 ) -> dict[Key, Interval]:
-    """Percentile intervals of figures by drawing pictures with replacement, the same draws for all of them.
+    """Percentile intervals of figures by resampling pictures, the same draws for all of them.
 
     cluster: int64 [samples], the picture of each. The seed makes it repeatable.
     """
@@ -66,7 +66,7 @@ def bootstrap(
     table = np.stack([np.zeros(count), *(sums(cluster, column, count) for column in columns.values())], 1)[
         :, 1:
     ]
-    drawn = _draw(table, resamples, seed, threads=threads)
+    drawn = _draw(table, resamples, seed, threads=threads, kind=np.float32)
     out = {}
     for name, metric in shared.items():
         top, bottom = place[id(metric.numerator)], place[id(metric.denominator)]
@@ -96,6 +96,7 @@ class Groups:
         self._firsts = np.searchsorted(self.group, np.arange(count + 1))
         self._cells: dict[int, Floats] = {}
         self._kept: list[Numbers] = []
+        self._sums: dict[tuple[int, int], tuple[Floats, ...]] = {}
 
     def samples(self) -> Int64s:
         """Samples of each group."""
@@ -122,6 +123,14 @@ class Groups:
             out[some] = np.add.reduceat(cells, self._firsts[some], dtype=np.float64)
         return out
 
+    def _moments(self, y: Floats, x: Floats) -> tuple[Floats, ...]:
+        """Sums of y, x, y y, x y, x x and of cells with either, over each group; kept for the next metric like it."""
+        key = id(y), id(x)
+        if key not in self._sums:
+            products = (y, x, y * y, x * y, x * x, (x != 0) | (y != 0))
+            self._sums[key] = tuple(self._add(values) for values in products)
+        return self._sums[key]
+
     def figures(self, metric: Metric, level: float = 0.95) -> list[tuple[float | None, Interval]]:
         """The figure of each group and its interval, from its linearised variance over pictures.
 
@@ -129,12 +138,11 @@ class Groups:
         Sampling Techniques, 3rd ed., 6.4). Quick where there are many groups; kept within 0 and 1 for fractions.
         """
         y, x = self.cells(metric.numerator), self.cells(metric.denominator)
-        top, bottom = self._add(y), self._add(x)
         gate = None if metric.gate is None else self._add(self.cells(metric.gate))
+        top, bottom, yy, xy, xx, pictures = self._moments(y, x)
         value = _ratios(metric, top, bottom, gate)
         ratio = np.nan_to_num(value)
-        squares = self._add((y - ratio[self.group] * x) ** 2)
-        pictures = self._add((x != 0) | (y != 0))
+        squares = np.maximum(yy - 2 * ratio * xy + ratio * ratio * xx, 0.0)
         spread = np.sqrt(squares * pictures / np.maximum(pictures - 1, 1))
         reach = (
             NormalDist().inv_cdf(0.5 + level / 2)
@@ -217,19 +225,23 @@ def _p_value(a: Metric, b: Metric, total: Floats, swapped: Floats) -> float:
     return (1 + extreme) / (1 + len(swapped))
 
 
-def _draw(table: Floats, resamples: int, seed: int, *, threads: int = 1) -> Floats:
-    """Column sums of `resamples` draws of as many rows as there are, with replacement: float64 [resamples, columns].
+def _draw(
+    table: Floats, resamples: int, seed: int, *, threads: int = 1, kind: type[np.floating] = np.float64
+) -> Floats:
+    """Column sums of `resamples` resamples of the rows: float64 [resamples, columns].
 
-    Every chunk has its own generator, so the draws do not depend on the number of threads.
+    Every row is taken as often as a Poisson number of mean 1 says, independently of the others: for ratios the same as
+    drawing as many rows as there are with replacement, and quicker (Chamandy et al., Estimating uncertainty for massive
+    data streams, 2012). Every chunk has its own generator, so the draws do not depend on the number of threads.
+    `kind`: the numbers multiplied; float32 costs half and is good to six digits.
     """
-    count, blocks = len(table), _cut_rows(table)
+    count, blocks, times_of = len(table), _cut_rows(table.astype(kind)), _poisson_table().astype(kind)
 
     def draw(start: int) -> Floats:
         generator = np.random.default_rng([seed, start])
-        times = np.zeros((min(CHUNK, resamples - start), blocks.shape[0] * blocks.shape[1]))
-        for row in times:
-            drawn = generator.integers(0, count, count, dtype=np.uint32)
-            row[:count] = np.bincount(drawn.astype(np.int64), minlength=count)
+        times = np.zeros((min(CHUNK, resamples - start), blocks.shape[0] * blocks.shape[1]), kind)
+        drawn = generator.integers(0, len(times_of), (len(times), count), dtype=np.uint16)
+        times[:, :count] = times_of[drawn]
         return _multiply(times, blocks)
 
     starts = range(0, resamples if count else 0, CHUNK)
@@ -239,20 +251,26 @@ def _draw(table: Floats, resamples: int, seed: int, *, threads: int = 1) -> Floa
         )
 
 
-def _cut_rows(table: Floats) -> Floats:
-    """The table in blocks of rows, float64 [blocks, rows, columns], zeros behind the last. A product of CHUNK rows with
-    one block is too small for the linear algebra library to start threads of its own, which would fight with ours.
+def _poisson_table() -> Int64s:
+    """Poisson numbers of mean 1 by their quantiles, int64 [65536]: a random index gives a random number."""
+    chances = np.exp(-1.0) / np.cumprod(np.maximum(np.arange(12.0), 1.0))
+    return np.searchsorted(np.cumsum(chances), (np.arange(2**16) + 0.5) / 2**16)
+
+
+def _cut_rows(table: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The table in blocks of rows, [blocks, rows, columns], zeros behind the last. A product of CHUNK rows with one
+    block is too small for the linear algebra library to start threads of its own, which would fight with ours.
     """
     rows = max(1, 2**18 // (CHUNK * max(table.shape[1], 1)))
-    blocks = np.zeros((-(-len(table) // rows), rows, table.shape[1]))
+    blocks = np.zeros((-(-len(table) // rows), rows, table.shape[1]), table.dtype)
     blocks.reshape(-1, table.shape[1])[: len(table)] = table
     return blocks
 
 
-def _multiply(weights: Floats, blocks: Floats) -> Floats:
-    """Weighted sums of the rows of a table in blocks. weights: float64 [n, blocks x rows]."""
+def _multiply(weights: NDArray[np.floating], blocks: NDArray[np.floating]) -> Floats:
+    """Weighted sums of the rows of a table in blocks. weights: [n, blocks x rows], of the blocks' type."""
     cut = weights.reshape(len(weights), blocks.shape[0], blocks.shape[1]).transpose(1, 0, 2)
-    total: Floats = np.matmul(cut, blocks).sum(0)
+    total: Floats = np.matmul(cut, blocks).sum(0, dtype=np.float64)
     return total
 
 

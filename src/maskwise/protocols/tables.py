@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maskwise.errors import ProtocolError
 from maskwise.masks import Mask, Masks
+from maskwise.protocols.extents import Measured
 from maskwise.protocols.metrics import Flags, Floats, Int64s
 from maskwise.protocols.pairs import flatten
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
@@ -21,6 +22,9 @@ UNDECIDED = len(MASK_TYPES)
 
 ANSWERED, FAILED, MISSING = range(3)
 """State of a reply: there is one, there is an unusable one, there is none."""
+
+MALFORMED = "malformed mask"
+"""Why a reply failed whose run lengths are none."""
 
 Int8s = NDArray[np.int8]
 
@@ -167,6 +171,8 @@ class Replies:
     answers: Sequence[str | None] = ()
     phrases: Phrases | None = None
     logits: Int64s | None = None
+    measured: Measured | None = None
+    """The extents of the masks, where they were measured while reading; then none of them is malformed."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -263,6 +269,7 @@ class Replies:
             answers=[answers[row] for row in rows.tolist()] if answers else (),
             phrases=self.phrases and _take_phrases(self.phrases, place, regions, count=len(rows)),
             logits=None if self.logits is None else self.logits[regions],
+            measured=None if self.measured is None else self.measured.take(regions),
         )
 
 

@@ -7,6 +7,7 @@ several times quicker than records one by one, and memory holds the columns and 
 import gc
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -17,9 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import StoreError
-from maskwise.harness.predictions.found import Found, Settings, align
+from maskwise.harness.predictions.found import Found, Settings, align, no_masks
 from maskwise.masks import Masks
-from maskwise.protocols.tables import ANSWERED, FAILED, UNDECIDED, Phrases, Replies, Truth, offsets_of
+from maskwise.protocols.extents import Extent, Measured, measure
+from maskwise.protocols.tables import (
+    ANSWERED,
+    FAILED,
+    MALFORMED,
+    UNDECIDED,
+    Phrases,
+    Replies,
+    Truth,
+    offsets_of,
+)
 from maskwise.schema import MaskType, Phrase
 from maskwise.store import MASK_TYPES, Codes, MaskColumn
 
@@ -61,11 +72,11 @@ class _Line(_Lean, gc=False):
 
 def read_lines(path: Path, truth: Truth, settings: Settings) -> Found:
     """The predictions of a JSONL file, in the order of the truth. A torn last line is dropped with a warning."""
-    columns = _Columns(path)
-    with open(path, "rb") as file, _collector_off():
+    with open(path, "rb") as file, _collector_off(), ThreadPoolExecutor(1) as aside:
+        columns = _Columns(path, aside)
         for block in _blocks(file, path):
             columns.add(_decode(block, path, len(columns.samples)))
-    return align(truth, columns.samples, columns.replies(), str(path))
+        return align(truth, columns.samples, columns.replies(), str(path))
 
 
 class _Numbering(dict[str | None, int]):
@@ -77,50 +88,57 @@ class _Numbering(dict[str | None, int]):
 
 
 class _MaskParts:
-    """One mask column, growing block by block."""
+    """One mask column, growing block by block. Masks are measured aside, while the next block is decoded."""
 
-    def __init__(self) -> None:
-        self._present: list[NDArray[np.bool_]] = []
-        self._lengths: list[NDArray[np.int64]] = []
-        self._sizes: list[NDArray[np.int64]] = []
-        self._data: list[bytes] = []
+    def __init__(self, aside: ThreadPoolExecutor) -> None:
+        self._aside = aside
+        self._measured: list[Future[tuple[Extent, NDArray[np.int64]]]] = []
+        self._blocks: list[MaskColumn] = []
 
     def add(self, masks: list[_Mask | None]) -> NDArray[np.bool_]:
         """Returns which of them are there."""
         known = [mask for mask in masks if mask is not None]
         counts = [mask.counts for mask in known]
-        sizes = np.fromiter(chain.from_iterable([mask.size for mask in known]), np.int64, 2 * len(known))
         if len(known) == len(masks):
-            self._present.append(np.ones(len(masks), bool))
+            present = np.ones(len(masks), bool)
         else:
-            self._present.append(np.fromiter((mask is not None for mask in masks), bool, len(masks)))
-        self._lengths.append(np.fromiter(map(len, counts), np.int64, len(known)))
-        self._sizes.append(sizes.reshape(-1, 2))
-        # One byte a character: what is not ASCII stays a malformed mask, found when masks are checked.
-        self._data.append("".join(counts).encode("latin-1", "replace"))
-        return self._present[-1]
+            present = np.fromiter((mask is not None for mask in masks), bool, len(masks))
+        lengths = np.zeros(len(masks), np.int64)
+        lengths[present] = np.fromiter(map(len, counts), np.int64, len(known))
+        size = np.zeros((len(masks), 2), np.int32)
+        sizes = np.fromiter(chain.from_iterable([mask.size for mask in known]), np.int64, 2 * len(known))
+        size[present] = sizes.reshape(-1, 2).clip(-1, 2**31 - 1)
+        # One byte a character: what is not ASCII stays a malformed mask.
+        data = np.frombuffer("".join(counts).encode("latin-1", "replace"), np.uint8)
+        stop = np.cumsum(lengths)
+        block = MaskColumn(Masks(data, stop - lengths, stop, size), present)
+        self._blocks.append(block)
+        self._measured.append(self._aside.submit(measure, block, present, 1))
+        return present
 
     def column(self) -> MaskColumn:
-        present = np.concatenate(self._present) if self._present else np.zeros(0, bool)
-        lengths = np.zeros(len(present), np.int64)
-        lengths[present] = np.concatenate(self._lengths) if self._lengths else 0
-        size = np.zeros((len(present), 2), np.int32)
-        if self._sizes:
-            size[present] = np.clip(np.concatenate(self._sizes), -1, 2**31 - 1)
-        stop = np.cumsum(lengths)
-        data = np.frombuffer(self._data[0] if len(self._data) == 1 else b"".join(self._data), np.uint8)
-        return MaskColumn(Masks(data, stop - lengths, stop, size), present)
+        if not self._blocks:
+            return no_masks(0)
+        masks = Masks.concat([block.masks for block in self._blocks])
+        return MaskColumn(masks, np.concatenate([block.present for block in self._blocks]))
+
+    def extent(self) -> tuple[Extent, NDArray[np.int64]]:
+        """The extents of all masks, and the rows of those that are malformed."""
+        parts = [waiting.result() for waiting in self._measured]
+        starts = offsets_of([len(extent.area) for extent, _ in parts])
+        bad = [start + rows for start, (_, rows) in zip(starts, parts)]
+        return Extent.concat([extent for extent, _ in parts]), np.concatenate([np.zeros(0, np.int64), *bad])
 
 
 class _Columns:
     """The columns of all lines read so far."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, aside: ThreadPoolExecutor) -> None:
         self.path = path
         self.samples: list[str] = []
         self._answers: list[str | None] = []
         self._reasons: dict[int, str] = {}
-        self._visible, self._amodal = _MaskParts(), _MaskParts()
+        self._visible, self._amodal = _MaskParts(aside), _MaskParts(aside)
         self._names, self._words = _Numbering(), _Numbering()
         self._phrases: list[tuple[int, list[int], int]] = []
         self._regions = 0
@@ -178,7 +196,9 @@ class _Columns:
         if not self._parts:
             self.add([])
         whole = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
-        return Replies(
+        visible, bad_visible = self._visible.extent()
+        amodal, bad_amodal = self._amodal.extent()
+        replies = Replies(
             state=whole["state"],
             reasons=self._reasons,
             offsets=offsets_of(whole["counts"]),
@@ -191,7 +211,10 @@ class _Columns:
             forced=whole["forced"],
             answers=self._answers,
             phrases=self._phrase_columns(),
+            measured=Measured(visible, amodal),
         )
+        bad = np.union1d(bad_visible, bad_amodal)
+        return replies.fail(dict.fromkeys(replies.sample[bad].tolist(), MALFORMED))
 
     def _check(self, lines: list[_Line], masked: NDArray[np.bool_], score: NDArray[np.float64]) -> None:
         """Refuse a region without a mask or with a score that is none."""
