@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 
+from bench.memory import peak_megabytes
 from bench.scenes import mask_pairs
 from bench.timing import Row, Table
 from maskwise.masks import Masks, pair_areas
@@ -75,12 +76,6 @@ def open_json() -> Masks:
 def open_store() -> Masks:
     """Map the columns."""
     return Dataset.open(CACHE / "opening").regions.masks("visible").masks
-
-
-def peak_megabytes() -> float:
-    """The most memory this process held. Not ru_maxrss, which a child inherits from the process that started it."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def _measure(way: str) -> tuple[float, float]:

@@ -1,22 +1,11 @@
-"""Scoring an MMR-sized set under all protocols, against parsing the predictions alone and against per-mask loops.
+"""A set as large as MMR to score: 194,398 questions about 57,643 pictures, 340,000 targets, a third of them objects.
 
-    python bench/score_mmr.py            # makes the set once, under bench/.cache, then measures; prints Markdown
-    python bench/score_mmr.py --scale 0.05
-
-The set is as large as MMR (194,398 questions about 57,643 pictures, 340,000 targets: a third objects, the rest parts),
-with blobs for masks: at 640 x 480 with the size distribution of COCO objects and PACO parts, run strings about as long
+The other targets are parts. Blobs stand for masks, at 640 x 480 with the size distribution of COCO objects and PACO parts, run strings about as long
 as real ones (mean 246 bytes on COCO instances). Predictions are the targets deformed, some missed, some misplaced, some
 invented, some out of order, each with a name, a score and an answer in words.
 """
 
-import argparse
-import gc
 import json
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +13,7 @@ from numpy.typing import NDArray
 
 from maskwise.masks import Masks
 from maskwise.schema import Answer, Picture, Region, Sample
-from maskwise.store import Dataset, DatasetWriter
+from maskwise.store import DatasetWriter
 
 CACHE = Path(__file__).parent / ".cache"
 HEIGHT, WIDTH = 480, 640
@@ -184,11 +173,10 @@ def write_predictions(
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--scale", type=float, default=1.0)
-    arguments = parser.parse_args()
-    folder = CACHE / f"mmr_{arguments.scale:g}"
+def find_set() -> Path:
+    """The folder of the set, which is made the first time."""
+    folder = CACHE / "mmr"
     if not (folder / "predictions.jsonl").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        make_set(folder, arguments.scale)
+        make_set(folder, 1.0)
+    return folder

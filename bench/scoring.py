@@ -1,0 +1,145 @@
+"""Scoring an MMR-sized set: all protocols from files to JSON, beside parsing alone; one protocol beside per-mask loops.
+
+Each way of the first table runs in a process of its own, which tells its wall time and its peak memory.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import orjson
+from pycocotools import mask as coco
+
+from bench.memory import peak_megabytes
+from bench.mmr_set import HEIGHT, WIDTH, find_set
+from bench.timing import Row, Table, fastest
+from maskwise.harness.predictions import read_predictions
+from maskwise.harness.score import result_to_json, score
+from maskwise.protocols import Evaluation, Metric, Truth, lisa
+from maskwise.protocols.stats import bootstrap
+from maskwise.store import Dataset
+
+LISA_MASKS, COCO_MASKS = 60, 3000
+MOST_MEGABYTES, MOST_TIMES, MOST_SECONDS = 2000, 2.0, 5.0
+
+
+def tables() -> Iterator[Table]:
+    """All tables."""
+    folder = find_set()
+    yield whole_way(folder)
+    yield per_mask(folder)
+    yield intervals()
+
+
+def whole_way(folder: Path) -> Table:
+    """From the stored dataset and a file of predictions to JSON."""
+    parsing, scoring = ([_measure(way, folder) for _ in range(5)] for way in ("parse", "score"))
+    seconds, megabytes = min(run[0] for run in scoring), max(run[1] for run in scoring)
+    alone = min(run[0] for run in parsing)
+    return Table(
+        "Scoring 194,398 questions with 340,000 targets under all nine protocols, with intervals and slices: stored "
+        f"dataset and predictions.jsonl to JSON, two threads, wall time (µs for all). It takes {seconds / alone:.2f} "
+        f"times as long as parsing alone, wanted at most {MOST_TIMES:g}; peak memory {megabytes:,.0f} MB, wanted at "
+        f"most {MOST_MEGABYTES:,}",
+        [Row("orjson, parsing the predictions alone", alone * 1e6), Row("maskwise, `score`", seconds * 1e6)],
+        {},
+    )
+
+
+def per_mask(folder: Path) -> Table:
+    """LISA's rule on masks in memory, a target mask."""
+    truth = Truth.of(Dataset.open(folder / "truth"), texts=False)
+    replies = read_predictions(folder / "predictions.jsonl", truth, None).replies
+    pairs = _some_pairs(truth, replies)
+    return Table(
+        f"One protocol (lisa) on masks in memory, for each target mask, {WIDTH} x {HEIGHT}",
+        [
+            Row(
+                "LISA's loop: decode, two-bin histograms of float planes (numpy for torch.histc)",
+                fastest(lambda: [_lisa_pair(a, b) for a, b in pairs[:LISA_MASKS]], LISA_MASKS),
+            ),
+            Row(
+                "pycocotools, merge and area",
+                fastest(lambda: [_coco_pair(a, b) for a, b in pairs], len(pairs)),
+            ),
+            Row(
+                "maskwise, all of it, on one thread",
+                fastest(lambda: lisa.score(Evaluation(truth, replies)), len(truth.sample), repeats=3),
+            ),
+        ],
+        {
+            "LISA's loop: decode, two-bin histograms of float planes (numpy for torch.histc)": 1000,
+            "pycocotools, merge and area": 5,
+        },
+    )
+
+
+def intervals() -> Table:
+    """The bootstrap of a ratio of sums, clustered by picture."""
+    random = np.random.default_rng(0)
+    union = random.integers(1, 90_000, 200_000)
+    metric = Metric(random.integers(0, union), union)
+    cluster = np.sort(random.integers(0, 57_000, 200_000))
+    seconds = min(
+        _timed(lambda: bootstrap({"ciou": metric}, cluster, resamples=1000, level=0.95, seed=0))
+        for _ in range(3)
+    )
+    return Table(
+        f"Bootstrap of cIoU, 1,000 resamples of 57,000 pictures with 200,000 samples (µs; wanted at most "
+        f"{MOST_SECONDS:g} s)",
+        [Row("maskwise, `bootstrap`", seconds * 1e6)],
+        {},
+    )
+
+
+def _some_pairs(truth: Truth, replies: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    rows = np.arange(COCO_MASKS)
+    return list(zip(replies.visible.masks[rows].to_rles(), truth.visible.masks[rows].to_rles()))
+
+
+def _coco_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[int, int]:
+    intersection = int(coco.area(coco.merge([a, b], intersect=True)))
+    return intersection, int(coco.area(a)) + int(coco.area(b)) - intersection
+
+
+def _lisa_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[Any, Any]:
+    """intersectionAndUnion of LISA's utils, on float planes."""
+    output, target = coco.decode(a).astype(np.float32).ravel(), coco.decode(b).astype(np.float32).ravel()
+    output[target == 255] = 255
+    shared = np.histogram(output[output == target], bins=2, range=(0, 1))[0]
+    areas = (np.histogram(plane, bins=2, range=(0, 1))[0] for plane in (output, target))
+    return shared, sum(areas) - shared
+
+
+def _timed(work: Callable[[], object]) -> float:
+    before = time.perf_counter()
+    work()
+    return time.perf_counter() - before
+
+
+def _measure(way: str, folder: Path) -> tuple[float, float]:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.scoring", way, str(folder)], capture_output=True, text=True, check=True
+    )
+    seconds, megabytes = done.stdout.split()
+    return float(seconds), float(megabytes)
+
+
+def _parse(folder: Path) -> object:
+    with (folder / "predictions.jsonl").open("rb") as lines:
+        return [orjson.loads(line) for line in lines]
+
+
+def _score(folder: Path) -> object:
+    result = score(Dataset.open(folder / "truth"), folder / "predictions.jsonl", threads=2)
+    return msgspec.json.encode(result_to_json(result))
+
+
+if __name__ == "__main__":
+    work = {"parse": _parse, "score": _score}[sys.argv[1]]
+    print(_timed(lambda: work(Path(sys.argv[2]))), peak_megabytes())
