@@ -1,8 +1,8 @@
 """A set as large as MMR to score: 194,398 questions about 57,643 pictures, 340,000 targets, a third of them objects.
 
-The other targets are parts. Blobs stand for masks, at 640 x 480 with the size distribution of COCO objects and PACO parts, run strings about as long
-as real ones (mean 246 bytes on COCO instances). Predictions are the targets deformed, some missed, some misplaced, some
-invented, some out of order, each with a name, a score and an answer in words.
+The other targets are parts. Blobs stand for masks, at 640 x 480 with the size distribution of COCO objects and PACO
+parts, run strings about as long as real ones (mean 246 bytes on COCO instances). Predictions are the targets deformed,
+some missed, some misplaced, some invented, some out of order, each with a name, a score and an answer in words.
 """
 
 import json
