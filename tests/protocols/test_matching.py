@@ -51,3 +51,12 @@ def test_pairing_in_order_stops_at_the_shorter_list():
 
 def test_regions_follow_their_samples():
     assert flatten(offsets([2, 0, 3]), np.array([2, 0])).tolist() == [2, 3, 4, 0, 1]
+
+
+def test_large_questions_are_matched_as_well():
+    generator = np.random.default_rng(0)
+    table = generator.random((40, 45)) * (generator.random((40, 45)) < 0.4)
+    index = PairIndex(offsets([40]), offsets([45]))
+    chosen = match(index, table.ravel())
+    best = table[linear_sum_assignment(table, maximize=True)].sum()
+    assert abs(table.ravel()[chosen].sum() - best) < 1e-9

@@ -71,7 +71,7 @@ def judge_metric(evaluation: Evaluation, judged: Flags, judge: Judge) -> Metric:
 def _has_words(replies: Replies) -> Flags:
     words = np.zeros(len(replies), bool)
     if len(replies.answers):
-        words |= np.fromiter((text is not None for text in replies.answers), bool, len(replies))
+        words |= np.array([text is not None for text in replies.answers], bool)
     words[replies.sample[_named(replies.names)]] = True
     return words
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import ProtocolError
-from maskwise.masks import Masks, pair_areas
+from maskwise.masks import Masks
 from maskwise.protocols import metrics
 from maskwise.protocols.extents import Measured, measure
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import Flags, Floats, Int64s, Verdicts, whole_sums
 from maskwise.protocols.pairs import PairIndex
-from maskwise.protocols.sides import Choice, Side, Sides, intersections, replace_masks
+from maskwise.protocols.sides import Choice, Side, Sides, cut_intersections, intersections, replace_masks
 from maskwise.protocols.tables import (
     AMODAL,
     BOTH,
@@ -104,16 +104,12 @@ class Plane:
     @cached_property
     def merged(self) -> Merged:
         """Each sample's union of predicted masks against its union of targets."""
-        index, pred, target = self.index, self.pred, self.target
-        count, frame = len(self.truth), self.truth.frame
-        drawn, wanted = (
-            whole_sums(pred.sample, pred.area, count),
-            whole_sums(target.sample, target.area, count),
+        index, count = self.index, len(self.truth)
+        pixels = cut_intersections(
+            (self.pred, index.pred), (self.target, index.target), self.intersection, threads=self.threads
         )
-        shared = whole_sums(index.sample, self.intersection, count)
-        rows = np.flatnonzero(pred.tangled | target.tangled)
-        union = pair_areas(pred.unite(rows, frame), target.unite(rows, frame), threads=self.threads)
-        shared[rows], drawn[rows], wanted[rows] = union
+        shared = whole_sums(index.sample, pixels, count)
+        drawn, wanted = (whole_sums(side.sample, side.cuts.area, count) for side in (self.pred, self.target))
         return Merged(shared, drawn, wanted)
 
     def _measure(self, pred: Int64s, target: Int64s) -> Int64s:
@@ -223,5 +219,5 @@ def prepare_targets(truth: Truth, threads: int = 1) -> Sides:
             )
         extents.append(extent)
     sides = Sides(truth, Measured(*extents), truth.ignore, threads=threads)
-    _ = sides.of_type((truth.wanted == AMODAL)[truth.sample]).tangled, dict(truth.tags)
+    _ = sides.of_type((truth.wanted == AMODAL)[truth.sample]).cuts, dict(truth.tags)
     return sides

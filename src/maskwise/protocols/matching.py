@@ -1,9 +1,15 @@
 """One-to-one matching of predictions and targets, question by question, by the best total."""
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 
 from maskwise.protocols.metrics import Flags, Floats, Int64s
 from maskwise.protocols.pairs import PairIndex, left_over
+
+SMALL = 32
+"""Tables with more rows than this go to scipy."""
 
 
 def match(index: PairIndex, gain: Floats) -> Int64s:
@@ -20,17 +26,78 @@ def match(index: PairIndex, gain: Floats) -> Int64s:
 
 
 def _assign(index: PairIndex, gain: Floats, samples: Int64s, chosen: Flags) -> None:
-    """Solve the assignment of each of the samples; sets the pairs chosen."""
-    if not len(samples):
-        return
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  a third of a second that most sets do not need
+    """Solve the assignment of each of the samples; sets the pairs chosen, as far as they gain."""
+    for sample in samples.tolist():
+        first, width = int(index.first[sample]), int(index.targets[sample])
+        table = gain[first : index.first[sample + 1]].reshape(-1, width).tolist()
+        for rows, columns in _knots(table):
+            part = [[table[row][column] for column in columns] for row in rows]
+            for row, column in _solve(part):
+                chosen[first + rows[row] * width + columns[column]] = True
 
-    for first, last, rows in zip(
-        index.first[samples].tolist(), index.first[samples + 1].tolist(), index.preds[samples].tolist()
-    ):
-        table = gain[first:last].reshape(rows, -1)
-        pred, target = linear_sum_assignment(table, maximize=True)
-        chosen[first + pred * table.shape[1] + target] = True
+
+def _knots(table: list[list[float]]) -> Iterator[tuple[list[int], list[int]]]:
+    """Rows and columns that gain from each other, directly or through others: what has to be solved together."""
+    free = set(range(len(table)))
+    while free:
+        rows, columns, open_ = set[int](), set[int](), {free.pop()}
+        while open_:
+            rows |= open_
+            found = {
+                column for row in open_ for column, value in enumerate(table[row]) if value > 0
+            } - columns
+            columns |= found
+            open_ = {row for row in free if any(table[row][column] > 0 for column in found)}
+            free -= open_
+        if columns:
+            yield sorted(rows), sorted(columns)
+
+
+def _solve(table: list[list[float]]) -> list[tuple[int, int]]:
+    """The pairs with the largest total. Loading scipy takes longer than solving hundreds of small tables here."""
+    rows, columns = len(table), len(table[0])
+    if rows > columns:
+        return [(row, column) for column, row in _solve([list(column) for column in zip(*table)])]
+    if rows <= SMALL:
+        return _augment(table)
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    return list(zip(*(side.tolist() for side in linear_sum_assignment(np.array(table), maximize=True))))
+
+
+def _augment(table: list[list[float]]) -> list[tuple[int, int]]:
+    """The Hungarian method with potentials: give the rows their columns one by one, each along a cheapest path of
+    exchanges. No more rows than columns.
+    """
+    rows, columns = len(table), len(table[0])
+    row_price, column_price = [0.0] * rows, [0.0] * columns
+    holder: list[int | None] = [None] * columns
+    for start in range(rows):
+        slack, before = [math.inf] * columns, [-1] * columns
+        done, row, last = set[int](), start, -1
+        while True:
+            for column in range(columns):
+                cost = -table[row][column] - row_price[row] - column_price[column]
+                if column not in done and cost < slack[column]:
+                    slack[column], before[column] = cost, last
+            last = min((column for column in range(columns) if column not in done), key=slack.__getitem__)
+            step = slack[last]
+            row_price[start] += step
+            for column in range(columns):
+                if column in done:
+                    column_price[column] -= step
+                    row_price[holder[column]] += step  # type: ignore[index]
+                else:
+                    slack[column] -= step
+            done.add(last)
+            if holder[last] is None:
+                break
+            row = holder[last]  # type: ignore[assignment]
+        while before[last] >= 0:
+            holder[last] = holder[before[last]]
+            last = before[last]
+        holder[last] = start
+    return [(row, column) for column, row in enumerate(holder) if row is not None]
 
 
 def _settle_by_best(index: PairIndex, gain: Floats) -> tuple[Flags, Flags]:

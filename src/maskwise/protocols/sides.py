@@ -1,11 +1,9 @@
 """One side of a comparison, predicted regions or targets: which mask each shows, how large it is, where it lies."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maskwise.masks import Masks, pair_areas
 from maskwise.protocols.extents import Boxes, Extent, Measured
@@ -29,6 +27,9 @@ class Choice:
         """Whether both show the same masks."""
         pairs = ((self.amodal, other.amodal), (self.known, other.known), (self.exact, other.exact))
         return all(np.array_equal(one, another) for one, another in pairs)
+
+
+NOT_CUT = -1
 
 
 @dataclass(frozen=True)
@@ -57,29 +58,32 @@ class Side:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
-    def tangled(self) -> Flags:
-        """Whether any two masks of a sample share pixels, bool [samples]. Where none do, their areas add up."""
+    def cuts(self) -> "Cuts":
+        """What is left of masks that share pixels with an earlier one of their sample. With them in place no two masks
+        of a sample overlap: areas add up to those of the union.
+        """
         one, other = pairs_within(self.offsets)
-        shared = intersections((self, one), (self, other), threads=self.threads)
-        out = np.zeros(len(self.offsets) - 1, bool)
-        out[self.sample[one[shared > 0]]] = True
-        return out
+        meets = intersections((self, one), (self, other), threads=self.threads) > 0
+        order = np.argsort(other[meets], kind="stable")
+        rows, counts = np.unique(other[meets], return_counts=True)
+        earlier = self.masks[one[meets][order]].merge(offsets_of(counts), self.masks.size[rows])
+        left = self.masks[rows] - earlier
+        place = np.full(len(self.area), NOT_CUT)
+        place[rows] = np.arange(len(rows))
+        area = self.area.copy()
+        area[rows] = left.area(threads=self.threads)
+        return Cuts(place, left, area)
 
-    def unite(self, samples: Int64s, frame: NDArray[np.int32]) -> Masks:
-        """The union of all masks of each of the samples; frame: int32 [samples of the side, 2]."""
-        chosen = np.zeros(len(self.offsets) - 1, bool)
-        chosen[samples] = True
-        rows = np.flatnonzero(self.known & chosen[self.sample])
-        offsets = offsets_of(np.bincount(self.sample[rows], minlength=len(chosen))[samples])
-        masks = self.masks[rows]
 
-        def merge(part: slice) -> Masks:
-            bounds = offsets[part.start : part.stop + 1]
-            return masks[bounds[0] : bounds[-1]].merge(bounds - bounds[0], frame[samples[part]])
+@dataclass(frozen=True)
+class Cuts:
+    """place: int64 [regions], where a region's cut mask lies in `masks`, or NOT_CUT; area: int64 [regions], pixels of
+    every region once they are cut.
+    """
 
-        cuts = np.linspace(0, len(samples), self.threads + 1).astype(int).tolist()
-        with ThreadPoolExecutor(self.threads) as pool:
-            return Masks.concat(list(pool.map(merge, map(slice, cuts[:-1], cuts[1:]))))
+    place: Int64s
+    masks: Masks
+    area: Int64s
 
 
 class Sides:
@@ -131,6 +135,23 @@ def intersections(one: tuple[Side, Int64s], other: tuple[Side, Int64s], *, threa
     rows = np.flatnonzero(left.known[a] & right.known[b])
     rows = rows[boxes_meet(left.extent.box[a[rows]], right.extent.box[b[rows]])]
     out[rows] = pair_areas(left.masks[a[rows]], right.masks[b[rows]], threads=threads).intersection
+    return out
+
+
+def cut_intersections(
+    one: tuple[Side, Int64s], other: tuple[Side, Int64s], shared: Int64s, *, threads: int
+) -> Int64s:
+    """As `intersections`, which gave `shared`, with the cut masks of both sides in place."""
+    (left, a), (right, b) = one, other
+    a_cut, b_cut = left.cuts.place[a] != NOT_CUT, right.cuts.place[b] != NOT_CUT
+    out = shared.copy()
+    for in_a, in_b in ((True, False), (False, True), (True, True)):
+        rows = np.flatnonzero((shared > 0) & (a_cut == in_a) & (b_cut == in_b))
+        masks = [
+            side.cuts.masks[side.cuts.place[regions[rows]]] if cut else side.masks[regions[rows]]
+            for side, regions, cut in ((left, a, in_a), (right, b, in_b))
+        ]
+        out[rows] = pair_areas(*masks, threads=threads).intersection
     return out
 
 

@@ -239,9 +239,9 @@ def _draw(
 
     def draw(start: int) -> Floats:
         generator = np.random.default_rng([seed, start])
-        times = np.zeros((min(CHUNK, resamples - start), blocks.shape[0] * blocks.shape[1]), kind)
-        drawn = generator.integers(0, len(times_of), (len(times), count), dtype=np.uint16)
-        times[:, :count] = times_of[drawn]
+        # Rows of zeros behind the table's last are drawn too: they add nothing.
+        shape = (min(CHUNK, resamples - start), blocks.shape[0] * blocks.shape[1])
+        times = times_of.take(generator.integers(0, len(times_of), shape, dtype=np.uint16))
         return _multiply(times, blocks)
 
     starts = range(0, resamples if count else 0, CHUNK)
