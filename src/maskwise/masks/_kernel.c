@@ -648,10 +648,11 @@ static void join_pieces(const Pieces *pieces, size_t *parent, uint32_t reach) {
 /* ---- bit planes for boundaries -------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint64_t *mask, *eroded;
-    size_t room;                                  /* words of each plane */
+    uint64_t *mask;                               /* the boundary; as much room behind it for working */
+    size_t room;                                  /* words of each */
     uint32_t left, right, first_word, last_word;  /* columns [left, right), words [first, last) of each */
     int whole;                                    /* erosion leaves nothing: the boundary is the mask */
+    int64_t inside;                               /* pixels that erosion leaves */
 } Plane;
 
 INLINE void set_bits(uint64_t *column, uint32_t from, uint32_t to) {
@@ -677,57 +678,6 @@ static int plane_room(Plane *plane, size_t words, Fault *fault) {
     return 1;
 }
 
-/* AND of each column with the next `span` - 1, by doubling. `columns` columns of `words` words. */
-INLINE void and_window(uint64_t *plane, size_t columns, size_t words, size_t span) {
-    size_t have = 1, total = columns * words;
-    while (have < span) {
-        size_t step = have * 2 <= span ? have : span - have;
-        size_t shift = step * words;
-        for (size_t i = 0; i + shift < total; i++) plane[i] &= plane[i + shift];
-        have += step;
-    }
-}
-
-/* Bits of the mask and of its erosion by a square of side 2 * distance + 1, inside the mask's box. What lies outside the
- * box is background, as what lies outside the frame is. */
-INLINE int fill_plane(const Ends *ends, uint32_t height, int32_t distance, Plane *plane, Fault *fault) {
-    int64_t box[4];
-    find_box(ends, height, box);
-    plane->left = (uint32_t)box[0];
-    plane->right = (uint32_t)(box[0] + box[2]);
-    plane->first_word = (uint32_t)box[1] >> 6;
-    plane->last_word = ((uint32_t)(box[1] + box[3]) + 63) >> 6;
-    size_t columns = (size_t)box[2], words = plane->last_word - plane->first_word, total = columns * words;
-    if (!plane_room(plane, total + 1, fault)) return 0;
-    uint64_t *mask = plane->mask, *eroded = plane->eroded = plane->mask + total;
-    uint64_t side = 2 * (uint64_t)distance + 1;
-    plane->whole = (uint64_t)box[2] < side || (uint64_t)box[3] < side;
-    memset(mask, 0, (plane->whole ? 1 : 2) * total * sizeof(uint64_t));
-    uint32_t skip = plane->first_word << 6;
-    for (size_t i = 0; i + 1 < ends->count; i += 2) {
-        uint32_t from = ends->at[i], to = ends->at[i + 1];
-        while (i + 3 < ends->count && ends->at[i + 2] == to) { i += 2; to = ends->at[i + 1]; }
-        if (from == to) continue;
-        uint32_t column = from / height, top = from - column * height - skip;
-        size_t at = (size_t)(column - plane->left) * words;
-        for (uint64_t left = to - from; left; at += words) {
-            uint32_t room = height - skip - top, taken = left < room ? (uint32_t)left : room;
-            set_bits(mask + at, top, top + taken);
-            if (!plane->whole && taken >= side) set_bits(eroded + at, top + (uint32_t)distance, top + taken - (uint32_t)distance);
-            left -= taken;
-            top = 0;
-        }
-    }
-    if (plane->whole) return 1;
-    and_window(eroded, columns, words, side);
-    /* column c of `eroded` now looks at columns c .. c + 2 * distance: move it to their middle */
-    memmove(eroded + (size_t)distance * words, eroded, (columns - side + 1) * words * sizeof(uint64_t));
-    memset(eroded, 0, (size_t)distance * words * sizeof(uint64_t));
-    memset(eroded + (columns - (size_t)distance) * words, 0, (size_t)distance * words * sizeof(uint64_t));
-    for (size_t i = 0; i < total; i++) mask[i] &= ~eroded[i];
-    return 1;
-}
-
 INLINE int count_bits(uint64_t word) {
 #if defined(__GNUC__)
     return __builtin_popcountll(word);
@@ -738,11 +688,56 @@ INLINE int count_bits(uint64_t word) {
 #endif
 }
 
-INLINE int64_t plane_area(const Plane *plane) {
-    size_t total = (size_t)(plane->right - plane->left) * (plane->last_word - plane->first_word);
-    int64_t sum = 0;
-    for (size_t i = 0; i < total; i++) sum += count_bits(plane->mask[i]);
-    return sum;
+/* AND of each column with the next `span` - 1, by doubling, as far as there are as many: the columns this is true of. */
+INLINE size_t and_window(uint64_t *plane, size_t columns, size_t words, size_t span) {
+    for (size_t have = 1; have < span;) {
+        size_t step = have * 2 <= span ? have : span - have, shift = step * words;
+        have += step;
+        for (size_t i = 0; i < (columns - have + 1) * words; i++) plane[i] &= plane[i + shift];
+    }
+    return columns - span + 1;
+}
+
+/* Bits of the mask without its erosion by a square of side 2 * distance + 1, inside the mask's box. What lies outside the
+ * box is background, as what lies outside the frame is. */
+INLINE int fill_plane(const Ends *ends, uint32_t height, int32_t distance, Plane *plane, Fault *fault) {
+    int64_t box[4];
+    find_box(ends, height, box);
+    plane->left = (uint32_t)box[0];
+    plane->right = (uint32_t)(box[0] + box[2]);
+    plane->first_word = (uint32_t)box[1] >> 6;
+    plane->last_word = ((uint32_t)(box[1] + box[3]) + 63) >> 6;
+    size_t columns = (size_t)box[2], words = plane->last_word - plane->first_word, total = columns * words;
+    if (!plane_room(plane, total + 1, fault)) return 0;
+    uint64_t *mask = plane->mask, *eroded = plane->mask + total;
+    double inverse = 1.0 / height;
+    uint64_t side = 2 * (uint64_t)distance + 1;
+    plane->whole = (uint64_t)box[2] < side || (uint64_t)box[3] < side;
+    memset(mask, 0, (plane->whole ? 1 : 2) * total * sizeof(uint64_t));
+    uint32_t skip = plane->first_word << 6;
+    for (size_t i = 0; i + 1 < ends->count; i += 2) {
+        uint32_t from = ends->at[i], to = ends->at[i + 1];
+        while (i + 3 < ends->count && ends->at[i + 2] == to) { i += 2; to = ends->at[i + 1]; }
+        if (from == to) continue;
+        uint32_t column = column_of(from, inverse), top = from - column * height - skip;
+        size_t at = (size_t)(column - plane->left) * words;
+        for (uint64_t left = to - from; left; at += words) {
+            uint32_t room = height - skip - top, taken = left < room ? (uint32_t)left : room;
+            set_bits(mask + at, top, top + taken);
+            if (!plane->whole && taken >= side) set_bits(eroded + at, top + (uint32_t)distance, top + taken - (uint32_t)distance);
+            left -= taken;
+            top = 0;
+        }
+    }
+    plane->inside = 0;
+    if (plane->whole) return 1;
+    size_t kept = and_window(eroded, columns, words, side) * words;
+    uint64_t *middle = mask + (size_t)distance * words; /* column c looked at c .. c + 2 * distance */
+    for (size_t i = 0; i < kept; i++) {
+        plane->inside += count_bits(eroded[i]);
+        middle[i] &= ~eroded[i];
+    }
+    return 1;
 }
 
 INLINE int64_t planes_intersect(const Plane *a, const Plane *b) {
@@ -1130,8 +1125,8 @@ INLINE int boundary_rows_body(Job *job, int64_t *out) {
         if (distance < 0) return fail(&job->fault, NEGATIVE_DISTANCE);
         if (!fill_plane(&job->one, height, distance, &job->plane_a, &job->fault)) return 0;
         if (!fill_plane(&job->other, height, distance, &job->plane_b, &job->fault)) return 0;
-        if (!job->plane_a.whole) out[1] = plane_area(&job->plane_a);
-        if (!job->plane_b.whole) out[2] = plane_area(&job->plane_b);
+        out[1] -= job->plane_a.inside;
+        out[2] -= job->plane_b.inside;
         out[0] = planes_intersect(&job->plane_a, &job->plane_b);
     }
     return 1;
