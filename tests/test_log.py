@@ -77,7 +77,7 @@ def test_cut_at_every_byte(path: Path) -> None:
             assert Log(path, Prediction).read() == RECORDS[:kept]
         assert len(caught) == torn, length
         if torn:
-            assert f"dropped the torn last line, {kept + 1}" in str(caught[0].message)
+            assert f"dropped the torn last line (line {kept + 1})" in str(caught[0].message)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             append(path, NEXT)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import yaml
 
-from maskwise.benchmarks import RISKS, Benchmark, list_benchmarks
+from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
 from maskwise.benchmarks.benchmark import CARDS
 from maskwise.errors import SourceError
 from maskwise.protocols import PROTOCOLS
@@ -70,3 +70,7 @@ def test_readers_say_licence_and_download() -> None:
 
 def test_the_document_of_layouts_is_up_to_date() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document(), "run `python -m tests.readers_document`"
+
+
+def test_names_in_capitals_are_known() -> None:
+    assert find_reader("MMR") is find_reader("mmr")

@@ -131,7 +131,7 @@ class TestLines:
     def test_a_torn_last_line_is_dropped_with_a_warning(self, tmp_path):
         path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("c")])
         path.write_bytes(path.read_bytes()[:-5])
-        with pytest.warns(UserWarning, match="torn last line, 2"):
+        with pytest.warns(UserWarning, match="torn last line .line 2"):
             found = read_predictions(path, TRUTH)
         assert found.read == 1
 

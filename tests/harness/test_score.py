@@ -200,6 +200,21 @@ class TestCommand:
             assert name in done.stdout
         assert "1 predictions are for samples this dataset lacks" in done.stdout
 
+    def test_samples_without_a_score_are_explained(self, tmp_path, dataset):
+        one = tmp_path / "one.jsonl"
+        one.write_text(json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n")
+        done = self.run("--truth", dataset.path, "--predictions", one, "--resamples", 100)
+        said = " ".join(done.stdout.split())
+        assert f"not scored under strict: {len(dataset) - 1} no reply" in said
+        assert "lisa and mmr leave targets without a mask out of cIoU" in said
+
+    @pytest.mark.parametrize(("name", "text"), [("none.jsonl", ""), ("none.json", "[]")])
+    def test_no_predictions_are_no_result(self, tmp_path, dataset, name, text):
+        (tmp_path / name).write_text(text)
+        done = self.run("--truth", dataset.path, "--predictions", tmp_path / name)
+        assert done.exit_code != 0
+        assert "holds no predictions" in str(done.exception)
+
     def test_json_and_out(self, tmp_path, dataset, predictions):
         done = self.run(
             *("--truth", dataset.path, "--predictions", predictions, "--json", "--out", tmp_path / "run"),

@@ -43,6 +43,6 @@ def find_benchmark(name: str) -> Benchmark:
 def find_reader(name: str) -> Source:
     """The benchmark or source of this name."""
     known: dict[str, Source] = {**list_sources(), **list_benchmarks()}
-    if name not in known:
+    if name.lower() not in known:
         raise UnknownNameError("benchmark or source", name, known)
-    return known[name]
+    return known[name.lower()]

@@ -118,6 +118,10 @@ def find_sample(dataset: Dataset, key: str) -> Sample:
         return dataset.sample(key)
     if key.isdecimal() and int(key) < len(dataset):
         return dataset[int(key)]
+    if not len(dataset):
+        raise StoreError(
+            f"{dataset.path} has no samples, only pictures and regions: there is no question to show"
+        )
     raise StoreError(
         f"{dataset.path}: no sample with id {key!r}, and it is not a number from 0 to {len(dataset) - 1}"
     )

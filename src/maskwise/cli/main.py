@@ -1,6 +1,7 @@
 """The command line: one command a verb, each parsed here or beside, answered by one function."""
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -47,8 +48,13 @@ app.command()(reports.report)
 app.command()(reports.compare)
 
 
+def _print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
+    typer.echo(f"maskwise: warning: {message}", err=True)
+
+
 def main() -> None:
     """Run the command line; what the user can mend is said in one line, without a traceback, with exit code 2."""
+    warnings.showwarning = _print_warning
     try:
         app()
     except MaskwiseError as error:

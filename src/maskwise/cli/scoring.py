@@ -72,6 +72,8 @@ def score_predictions(
 ) -> None:
     """Score predictions under the official protocols and the strict one, with intervals, in one pass.
 
+    docs/predictions.md describes the forms of predictions.
+
     Example: maskwise score --truth mmr_val --predictions run/predictions.jsonl --protocol strict --protocol mmr
     """
     options = _read_options(option or [], protocol, legacy_float32)
@@ -128,7 +130,8 @@ def _progress(*, quiet: bool) -> Progress:
 def _print(found: dict[str, Any], out: Path | None) -> None:
     console = Console()
     caption = "percent, with 95 % intervals over pictures"
-    table = Table("protocol", box=SIMPLE_HEAD, caption=caption, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, caption=caption, pad_edge=False)
+    table.add_column("protocol", no_wrap=True)
     for name in ("gIoU", "cIoU", "scored", "failed", "unscored"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in found["protocols"].items():
@@ -141,6 +144,7 @@ def _print(found: dict[str, Any], out: Path | None) -> None:
         known = [f"{key} {_percent(figure)}" for key, figure in rest.items() if figure["value"] is not None]
         if known:
             console.print(f"[bold]{name}[/] " + escape(" · ".join(known)), highlight=False)
+    _print_losses(console, found)
     for name, reason in found["skipped"].items():
         console.print(f"[yellow]{name} was skipped:[/] {escape(reason)}", highlight=False)
     unknown = found["predictions"]["unknown"]
@@ -151,6 +155,20 @@ def _print(found: dict[str, Any], out: Path | None) -> None:
     if out is not None:
         console.print(
             f"Written to {escape(str(out))}; `maskwise report` makes a page of it.", highlight=False
+        )
+
+
+def _print_losses(console: Console, found: dict[str, Any]) -> None:
+    """Say why samples have no score, under the first protocol, and what official rules make of them."""
+    name, part = next(iter(found["protocols"].items()))
+    reasons = [f"{count:,} {reason}" for reason, count in part["counts"]["reasons"].items()]
+    if reasons:
+        console.print(f"[yellow]not scored under {name}:[/] {escape('; '.join(reasons))}", highlight=False)
+    if part["counts"]["scored"] < part["counts"]["samples"] and {"lisa", "mmr"} & set(found["protocols"]):
+        console.print(
+            "[yellow]lisa and mmr leave targets without a mask out of cIoU, as their code does: with replies missing, "
+            "that figure says little[/]",
+            highlight=False,
         )
 
 

@@ -80,6 +80,10 @@ def score(
         # The kernel works without the interpreter: targets are measured while predictions are parsed.
         targets = ahead.submit(prepare_targets, truth)
         found = read_predictions(predictions, truth, form, settings=settings)
+    if not found.read:
+        raise ProtocolError(
+            f"{predictions} holds no predictions; a model that found nothing says so, sample by sample"
+        )
     say("measuring")
     evaluation = Evaluation(truth, found.replies, threads=threads, targets=targets.result())
     scores, skipped = {}, {}

@@ -39,13 +39,13 @@ def read_predictions(
         raise UnknownNameError("form of predictions", name, FORMS)
     if not where.exists():
         raise StoreError(f"{where} does not exist: expected predictions")
+    if not len(truth):
+        raise StoreError(f"the dataset has no samples, so there is nothing to score {where} against")
     found = FORMS[name](where, truth, settings or Settings())
     if not found.matched and found.read:
         raise StoreError(
             f"{where}: none of its {found.read} predictions is for a sample of this dataset "
             f"(first: {found.first_unknown!r}; the dataset's first sample is {truth.ids[0]!r})"
-            if len(truth)
-            else f"{where}: the dataset has no samples"
         )
     return found
 

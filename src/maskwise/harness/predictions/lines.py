@@ -289,7 +289,7 @@ def _decode_slowly(block: bytes, path: Path, before: int) -> list[_Line]:
                 lines.append(_DECODER.decode(text))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if not text.endswith(b"\n"):
-                warnings.warn(f"{path}: dropped the torn last line, {number}", stacklevel=2)
+                warnings.warn(f"{path}: dropped the torn last line (line {number})", stacklevel=2)
                 break
             raise StoreError(f"{path}, line {number}: {error}") from None
     return lines
