@@ -186,7 +186,8 @@ def _check_free(path: Path, overwrite: bool) -> None:
     """A new dataset may replace nothing, or an old dataset where the caller said so."""
     occupied = path.exists() and not (path.is_dir() and not any(path.iterdir()))
     if occupied and not (overwrite and (path / MANIFEST).is_file()):
-        hint = "choose another folder" if not (path / MANIFEST).is_file() else "remove it, or overwrite it (--overwrite)"
+        whole = (path / MANIFEST).is_file()
+        hint = "remove it, or overwrite it (--overwrite)" if whole else "choose another folder"
         raise StoreError(f"{path} exists already: {hint}")
 
 
