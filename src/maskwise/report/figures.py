@@ -54,7 +54,9 @@ def words_of(metric: str) -> Words:
         return WORDS[metric]
     if metric.startswith("p@"):
         return Words(
-            f"P@{metric[2:].removeprefix('0')}", f"questions with targets that score {metric[2:]} or more", _OVERLAP
+            f"P@{metric[2:].removeprefix('0')}",
+            f"questions with targets that score {metric[2:]} or more",
+            _OVERLAP,
         )
     for base in ("giou", "ciou"):
         for kind in ("visible", "amodal"):

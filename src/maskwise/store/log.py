@@ -75,7 +75,9 @@ class Log(Generic[T]):
                     yield self._decoder.decode(line)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecordError, MaskError) as error:
                     if not line.endswith(b"\n"):
-                        warnings.warn(f"{self.path}: dropped the torn last line (line {number})", stacklevel=2)
+                        warnings.warn(
+                            f"{self.path}: dropped the torn last line (line {number})", stacklevel=2
+                        )
                         return
                     raise StoreError(f"{self.path}, line {number}: {error}") from error
 
