@@ -1,7 +1,9 @@
 """One side of a comparison, predicted regions or targets: which mask each shows, how large it is, where it lies."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -63,16 +65,30 @@ class Side:
         of a sample overlap: areas add up to those of the union.
         """
         one, other = pairs_within(self.offsets)
-        meets = intersections((self, one), (self, other), threads=self.threads) > 0
-        order = np.argsort(other[meets], kind="stable")
+        meets = np.flatnonzero(intersections((self, one), (self, other), threads=self.threads))
+        meets = meets[np.argsort(other[meets], kind="stable")]
         rows, counts = np.unique(other[meets], return_counts=True)
-        earlier = self.masks[one[meets][order]].merge(offsets_of(counts), self.masks.size[rows])
-        left = self.masks[rows] - earlier
+        left = self._subtract(rows, one[meets], offsets_of(counts))
         place = np.full(len(self.area), NOT_CUT)
         place[rows] = np.arange(len(rows))
         area = self.area.copy()
         area[rows] = left.area(threads=self.threads)
         return Cuts(place, left, area)
+
+    def _subtract(self, rows: Int64s, others: Int64s, offsets: Int64s) -> Masks:
+        """Mask rows[i] without masks others[offsets[i]:offsets[i + 1]], for each i."""
+
+        def work(ends: tuple[int, int]) -> Masks:
+            first, last = ends
+            bounds = offsets[first : last + 1]
+            taken = self.masks[others[bounds[0] : bounds[-1]]].merge(
+                bounds - bounds[0], self.masks.size[rows[first:last]]
+            )
+            return self.masks[rows[first:last]] - taken
+
+        parts = np.linspace(0, len(rows), self.threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(self.threads) as pool:
+            return Masks.concat(list(pool.map(work, pairwise(parts))))
 
 
 @dataclass(frozen=True)
