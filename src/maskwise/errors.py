@@ -7,6 +7,7 @@ MaskwiseError                what the command line prints without a traceback
 ├── StoreError               a dataset folder or log that is missing, incomplete or changed
 ├── SourceError              an annotation file that does not follow its format
 ├── ProtocolError            a scoring rule asked for what it cannot give
+├── ModelError               a model that cannot be opened, or gave what is no prediction
 └── UnknownNameError         a name that is not registered; lists the known ones
 """
 
@@ -44,6 +45,10 @@ class SourceError(MaskwiseError):
 
 class ProtocolError(MaskwiseError):
     """A scoring rule asked for what the data cannot give."""
+
+
+class ModelError(MaskwiseError):
+    """A model that cannot be opened or asked, or that replied with something else than predictions."""
 
 
 class UnknownNameError(MaskwiseError):

@@ -1,0 +1,141 @@
+"""Models by name: bundled ones, those of installed packages, any Python factory, a command, a server.
+
+    open_model("tiny")                                    bundled; `maskwise ls models` lists them
+    open_model("oracle", noise=3)                         options go to the factory
+    open_model("package.module:factory", threads=2)       any Python class or function that returns a model
+    open_model("command: python their_script.py")         another environment or language (docs/adapters.md)
+    open_model("http://localhost:8000")                   a server: `maskwise serve`
+
+Another package adds a model by an entry point of the group `maskwise.models` that names a factory; the first line of
+the factory's docstring describes it.
+"""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from maskwise.errors import MaskwiseError, ModelError, UnknownNameError
+from maskwise.harness.predictor import Model, Predictor, TruthPredictor
+
+GROUP = "maskwise.models"
+
+
+class BuiltIn(NamedTuple):
+    """Where a model's factory is, as text so that it is imported only when asked for, and what it is."""
+
+    factory: str
+    line: str
+
+
+BUILT_IN = {
+    "tiny": BuiltIn(
+        "maskwise.models.tiny:bundled_model", "the bundled network, small, for the world benchmark"
+    ),
+    "oracle": BuiltIn("maskwise.harness.oracle:Oracle", "the truth with adjustable noise, to test metrics"),
+}
+
+SCHEMES = {
+    "command:": BuiltIn(
+        "maskwise.harness.child:open_command", "a program that speaks JSON lines (docs/adapters.md)"
+    ),
+    "http://": BuiltIn("maskwise.harness.remote:open_server", "a server such as `maskwise serve`"),
+    "https://": BuiltIn("maskwise.harness.remote:open_server", "the same, encrypted"),
+}
+"""How a spec begins that is no name. The factory gets the command behind `command:`, or the whole address, first."""
+
+
+def list_models() -> dict[str, str]:
+    """A line about every model known by name: ours, and those of installed packages."""
+    ours = {name: built_in.line for name, built_in in BUILT_IN.items()}
+    return ours | {point.name: f"from {point.value}" for point in _points() if point.name not in ours}
+
+
+def open_model(spec: str, **options: Any) -> Model:
+    """The model of a name, `package.module:factory`, `command: ...` or address, made with these options."""
+    scheme = next((start for start in SCHEMES if spec.startswith(start)), None)
+    if scheme is None:
+        return _make(_find_factory(spec), (), options, spec)
+    text = spec.removeprefix("command:").strip()
+    return _make(_import(SCHEMES[scheme].factory, spec), (text,), options, spec)
+
+
+def parse_options(given: Iterable[str]) -> dict[str, Any]:
+    """Options of the form key=value; a value that reads as JSON (2, 0.5, true, null) is that, any other is text."""
+    options: dict[str, Any] = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not sign or not key.isidentifier():
+            raise ModelError(f"model option {text!r}: expected KEY=VALUE, for example noise=2")
+        try:
+            options[key] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            options[key] = value
+    return options
+
+
+def _find_factory(spec: str) -> Callable[..., Any]:
+    if spec in BUILT_IN:
+        return _import(BUILT_IN[spec].factory, spec)
+    point = next((point for point in _points() if point.name == spec), None)
+    if point is not None:
+        return _import(point.value, spec)
+    if ":" in spec:
+        # As `python -m` does: a script beside the user is a module of theirs.
+        if (here := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, here)
+        return _import(spec, spec)
+    known = [*list_models(), "package.module:factory", "command: ...", "http://..."]
+    raise UnknownNameError("model", spec, known)
+
+
+def _import(place: str, spec: str) -> Callable[..., Any]:
+    module, _, path = place.partition(":")
+    try:
+        found: Any = importlib.import_module(module.strip())
+        for name in path.strip().split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ModelError(f"model {spec!r}: cannot load {place}: {error}") from error
+    if not callable(found):
+        raise ModelError(f"model {spec!r}: {place} is a {type(found).__name__}, not a factory")
+    return found
+
+
+def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str, Any], spec: str) -> Model:
+    _check_options(factory, given, options, spec)
+    try:
+        model = factory(*given, **options)
+    except MaskwiseError:
+        raise
+    except Exception as error:
+        raise ModelError(f"model {spec!r} could not be opened: {type(error).__name__}: {error}") from error
+    if not isinstance(model, Predictor | TruthPredictor):
+        raise ModelError(
+            f"model {spec!r}: a {type(model).__name__} has no predict(picture, questions); "
+            "maskwise.harness.predictor describes what a model is"
+        )
+    return model
+
+
+def _check_options(
+    factory: Callable[..., Any], given: tuple[str, ...], options: dict[str, Any], spec: str
+) -> None:
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # some built-in callables have none; they complain by themselves
+        return
+    try:
+        signature.bind(*given, **options)
+    except TypeError as error:
+        names = ", ".join(list(signature.parameters)[len(given) :]) or "none"
+        raise ModelError(f"model {spec!r}: {error}; its options: {names}") from None
+
+
+def _points() -> list[EntryPoint]:
+    return list(entry_points(group=GROUP))

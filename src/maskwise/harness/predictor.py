@@ -1,0 +1,123 @@
+"""What a model is to the harness: anything that answers questions about a picture.
+
+    class Mine:
+        def predict(self, picture, questions):            # a PIL image, upright RGB, and texts
+            ...                                           # the picture is encoded once for all its questions
+            return [Prediction(sample="", regions=(...)) for question in questions]
+
+One prediction a question, in order; `sample` is left empty, the harness fills it. A question that went wrong may come
+back as Prediction(sample="", error="why"); an exception fails the question and the run goes on.
+
+What a model may have besides:
+
+| attribute | |
+|---|---|
+| `name: str` | what reports call it; the name it was asked for by, if absent |
+| `weights_hash: str or None` | changed weights are then told from the old ones, and not mixed with them |
+| `config: dict` | recorded with the run, compared when it is continued |
+| `timeout: float or None` | the harness sets it to the seconds a question may take: a model that has this attribute |
+| | keeps to it by itself and raises ModelError where more have passed |
+| `close()` | called once, at the end |
+
+A model that is told the truth has `predict_knowing(picture, samples)` instead of `predict`; its runs say so. A model
+that can be given the true answer in its prompt has `predict_forced(picture, samples)`, called only where a run asks for
+teacher forcing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import msgspec
+from PIL import Image
+
+from maskwise.errors import ModelError
+from maskwise.schema import Prediction, Sample
+
+Way = Literal["asked", "knowing", "forced"]
+"""How a model is called: with the questions alone, with the truth, or with the true answer in the prompt."""
+
+METHODS: dict[Way, str] = {"asked": "predict", "knowing": "predict_knowing", "forced": "predict_forced"}
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A model that is asked."""
+
+    def predict(self, picture: Image.Image, questions: Sequence[str]) -> Sequence[Prediction]:
+        """One prediction a question, in order."""
+
+
+@runtime_checkable
+class TruthPredictor(Protocol):
+    """A model that is told the truth: an oracle, or a control made from it."""
+
+    def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
+        """One prediction a sample, in order."""
+
+
+@runtime_checkable
+class ForcedPredictor(Protocol):
+    """A model that can be given the true answer in its prompt, where an official protocol needs that."""
+
+    def predict_forced(self, picture: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
+        """One prediction a sample, in order."""
+
+
+Model = Predictor | TruthPredictor
+
+
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run records of its model, and compares when it is continued. `spec`: how it was asked for."""
+
+    spec: str
+    name: str
+    weights_hash: str | None = None
+    options: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    knows_truth: bool = False
+
+
+def describe_model(model: Model, spec: str, options: Mapping[str, Any]) -> ModelFacts:
+    """The facts of an open model."""
+    try:
+        config = msgspec.to_builtins(dict(getattr(model, "config", {})), str_keys=True)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"model {spec!r}: its config cannot be written as JSON: {error}") from None
+    return ModelFacts(
+        spec=spec,
+        name=str(getattr(model, "name", None) or spec),
+        weights_hash=getattr(model, "weights_hash", None),
+        options=dict(options),
+        config=config,
+        knows_truth=not isinstance(model, Predictor),
+    )
+
+
+def find_way(model: Model, *, teacher_forced: bool = False) -> Way:
+    """How to call a model. Teacher forcing has to be asked for, and the model has to offer it."""
+    if not teacher_forced:
+        return "asked" if isinstance(model, Predictor) else "knowing"
+    if not isinstance(model, ForcedPredictor):
+        raise ModelError(
+            "this model cannot be given the true answer in its prompt: it has no predict_forced(picture, samples)"
+        )
+    return "forced"
+
+
+def ask(model: Model, way: Way, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    """Call a model once for all samples of a picture: predictions in order, with the samples' ids.
+
+    Whatever the model raises comes through; ModelError where it returns something else than predictions.
+    """
+    method = getattr(model, METHODS[way])
+    told = [sample.question for sample in samples] if way == "asked" else samples
+    found = list(method(picture, told))
+    if len(found) != len(samples):
+        raise ModelError(f"the model gave {len(found)} predictions to {len(samples)} questions")
+    return [_signed(one, sample.id, way) for one, sample in zip(found, samples)]
+
+
+def _signed(prediction: Any, sample: str, way: Way) -> Prediction:
+    if not isinstance(prediction, Prediction):
+        raise ModelError(f"the model returned a {type(prediction).__name__}; expected a Prediction")
+    return msgspec.structs.replace(prediction, sample=sample, forced=way == "forced")
