@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import maskwise
-from maskwise.cli import datasets, info, readers, reports, scoring, world
+from maskwise.cli import datasets, info, intent, readers, reports, scoring, world
 from maskwise.errors import MaskwiseError
 
 app = typer.Typer(
@@ -43,6 +43,7 @@ app.command()(readers.ls)
 app.command()(readers.card)
 app.command()(readers.read)
 app.command()(world.world)
+app.command()(intent.intent)
 app.command("score")(scoring.score_predictions)
 app.command()(reports.report)
 app.command()(reports.compare)
