@@ -7,6 +7,8 @@ MaskwiseError                what the command line prints without a traceback
 ├── StoreError               a dataset folder or log that is missing, incomplete or changed
 ├── SourceError              an annotation file that does not follow its format
 ├── ProtocolError            a scoring rule asked for what it cannot give
+├── ModelError               a model that failed on what it was asked: the question fails, the run goes on
+│   └── ModelGoneError       a model that cannot be asked any more: the run stops, and continues when it is back
 ├── ModelError               a model that cannot be opened, or gave what is no prediction
 └── UnknownNameError         a name that is not registered; lists the known ones
 """
@@ -49,6 +51,14 @@ class ProtocolError(MaskwiseError):
 
 class ModelError(MaskwiseError):
     """A model that cannot be opened or asked, or that replied with something else than predictions."""
+
+
+class ModelError(MaskwiseError):
+    """A model that failed on what it was asked, or a reply that is none."""
+
+
+class ModelGoneError(ModelError):
+    """A model that cannot be started or reached, so that asking on is of no use."""
 
 
 class UnknownNameError(MaskwiseError):
