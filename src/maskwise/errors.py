@@ -7,9 +7,8 @@ MaskwiseError                what the command line prints without a traceback
 ├── StoreError               a dataset folder or log that is missing, incomplete or changed
 ├── SourceError              an annotation file that does not follow its format
 ├── ProtocolError            a scoring rule asked for what it cannot give
-├── ModelError               a model that failed on what it was asked: the question fails, the run goes on
-│   └── ModelGoneError       a model that cannot be asked any more: the run stops, and continues when it is back
 ├── ModelError               a model that cannot be opened, or gave what is no prediction
+│   └── ModelGoneError       a model that cannot be asked any more: the run stops, and continues when it is back
 └── UnknownNameError         a name that is not registered; lists the known ones
 """
 
@@ -51,10 +50,6 @@ class ProtocolError(MaskwiseError):
 
 class ModelError(MaskwiseError):
     """A model that cannot be opened or asked, or that replied with something else than predictions."""
-
-
-class ModelError(MaskwiseError):
-    """A model that failed on what it was asked, or a reply that is none."""
 
 
 class ModelGoneError(ModelError):
