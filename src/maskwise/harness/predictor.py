@@ -6,7 +6,8 @@
             return [Prediction(sample="", regions=(...)) for question in questions]
 
 One prediction a question, in order; `sample` is left empty, the harness fills it. A question that went wrong may come
-back as Prediction(sample="", error="why"); an exception fails the question and the run goes on.
+back as Prediction(sample="", error="why"); an exception fails the question and the run goes on. Where several questions
+were asked together and that fails, each is asked again alone. ModelGoneError stops the run, to be continued later.
 
 What a model may have besides:
 

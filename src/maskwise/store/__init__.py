@@ -13,6 +13,7 @@ Reading records:
     for sample in dataset: ...                    # streams
     for picture, samples in dataset.groups(): ... # all questions of a picture together
     dataset.slice(100, 200), dataset.shard(0, 8)  # views; a shard keeps a picture's questions together
+    dataset.take(rows)                            # a view of some rows, in any order
     dataset.picture("1"), dataset.regions_of("1"), dataset.open_picture("1")
     dataset.verify()                              # sha256 of every file
 
@@ -38,7 +39,7 @@ The union of each sample's visible targets, without a Python loop:
     targets, visible = dataset.samples.targets, dataset.regions.masks("visible")
     truth = visible.masks[targets.values].merge(targets.offsets, dataset.samples.size)
 
-A view (slice, shard) has its own samples; pictures and regions are shared, so rows keep their meaning.
+A view (slice, shard, take) has its own samples; pictures and regions are shared, so rows keep their meaning.
 Where a mask is not present its place in the batch is an empty 0 x 0 mask.
 
 Logs, one JSON record a line:

@@ -127,7 +127,7 @@ class Dataset:
     def groups(self) -> Iterator[tuple[Picture, list[Sample]]]:
         """Pictures in row order, each with all its questions in row order; pictures without one are left out."""
         rows = self.samples.picture
-        view = self if (np.diff(rows) >= 0).all() else self._take(np.argsort(rows, kind="stable"))
+        view = self if (np.diff(rows) >= 0).all() else self.take(np.argsort(rows, kind="stable"))
         for picture, samples in itertools.groupby(view, lambda sample: sample.picture):
             yield self.picture(picture), list(samples)
 
@@ -142,9 +142,10 @@ class Dataset:
         """The samples of every count-th picture, beginning with picture `index`: part of `count` parts."""
         if not 0 <= index < count:
             raise StoreError(f"shard {index} of {count}: expected 0 to {count - 1}")
-        return self._take(np.flatnonzero(self.samples.picture % count == index))
+        return self.take(np.flatnonzero(self.samples.picture % count == index))
 
-    def _take(self, rows: Int64s) -> "Dataset":
+    def take(self, rows: Int64s) -> "Dataset":
+        """The samples of these rows, in the order given."""
         return self._view(self.samples.table.take(pa.array(rows)).combine_chunks(), None)
 
     def _view(self, table: pa.Table, mapped: NDArray[np.uint8] | None) -> "Dataset":

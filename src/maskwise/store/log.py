@@ -3,7 +3,7 @@
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -42,7 +42,11 @@ class Log(Generic[T]):
 
     def append(self, record: T) -> None:
         """Write one line. Opens the log if need be; it stays open, and other writers out, until `close`."""
-        line = self._encoder.encode(record) + b"\n"
+        self.extend((record,))
+
+    def extend(self, records: Iterable[T]) -> None:
+        """Write one line a record in one go: where the disk refuses, none of them. Otherwise as `append`."""
+        line = b"".join(self._encoder.encode(record) + b"\n" for record in records)
         with self._turn:
             if self._descriptor is None:
                 self._open()
@@ -54,6 +58,15 @@ class Log(Generic[T]):
                 os.ftruncate(self._descriptor, self._end)
                 raise StoreError(f"{self.path}: could not append: {error}") from error
             self._end += len(line)
+
+    def cut(self, end: int) -> None:
+        """Drop what lies behind the first `end` bytes, which have to end with a line."""
+        with self._turn:
+            if self._descriptor is None:
+                self._open()
+            assert self._descriptor is not None
+            os.ftruncate(self._descriptor, end)
+            self._end = end
 
     def close(self) -> None:
         """Let other writers in. A log never opened for writing has nothing to close."""
