@@ -42,10 +42,10 @@ BUILT_IN = {
 
 SCHEMES = {
     "command:": BuiltIn(
-        "maskwise.harness.child:open_command", "a program that speaks JSON lines (docs/adapters.md)"
+        "maskwise.harness.child:CommandModel", "a program that speaks JSON lines (docs/adapters.md)"
     ),
-    "http://": BuiltIn("maskwise.harness.remote:open_server", "a server such as `maskwise serve`"),
-    "https://": BuiltIn("maskwise.harness.remote:open_server", "the same, encrypted"),
+    "http://": BuiltIn("maskwise.harness.remote:ServerModel", "a server such as `maskwise serve`"),
+    "https://": BuiltIn("maskwise.harness.remote:ServerModel", "the same, encrypted"),
 }
 """How a spec begins that is no name. The factory gets the command behind `command:`, or the whole address, first."""
 

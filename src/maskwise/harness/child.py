@@ -1,0 +1,368 @@
+"""A model in a child process that speaks JSON lines: `--model "command: python their_script.py"`.
+
+    model = CommandModel("python their_script.py --checkpoint m2sa", timeout=60)
+    model.predict(picture, questions)
+    model.close()
+
+One line goes to its standard input, one comes back (`exchange` says what is in them); whatever it writes to standard
+error is passed on. Any language and any environment will do.
+
+What goes wrong fails the questions asked just then, and nothing else:
+
+| it | then |
+|---|---|
+| writes a line that is no reply, or the reply to something else | the questions fail; it is kept |
+| reports an error, or has another number of predictions than questions | the questions fail; it is kept |
+| does not answer in time | it is killed with all it started, and started anew for the next questions |
+| dies | it is started anew for the next questions |
+| never answers anything, start after start | it is given up: ModelGoneError |
+
+A reply that comes after its questions were given up is dropped.
+"""
+
+import contextlib
+import hashlib
+import math
+import os
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, cast
+
+from PIL import Image
+
+from maskwise.errors import ModelError, ModelGoneError
+from maskwise.harness.exchange import (
+    MAX_REPLY_BYTES,
+    Reply,
+    decode_reply,
+    encode_request,
+    quote,
+    reply_to_predictions,
+)
+from maskwise.schema import Prediction
+
+MAX_SCRIPT_BYTES = 2**24
+"""Files named on the command line are hashed up to this size: scripts and settings, not checkpoints."""
+
+CHUNK_BYTES = 2**16
+LAST_WORDS_BYTES = 2**12
+LAST_WORDS_LINES = 3
+MAX_DRAINS = 64
+"""How often a dead child's standard error is read: something that outlived it may go on writing."""
+
+GLANCE = 0.5
+"""Seconds between looks whether a silent process still lives: one that it started may hold its pipes open."""
+
+GRACE = 5.0
+"""Seconds a process has to leave once its standard input is closed."""
+
+
+class CommandModel:
+    """A predictor in a child process. It starts with the first question; `close` ends it.
+
+    timeout: seconds a question may take, None for any number; the questions of a picture share theirs. start_timeout:
+    seconds added until the first reply after a start, while weights load. starts: how many starts in a row may end
+    without any reply. log: a file that gets what the child writes to standard error, which otherwise goes to ours.
+    """
+
+    weights_hash: str | None = None
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        timeout: float | None = 120.0,
+        start_timeout: float = 600.0,
+        starts: int = 5,
+        log: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if os.name != "posix":
+            raise ModelGoneError(
+                "a model given by a command needs Linux or macOS; elsewhere serve it over HTTP (docs/adapters.md)"
+            )
+        self.arguments = _split(command)
+        self.timeout, self.start_timeout, self.starts = timeout, start_timeout, starts
+        self.name = command.strip()
+        self.config = {"command": self.name, "files": _hash_files(self.arguments)}
+        self._log = None if log is None else Path(log)
+        self._child: _Child | None = None
+        self._asked = 0
+        self._fruitless = 0
+
+    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
+        if not questions:
+            return []
+        self._asked += 1
+        line = encode_request(str(self._asked), picture, questions)
+        return reply_to_predictions(self._ask(line, len(questions)), len(questions))
+
+    def close(self) -> None:
+        """Let the child leave by itself; after a few seconds it is killed."""
+        if self._child is not None:
+            self._child.leave()
+            self._child = None
+
+    def _ask(self, line: bytes, questions: int) -> Reply:
+        child = self._running()
+        budget = math.inf if self.timeout is None else self.timeout * questions
+        budget += 0.0 if child.answered else self.start_timeout
+        try:
+            reply = child.ask(line, str(self._asked), time.monotonic() + budget)
+        except TimeoutError:
+            problem = f"the command did not answer within {budget:g} seconds and was killed"
+        except EOFError as end:
+            problem = f"the command {end}"
+        else:
+            self._fruitless = 0
+            return reply
+        finally:
+            if not child.in_step:
+                child.kill()
+                self._child = None
+        self._fruitless += not child.answered
+        problem += child.last_words()
+        if self._fruitless < self.starts:
+            raise ModelError(problem)
+        raise ModelGoneError(
+            f"{self.name!r} is given up after {self._fruitless} starts without any reply. The last time {problem}"
+        )
+
+    def _running(self) -> "_Child":
+        """The child, started if it is not there or has died since its last reply."""
+        if self._child is not None and not self._child.alive:
+            self._child.kill()
+            self._child = None
+        if self._child is None:
+            self._child = _Child(self.arguments, self._log)
+        return self._child
+
+
+class _Child:
+    """One started process and its three pipes, none of which is ever waited for beyond a deadline.
+
+    answered: whether it ever replied. in_step: whether it has read all it was sent, so that it can be asked again.
+    """
+
+    def __init__(self, arguments: list[str], log: Path | None) -> None:
+        self.answered, self.in_step = False, True
+        self._log, self._words = log, b""
+        self._lines, self._given_up = _Lines(), set[str]()
+        self._rest = memoryview(b"")
+        try:
+            # A session of its own, so that it can be killed together with all that it starts.
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ModelGoneError(f"{arguments[0]!r} cannot be started: {error}") from None
+        self._end = weakref.finalize(self, _kill_group, self._process)
+        pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+        assert None not in pipes
+        self._stdin, self._stdout, self._stderr = cast(tuple[IO[bytes], IO[bytes], IO[bytes]], pipes)
+        self._selector = selectors.DefaultSelector()
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(pipe.fileno(), False)
+        for pipe in (self._stdout, self._stderr):
+            self._selector.register(pipe, selectors.EVENT_READ)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    def ask(self, line: bytes, id: str, deadline: float) -> Reply:
+        """The reply to a request. TimeoutError, EOFError (it died) or ModelError (what came is no reply to it)."""
+        self.in_step = False
+        self._words, self._rest = b"", memoryview(line + b"\n")
+        self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        try:
+            reply = self._next_reply(deadline)
+            while reply.id in self._given_up:
+                reply = self._next_reply(deadline)
+            if reply.id != id:
+                raise ModelError(
+                    "the reply carries the id of another request; requests are answered in order"
+                )
+            self.answered = True
+        except ModelError:
+            self._given_up.add(id)
+            self.in_step = not self._rest
+            raise
+        finally:
+            self._hush()
+        self.in_step = not self._rest
+        return reply
+
+    def last_words(self) -> str:
+        """What it wrote to standard error since it was asked, for a message; empty where it was silent."""
+        lines = [line.strip() for line in self._words.splitlines() if line.strip()]
+        return f"; its last words: {quote(b' | '.join(lines[-LAST_WORDS_LINES:]))}" if lines else ""
+
+    def leave(self) -> None:
+        """Close its standard input, wait for its end, then kill whatever is left."""
+        self._stdin.close()
+        deadline = time.monotonic() + GRACE
+        with contextlib.suppress(EOFError):
+            while time.monotonic() < deadline:
+                self._listen(GLANCE)
+                self._lines.waiting.clear()
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process and all that it started, read its last words, close the pipes."""
+        self._end()
+        for _ in range(MAX_DRAINS):
+            if not self._hear():
+                break
+        self._selector.close()
+        for pipe in (self._stdin, self._stdout, self._stderr):
+            pipe.close()
+
+    def _next_reply(self, deadline: float) -> Reply:
+        while True:
+            while not self._lines.waiting:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                self._listen(min(left, GLANCE))
+            line = self._lines.waiting.popleft()
+            if line is None:
+                raise ModelError(f"the reply is longer than {MAX_REPLY_BYTES} bytes")
+            if line.strip():
+                return decode_reply(line)
+
+    def _listen(self, seconds: float) -> None:
+        """Wait for the pipes, then move what can be moved. EOFError where no reply can come any more."""
+        ready = {key.fileobj for key, _ in self._selector.select(seconds)}
+        if self._stdin in ready:
+            self._speak()
+        if self._stderr in ready and not self._hear():
+            self._selector.unregister(self._stderr)
+        if self._stdout in ready:
+            data = _read(self._stdout)
+            if data == b"":
+                raise EOFError(self._how_it_ended())
+            self._lines.add(data or b"")
+        if not ready and not self.alive:
+            raise EOFError(self._how_it_ended())
+
+    def _speak(self) -> None:
+        try:
+            self._rest = self._rest[os.write(self._stdin.fileno(), self._rest[:CHUNK_BYTES]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # It has closed its input or died; which of the two, its output tells.
+            self._hush()
+        if not self._rest:
+            self._hush()
+
+    def _hush(self) -> None:
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(self._stdin)
+
+    def _hear(self) -> bool:
+        """Pass on what it says on standard error; whether it said anything."""
+        data = _read(self._stderr)
+        if data:
+            self._words = (self._words + data)[-LAST_WORDS_BYTES:]
+            _pass_on(data, self._log)
+        return bool(data)
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(GLANCE)
+        except subprocess.TimeoutExpired:
+            return "closed its standard output without a reply and was killed"
+        if code >= 0:
+            return f"ended with exit code {code} before it answered"
+        hint = " (out of memory?)" if code == -signal.SIGKILL else ""
+        return f"was ended by {signal.Signals(-code).name}{hint} before it answered"
+
+
+class _Lines:
+    """Bytes cut into lines. `waiting`: whole lines not yet taken, None for one longer than MAX_REPLY_BYTES."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[bytes | None] = deque()
+        self._line, self._too_long = bytearray(), False
+
+    def add(self, data: bytes) -> None:
+        """Take more bytes."""
+        *whole, rest = data.split(b"\n")
+        for piece in whole:
+            self._extend(piece)
+            self.waiting.append(None if self._too_long else bytes(self._line))
+            self._line, self._too_long = bytearray(), False
+        self._extend(rest)
+
+    def _extend(self, piece: bytes) -> None:
+        if len(self._line) + len(piece) > MAX_REPLY_BYTES:
+            self._line, self._too_long = bytearray(), True
+        if not self._too_long:
+            self._line += piece
+
+
+def _split(command: str) -> list[str]:
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:
+        raise ModelError(f"the command {command!r} cannot be split into words: {error}") from None
+    if not arguments:
+        raise ModelError('no command given; expected for example --model "command: python their_script.py"')
+    if shutil.which(arguments[0]) is None:
+        raise ModelError(f"the command {arguments[0]!r} is not found, or is not a program")
+    return arguments
+
+
+def _hash_files(arguments: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of every file the command names, so that a changed script is a changed model."""
+    found = {}
+    for argument in arguments:
+        path = Path(argument)
+        with contextlib.suppress(OSError):
+            if path.is_file() and path.stat().st_size <= MAX_SCRIPT_BYTES:
+                found[argument] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def _read(pipe: IO[bytes]) -> bytes | None:
+    """What has come, b"" at its end, None where nothing has."""
+    try:
+        return os.read(pipe.fileno(), CHUNK_BYTES)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+def _pass_on(words: bytes, log: Path | None) -> None:
+    if log is None:
+        sys.stderr.write(words.decode("utf-8", "replace"))
+        return
+    try:
+        with open(log, "ab") as file:
+            file.write(words)
+    except OSError as error:
+        raise ModelGoneError(f"{log} cannot be written: {error}") from None
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)

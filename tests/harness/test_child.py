@@ -1,0 +1,252 @@
+"""A model in a child process: whatever it does, one request fails at most, and the next is answered."""
+
+import hashlib
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from maskwise.errors import ModelError, ModelGoneError
+from maskwise.harness.child import CommandModel
+from maskwise.harness.models import open_model
+
+TALKER = Path(__file__).parent / "talker.py"
+PICTURE = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
+Talk = Callable[..., CommandModel]
+
+
+def command(*arguments: str) -> str:
+    return shlex.join([sys.executable, "-S", "-E", str(TALKER), *arguments])
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    opened: list[CommandModel] = []
+
+    def start(*arguments: str, timeout: float = 20.0, **options: float) -> CommandModel:
+        model = CommandModel(command(*arguments), timeout=timeout, log=tmp_path / "log", **options)  # type: ignore[arg-type]
+        opened.append(model)
+        return model
+
+    yield start
+    for model in opened:
+        model.close()
+
+
+def texts(model: CommandModel, *questions: str) -> list[str]:
+    answers = [prediction.answer for prediction in model.predict(PICTURE, questions)]
+    return ["" if answer is None else answer.text for answer in answers]
+
+
+def fails(model: CommandModel, *questions: str) -> str:
+    with pytest.raises(ModelError) as caught:
+        model.predict(PICTURE, questions)
+    assert not isinstance(caught.value, ModelGoneError)
+    return str(caught.value)
+
+
+def lives(pid: int) -> bool:
+    try:
+        # A killed process whose new parent has not yet collected it is dead all the same.
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_it_is_started_once_and_answers_in_order(talk: Talk) -> None:
+    model = talk()
+    assert texts(model, "a mug", "a lid") == ["A MUG", "A LID"]
+    first = model._child
+    assert texts(model, "a cup") == ["A CUP"]
+    assert model._child is first
+    assert model.predict(PICTURE, []) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("garbage", "'epoch 1/10 loss 0.3'"),
+        ("half", "the reply is not as expected"),
+        ("bytes", "the reply is not as expected"),
+        ("late", "carries the id of another request"),
+        ("few", "1 predictions for 2 questions"),
+        ("many", "3 predictions for 2 questions"),
+        ("long", "longer than 67108864 bytes"),
+        ("error", "the model reports: the picture is upside down"),
+    ],
+)
+def test_a_wrong_reply_fails_its_request_alone(talk: Talk, how: str, message: str) -> None:
+    model = talk()
+    assert texts(model, "before") == ["BEFORE"]
+    before = model._child
+    assert message in fails(model, how, "second")
+    assert texts(model, "after") == ["AFTER"]
+    assert model._child is before, "a child that still answers is not started again"
+
+
+def test_what_it_prints_before_the_first_reply_fails_that_one_alone(talk: Talk) -> None:
+    model = talk("--greet")
+    assert "'Loading the model ...'" in fails(model, "first")
+    assert texts(model, "second") == ["SECOND"]
+
+
+def test_one_malformed_prediction_fails_its_question_alone(talk: Talk) -> None:
+    bad, good = talk().predict(PICTURE, ["one bad", "and a good one"])
+    assert bad.error is not None
+    assert "malformed" in bad.error
+    assert good.no_target
+    assert good.error is None
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (
+            "crash",
+            "ended with exit code 3 before it answered; its last words: 'Traceback: | CUDA out of memory'",
+        ),
+        ("killed", "was ended by SIGKILL (out of memory?) before it answered"),
+        ("silent", "closed its standard output without a reply and was killed"),
+    ],
+)
+def test_a_child_that_dies_is_started_again(talk: Talk, how: str, message: str) -> None:
+    model = talk()
+    assert texts(model, "before") == ["BEFORE"]
+    assert fails(model, how).endswith(message)
+    assert texts(model, "after") == ["AFTER"]
+
+
+def test_one_that_left_between_two_questions_is_started_again(talk: Talk) -> None:
+    model = talk()
+    assert texts(model, "leave") == ["LEAVE"]
+    assert model._child is not None
+    model._child._process.wait(10)
+    assert texts(model, "after") == ["AFTER"]
+
+
+def test_a_child_that_hangs_is_killed_with_all_it_started(talk: Talk, tmp_path: Path) -> None:
+    model = talk(timeout=0.5, start_timeout=30)
+    assert texts(model, "before") == ["BEFORE"]
+    problem = fails(model, "hang", "second")
+    assert "did not answer within 1 seconds and was killed" in problem
+    started = re.search(r"started (\d+)", (tmp_path / "log").read_text())
+    assert started is not None
+    deadline = time.monotonic() + 10
+    while lives(int(started[1])) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not lives(int(started[1]))
+    assert texts(model, "after") == ["AFTER"]
+
+
+def test_a_reply_after_its_time_is_never_taken_for_another(talk: Talk) -> None:
+    model = talk(timeout=0.5, start_timeout=30)
+    assert texts(model, "before") == ["BEFORE"]
+    assert "did not answer within 0.5 seconds" in fails(model, "slow")
+    assert texts(model, "after") == ["AFTER"]
+
+
+@pytest.mark.parametrize("how", ["flood", "deaf"])
+def test_a_flood_fails_what_it_drowns(talk: Talk, how: str) -> None:
+    model = talk(timeout=2, start_timeout=30, starts=100)
+    assert texts(model, "before") == ["BEFORE"]
+    assert "the reply is not as expected" in fails(model, how)
+    # Until its input is full the flood goes on; then it is started again.
+    large = Image.effect_noise((400, 400), 90)
+    for _ in range(3):
+        try:
+            model.predict(large, ["after"])
+            break
+        except ModelError:
+            continue
+    assert texts(model, "again") == ["AGAIN"]
+
+
+def test_a_child_that_always_dies_is_given_up(talk: Talk) -> None:
+    model = talk("--die", starts=3)
+    assert "no such checkpoint" in fails(model, "a")
+    fails(model, "b")
+    with pytest.raises(
+        ModelGoneError, match=r"given up after 3 starts without any reply.*no such checkpoint"
+    ):
+        model.predict(PICTURE, ["c"])
+
+
+def test_replies_between_deaths_keep_it_going(talk: Talk) -> None:
+    model = talk(starts=2)
+    for _ in range(3):
+        fails(model, "crash")
+        assert texts(model, "well") == ["WELL"]
+
+
+def test_much_on_standard_error_does_not_stop_it(talk: Talk, tmp_path: Path) -> None:
+    model = talk()
+    assert texts(model, "noisy") == ["NOISY"]
+    model.close()
+    assert (tmp_path / "log").stat().st_size == 1_000_001
+
+
+def test_standard_error_goes_to_ours_without_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+    model = CommandModel(command(), starts=3)
+    with pytest.raises(ModelError):
+        model.predict(PICTURE, ["crash"])
+    model.close()
+    assert "CUDA out of memory" in capsys.readouterr().err
+
+
+def test_pictures_go_by_path_where_their_file_says_the_same(talk: Talk, tmp_path: Path) -> None:
+    PICTURE.save(tmp_path / "p.png")
+    model = talk()
+    with Image.open(tmp_path / "p.png") as picture:
+        [by_path] = model.predict(picture, ["picture"])
+        [turned] = model.predict(picture.transpose(Image.Transpose.ROTATE_90), ["picture"])
+    [in_memory] = model.predict(PICTURE, ["picture"])
+    assert by_path.answer is not None
+    assert by_path.answer.text == '{"path": "' + str(tmp_path.resolve())[:8] + '"}'
+    for prediction in (turned, in_memory):
+        assert prediction.answer is not None
+        assert prediction.answer.text == '{"png": "iVBORw0K"}'
+
+
+def test_closing_leaves_nothing_behind(talk: Talk) -> None:
+    model = talk()
+    texts(model, "hello")
+    assert model._child is not None
+    process = model._child._process
+    model.close()
+    assert process.returncode == 0, "it left by itself when its input ended"
+    model.close()
+
+
+def test_the_command_and_its_script_are_the_record() -> None:
+    model = open_model("command: " + command())
+    assert isinstance(model, CommandModel)
+    assert model.config["command"] == command()
+    assert model.config["files"][str(TALKER)] == hashlib.sha256(TALKER.read_bytes()).hexdigest()
+    assert model.weights_hash is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("command:", "no command given"),
+        ("command: 'unclosed", "cannot be split"),
+        ("command: no-such-program-here x", "is not found"),
+    ],
+)
+def test_a_command_that_is_none(spec: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        open_model(spec)
+
+
+def test_a_program_that_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("not a program")
+    os.chmod(tmp_path / "model", 0o755)
+    with pytest.raises(ModelGoneError, match="cannot be started"):
+        CommandModel(str(tmp_path / "model")).predict(PICTURE, ["a"])
