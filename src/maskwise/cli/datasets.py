@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from maskwise.cli.info import usable_threads
 from maskwise.errors import PictureError, StoreError
+from maskwise.harness.session import usable_threads
 from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
 from maskwise.report.overlay import draw_overlay
 from maskwise.schema import MaskType, Sample

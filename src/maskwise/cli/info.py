@@ -1,7 +1,6 @@
 """`maskwise info`: what is installed and what it will use."""
 
 import json
-import os
 import platform
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import maskwise
+from maskwise.harness.session import usable_threads
 from maskwise.masks import kernel_name
 
 KERNELS = {
@@ -55,13 +55,6 @@ def describe_installation() -> dict[str, Any]:
         "extras": _extras(),
         "bundled": _bundled(),
     }
-
-
-def usable_threads() -> int:
-    """How many threads this process may run side by side."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _extras() -> dict[str, dict[str, str | None]]:

@@ -12,8 +12,8 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from maskwise.cli.info import usable_threads
 from maskwise.errors import StoreError
+from maskwise.harness.session import usable_threads
 from maskwise.report.comparison import Change, RunComparison, Task, compare_runs, pair_runs
 from maskwise.report.comparison_page import SURE, comparison_to_html, describe
 from maskwise.report.evidence import Places

@@ -1,4 +1,4 @@
-"""Writing the run folder: what was scored, what came out, and one row per sample (docs/runs.md describes it)."""
+"""Scores in the run folder: what was scored, what came out, and one row per sample (docs/runs.md describes it)."""
 
 import hashlib
 from collections.abc import Iterator
@@ -6,19 +6,30 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from maskwise import __version__
 from maskwise.errors import StoreError
 from maskwise.harness.predictions import Settings, find_form
+from maskwise.harness.record import (
+    FORMAT,
+    PARTIAL,
+    PREDICTIONS,
+    RUN,
+    Evaluation,
+    read_record,
+    write_json,
+    write_record,
+    writing,
+)
 from maskwise.harness.score import Result, result_to_json
 from maskwise.masks import kernel_name
 from maskwise.protocols.metrics import SCORED, STATUSES, Scores
 from maskwise.store import Codes, Dataset
+from maskwise.store.lock import locked
 
-RUN, SCORES = "run.json", "scores.json"
+SCORES = "scores.json"
 MAIN = ("giou", "ciou")
 """The metrics that have their own columns in scores.arrow."""
 
@@ -32,36 +43,71 @@ def write_run(
     form: str | None = None,
     settings: Settings | None = None,
 ) -> None:
-    """Write a run folder; run.json comes last. A run that is there already is replaced, anything else refused."""
-    out, source = Path(folder), Path(predictions)
+    """Write a run folder; run.json comes last. Scores that are there already are replaced, anything else refused.
+
+    The folder of an evaluation keeps its record, and takes the scores of its own predictions only.
+    """
+    out = Path(folder)
     if out.exists() and not out.is_dir():
         raise StoreError(f"{out} is a file; expected a folder for the run")
-    if out.is_dir() and any(out.iterdir()) and not (out / SCORES).exists():
+    if out.is_dir() and any(out.iterdir()) and not ((out / RUN).exists() or (out / SCORES).exists()):
         raise StoreError(f"{out} holds something that is not a run; choose another folder")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / RUN).unlink(missing_ok=True)
-    _write_json(out / SCORES, result_to_json(result))
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        with locked(out, f"{out} is being written by another process"):
+            fill_run(out, result, dataset, predictions=Path(predictions), form=form, settings=settings)
+
+
+def fill_run(
+    out: Path,
+    result: Result,
+    dataset: Dataset,
+    *,
+    predictions: Path,
+    form: str | None = None,
+    settings: Settings | None = None,
+) -> None:
+    """As `write_run`, in a folder that is there and whose lock the caller holds."""
+    truth = describe_truth(dataset, samples=len(result.truth), pictures=result.truth.clusters)
+    evaluation = _begin_scores(out, predictions, truth)
+    write_json(out / SCORES, result_to_json(result))
     _write_table(out / "scores.arrow", list(_score_batches(result)))
     _write_table(out / "metrics.arrow", [_metrics_batch(result)])
-    _write_json(
+    write_json(
         out / RUN,
         {
-            "format": "maskwise run 1",
+            "format": FORMAT,
+            "state": "scored",
             "maskwise": __version__,
             "kernel": kernel_name(),
-            "truth": _describe(dataset, result),
+            "truth": truth,
             "predictions": {
-                "path": str(source.resolve()),
-                "format": form or find_form(source),
-                "sha256": hash_path(source),
+                "path": str(predictions.resolve()),
+                "format": form or find_form(predictions),
+                "sha256": hash_path(predictions),
                 "settings": asdict(settings or Settings()),
             },
             "protocols": [
                 {"name": name, "options": dict(scores.options)} for name, scores in result.scores.items()
             ],
             "intervals": {**asdict(result.sureness), "cluster": "picture"},
+            **({"evaluation": evaluation} if evaluation else {}),
         },
     )
+
+
+def _begin_scores(out: Path, predictions: Path, truth: dict[str, Any]) -> Evaluation | None:
+    """Take the folder's state back from scored; returns the record of the evaluation that made the predictions."""
+    record = read_record(out)
+    if record is None or record.evaluation is None:
+        (out / RUN).unlink(missing_ok=True)
+        return None
+    if predictions.resolve() != (out / PREDICTIONS).resolve():
+        raise StoreError(
+            f"{out} is the record of an evaluation and keeps its own scores; choose another folder"
+        )
+    write_record(out, record.evaluation, "predicted", truth)
+    return record.evaluation
 
 
 def hash_path(path: Path) -> str:
@@ -75,13 +121,14 @@ def hash_path(path: Path) -> str:
     return whole.hexdigest()
 
 
-def _describe(dataset: Dataset, result: Result) -> dict[str, Any]:
+def describe_truth(dataset: Dataset, *, samples: int, pictures: int) -> dict[str, Any]:
+    """What run.json says of a dataset and of how much of it was scored."""
     return {
         "path": str(dataset.path.resolve()),
         "name": dataset.name,
         "sha256": hash_path(dataset.path / "manifest.json"),
-        "samples": len(result.truth),
-        "pictures": result.truth.clusters,
+        "samples": samples,
+        "pictures": pictures,
     }
 
 
@@ -152,13 +199,11 @@ def _labels(codes: Codes) -> list[str]:
 
 def _write_table(path: Path, batches: list[pa.RecordBatch]) -> None:
     options = pa.ipc.IpcWriteOptions(compression="zstd")
+    beside = path.with_name(path.name + PARTIAL)
     with (
-        pa.OSFile(str(path), "wb") as file,
+        pa.OSFile(str(beside), "wb") as file,
         pa.ipc.new_file(file, batches[0].schema, options=options) as writer,
     ):
         for batch in batches:
             writer.write_batch(batch)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+    beside.replace(path)

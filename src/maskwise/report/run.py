@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from maskwise.errors import StoreError, UnknownNameError
 from maskwise.harness.predictions import Settings
+from maskwise.harness.record import FORMAT, RUN, Evaluation, read_json, read_record
 from maskwise.protocols import Metric
 from maskwise.store import Codes
 
-RUN_FORMAT = "maskwise run 1"
 SCORES_FORMAT = "maskwise scores 1"
-MAX_JSON_BYTES = 2**27
 SCORE_COLUMNS = ("protocol", "status", "value", "weight", "numerator", "intersection", "union", "reason")
 MAIN = ("giou", "ciou")
 """The figures every protocol has, kept in scores.arrow."""
@@ -161,6 +160,8 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     protocols: list[ProtocolFacts]
     kernel: str = ""
     intervals: IntervalFacts = IntervalFacts()
+    evaluation: Evaluation | None = None
+    """Who made the predictions and how, where `maskwise eval` made them."""
 
 
 @dataclass(frozen=True)
@@ -195,13 +196,18 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
-        """Open a folder that `maskwise score --out` left; one without run.json is refused as incomplete."""
+        """Open a folder that `maskwise eval` or `maskwise score --out` left; one that is not scored is refused."""
         folder = Path(path)
-        if not (folder / "run.json").is_file():
-            state = "is not a finished run: it has no run.json" if folder.is_dir() else "does not exist"
+        if not (folder / RUN).is_file():
+            state = f"is not a finished run: it has no {RUN}" if folder.is_dir() else "does not exist"
             raise StoreError(f"{folder} {state}; make one with: maskwise score ... --out {folder}")
-        facts = _read_json(folder / "run.json", RunFile, RUN_FORMAT)
-        return cls(folder, facts, _read_json(folder / "scores.json", ScoresFile, SCORES_FORMAT))
+        record = read_record(folder)
+        if record is not None and record.state != "scored":
+            raise StoreError(
+                f"{folder} is {record.state}, not scored: repeat the `maskwise eval` command that made it"
+            )
+        facts = read_json(folder / RUN, RunFile, FORMAT)
+        return cls(folder, facts, read_json(folder / "scores.json", ScoresFile, SCORES_FORMAT))
 
     @property
     def name(self) -> str:
@@ -271,21 +277,6 @@ def largest(groups: Sequence[Group], count: int) -> list[Group]:
     """The groups with most samples, in the order given."""
     ranked = sorted(range(len(groups)), key=lambda item: -groups[item].samples)[:count]
     return [groups[item] for item in sorted(ranked)]
-
-
-T = TypeVar("T", RunFile, ScoresFile)
-
-
-def _read_json(path: Path, kind: type[T], format: str) -> T:
-    try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise StoreError(f"{path} has {path.stat().st_size} bytes, more than a run can")
-        found = msgspec.json.decode(path.read_bytes(), type=kind)
-    except (msgspec.DecodeError, OSError) as error:
-        raise StoreError(f"{path} cannot be read: {error}; score the run again") from None
-    if found.format != format:
-        raise StoreError(f"{path} has format {found.format!r}, expected {format!r}; score the run again")
-    return found
 
 
 def _open_table(path: Path, columns: Sequence[str]) -> pa.Table:

@@ -1,0 +1,33 @@
+"""The local engine: one model in this process, the next pictures loaded by a thread while it works."""
+
+import contextlib
+from collections import deque
+from collections.abc import Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from maskwise.harness.engines.worker import Answered, Job, Loaded, Worker
+from maskwise.harness.plan import Plan
+
+AHEAD = 4
+"""How many pictures are loaded before the model asks for them."""
+
+
+def run_locally(job: Job, plan: Plan, worker: Worker) -> Generator[Answered, None, None]:
+    """Answer a plan picture by picture; see the package for what an engine guarantees."""
+    with contextlib.closing(_load_ahead(plan, worker)) as pictures:
+        for loaded in pictures:
+            yield worker.answer(loaded)
+
+
+def _load_ahead(plan: Plan, worker: Worker) -> Generator[Loaded, None, None]:
+    loading: deque[Future[Loaded]] = deque()
+    pool = ThreadPoolExecutor(1, "loading")
+    try:
+        for work in plan:
+            loading.append(pool.submit(worker.load, work))
+            if len(loading) > AHEAD:
+                yield loading.popleft().result()
+        while loading:
+            yield loading.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

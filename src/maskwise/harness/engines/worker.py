@@ -1,0 +1,169 @@
+"""What every engine is made of: a dataset and a model, open, and how a picture with its questions is answered."""
+
+import contextlib
+import queue
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
+from maskwise.harness.models import open_model
+from maskwise.harness.plan import Work
+from maskwise.harness.predictor import Model, ask, find_way
+from maskwise.harness.running import union_ious
+from maskwise.schema import Prediction, Sample
+from maskwise.store import Dataset
+
+MAX_REASON = 500
+"""Characters kept of why a question failed."""
+
+MAX_HUNG = 16
+"""Calls left hanging at one time before the run stops."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs to know, wherever it is. timeout: seconds a question may take."""
+
+    dataset: Path
+    model: str
+    pictures: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    teacher_forced: bool = False
+    timeout: float | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A picture and its samples, read; a text in place of one says why it could not be."""
+
+    picture: Image.Image | str
+    samples: list[Sample | str]
+    ids: list[str]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The predictions to one picture's questions, in order, and what each adds to the running gIoU, if anything."""
+
+    predictions: list[Prediction]
+    ious: list[float | None]
+
+
+class Worker:
+    """A dataset and a model, open. `load` may run in another thread than `answer`; neither raises for a bad sample."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.dataset = Dataset.open(job.dataset, picture_root=job.pictures)
+        self.model = self._open_model()
+        self._hung: list[threading.Thread] = []
+        try:
+            self.way = find_way(self.model, teacher_forced=job.teacher_forced)
+        except BaseException:
+            self.close()
+            raise
+
+    def load(self, work: Work) -> Loaded:
+        """Read and decode a picture and the samples asked about it."""
+        samples: list[Sample | str] = []
+        for row in work.rows:
+            try:
+                samples.append(self.dataset[row])
+            except MaskwiseError as error:
+                samples.append(_reason(error))
+        try:
+            picture: Image.Image | str = self.dataset.open_picture(work.picture)
+        except (MaskwiseError, MemoryError, OSError) as error:
+            picture = _reason(error)
+        return Loaded(picture, samples, [self.dataset.samples.id[row] for row in work.rows])
+
+    def answer(self, loaded: Loaded) -> Answered:
+        """Ask the model all questions of a picture together. What fails is an answer with an error.
+
+        Where the questions fail together each is asked again alone, so that one bad question does not fail the others.
+        """
+        if isinstance(loaded.picture, str):
+            failed = [Prediction(sample=sample, error=loaded.picture) for sample in loaded.ids]
+            return Answered(failed, union_ious(loaded.samples, failed))
+        asked = [sample for sample in loaded.samples if isinstance(sample, Sample)]
+        replies = {reply.sample: reply for reply in self._ask(loaded.picture, asked)}
+        predictions = [
+            replies[id] if isinstance(sample, Sample) else Prediction(sample=id, error=sample)
+            for id, sample in zip(loaded.ids, loaded.samples)
+        ]
+        return Answered(predictions, union_ious(loaded.samples, predictions))
+
+    def close(self) -> None:
+        """Close the model; what goes wrong then changes no result."""
+        with contextlib.suppress(Exception):
+            getattr(self.model, "close", lambda: None)()
+
+    def _ask(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+        if not samples:
+            return []
+        try:
+            return self._call(picture, samples)
+        except ModelGoneError:
+            raise
+        except Exception as error:
+            if len(samples) == 1:
+                return [Prediction(sample=samples[0].id, error=_reason(error))]
+        return [prediction for sample in samples for prediction in self._ask(picture, [sample])]
+
+    def _call(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+        if self.job.timeout is None or hasattr(self.model, "timeout"):
+            return ask(self.model, self.way, picture, samples)
+        return self._call_in_time(picture, samples, self.job.timeout * len(samples))
+
+    def _call_in_time(
+        self, picture: Image.Image, samples: Sequence[Sample], seconds: float
+    ) -> list[Prediction]:
+        """Ask in a thread and wait for it that long. A thread cannot be ended: one that hangs is left to itself, with
+        the model it holds, and a fresh model takes over.
+        """
+        done: queue.SimpleQueue[list[Prediction] | Exception] = queue.SimpleQueue()
+
+        def work(model: Model) -> None:
+            try:
+                done.put(ask(model, self.way, picture, samples))
+            except Exception as error:
+                done.put(error)
+
+        thread = threading.Thread(target=work, args=(self.model,), daemon=True, name="model")
+        thread.start()
+        try:
+            found = done.get(timeout=seconds)
+        except queue.Empty:
+            self._replace_model(thread)
+            raise ModelError(f"no reply within {seconds:g} s") from None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _replace_model(self, hung: threading.Thread) -> None:
+        self._hung = [thread for thread in [*self._hung, hung] if thread.is_alive()]
+        if len(self._hung) > MAX_HUNG:
+            raise ModelGoneError(
+                f"{len(self._hung)} calls of model {self.job.model!r} hang; run it as a `command:` model, which can be "
+                "ended (docs/adapters.md)"
+            )
+        self.model = self._open_model()
+
+    def _open_model(self) -> Model:
+        model = open_model(self.job.model, **self.job.options)
+        if hasattr(model, "timeout"):
+            model.timeout = self.job.timeout
+        return model
+
+
+def _reason(error: BaseException) -> str:
+    """Why something failed, on one line of bounded length."""
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}" if str(error) else "out of memory"
+    text = str(error) if isinstance(error, MaskwiseError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())[:MAX_REASON]
