@@ -51,6 +51,7 @@ EXTRAS = {
     "ray": ["harness"],
     "safetensors": ["models"],
     "sqlalchemy": ["review"],
+    "starlette": ["web"],
     "tenacity": ["writers"],
     "tensorboard": ["models"],
     "torch": ["models"],

@@ -19,6 +19,9 @@ from PIL import Image, ImageFile
 from maskwise.errors import MaskwiseError, ModelError, RecordError
 from maskwise.schema import Prediction, Record
 
+PREDICT, HEALTH = "/v1/predict", "/healthz"
+"""The routes of a server."""
+
 MAX_REQUEST_BYTES = 2**28
 """The longest request sent: about that of a picture of 65 million pixels."""
 
@@ -60,12 +63,12 @@ class Reply(Record, frozen=True, kw_only=True):
             raise RecordError('a reply needs either "predictions" or an "error"')
 
 
-def send_picture(picture: Image.Image) -> SentPicture:
-    """The path of a picture just as its file holds it, else its pixels as an RGB PNG.
+def send_picture(picture: Image.Image, *, whole: bool = False) -> SentPicture:
+    """The path of a picture just as its file holds it, else (or if `whole`) its pixels as an RGB PNG.
 
     A picture that was turned, converted or made in memory has no file that says the same.
     """
-    if isinstance(picture, ImageFile.ImageFile) and isinstance(picture.filename, str) and picture.filename:
+    if isinstance(picture, ImageFile.ImageFile) and isinstance(picture.filename, str) and not whole:
         path = Path(picture.filename)
         if path.is_file():
             return SentPicture(path=str(path.resolve()))
@@ -74,9 +77,10 @@ def send_picture(picture: Image.Image) -> SentPicture:
     return SentPicture(png=buffer.getvalue())
 
 
-def encode_request(id: str, picture: Image.Image, questions: Sequence[str]) -> bytes:
+def encode_request(id: str, picture: Image.Image, questions: Sequence[str], *, whole: bool = False) -> bytes:
     """One line of JSON, without its newline; ModelError where it is longer than MAX_REQUEST_BYTES."""
-    line = msgspec.json.encode(Request(id=id, picture=send_picture(picture), questions=tuple(questions)))
+    sent = send_picture(picture, whole=whole)
+    line = msgspec.json.encode(Request(id=id, picture=sent, questions=tuple(questions)))
     if len(line) > MAX_REQUEST_BYTES:
         raise ModelError(
             f"the picture of {picture.width} x {picture.height} pixels makes a request of {len(line)} bytes; "

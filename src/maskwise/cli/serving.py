@@ -1,0 +1,60 @@
+"""`maskwise serve`: a model behind HTTP."""
+
+from typing import Annotated
+
+import typer
+
+from maskwise.errors import MaskwiseError
+from maskwise.harness.models import open_model, parse_options
+from maskwise.harness.predictor import Predictor, describe_model
+
+
+def serve(
+    *,
+    model: Annotated[
+        str, typer.Option("--model", help="As for eval: a name, package.module:factory, command: ...")
+    ],
+    host: Annotated[str, typer.Option(help="Where to listen; beyond this machine a token is needed.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MASKWISE_TOKEN",
+            help="Requests have to carry it. Others on this machine can read an option, so better set the variable.",
+            show_default=False,
+        ),
+    ] = None,
+    model_option: Annotated[
+        list[str] | None,
+        typer.Option("--model-option", help="KEY=VALUE for the model. May be given several times."),
+    ] = None,
+) -> None:
+    """Offer a model over HTTP: POST /v1/predict, GET /healthz, documents at /docs.
+
+    docs/adapters.md describes requests and replies; `--model http://...` is the client.
+
+    Example: maskwise serve --model tiny --port 8000
+    """
+    try:
+        from maskwise.web import server  # noqa: PLC0415
+    except ImportError as error:
+        raise MaskwiseError(
+            f"maskwise serve needs {error.name}, which the extra brings: pip install 'maskwise[web]'"
+        ) from None
+    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
+        raise MaskwiseError("the token has to be of printable ASCII characters, without spaces around it")
+    options = parse_options(model_option or [])
+    opened = open_model(model, **options)
+    if not isinstance(opened, Predictor):
+        raise MaskwiseError(f"model {model!r} has to be told the truth, which requests do not hold")
+    facts = describe_model(opened, model, options)
+    service = server.Service(opened, facts, token, server.Limits())
+    try:
+        listening = server.listen(service, host, port)
+        where = listening.address
+        typer.echo(f"{facts.name} at {where} (documents at {where}/docs, Ctrl-C ends it)", err=True)
+        listening.run()
+    finally:
+        service.close()

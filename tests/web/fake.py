@@ -1,0 +1,40 @@
+"""Small models for tests: what they do depends on the question."""
+
+import threading
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from PIL import Image
+
+from maskwise.masks import Mask
+from maskwise.schema import Answer, PredictedRegion, Prediction
+
+
+class Whole:
+    """Answers with the whole picture."""
+
+    name = "whole"
+    weights_hash = "abc"
+    config: ClassVar = {"side": 3}
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[tuple[int, int], list[str]]] = []
+        self.started, self.go_on = threading.Event(), threading.Event()
+        self.closed = False
+
+    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        self.asked.append((picture.size, list(questions)))
+        if "wait" in questions:
+            self.started.set()
+            self.go_on.wait(30)
+        if "raise" in questions:
+            raise RuntimeError("CUDA out of memory")
+        if "few" in questions:
+            return []
+        mask = Mask.from_dense(np.ones((picture.height, picture.width), np.bool_))
+        region = PredictedRegion(visible=mask, score=0.5, name="all")
+        return [Prediction(sample="", answer=Answer(text=text), regions=(region,)) for text in questions]
+
+    def close(self) -> None:
+        self.closed = True
