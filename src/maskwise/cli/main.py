@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import maskwise
-from maskwise.cli import datasets, info, intent, readers, reports, scoring, world
+from maskwise.cli import datasets, evaluating, info, intent, readers, reports, scoring, serving, world
 from maskwise.errors import MaskwiseError
 
 app = typer.Typer(
@@ -44,9 +44,11 @@ app.command()(readers.card)
 app.command()(readers.read)
 app.command()(world.world)
 app.command()(intent.intent)
+app.command("eval")(evaluating.evaluate_model)
 app.command("score")(scoring.score_predictions)
 app.command()(reports.report)
 app.command()(reports.compare)
+app.command()(serving.serve)
 
 
 def _print_warning(message: Warning | str, *_where: object, **_more: object) -> None:

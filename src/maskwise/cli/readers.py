@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
-from maskwise.cli.info import describe_installation
+from maskwise.harness.models import list_models
 from maskwise.protocols import PROTOCOLS
 from maskwise.sources import Conversion, Source, convert, list_sources
 
@@ -116,7 +116,7 @@ def _list_all() -> dict[str, dict[str, str]]:
         },
         "sources": {name: source.title for name, source in list_sources().items()},
         "protocols": {name: protocol.rule for name, protocol in PROTOCOLS.items()},
-        "models": dict.fromkeys(describe_installation()["bundled"]["models"], "bundled"),
+        "models": list_models(),
     }
 
 

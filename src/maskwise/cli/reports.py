@@ -23,7 +23,8 @@ from maskwise.report.summary import run_to_html, run_to_markdown, run_to_summary
 
 Format = Literal["html", "md", "json"]
 RunFolder = Annotated[
-    Path, typer.Argument(help="A folder that `maskwise score --out` left.", show_default=False)
+    Path,
+    typer.Argument(help="A folder that `maskwise eval` or `maskwise score --out` left.", show_default=False),
 ]
 ProtocolName = Annotated[str | None, typer.Option(help="The protocol to show first.  [default: strict]")]
 MAX_SAMPLES = 60

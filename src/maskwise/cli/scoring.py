@@ -99,7 +99,9 @@ def score_predictions(
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
-        _print(found, out)
+        print_scores(found)
+        if out is not None:
+            typer.echo(f"Written to {out}; `maskwise report` makes a page of it.")
 
 
 def _read_options(
@@ -127,7 +129,8 @@ def _progress(*, quiet: bool) -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
 
 
-def _print(found: dict[str, Any], out: Path | None) -> None:
+def print_scores(found: dict[str, Any]) -> None:
+    """Print what `result_to_json` gives for people: figures, and why samples have none."""
     console = Console()
     caption = "percent, with 95 % intervals over pictures"
     table = Table(box=SIMPLE_HEAD, caption=caption, pad_edge=False)
@@ -151,10 +154,6 @@ def _print(found: dict[str, Any], out: Path | None) -> None:
     if unknown:
         console.print(
             f"[yellow]{unknown:,} predictions are for samples this dataset lacks[/]", highlight=False
-        )
-    if out is not None:
-        console.print(
-            f"Written to {escape(str(out))}; `maskwise report` makes a page of it.", highlight=False
         )
 
 

@@ -174,7 +174,7 @@ def check_protocols(protocols: Sequence[str] | None, *, teacher_forced: bool) ->
 
 @contextlib.contextmanager
 def _claimed(folder: Path) -> Iterator[None]:
-    """Hold a run folder: it is there, and no other process writes it."""
+    """Hold a run folder: it is there, and no other process writes it. One that stays empty is removed."""
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file; expected a folder for the run")
     with writing(folder):
@@ -182,7 +182,11 @@ def _claimed(folder: Path) -> Iterator[None]:
     with locked(
         folder, f"{folder} is being written by another process; wait for it, or choose another folder"
     ):
-        yield
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 @contextlib.contextmanager

@@ -41,7 +41,6 @@ class Oracle:
         if not 0 <= noise < 1000:
             raise ModelError(f"oracle: noise={noise} is not a distance between 0 and 1000 pixels")
         self.noise, self.drop, self.add, self.flip, self.seed = noise, drop, add, flip, seed
-        self.config = {"noise": noise, "drop": drop, "add": add, "flip": flip, "seed": seed}
 
     def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""

@@ -60,11 +60,14 @@ def open_replies(run: Run, places: Places, dataset: Dataset) -> Replies:
 
 
 def open_truth(run: Run, places: Places) -> Dataset:
-    """The dataset of a run."""
+    """The dataset of a run, or the part of it that the run was on."""
     path = places.truth or Path(run.facts.truth.path)
     dataset = Dataset.open(path, picture_root=places.pictures)
     _check_unchanged(path / MANIFEST, run.facts.truth.sha256, "--truth")
-    return dataset
+    if run.ids == dataset.samples.id:
+        return dataset
+    # The manifest is the same, so every id is there: the run was on a part of the dataset.
+    return dataset.take(np.array([dataset.samples.row[name] for name in run.ids], np.int64))
 
 
 def _check_unchanged(path: Path, sha256: str, option: str) -> None:

@@ -214,6 +214,28 @@ class Run:
         """What people call it: the folder's name."""
         return self.path.resolve().name
 
+    @property
+    def speaker(self) -> str:
+        """Who made the predictions: the model's name where it is known, else the name of the file."""
+        if self.facts.evaluation is not None:
+            return self.facts.evaluation.asked.model.name
+        return self.facts.predictions.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+    @property
+    def marks(self) -> list[str]:
+        """What a reader has to know before the figures: a model that was told something, a part of the dataset."""
+        if self.facts.evaluation is None:
+            return []
+        asked = self.facts.evaluation.asked
+        told = "This model knows the truth: its figures test the metrics, not a model."
+        forced = "Teacher-forced: the true answer was in the prompt."
+        drawn = (
+            asked.draw
+            and f"A part of the dataset: {asked.draw.limit} pictures drawn with seed {asked.draw.seed}."
+        )
+        flags = ((asked.model.knows_truth, told), (asked.teacher_forced, forced), (drawn, drawn or ""))
+        return [text for said, text in flags if said]
+
     def main_protocol(self, wanted: str | None = None) -> str:
         """The protocol asked for, else `strict` where it ran, else the first."""
         known = list(self.scores.protocols)

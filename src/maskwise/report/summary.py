@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from maskwise.errors import MaskwiseError
@@ -179,8 +178,9 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
     results, facts = run.scores.protocols, run.facts
     level = f"{100 * facts.intervals.level:g} %"
     lines = [
-        f"# {_plain(facts.truth.name)}: {_plain(Path(facts.predictions.path).name)}",
+        f"# {_plain(facts.truth.name)}: {_plain(run.speaker)}",
         "",
+        *(text for mark in run.marks for text in (f"**{_plain(mark)}**", "")),
         f"Percent, with {level} intervals clustered by picture. {facts.truth.samples} questions, "
         f"{facts.truth.pictures} pictures. maskwise {_plain(facts.maskwise)}.",
         "",
@@ -249,6 +249,8 @@ def run_to_summary(run: Run) -> dict[str, Any]:
         "run": str(run.path),
         "dataset": facts.truth.name,
         "predictions": facts.predictions.path,
+        "model": facts.evaluation and facts.evaluation.asked.model.name,
+        "marks": run.marks,
         "maskwise": facts.maskwise,
         "samples": facts.truth.samples,
         "pictures": facts.truth.pictures,

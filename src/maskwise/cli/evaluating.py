@@ -1,0 +1,200 @@
+"""`maskwise eval`: a model on a dataset, predicted, scored and reported, continued after any kill."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+from rich.progress import Task as Bar
+from rich.text import Text
+
+from maskwise.cli.scoring import print_scores
+from maskwise.harness.evaluate import Evaluated, Means, Task, evaluate
+from maskwise.harness.models import parse_options
+from maskwise.harness.progress import Progress
+from maskwise.harness.record import writing
+from maskwise.harness.score import Sureness, result_to_json
+from maskwise.harness.session import usable_threads
+from maskwise.report.evidence import Places
+from maskwise.report.run import Run
+from maskwise.report.summary import run_to_html
+
+REPORT = "report.html"
+STOPPED = 130
+"""The exit code of a program ended by Ctrl-C."""
+
+
+def evaluate_model(
+    dataset: Annotated[
+        str,
+        typer.Argument(help="`world`, which comes with maskwise, or a dataset folder.", show_default=False),
+    ],
+    *,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://...",
+            show_default=False,
+        ),
+    ],
+    model_option: Annotated[
+        list[str] | None, typer.Option("--model-option", help="KEY=VALUE. May be given several times.")
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only this many pictures, drawn at random, with all their questions."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which pictures --limit draws.")] = 0,
+    protocol: Annotated[
+        list[str] | None, typer.Option("--protocol", help="May be given several times.  [default: all]")
+    ] = None,
+    predict_only: Annotated[bool, typer.Option("--predict-only", help="Do not score.")] = False,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Who does the work.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="A Ray cluster.  [default: one on this machine]")
+    ] = None,
+    actors: Annotated[int | None, typer.Option(min=1, help="Models that work side by side (ray).")] = None,
+    teacher_forced: Annotated[
+        bool, typer.Option("--teacher-forced", help="Give the model the true answer; `strict` refuses that.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Ask the questions that failed once more.")
+    ] = False,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds a question may take.  [default: any time]")
+    ] = None,
+    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if they were moved.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The run folder.  [default: runs/DATASET-MODEL]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Evaluate a model on a dataset: predict, score, and write a report.
+
+    The run folder keeps all of it (docs/runs.md). Repeat the command to continue a run that was stopped.
+
+    Example: maskwise eval world --model tiny --out runs/tiny
+    """
+    task = Task(
+        dataset,
+        model,
+        parse_options(model_option or []),
+        pictures,
+        limit,
+        seed,
+        teacher_forced=teacher_forced,
+    )
+    engine_options = {"address": ray_address, "actors": actors}
+    means = Means(engine, engine_options, timeout, retry_failed=retry_failed)
+    folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
+    with _bars(quiet=as_json) as bars:
+        bar = bars.add_task("opening", total=None, giou=None, failed=0)
+        try:
+            done = evaluate(
+                task,
+                folder,
+                means=means,
+                protocols=protocol,
+                predict_only=predict_only,
+                sureness=Sureness(),
+                threads=min(8, usable_threads()),
+                watch=lambda progress: _show(bars, bar, progress),
+                say=lambda stage: bars.update(bar, description=stage),
+            )
+            if done.result is not None:
+                bars.update(bar, description="writing the report")
+                _write_report(folder, pictures)
+        except KeyboardInterrupt:
+            bars.stop()
+            typer.echo(
+                f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue", err=True
+            )
+            raise typer.Exit(STOPPED) from None
+    _print_json(done) if as_json else _print(done)
+
+
+def _slug(text: str) -> str:
+    """A name for a folder: what a path, a factory or an address ends with."""
+    last = Path(text.rstrip("/")).name if "://" not in text else text.partition("://")[2]
+    return re.sub(r"[^\w.-]+", "-", last).strip("-.")[:60] or "run"
+
+
+class _Rate(ProgressColumn):
+    """Questions a second."""
+
+    def render(self, task: Bar) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "", style="progress.data.speed")
+
+
+class _Running(ProgressColumn):
+    """The running gIoU, and failures if there are any."""
+
+    def render(self, task: Bar) -> Text:
+        giou, failed = task.fields["giou"], task.fields["failed"]
+        text = Text("" if giou is None else f"gIoU {100 * giou:.1f}")
+        return text.append(f"  {failed} failed", style="yellow") if failed else text
+
+
+def _bars(*, quiet: bool) -> Bars:
+    return Bars(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+        _Running(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet,
+        refresh_per_second=4,
+    )
+
+
+def _show(bars: Bars, bar: Any, progress: Progress) -> None:
+    bars.update(
+        bar, completed=progress.done, total=progress.total, giou=progress.giou, failed=progress.failed
+    )
+
+
+def _write_report(folder: Path, pictures: Path | None) -> None:
+    page = run_to_html(Run.open(folder), places=Places(pictures=pictures))
+    with writing(folder):
+        (folder / REPORT).write_text(page, encoding="utf-8")
+
+
+def _print_json(done: Evaluated) -> None:
+    found = {
+        "run": str(done.folder),
+        "samples": done.samples,
+        "pictures": done.pictures,
+        "failed": done.failed,
+        "scores": None if done.result is None else result_to_json(done.result),
+    }
+    typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+
+
+def _print(done: Evaluated) -> None:
+    console = Console(highlight=False)
+    if done.result is not None:
+        print_scores(result_to_json(done.result))
+    console.print(
+        f"{done.samples:,} questions about {done.pictures:,} pictures in {escape(str(done.folder))}"
+    )
+    if done.failed:
+        console.print(f"[yellow]{done.failed:,} failed; --retry-failed asks them again[/]")
+    if done.result is not None:
+        console.print(f"Look at {escape(str(done.folder / REPORT))} in a browser.")
