@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 import maskwise
-from maskwise.cli import datasets, evaluating, info, intent, readers, reports, scoring, serving, world
+from maskwise.cli import (
+    asking,
+    datasets,
+    evaluating,
+    info,
+    intent,
+    readers,
+    reports,
+    scoring,
+    serving,
+    training,
+    world,
+)
 from maskwise.errors import MaskwiseError
 
 app = typer.Typer(
@@ -43,7 +55,10 @@ app.command()(readers.ls)
 app.command()(readers.card)
 app.command()(readers.read)
 app.command()(world.world)
+app.command()(asking.ask)
 app.command()(intent.intent)
+app.command()(training.train)
+app.command()(training.export)
 app.command("eval")(evaluating.evaluate_model)
 app.command("score")(scoring.score_predictions)
 app.command()(reports.report)

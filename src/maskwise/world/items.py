@@ -133,7 +133,7 @@ def take_stock(layout: Layout, rendering: Rendering) -> Inventory:
         items += new
         extents.append(extent)
     np.fill_diagonal(covers, 0)
-    return Inventory(layout.setting, _named(items), tuple(extents), covers, owner, label)
+    return Inventory(layout.setting, name_items(items), tuple(extents), covers, owner, label)
 
 
 def _appears(patch: Patch | None) -> bool:
@@ -200,7 +200,7 @@ def _measure(thing: Thing, extent: Extent, owner: NDArray[np.int8], place: int, 
     ]
 
 
-def _named(items: list[Item]) -> tuple[Item, ...]:
+def name_items(items: list[Item]) -> tuple[Item, ...]:
     """Give every item its unique name: colour and category, and where two share these, their place."""
     names: dict[int, str] = {}
     groups: dict[tuple[str, str], list[int]] = {}
@@ -220,12 +220,15 @@ def _named(items: list[Item]) -> tuple[Item, ...]:
 
 
 def _tell_apart(items: list[Item], places: list[int]) -> tuple[list[int], list[str]]:
-    """Words that tell two items of one colour and category apart: by side where they are clearly apart, else by
-    depth. A scene never has three.
+    """Words that tell items of one colour and category apart: two by side where they are clearly apart, else by depth;
+    more, which no scene has but a model may see, by their number from the left.
     """
     if len(places) == 1:
         return places, [""]
-    left, right = sorted(places, key=lambda place: items[place].full_x)
+    ordered = sorted(places, key=lambda place: items[place].full_x)
+    if len(ordered) > 2:
+        return ordered, [f"number {number}" for number in range(1, len(ordered) + 1)]
+    left, right = ordered
     if items[right].full_x - items[left].full_x > SAME_PLACE:
         return [left, right], ["left", "right"]
     return places, ["front", "back"]

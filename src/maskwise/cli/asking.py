@@ -1,0 +1,84 @@
+"""`maskwise ask`: one question about one picture, answered by the bundled model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from PIL import Image
+
+from maskwise.errors import MaskwiseError, PictureError
+from maskwise.harness.models import open_model
+from maskwise.harness.predictor import Predictor
+from maskwise.pictures import open_picture
+from maskwise.report.overlay import draw_overlay
+from maskwise.schema import Prediction
+
+
+def ask(
+    picture: Annotated[Path, typer.Argument(help="A picture file.", show_default=False)],
+    question: Annotated[str, typer.Argument(help="What to look for, in words.", show_default=False)],
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for overlay.png and prediction.json.", show_default=False)
+    ] = None,
+    model: Annotated[str, typer.Option(help="As for eval: a name, package.module:factory, ...")] = "tiny",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE.")
+    ] = False,
+) -> None:
+    """Ask a question about a picture: an answer in words, the mask type it wants, and the masks.
+
+    The bundled model knows the things of `maskwise world`, and no others.
+
+    Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
+    """
+    if not question.strip():
+        raise MaskwiseError('the question is empty; expected words such as "the red mug"')
+    opened = open_model(model)
+    if not isinstance(opened, Predictor):
+        raise MaskwiseError(f"model {model!r} has to be told the truth and cannot be asked")
+    image = open_picture(picture)
+    (prediction,) = opened.predict(image, [question])
+    prediction = msgspec.structs.replace(prediction, sample=picture.name)
+    encoded = msgspec.json.format(msgspec.json.encode(prediction))
+    if out is not None:
+        _write(
+            out,
+            encoded,
+            draw_overlay(
+                image,
+                prediction.regions,
+                mask_type=prediction.mask_type or "both",
+                question=question,
+                answer=prediction.answer,
+            ),
+        )
+    typer.echo(encoded.decode() if as_json else _tell(prediction, out))
+
+
+def _write(folder: Path, encoded: bytes, overlay: Image.Image) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "prediction.json").write_bytes(encoded + b"\n")
+        overlay.save(folder / "overlay.png")
+    except OSError as error:
+        raise PictureError(f"cannot write to {folder}: {error}") from error
+
+
+def _tell(prediction: Prediction, out: Path | None) -> str:
+    """Answer, type, and a line a region."""
+    lines = [
+        prediction.answer.text if prediction.answer else "(no words)",
+        f"mask type: {prediction.mask_type}",
+    ]
+    for region in prediction.regions:
+        areas = [
+            f"{name} {mask.area} px"
+            for name, mask in (("visible", region.visible), ("amodal", region.amodal))
+            if mask
+        ]
+        lines.append(f"  {region.name or 'region'}: {', '.join(areas)} ({region.score:.2f})")
+    if out is not None:
+        lines.append(f"drawn in {out / 'overlay.png'}; masks in {out / 'prediction.json'}")
+    return "\n".join(lines)

@@ -1,0 +1,209 @@
+"""The whole run that makes the small model, from nothing to ONNX files; repeat it to go on where it stopped.
+
+    lessons/            world scenes as arrays, a file at a time
+    val/                a dataset of validation scenes
+    eye.safetensors     perception, taught on every object and part of every scene
+    first.safetensors   the choice, taught on true objects with some doubt added
+    choice.safetensors  the choice, taught further on what the eye itself found
+    *.jsonl, events/    the curves
+    *.onnx              the networks as they run
+
+A stage whose file is there is not repeated; within a stage training goes on from its last checkpoint.
+"""
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import torch
+from accelerate.utils import set_seed
+from numpy.typing import NDArray
+from rich.progress import track
+from torch import nn
+
+from maskwise.errors import MaskwiseError
+from maskwise.models.choice import Chooser
+from maskwise.models.choosing import Drill, Exercise, choosing_loss, make_drill, make_exercise
+from maskwise.models.descriptions import Description, Floats, Objects
+from maskwise.models.examination import Examination, Looked, set_examination
+from maskwise.models.export import export, make_chooser, make_eye
+from maskwise.models.fitting import Schedule, Task, fit
+from maskwise.models.lessons import (
+    SCENES_A_FILE,
+    Lesson,
+    dataset_to_lessons,
+    lesson_to_objects,
+    read_file,
+    write_files,
+)
+from maskwise.models.perception import Eye
+from maskwise.models.seeing import Targets, make_targets, seeing_loss
+from maskwise.models.sight import match_masks
+from maskwise.models.tiny import CATEGORY_NAMES, Tiny
+from maskwise.store import Dataset
+
+DOUBT = 1.0
+"""How unsure the true objects are made before the first stage of the choice learns from them."""
+
+SEEN = 4
+"""In the second stage a lesson comes this often as the eye saw it for each time it comes as it is."""
+
+
+class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Scenes of the training split with the questions asked of each, and scenes to validate on."""
+
+    scenes: int
+    questions: int
+    validation: int = 40
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A training run. `datasets`: dataset folders mixed in with the world's scenes, picture by picture."""
+
+    seed: int
+    world: WorldSource
+    eye: Schedule
+    first: Schedule
+    choice: Schedule
+    datasets: tuple[str, ...] = ()
+    threads: int = 2
+
+
+def read_settings(path: Path) -> Settings:
+    """From TOML; a wrong or missing field is an error that names it."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Settings)
+    except (msgspec.MsgspecError, OSError) as error:
+        raise MaskwiseError(f"{path}: {error}") from None
+
+
+def train(settings: Settings, folder: Path) -> list[Path]:
+    """Everything, to the ONNX files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _same_settings(settings, folder / "settings.json")
+    torch.set_num_threads(settings.threads)
+    lessons = _gather(settings, folder / "lessons")
+    world, seed = settings.world, settings.seed
+    exam = set_examination(folder / "val", world.validation, seed, "val")
+    set_seed(seed)
+    eye = fit("eye", make_eye(), _seeing(lessons, settings, exam), settings.eye, folder=folder)
+    chooser = make_chooser()
+
+    true = [(lesson, lesson_to_objects(lesson)) for lesson in lessons]
+    exercises = [
+        make_exercise(*pair, range(len(pair[1].kinds))) for pair in track(true, "describing lessons")
+    ]
+    known = exam.knowing_objects()
+    task = _choosing(exercises, settings.first, seed, known, doubt=DOUBT)
+    chooser = fit("first", chooser, task, settings.first, folder=folder)
+
+    model = Tiny(TorchNetworks(eye, chooser))
+    found = [_look(model, *pair) for pair in track(true, "looking at lessons")]
+    task = _choosing(exercises + SEEN * found, settings.choice, seed, exam.looked_at_by(model), doubt=0.0)
+    fit("choice", chooser, task, settings.choice, folder=folder)
+    return export(folder, folder)
+
+
+def _same_settings(settings: Settings, path: Path) -> None:
+    """A folder belongs to one run: other settings would mix two."""
+    new = json.loads(msgspec.json.encode(settings))
+    if path.exists():
+        old = json.loads(path.read_text())
+        changed = [
+            f"{key}: {old.get(key)} then, {new.get(key)} now"
+            for key in {**old, **new}
+            if old.get(key) != new.get(key)
+        ]
+        if changed:
+            raise MaskwiseError(
+                f"{path.parent} holds a run with other settings ({'; '.join(changed)}); give another --out"
+            )
+    path.write_text(json.dumps(new, indent=2) + "\n")
+
+
+def _gather(settings: Settings, folder: Path) -> list[Lesson]:
+    """All lessons, in memory: about 100 kB each."""
+    world = settings.world
+    files = -(-world.scenes // SCENES_A_FILE)
+    paths = write_files(
+        folder, "train", settings.seed, files, questions=world.questions, workers=settings.threads
+    )
+    lessons = [
+        lesson for path in track(paths, "rendering lessons", total=files) for lesson in read_file(path)
+    ]
+    lessons = lessons[: world.scenes]
+    for path in settings.datasets:
+        dataset = Dataset.open(path)
+        lessons += track(dataset_to_lessons(dataset), f"reading {path}", total=len(dataset.pictures.id))
+    return lessons
+
+
+def _seeing(lessons: list[Lesson], settings: Settings, exam: Examination) -> Task:
+    def draw(step: int) -> Targets:
+        random = np.random.default_rng((settings.seed, step))
+        chosen = random.integers(len(lessons), size=settings.eye.batch)
+        return make_targets([lessons[i] for i in chosen], random)
+
+    def validate(eye: nn.Module) -> dict[str, float]:
+        assert isinstance(eye, Eye)
+        return exam.score_objects(Tiny(TorchNetworks(eye, make_chooser())))
+
+    return Task(
+        draw=draw, loss=lambda eye, batch: seeing_loss(eye, batch, len(CATEGORY_NAMES)), validate=validate
+    )
+
+
+def _choosing(
+    exercises: list[Exercise], schedule: Schedule, seed: int, looked: Looked, *, doubt: float
+) -> Task:
+    useful = [exercise for exercise in exercises if exercise.asked and len(exercise.description.single)]
+    if not useful:
+        raise MaskwiseError(
+            "no lesson has both an object and a question: there is nothing to learn a choice from"
+        )
+
+    def draw(step: int) -> Drill:
+        random = np.random.default_rng((seed, step))
+        return make_drill(useful, schedule.batch, doubt, random)
+
+    def validate(chooser: nn.Module) -> dict[str, float]:
+        assert isinstance(chooser, Chooser)
+        return looked.score_answers(Tiny(TorchNetworks(make_eye(), chooser)))
+
+    return Task(draw=draw, loss=choosing_loss, validate=validate)
+
+
+def _look(model: Tiny, lesson: Lesson, truth: Objects) -> Exercise:
+    found = model.find(np.ascontiguousarray(lesson.picture.transpose(2, 0, 1)[None], np.float32) / 255)
+    return make_exercise(lesson, found, match_masks(found.visible, truth.visible))
+
+
+class TorchNetworks:
+    """The networks as torch runs them; see tiny.Networks."""
+
+    def __init__(self, eye: Eye, chooser: Chooser) -> None:
+        self.eye, self.chooser = eye.eval(), chooser.eval()
+
+    @torch.inference_mode()
+    def see(self, picture: Floats) -> tuple[Floats, ...]:
+        """The first step."""
+        maps = self.eye.see(torch.from_numpy(picture))
+        return tuple(t.numpy() for t in (maps.fine, maps.coarse, maps.heat.sigmoid(), maps.box))
+
+    @torch.inference_mode()
+    def look(self, fine: Floats, coarse: Floats, boxes: Floats) -> tuple[Floats, ...]:
+        """The second step."""
+        look = self.eye.look(*map(torch.from_numpy, (fine, coarse)), [torch.from_numpy(boxes)])
+        return tuple(tensor.numpy() for tensor in look)
+
+    @torch.inference_mode()
+    def choose(self, words: NDArray[np.int64], description: Description) -> Floats:
+        """The choice."""
+        single, pair = (
+            torch.from_numpy(array)[None].expand(len(words), *array.shape) for array in description
+        )
+        meant: Floats = self.chooser(
+            torch.from_numpy(words), single, pair, torch.ones(single.shape[:2])
+        ).numpy()
+        return meant
