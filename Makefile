@@ -111,6 +111,6 @@ $(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [dev,web]
+EXTRA_dev := [dev,ray,train,web]
 EXTRA_bench := [bench]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

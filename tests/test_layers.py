@@ -35,7 +35,7 @@ ROOMS = [
 ]
 """From the ground up: a room imports itself and what stands before it."""
 
-CORE = {"jinja2", "msgspec", "numpy", "PIL", "pyarrow", "rich", "scipy", "typer", "yaml"}
+CORE = {"jinja2", "msgspec", "numpy", "onnxruntime", "PIL", "pyarrow", "rich", "scipy", "typer", "yaml"}
 """What `pip install maskwise` brings: any room may import these anywhere."""
 
 EXTRAS = {
@@ -46,7 +46,6 @@ EXTRAS = {
     "huggingface_hub": ["builder", "models"],
     "mlcroissant": ["builder"],
     "onnx": ["models"],
-    "onnxruntime": ["models"],
     "openai": ["writers"],
     "ray": ["harness"],
     "safetensors": ["models"],

@@ -33,11 +33,23 @@ class BuiltIn(NamedTuple):
     line: str
 
 
+def _control(name: str, line: str) -> BuiltIn:
+    return BuiltIn(f"maskwise.models.controls:{name}", f"control: {line}")
+
+
 BUILT_IN = {
     "tiny": BuiltIn(
         "maskwise.models.tiny:bundled_model", "the bundled network, small, for the world benchmark"
     ),
     "oracle": BuiltIn("maskwise.harness.oracle:Oracle", "the truth with adjustable noise, to test metrics"),
+    "text-blind": _control("text_blind", "tiny, every question replaced by an empty one"),
+    "picture-blind": _control("picture_blind", "tiny, every picture replaced by a grey one"),
+    "whole-picture": _control("whole_picture", "one region, the whole picture"),
+    "visible-copy": _control("visible_copy", "tiny, its visible masks handed in as amodal ones"),
+    "hull": _control("hull", "tiny, its amodal masks hulls of its visible ones, clipped to what hides them"),
+    "oracle-type": _control("oracle_type", "tiny, told which mask type is wanted"),
+    "oracle-choice": _control("oracle_choice", "tiny, told which of the things it found are meant"),
+    "oracle-masks": _control("oracle_masks", "tiny, told the masks of what it chose rightly"),
 }
 
 SCHEMES = {

@@ -75,16 +75,27 @@ def _question(shown: Scene, number: int) -> dict[str, Any]:
     return {"text": question.text, "targets": targets}
 
 
-def write_file(folder: Path, split: str, seed: int, number: int, questions: int) -> Path:
+def write_files(
+    folder: Path, split: str, seed: int, *, scenes: int, questions: int, workers: int
+) -> Iterator[Path]:
+    """Render scenes 0 to `scenes` - 1 into files, several at a time; yields each file as it is done."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ranges = [range(first, min(first + SCENES_A_FILE, scenes)) for first in range(0, scenes, SCENES_A_FILE)]
+    tasks = [(folder, split, seed, part, questions) for part in ranges]
+    with get_context("spawn").Pool(workers) as pool:
+        yield from pool.imap(_write_task, tasks)
+
+
+def _write_task(task: tuple[Path, str, int, range, int]) -> Path:
+    return write_file(*task[:3], task[3], questions=task[4])
+
+
+def write_file(folder: Path, split: str, seed: int, scenes: range, *, questions: int) -> Path:
     """Render one file of lessons, unless it is there."""
-    path = folder / f"{split}-{seed}-{number:04}.npz"
+    path = folder / f"{split}-{seed}-{scenes.start // SCENES_A_FILE:04}.npz"
     if path.exists():
         return path
-    first = number * SCENES_A_FILE
-    lessons = [
-        scene_to_lesson(scene(seed, first + i, split, SIDE, questions=questions))
-        for i in range(SCENES_A_FILE)
-    ]
+    lessons = [scene_to_lesson(scene(seed, index, split, SIDE, questions=questions)) for index in scenes]
     being_written = path.with_suffix(".part.npz")
     np.savez(
         being_written,
@@ -98,20 +109,6 @@ def write_file(folder: Path, split: str, seed: int, number: int, questions: int)
     )
     being_written.rename(path)
     return path
-
-
-def write_files(
-    folder: Path, split: str, seed: int, files: int, *, questions: int, workers: int
-) -> Iterator[Path]:
-    """Render files of lessons, several at a time; yields each as it is done."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tasks = [(folder, split, seed, number, questions) for number in range(files)]
-    with get_context("spawn").Pool(workers) as pool:
-        yield from pool.imap(_write_task, tasks)
-
-
-def _write_task(task: tuple[Path, str, int, int, int]) -> Path:
-    return write_file(*task)
 
 
 def read_file(path: Path) -> list[Lesson]:

@@ -125,14 +125,18 @@ def _same_settings(settings: Settings, path: Path) -> None:
 def _gather(settings: Settings, folder: Path) -> list[Lesson]:
     """All lessons, in memory: about 100 kB each."""
     world = settings.world
-    files = -(-world.scenes // SCENES_A_FILE)
     paths = write_files(
-        folder, "train", settings.seed, files, questions=world.questions, workers=settings.threads
+        folder,
+        "train",
+        settings.seed,
+        scenes=world.scenes,
+        questions=world.questions,
+        workers=settings.threads,
     )
+    files = -(-world.scenes // SCENES_A_FILE)
     lessons = [
         lesson for path in track(paths, "rendering lessons", total=files) for lesson in read_file(path)
     ]
-    lessons = lessons[: world.scenes]
     for path in settings.datasets:
         dataset = Dataset.open(path)
         lessons += track(dataset_to_lessons(dataset), f"reading {path}", total=len(dataset.pictures.id))
