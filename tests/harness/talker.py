@@ -72,7 +72,7 @@ def answer_too_many(request: Request) -> None:
 
 
 def answer_at_length(request: Request) -> None:
-    say('{"id": "' + request["id"] + '", "error": "' + "x" * 70_000_000 + '"}')
+    say('{"id": "' + request["id"] + '", "error": "' + "x" * 1_000_000 + '"}')
 
 
 def flood(request: Request) -> None:

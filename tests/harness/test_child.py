@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
+from maskwise.harness import child
 from maskwise.harness.child import CommandModel
 from maskwise.harness.models import open_model
 
@@ -78,7 +79,6 @@ def test_it_is_started_once_and_answers_in_order(talk: Talk) -> None:
         ("late", "carries the id of another request"),
         ("few", "1 predictions for 2 questions"),
         ("many", "3 predictions for 2 questions"),
-        ("long", "longer than 67108864 bytes"),
         ("error", "the model reports: the picture is upside down"),
     ],
 )
@@ -89,6 +89,13 @@ def test_a_wrong_reply_fails_its_request_alone(talk: Talk, how: str, message: st
     assert message in fails(model, how, "second")
     assert texts(model, "after") == ["AFTER"]
     assert model._child is before, "a child that still answers is not started again"
+
+
+def test_a_reply_without_end_is_not_kept(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "MAX_REPLY_BYTES", 10_000)
+    model = talk()
+    assert "longer than 10000 bytes" in fails(model, "long")
+    assert texts(model, "after") == ["AFTER"]
 
 
 def test_what_it_prints_before_the_first_reply_fails_that_one_alone(talk: Talk) -> None:
@@ -154,7 +161,7 @@ def test_a_reply_after_its_time_is_never_taken_for_another(talk: Talk) -> None:
 
 @pytest.mark.parametrize("how", ["flood", "deaf"])
 def test_a_flood_fails_what_it_drowns(talk: Talk, how: str) -> None:
-    model = talk(timeout=2, start_timeout=30, starts=100)
+    model = talk(timeout=2, start_timeout=30)
     assert texts(model, "before") == ["BEFORE"]
     assert "the reply is not as expected" in fails(model, how)
     # Until its input is full the flood goes on; then it is started again.
@@ -169,19 +176,20 @@ def test_a_flood_fails_what_it_drowns(talk: Talk, how: str) -> None:
 
 
 def test_a_child_that_always_dies_is_given_up(talk: Talk) -> None:
-    model = talk("--die", starts=3)
-    assert "no such checkpoint" in fails(model, "a")
-    fails(model, "b")
-    with pytest.raises(
-        ModelGoneError, match=r"given up after 3 starts without any reply.*no such checkpoint"
-    ):
-        model.predict(PICTURE, ["c"])
+    model = talk("--die", patience=3)
+    for _ in range(4):
+        assert "no such checkpoint" in fails(model, "the same picture again and again is one failure")
+    with pytest.raises(ModelError):
+        model.predict(PICTURE.copy(), ["b"])
+    with pytest.raises(ModelGoneError, match=r"3 pictures in a row went by.*no such checkpoint"):
+        model.predict(PICTURE.copy(), ["c"])
 
 
 def test_replies_between_deaths_keep_it_going(talk: Talk) -> None:
-    model = talk(starts=2)
+    model = talk(patience=2)
     for _ in range(3):
-        fails(model, "crash")
+        with pytest.raises(ModelError, match="exit code 3"):
+            model.predict(PICTURE.copy(), ["crash"])
         assert texts(model, "well") == ["WELL"]
 
 
@@ -193,7 +201,7 @@ def test_much_on_standard_error_does_not_stop_it(talk: Talk, tmp_path: Path) -> 
 
 
 def test_standard_error_goes_to_ours_without_a_log(capsys: pytest.CaptureFixture[str]) -> None:
-    model = CommandModel(command(), starts=3)
+    model = CommandModel(command())
     with pytest.raises(ModelError):
         model.predict(PICTURE, ["crash"])
     model.close()

@@ -15,7 +15,7 @@ What goes wrong fails the questions asked just then, and nothing else:
 | reports an error, or has another number of predictions than questions | the questions fail; it is kept |
 | does not answer in time | it is killed with all it started, and started anew for the next questions |
 | dies | it is started anew for the next questions |
-| never answers anything, start after start | it is given up: ModelGoneError |
+| lets several pictures in a row go by without any reply, started anew for each | it is given up: ModelGoneError |
 
 A reply that comes after its questions were given up is dropped.
 """
@@ -70,8 +70,8 @@ class CommandModel:
     """A predictor in a child process. It starts with the first question; `close` ends it.
 
     timeout: seconds a question may take, None for any number; the questions of a picture share theirs. start_timeout:
-    seconds added until the first reply after a start, while weights load. starts: how many starts in a row may end
-    without any reply. log: a file that gets what the child writes to standard error, which otherwise goes to ours.
+    seconds added until the first reply after a start, while weights load. patience: how many pictures in a row may go
+    by without any reply. log: a file that gets what the child writes to standard error, which otherwise goes to ours.
     """
 
     weights_hash: str | None = None
@@ -82,7 +82,7 @@ class CommandModel:
         *,
         timeout: float | None = 120.0,
         start_timeout: float = 600.0,
-        starts: int = 5,
+        patience: int = 5,
         log: str | os.PathLike[str] | None = None,
     ) -> None:
         if os.name != "posix":
@@ -90,13 +90,13 @@ class CommandModel:
                 "a model given by a command needs Linux or macOS; elsewhere serve it over HTTP (docs/adapters.md)"
             )
         self.arguments = _split(command)
-        self.timeout, self.start_timeout, self.starts = timeout, start_timeout, starts
+        self.timeout, self.start_timeout, self.patience = timeout, start_timeout, patience
         self.name = command.strip()
         self.config = {"command": self.name, "files": _hash_files(self.arguments)}
         self._log = None if log is None else Path(log)
         self._child: _Child | None = None
         self._asked = 0
-        self._fruitless = 0
+        self._in_vain: list[Image.Image] = []
 
     def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
@@ -104,7 +104,12 @@ class CommandModel:
             return []
         self._asked += 1
         line = encode_request(str(self._asked), picture, questions)
-        return reply_to_predictions(self._ask(line, len(questions)), len(questions))
+        try:
+            reply = self._ask(line, len(questions))
+        except _Lost as lost:
+            raise self._judge(picture, lost) from None
+        self._in_vain.clear()
+        return reply_to_predictions(reply, len(questions))
 
     def close(self) -> None:
         """Let the child leave by itself; after a few seconds it is killed."""
@@ -117,24 +122,26 @@ class CommandModel:
         budget = math.inf if self.timeout is None else self.timeout * questions
         budget += 0.0 if child.answered else self.start_timeout
         try:
-            reply = child.ask(line, str(self._asked), time.monotonic() + budget)
+            return child.ask(line, str(self._asked), time.monotonic() + budget)
         except TimeoutError:
             problem = f"the command did not answer within {budget:g} seconds and was killed"
         except EOFError as end:
             problem = f"the command {end}"
-        else:
-            self._fruitless = 0
-            return reply
         finally:
             if not child.in_step:
                 child.kill()
                 self._child = None
-        self._fruitless += not child.answered
-        problem += child.last_words()
-        if self._fruitless < self.starts:
-            raise ModelError(problem)
-        raise ModelGoneError(
-            f"{self.name!r} is given up after {self._fruitless} starts without any reply. The last time {problem}"
+        raise _Lost(problem + child.last_words(), child.answered)
+
+    def _judge(self, picture: Image.Image, lost: "_Lost") -> ModelError:
+        """What a lost child means: one failure, or the end where picture after picture goes by without a reply."""
+        if not lost.answered and not any(picture is seen for seen in self._in_vain):
+            self._in_vain.append(picture)
+        if len(self._in_vain) < self.patience:
+            return ModelError(str(lost))
+        return ModelGoneError(
+            f"{self.name!r} is given up: {self.patience} pictures in a row went by without any reply. The last time "
+            f"{lost}"
         )
 
     def _running(self) -> "_Child":
@@ -145,6 +152,14 @@ class CommandModel:
         if self._child is None:
             self._child = _Child(self.arguments, self._log)
         return self._child
+
+
+class _Lost(Exception):
+    """A child is gone, and how. answered: whether it ever replied."""
+
+    def __init__(self, problem: str, answered: bool) -> None:
+        super().__init__(problem)
+        self.answered = answered
 
 
 class _Child:

@@ -156,7 +156,7 @@ class Worker:
 
     def _open_model(self) -> Model:
         model = open_model(self.job.model, **self.job.options)
-        if hasattr(model, "timeout"):
+        if self.job.timeout is not None and hasattr(model, "timeout"):
             model.timeout = self.job.timeout
         return model
 
