@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench fuzz tree clean
+.PHONY: help demo test lint bench figures fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -42,13 +42,14 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile
 	@printf 'PYTHON=python3.12 chooses the interpreter (3.11 or newer) for the first installation.\n'
 
-demo: $(VENV)/.installed-core ## score the bundled predictions and write a report to look at
+demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled benchmark and write a report to look at
 	@rm -rf demo && mkdir -p demo
-	$(call maskwise,validate $(WORLD)/bundled)
-	$(call maskwise,show $(WORLD)/bundled 0 --out demo/sample.png)
-	$(call maskwise,score --truth $(WORLD)/bundled --predictions $(WORLD)/bundled_predictions.jsonl --out demo/run)
-	$(call maskwise,report demo/run --out demo/report.html)
-	@printf '\nLook at demo/report.html in a browser; the figures are in demo/run, one sample drawn in demo/sample.png.\n'
+	$(call maskwise,eval world --model tiny --out demo/run)
+	$(call maskwise,show $(WORLD)/bundled 1 --predictions demo/run/predictions.jsonl --out demo/example1.png)
+	$(call maskwise,show $(WORLD)/bundled 60 --predictions demo/run/predictions.jsonl --out demo/example2.png)
+	$(call maskwise,show $(WORLD)/bundled 121 --predictions demo/run/predictions.jsonl --out demo/example3.png)
+	@printf '\nLook at demo/run/report.html in a browser, and at demo/example1.png, example2.png and example3.png.\n'
+	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/adapters.md for your own model.\n'
 
 test: lint ## formatting, types and all tests
 	@printf 'testing ...\n'
@@ -65,6 +66,9 @@ lint: $(VENV)/.installed-dev ## formatting and types only
 
 bench: $(VENV)/.installed-bench ## measure the mask engine beside the public ones
 	@$(PY) bench/run.py
+
+figures: $(VENV)/.installed-core ## the bundled model and its controls on the world's test split
+	@$(PY) bench/figures.py
 
 # The package is copied beside the instrumented kernel, so that nothing else can load by mistake.
 fuzz: $(VENV)/.installed-dev ## feed the C kernel garbage under the address sanitizer, SECONDS=60

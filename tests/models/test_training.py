@@ -33,7 +33,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         seed=3,
         world=WorldSource(scenes=4, questions=2, validation=2),
         eye=SHORT,
-        first=SHORT,
         choice=SHORT,
         datasets=(str(folder / "more"),),
         threads=1,
@@ -45,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_leaves_checkpoints_curves_events_and_networks(run: Path) -> None:
     names = {path.name for path in (run / "run").iterdir()}
-    assert names >= {"eye.safetensors", "first.safetensors", "choice.safetensors", "settings.json", "events"}
+    assert names >= {"eye.safetensors", "choice.safetensors", "settings.json", "events", "views"}
     assert names >= {"eye.onnx", "look.onnx", "choice.onnx"}
     curve = [json.loads(line) for line in (run / "run" / "eye.jsonl").read_text().splitlines()]
     assert [row["step"] for row in curve] == [1, 2]

@@ -14,8 +14,8 @@ from maskwise.errors import PictureError, StoreError
 from maskwise.harness.session import usable_threads
 from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
 from maskwise.report.overlay import draw_overlay
-from maskwise.schema import MaskType, Sample
-from maskwise.store import MASK_TYPES, Dataset
+from maskwise.schema import MaskType, Prediction, Sample
+from maskwise.store import MASK_TYPES, Dataset, Log
 
 LISTED = 10
 """How many findings of a kind are printed; JSON has them all."""
@@ -90,6 +90,10 @@ def show(
     out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("sample.png"),
     mask_type: Annotated[str, typer.Option(help="visible, amodal or both.")] = "both",
     all_regions: Annotated[bool, typer.Option(help="Draw every region, not the targets alone.")] = False,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(help="Draw what this predictions.jsonl says instead of the truth.", show_default=False),
+    ] = None,
     picture_root: PictureRoot = None,
 ) -> None:
     """Draw a sample: visible parts filled, hidden parts striped, the whole outlined, question and answer below.
@@ -98,18 +102,30 @@ def show(
     """
     opened = Dataset.open(dataset, picture_root=picture_root)
     record = find_sample(opened, sample)
+    said: Sample | Prediction = record if predictions is None else find_prediction(predictions, record.id)
+    regions = said.targets if isinstance(said, Sample) else said.regions
     image = draw_overlay(
         opened.open_picture(record.picture),
-        opened.regions_of(record.picture) if all_regions else record.targets,
+        opened.regions_of(record.picture) if all_regions else regions,
         mask_type=_mask_type(mask_type),
         question=record.question,
-        answer=None if all_regions else record.answer,
+        answer=None if all_regions else said.answer,
     )
     try:
         image.save(out)
     except (OSError, ValueError) as error:
         raise PictureError(f"cannot write {out}: {error}") from error
     typer.echo(f"wrote {out} ({image.width} x {image.height}): {record.id}")
+
+
+def find_prediction(path: Path, sample: str) -> Prediction:
+    """What a file of predictions says to a sample."""
+    if not path.is_file():
+        raise StoreError(f"{path} is no file; expected the predictions.jsonl of a run")
+    for prediction in Log(path, Prediction):
+        if prediction.sample == sample:
+            return prediction
+    raise StoreError(f"{path} holds no prediction for sample {sample!r}")
 
 
 def find_sample(dataset: Dataset, key: str) -> Sample:

@@ -1,4 +1,4 @@
-"""What the choice is taught: questions about described objects, from the truth or from what the eye made of it."""
+"""How the choice is taught: batches of questions about described objects, and the loss."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,29 +9,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maskwise.models.descriptions import PAIR, Description, Objects, describe
-from maskwise.models.lessons import Lesson
-from maskwise.models.sight import softmax
+from maskwise.models.descriptions import PAIR
+from maskwise.models.exercises import Exercise
 from maskwise.models.tiny import KINDS, MOST_PARTS
-from maskwise.models.words import words_to_numbers
+from maskwise.models.words import MOST_TRIPLES, MOST_WORDS, TRIPLE_BUCKETS, WORD_BUCKETS
 
 PART_WEIGHT = 0.5
 UNKNOWN = 0.02
 """How often a kind of an object is left untold."""
 
-
-class Asked(NamedTuple):
-    """A question to be learnt: its words as numbers (l, k) and what it means (n, 1 + parts)."""
-
-    words: NDArray[np.int64]
-    meant: NDArray[np.float32]
-
-
-class Exercise(NamedTuple):
-    """A described picture and its questions."""
-
-    description: Description
-    asked: list[Asked]
+BABBLE = 0.4
+"""How often nonsense is put among the words of a question."""
 
 
 class Drill(NamedTuple):
@@ -44,54 +32,55 @@ class Drill(NamedTuple):
     meant: Tensor
 
 
-def make_exercise(lesson: Lesson, objects: Objects, matches: Sequence[int]) -> Exercise:
-    """matches[i]: the object of the lesson that objects[i] is, or -1."""
-    place = {truth: i for i, truth in enumerate(matches) if truth >= 0}
-    asked = []
-    for question in lesson.questions:
-        meant = np.zeros((len(objects.kinds), 1 + MOST_PARTS), np.float32)
-        for truth, part in question["targets"]:
-            if truth in place:
-                meant[place[truth], part] = 1
-        asked.append(Asked(words_to_numbers([question["text"]])[0], meant))
-    return Exercise(describe(objects, MOST_PARTS), asked)
-
-
-def make_drill(exercises: Sequence[Exercise], count: int, doubt: float, random: np.random.Generator) -> Drill:
-    """`count` questions of random exercises. doubt > 0 blurs what the objects are, as an eye that errs would."""
+def make_drill(exercises: Sequence[Exercise], count: int, random: np.random.Generator) -> Drill:
+    """`count` questions of random exercises, with some nonsense among the words and some kinds left untold."""
     chosen = []
     for number in random.integers(len(exercises), size=count):
         description, asked = exercises[number]
-        chosen.append((description, asked[random.integers(len(asked))]))
-    most = max(len(description.single) for description, _ in chosen)
-    length = max(len(asked.words) for _, asked in chosen)
-    words = np.zeros((count, length, chosen[0][1].words.shape[1]), np.int64)
-    single = np.zeros((count, most, chosen[0][0].single.shape[1]), np.float32)
-    pair = np.zeros((count, most, most, PAIR), np.float32)
-    present, meant = np.zeros((count, most), np.bool_), np.zeros((count, most, 1 + MOST_PARTS), np.float32)
-    for row, (description, asked) in enumerate(chosen):
+        words, meant = asked[random.integers(len(asked))]
+        chosen.append((description, _babble(words, random), meant))
+    most = max(len(description.single) for description, _, _ in chosen)
+    length = max(len(words) for _, words, _ in chosen)
+    drill = Drill(
+        words=torch.zeros(count, length, 1 + MOST_TRIPLES, dtype=torch.long),
+        single=torch.zeros(count, most, chosen[0][0].single.shape[1]),
+        pair=torch.zeros(count, most, most, PAIR),
+        present=torch.zeros(count, most),
+        meant=torch.zeros(count, most, 1 + MOST_PARTS),
+    )
+    for row, (description, words, meant) in enumerate(chosen):
         n = len(description.single)
-        words[row, : len(asked.words)] = asked.words
-        single[row, :n] = _doubted(description.single, doubt, random)
-        pair[row, :n, :n] = description.pair + random.normal(0, 0.01, (n, n, PAIR)) * (doubt > 0)
-        present[row, :n] = True
-        meant[row, :n] = asked.meant
-    return Drill(*map(torch.from_numpy, (words, single, pair, present, meant)))
+        drill.words[row, : len(words)] = torch.from_numpy(words)
+        drill.single[row, :n] = torch.from_numpy(_forget(description.single, random))
+        drill.pair[row, :n, :n] = torch.from_numpy(description.pair)
+        drill.present[row, :n] = 1
+        drill.meant[row, :n] = torch.from_numpy(meant)
+    return drill
 
 
-def _doubted(single: NDArray[np.float32], doubt: float, random: np.random.Generator) -> NDArray[np.float32]:
-    """Kinds blurred; now and then not known at all, as in datasets that do not tell them."""
-    blurred, first = single.copy(), 0
+def _babble(words: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+    """The words with some that mean nothing put in, so that unknown ones are learnt to be passed over."""
+    if random.random() >= BABBLE:
+        return words
+    count = int(random.integers(1, 6))
+    nonsense = random.integers(1, TRIPLE_BUCKETS, (count, 1 + MOST_TRIPLES))
+    nonsense[:, 0] = random.integers(1, WORD_BUCKETS, count)
+    nonsense *= np.arange(1 + MOST_TRIPLES) < random.integers(3, 2 + MOST_TRIPLES, (count, 1))
+    places = (
+        random.integers(0, len(words) + 1, count)
+        if random.random() < 0.5
+        else random.integers(len(words) + 1)
+    )
+    return np.insert(words, places, nonsense, 0)[:MOST_WORDS]
+
+
+def _forget(single: NDArray[np.float32], random: np.random.Generator) -> NDArray[np.float32]:
+    """Kinds that are now and then not known, as in datasets that do not tell them."""
+    told, first = single.copy(), 0
     for size in KINDS:
-        probability = blurred[:, first : first + size]
-        if doubt:
-            logits = 4 * probability + random.normal(0, doubt, probability.shape)
-            probability[:] = 0.5 * probability + 0.5 * softmax(logits.astype(np.float32))
-        probability[random.random(len(single)) < UNKNOWN] = 0
+        told[random.random(len(single)) < UNKNOWN, first : first + size] = 0
         first += size
-    if doubt:
-        blurred[:, first:] += random.normal(0, 0.01, single[:, first:].shape)
-    return blurred
+    return told
 
 
 def choosing_loss(chooser: nn.Module, drill: Drill) -> dict[str, Tensor]:

@@ -1,5 +1,6 @@
 """Trained networks as ONNX files, which run without torch."""
 
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,15 +124,19 @@ class Step(NamedTuple):
 
 
 def _write(step: Step, path: Path) -> Path:
-    """The exporter that traces is used: its files are small and keep the names given here."""
-    torch.onnx.export(
-        step.network.eval(),
-        tuple(step.inputs.values()),
-        str(path),
-        input_names=list(step.inputs),
-        output_names=list(step.outputs),
-        dynamic_axes=step.varies,
-        opset_version=OPSET,
-        dynamo=False,
-    )
+    """The exporter that traces is used: its files are small and keep the names given here. Its warnings are about its
+    own age and about sizes that are meant to be fixed.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            step.network.eval(),
+            tuple(step.inputs.values()),
+            str(path),
+            input_names=list(step.inputs),
+            output_names=list(step.outputs),
+            dynamic_axes=step.varies,
+            opset_version=OPSET,
+            dynamo=False,
+        )
     return path

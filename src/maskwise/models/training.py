@@ -3,8 +3,8 @@
     lessons/            world scenes as arrays, a file at a time
     val/                a dataset of validation scenes
     eye.safetensors     perception, taught on every object and part of every scene
-    first.safetensors   the choice, taught on true objects with some doubt added
-    choice.safetensors  the choice, taught further on what the eye itself found
+    views/              the lessons as that eye sees them, a file at a time
+    choice.safetensors  the choice, taught on questions about these views
     *.jsonl, events/    the curves
     *.onnx              the networks as they run
 
@@ -24,30 +24,26 @@ from torch import nn
 
 from maskwise.errors import MaskwiseError
 from maskwise.models.choice import Chooser
-from maskwise.models.choosing import Drill, Exercise, choosing_loss, make_drill, make_exercise
-from maskwise.models.descriptions import Description, Floats, Objects
+from maskwise.models.choosing import Drill, choosing_loss, make_drill
+from maskwise.models.descriptions import Description, Floats
 from maskwise.models.examination import Examination, Looked, set_examination
+from maskwise.models.exercises import Exercise, make_exercise, view_all, view_truth
 from maskwise.models.export import export, make_chooser, make_eye
 from maskwise.models.fitting import Schedule, Task, fit
 from maskwise.models.lessons import (
     SCENES_A_FILE,
     Lesson,
     dataset_to_lessons,
-    lesson_to_objects,
     read_file,
     write_files,
 )
 from maskwise.models.perception import Eye
 from maskwise.models.seeing import Targets, make_targets, seeing_loss
-from maskwise.models.sight import match_masks
 from maskwise.models.tiny import CATEGORY_NAMES, Tiny
 from maskwise.store import Dataset
 
-DOUBT = 1.0
-"""How unsure the true objects are made before the first stage of the choice learns from them."""
-
 SEEN = 4
-"""In the second stage a lesson comes this often as the eye saw it for each time it comes as it is."""
+"""A lesson is asked about this often as the eye saw it for each time it is asked about as it is."""
 
 
 class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +60,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seed: int
     world: WorldSource
     eye: Schedule
-    first: Schedule
     choice: Schedule
     datasets: tuple[str, ...] = ()
     threads: int = 2
@@ -89,18 +84,11 @@ def train(settings: Settings, folder: Path) -> list[Path]:
     set_seed(seed)
     eye = fit("eye", make_eye(), _seeing(lessons, settings, exam), settings.eye, folder=folder)
     chooser = make_chooser()
-
-    true = [(lesson, lesson_to_objects(lesson)) for lesson in lessons]
-    exercises = [
-        make_exercise(*pair, range(len(pair[1].kinds))) for pair in track(true, "describing lessons")
-    ]
-    known = exam.knowing_objects()
-    task = _choosing(exercises, settings.first, seed, known, doubt=DOUBT)
-    chooser = fit("first", chooser, task, settings.first, folder=folder)
-
     model = Tiny(TorchNetworks(eye, chooser))
-    found = [_look(model, *pair) for pair in track(true, "looking at lessons")]
-    task = _choosing(exercises + SEEN * found, settings.choice, seed, exam.looked_at_by(model), doubt=0.0)
+    views = track(view_all(model, lessons, folder / "views"), "looking at lessons", total=len(lessons))
+    exercises = SEEN * [make_exercise(lesson, seen) for lesson, seen in zip(lessons, views)]
+    exercises += [make_exercise(lesson, view_truth(lesson)) for lesson in lessons]
+    task = _choosing(exercises, settings, exam.looked_at_by(model))
     fit("choice", chooser, task, settings.choice, folder=folder)
     return export(folder, folder)
 
@@ -158,9 +146,7 @@ def _seeing(lessons: list[Lesson], settings: Settings, exam: Examination) -> Tas
     )
 
 
-def _choosing(
-    exercises: list[Exercise], schedule: Schedule, seed: int, looked: Looked, *, doubt: float
-) -> Task:
+def _choosing(exercises: list[Exercise], settings: Settings, looked: Looked) -> Task:
     useful = [exercise for exercise in exercises if exercise.asked and len(exercise.description.single)]
     if not useful:
         raise MaskwiseError(
@@ -168,19 +154,13 @@ def _choosing(
         )
 
     def draw(step: int) -> Drill:
-        random = np.random.default_rng((seed, step))
-        return make_drill(useful, schedule.batch, doubt, random)
+        return make_drill(useful, settings.choice.batch, np.random.default_rng((settings.seed, step)))
 
     def validate(chooser: nn.Module) -> dict[str, float]:
         assert isinstance(chooser, Chooser)
         return looked.score_answers(Tiny(TorchNetworks(make_eye(), chooser)))
 
     return Task(draw=draw, loss=choosing_loss, validate=validate)
-
-
-def _look(model: Tiny, lesson: Lesson, truth: Objects) -> Exercise:
-    found = model.find(np.ascontiguousarray(lesson.picture.transpose(2, 0, 1)[None], np.float32) / 255)
-    return make_exercise(lesson, found, match_masks(found.visible, truth.visible))
 
 
 class TorchNetworks:

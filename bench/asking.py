@@ -1,0 +1,52 @@
+"""Asking the bundled model: a first question, a further one, and MobileSAM's encoder on the same machine.
+
+MobileSAM's weights are looked for in $MASKWISE_SHARED/weights or ../shared/weights; without them it is left out.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from PIL import Image
+
+from bench.timing import Row, Table, fastest
+from maskwise.models.tiny import bundled_model
+from maskwise.world import scene
+
+SHARED = Path(os.environ.get("MASKWISE_SHARED", Path(__file__).parents[2] / "shared"))
+SCENES = 8
+
+
+def tables() -> list[Table]:
+    """First against MobileSAM's encoder (a tenth is wanted), further against first (a third is wanted)."""
+    model = bundled_model()
+    shown = [scene(7, index, "test") for index in range(SCENES)]
+    pictures = [Image.fromarray(one.picture) for one in shown]
+    questions = [[one.questions[0].text] for one in shown]
+    sights = [model.see(picture) for picture in pictures]
+    first = fastest(lambda: [model.predict(*pair) for pair in zip(pictures, questions)], SCENES)
+    further = fastest(lambda: [model.answer(*pair) for pair in zip(sights, questions)], SCENES)
+    rows = [Row("MobileSAM, picture encoder alone", _mobile_sam())] if _weights().exists() else []
+    return [
+        Table(
+            "A first question about a picture, bundled model (processor time, all threads)",
+            [*rows, Row("maskwise tiny, picture and question", first)],
+            {"MobileSAM, picture encoder alone": 10},
+        ),
+        Table(
+            "A further question about a picture already looked at (processor time, all threads)",
+            [Row("maskwise tiny, first question", first), Row("maskwise tiny, further question", further)],
+            {"maskwise tiny, first question": 3},
+        ),
+    ]
+
+
+def _weights() -> Path:
+    return SHARED / "weights" / "mobile_sam_encoder.onnx"
+
+
+def _mobile_sam() -> float:
+    session = onnxruntime.InferenceSession(_weights(), providers=["CPUExecutionProvider"])
+    picture = {session.get_inputs()[0].name: np.zeros((1, 3, 1024, 1024), np.float32)}
+    return fastest(lambda: session.run(None, picture), 1, repeats=3, seconds=20)

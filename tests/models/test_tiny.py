@@ -1,0 +1,96 @@
+"""The bundled model as it ships: what it says, and that it keeps to what it promises."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from maskwise.errors import MaskwiseError
+from maskwise.models.tiny import OnnxNetworks, Tiny, bundled_model
+from maskwise.schema import Prediction
+from maskwise.world import Scene, scene
+
+
+@pytest.fixture(scope="module")
+def model() -> Tiny:
+    return bundled_model()
+
+
+@pytest.fixture(scope="module")
+def shown() -> Scene:
+    return scene(21, 4, "val")
+
+
+def ask(model: Tiny, shown: Scene, *questions: str) -> list[Prediction]:
+    return model.predict(Image.fromarray(shown.picture), questions)
+
+
+def test_it_answers_most_questions_of_unseen_scenes(model: Tiny) -> None:
+    right = total = 0
+    for index in range(6):
+        shown = scene(22, index, "val")
+        for question, reply in zip(shown.questions, ask(model, shown, *[q.text for q in shown.questions])):
+            wanted = {shown.items[place].name for place in question.targets}
+            right += wanted == {region.name for region in reply.regions}
+            total += 1
+    assert right / total > 0.7
+
+
+def test_a_target_has_both_masks_and_a_phrase_of_the_answer(model: Tiny, shown: Scene) -> None:
+    names = [item.name for item in shown.items if item.part is None and item.seen > 200]
+    for reply in ask(model, shown, *[f"the {name}" for name in names]):
+        for number, region in enumerate(reply.regions):
+            assert region.visible is not None
+            assert region.amodal is not None
+            assert region.visible.size == region.amodal.size == (160, 160)
+            assert (region.visible - region.amodal).area == 0, "what is seen is part of the whole"
+            assert reply.answer is not None
+            phrase = next(phrase for phrase in reply.answer.phrases if number in phrase.regions)
+            assert reply.answer.text[phrase.start : phrase.stop] == f"the {region.name}"
+
+
+def test_the_words_choose_the_mask_type(model: Tiny, shown: Scene) -> None:
+    seen, whole = ask(
+        model, shown, "Segment the box.", "Segment the whole box, including the part that is hidden."
+    )
+    assert (seen.mask_type, whole.mask_type) == ("visible", "amodal")
+
+
+def test_what_is_not_there_is_not_found(model: Tiny, shown: Scene) -> None:
+    (reply,) = ask(model, shown, "Where is the elephant?")
+    assert reply.no_target
+    assert not reply.regions
+
+
+def test_asking_later_is_asking_at_once(model: Tiny, shown: Scene) -> None:
+    questions = [question.text for question in shown.questions]
+    sight = model.see(Image.fromarray(shown.picture))
+    apart = [reply for question in questions for reply in model.answer(sight, [question])]
+    together = ask(model, shown, *questions)
+    for one, other in zip(apart, together):
+        assert one.answer == other.answer
+        assert [r.visible for r in one.regions] == [r.visible for r in other.regions]
+
+
+@pytest.mark.parametrize("size", [(33, 97), (1, 1), (640, 480)])
+def test_pictures_of_any_size_and_kind_are_answered_in_their_size(model: Tiny, size: tuple[int, int]) -> None:
+    noise = np.random.default_rng(3).integers(0, 255, (size[1], size[0], 3), np.uint8)
+    for picture in (Image.fromarray(noise), Image.new("L", size, 200)):
+        for reply in model.predict(picture, ["everything here", ""]):
+            assert all(r.visible is None or r.visible.size == (size[1], size[0]) for r in reply.regions)
+
+
+def test_no_questions_no_replies(model: Tiny, shown: Scene) -> None:
+    assert ask(model, shown) == []
+
+
+def test_a_folder_without_networks_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(MaskwiseError, match=r"lacks eye\.onnx, look\.onnx, choice\.onnx"):
+        OnnxNetworks(tmp_path)
+
+
+def test_all_that_ships_is_small() -> None:
+    package = Path(__file__).parents[2] / "src" / "maskwise"
+    shipped = [*package.rglob("*.onnx"), *package.rglob("*.npz"), *(package / "world").rglob("*.arrow")]
+    assert sum(path.stat().st_size for path in shipped) <= 25e6
