@@ -1,11 +1,13 @@
 """The page in a real browser: nothing is refused, nothing overflows a phone, filters and layers work."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from maskwise.report.leaderboard import write_site
 from maskwise.report.run import Run
 from maskwise.report.summary import run_to_html
 from tests.report.pages import Page
@@ -36,6 +38,22 @@ document.body.dataset.facts = JSON.stringify(facts);
 """
 
 
+SORTING = """
+const order = (column) => {
+  document.querySelectorAll(".board thead")[0].rows[0].cells[column].querySelector("button").click();
+  return [...document.querySelectorAll(".board tbody")[0].rows].map((row) => row.cells[0].innerText.split("\\n")[0]);
+};
+const facts = { worst: (order(1), order(1)), best: order(1), names: order(0), back: order(0) };
+facts.sorted = [...document.querySelectorAll(".board [aria-sort]")].map((head) => head.innerText.trim());
+document.documentElement.style.width = "390px";
+const kept = ".scroll *, .store *";
+const boxes = [...document.querySelectorAll("main *, header *")].filter((item) => !item.matches(kept));
+facts.fits = Math.max(...boxes.map((item) => item.getBoundingClientRect().right)) <= 390;
+document.body.innerHTML = "";
+document.body.dataset.facts = JSON.stringify(facts);
+"""
+
+
 def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
     assert BROWSER is not None
     quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "dev-shm-usage")
@@ -57,6 +75,13 @@ def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProc
     )
 
 
+def probe(source: str, script: str) -> str:
+    """The page with a script of ours at its end, which its own policy would refuse."""
+    before, policy, after = source.partition('<meta http-equiv="Content-Security-Policy"')
+    assert policy
+    return before + "<meta " + after.replace("</body>", f"<script>{script}</script></body>")
+
+
 def test_the_browser_has_nothing_to_say(hostile_run: Run, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text(run_to_html(hostile_run), encoding="utf-8")
     done = browse(tmp_path / "report.html", tmp_path / "profile", "--enable-logging=stderr", "--dump-dom")
@@ -66,10 +91,7 @@ def test_the_browser_has_nothing_to_say(hostile_run: Run, tmp_path: Path) -> Non
 
 def test_on_a_phone(run: Run, tmp_path: Path) -> None:
     source = run_to_html(run)
-    before, policy, after = source.partition('<meta http-equiv="Content-Security-Policy"')
-    probed = before + "<meta " + after.replace("</body>", f"<script>{PROBE}</script></body>")
-    assert policy
-    (tmp_path / "report.html").write_text(probed, encoding="utf-8")
+    (tmp_path / "report.html").write_text(probe(source, PROBE), encoding="utf-8")
     done = browse(tmp_path / "report.html", tmp_path / "profile", "--window-size=390,844", "--dump-dom")
     [body] = Page(done.stdout).find("body")
     cards = Page(source).find("article")
@@ -77,3 +99,23 @@ def test_on_a_phone(run: Run, tmp_path: Path) -> None:
     assert body.attributes["data-facts"] == (
         f'{{"fits":true,"all":{len(cards)},"worst":{len(worst)},"hidden":false,"views":["lisa"],"large":1}}'
     )
+
+
+def test_tables_of_the_leaderboard_sort(toy: Path, tmp_path: Path) -> None:
+    runs = [Run.open(toy / name) for name in ("near", "far")]
+    write_site(tmp_path, runs, lambda run: "")
+    page = tmp_path / "index.html"
+    done = browse(page, tmp_path / "profile", "--enable-logging=stderr", "--dump-dom")
+    assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    page.write_text(probe(page.read_text(encoding="utf-8"), SORTING), encoding="utf-8")
+    done = browse(page, tmp_path / "profile", "--window-size=390,844", "--dump-dom")
+    [body] = Page(done.stdout).find("body")
+    near, far = "near.jsonl", "far.jsonl"
+    assert json.loads(body.attributes["data-facts"]) == {
+        "worst": [far, near],
+        "best": [near, far],
+        "names": [far, near],
+        "back": [near, far],
+        "sorted": ["Model"],
+        "fits": True,
+    }

@@ -13,6 +13,7 @@ from maskwise.cli import (
     evaluating,
     info,
     intent,
+    leaderboards,
     readers,
     reports,
     scoring,
@@ -63,6 +64,7 @@ app.command("eval")(evaluating.evaluate_model)
 app.command("score")(scoring.score_predictions)
 app.command()(reports.report)
 app.command()(reports.compare)
+app.command()(leaderboards.leaderboard)
 app.command()(serving.serve)
 
 

@@ -23,14 +23,14 @@ STRIPE_ANGLES = (45, -45, 68, -22)
 """How the stripes of hidden parts run, by region, as in overlays."""
 
 
-def render(template: str, **context: Any) -> str:
+def render(template: str, script: str = "page.js", **context: Any) -> str:
     """A page as text. All text of the context is escaped; the page may load nothing and run only its own script."""
     environment = _environment()
-    script = _source(environment, "page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    source = _source(environment, script)
+    digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode("ascii")
     return environment.get_template(template).render(
         style=_source(environment, "style.css"),
-        script=script,
+        script=source,
         script_hash=digest,
         version=maskwise.__version__,
         palette=["#" + bytes(colour).hex() for colour in PALETTE],

@@ -1,0 +1,55 @@
+"""`maskwise leaderboard`: a static site of runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from maskwise.report.leaderboard import PAGE, leaderboard_to_json, make_leaderboard, write_site
+from maskwise.report.run import Run
+from maskwise.report.summary import run_to_html
+
+
+def leaderboard(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folders that `maskwise eval` or `maskwise score --out` left.", show_default=False
+        ),
+    ],
+    *,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder to write the site to.")] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, max=60, help="Samples of each kind in the galleries of the reports.")
+    ] = 12,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; without --out, do nothing else.")
+    ] = False,
+) -> None:
+    """Write a static page of runs by dataset and protocol, with intervals and the report of each.
+
+    Only runs on the same questions share a table. Figures that papers print are shown apart.
+
+    Example: maskwise leaderboard runs/tiny runs/lisa --out site
+    """
+    opened = [Run.open(run) for run in runs]
+    if out is None and not as_json:
+        raise typer.BadParameter("say where to write the site: --out site", param_hint="--out")
+    if out is None:
+        found = make_leaderboard(opened)
+    else:
+        console = Console(stderr=True)
+        found = write_site(
+            out,
+            opened,
+            lambda run: run_to_html(run, samples=samples),
+            track=lambda runs: track(
+                runs, "writing reports", console=console, transient=True, disable=as_json
+            ),
+        )
+    if as_json:
+        typer.echo(leaderboard_to_json(found).decode(), nl=False)
+    elif out is not None:
+        typer.echo(f"wrote {out / PAGE}", err=True)

@@ -1,0 +1,237 @@
+"""A static site of runs: one table a dataset and protocol, with intervals, each row linked to its report.
+
+Runs stand in one table only if they were scored on the same questions (same manifest, same samples) by the same rule
+with the same options. Published figures have a section of their own and are never ranked with measured ones.
+"""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from maskwise.errors import StoreError
+from maskwise.protocols import PROTOCOLS
+from maskwise.report.charts import Axis, Bar, bar_of, fraction_axis
+from maskwise.report.figures import words_of
+from maskwise.report.page import render
+from maskwise.report.published import PublishedTable, read_published
+from maskwise.report.run import MAIN, Counts, Figure, Result, Run
+
+PAGE, DATA, REPORTS = "index.html", "leaderboard.json", "reports"
+FORMAT = "maskwise leaderboard 1"
+MORE = (
+    "boundary_iou",
+    "f1",
+    "mask_type_accuracy",
+    "no_target_accuracy",
+    "n_acc",
+    "t_acc",
+    "occluded_iou",
+    "answer_f1",
+)
+"""Figures shown besides gIoU and cIoU, where any run of a table has them."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One run under one protocol. report: its page, relative to the site."""
+
+    model: str
+    run: str
+    tags: list[str]
+    metrics: dict[str, Figure]
+    counts: Counts
+    report: str
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs under one protocol with one set of options, best gIoU first; models that know the truth come last."""
+
+    protocol: str
+    options: dict[str, Any]
+    rule: str
+    rows: list[Row]
+
+
+class DatasetBoards(msgspec.Struct, frozen=True, kw_only=True):
+    """All boards on one set of questions. part: which part of the dataset it is, empty for the whole."""
+
+    dataset: str
+    sha256: str
+    samples: int
+    pictures: int
+    part: str
+    boards: list[Board]
+
+
+class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
+    """What the site shows; its JSON form."""
+
+    format: str
+    datasets: list[DatasetBoards]
+    published: list[PublishedTable]
+
+
+def make_leaderboard(runs: Sequence[Run]) -> Leaderboard:
+    """The boards of runs; a run given twice counts once. Datasets by name, then by hash."""
+    unique = {report_name(run): run for run in runs}
+    groups: dict[tuple[str, str, str], list[Run]] = {}
+    for name in sorted(unique):
+        run = unique[name]
+        groups.setdefault((run.facts.truth.name, run.facts.truth.sha256, _hash_ids(run)), []).append(run)
+    datasets = [_boards_of(groups[key]) for key in sorted(groups)]
+    return Leaderboard(format=FORMAT, datasets=datasets, published=read_published())
+
+
+def write_site(
+    folder: str | Path,
+    runs: Sequence[Run],
+    write_report: Callable[[Run], str],
+    *,
+    track: Callable[[Sequence[Run]], Iterable[Run]] = iter,
+) -> Leaderboard:
+    """Write index.html, leaderboard.json and a report of every run. A site that is there already is replaced.
+
+    write_report: the page of a run. The reports are made anew, so that they say what the tables say.
+    """
+    found = make_leaderboard(runs)
+    out = _prepare(Path(folder))
+    unique = {report_name(run): run for run in runs}
+    for run in track([unique[name] for name in sorted(unique)]):
+        (out / REPORTS / report_name(run)).write_text(write_report(run), encoding="utf-8")
+    (out / DATA).write_bytes(leaderboard_to_json(found))
+    (out / PAGE).write_text(leaderboard_to_html(found), encoding="utf-8")
+    return found
+
+
+def leaderboard_to_json(found: Leaderboard) -> bytes:
+    """The JSON form, indented."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+
+
+def report_name(run: Run) -> str:
+    """The file name of a run's report: readable, and different for different runs."""
+    digest = hashlib.sha256((run.path / "run.json").read_bytes()).hexdigest()[:10]
+    return f"{re.sub(r'[^A-Za-z0-9_-]+', '-', run.name).strip('-')[:40] or 'run'}-{digest}.html"
+
+
+def _prepare(out: Path) -> Path:
+    """An empty site, or the refusal to replace what is none."""
+    try:
+        if out.is_dir() and any(out.iterdir()) and not (out / DATA).is_file():
+            raise StoreError(f"{out} holds something that is not a leaderboard; choose another folder")
+        for name in (PAGE, DATA):
+            (out / name).unlink(missing_ok=True)
+        if (out / REPORTS).is_dir():
+            shutil.rmtree(out / REPORTS)
+        (out / REPORTS).mkdir(parents=True)
+    except OSError as error:
+        raise StoreError(f"{out} cannot be written: {error}") from None
+    return out
+
+
+def _hash_ids(run: Run) -> str:
+    """Which samples a run was scored on."""
+    return hashlib.sha256(msgspec.json.encode(run.ids)).hexdigest()
+
+
+def _boards_of(runs: Sequence[Run]) -> DatasetBoards:
+    first = runs[0].facts
+    rows: dict[tuple[int, str, str], list[tuple[Run, Result]]] = {}
+    order = list(PROTOCOLS)
+    for run in runs:
+        for name, result in run.scores.protocols.items():
+            place = order.index(name) if name in order else len(order)
+            options = msgspec.json.encode(result.options, order="sorted").decode()
+            rows.setdefault((place, name, options), []).append((run, result))
+    return DatasetBoards(
+        dataset=first.truth.name,
+        sha256=first.truth.sha256,
+        samples=first.truth.samples,
+        pictures=first.truth.pictures,
+        part=_part_of(runs[0]),
+        boards=[_board(key[1], rows[key]) for key in sorted(rows)],
+    )
+
+
+def _board(protocol: str, found: Sequence[tuple[Run, Result]]) -> Board:
+    result = found[0][1]
+    rows = [_row(run, one) for run, one in found]
+    return Board(
+        protocol=protocol, options=result.options, rule=result.rule, rows=sorted(rows, key=_place_of)
+    )
+
+
+def _row(run: Run, result: Result) -> Row:
+    wanted = (*MAIN, *MORE)
+    return Row(
+        model=run.speaker,
+        run=run.name,
+        tags=_tags(run),
+        metrics={name: result.metrics[name] for name in wanted if name in result.metrics},
+        counts=result.counts,
+        report=f"{REPORTS}/{report_name(run)}",
+    )
+
+
+def _place_of(row: Row) -> tuple[bool, float, str]:
+    value = row.metrics["giou"].value
+    return KNOWS in row.tags, -value if value is not None else 1.0, row.report
+
+
+KNOWS, FORCED = "knows the truth", "teacher-forced"
+
+
+def _tags(run: Run) -> list[str]:
+    evaluation = run.facts.evaluation
+    knows = evaluation is not None and evaluation.asked.model.knows_truth
+    forced = run.facts.predictions.settings.forced or (
+        evaluation is not None and evaluation.asked.teacher_forced
+    )
+    return [tag for tag, holds in ((KNOWS, knows), (FORCED, forced)) if holds]
+
+
+def _part_of(run: Run) -> str:
+    draw = run.facts.evaluation.asked.draw if run.facts.evaluation is not None else None
+    return "" if draw is None else f"{draw.limit} pictures drawn with seed {draw.seed}"
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """A board to be drawn: its columns of figures, and for every row the bar of its gIoU."""
+
+    board: Board
+    columns: list[tuple[str, str]]
+    bars: list[Bar | None]
+    axis: Axis
+
+
+def leaderboard_to_html(found: Leaderboard) -> str:
+    """One offline page; links lead to the reports beside it."""
+    datasets = [(one, [_view(board) for board in one.boards]) for one in found.datasets]
+    names = {one.dataset.split(" ")[0] for one in found.datasets}
+    return render(
+        "leaderboard.html",
+        script="leaderboard.js",
+        datasets=datasets,
+        runs=len({row.report for one in found.datasets for board in one.boards for row in board.rows}),
+        published=[(table, table.benchmark in names) for table in found.published],
+    )
+
+
+def _view(board: Board) -> BoardView:
+    axis = fraction_axis(row.metrics["giou"] for row in board.rows)
+    known = [
+        name
+        for name in (*MAIN, *MORE)
+        if any(name in row.metrics and row.metrics[name].value is not None for row in board.rows)
+    ]
+    columns = [(name, words_of(name).label) for name in known]
+    return BoardView(board, columns, [bar_of(row.metrics["giou"], axis) for row in board.rows], axis)
