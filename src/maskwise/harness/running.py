@@ -65,7 +65,9 @@ def _measure(drawn: list[_Drawn]) -> list[float]:
 
 def _merge(groups: list[list[Mask]], frames: np.ndarray) -> Masks:
     offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
-    return Masks.from_masks([mask for group in groups for mask in group]).merge(offsets, frames)
+    masks = [mask for group in groups for mask in group]
+    sizes = np.array([mask.size for mask in masks], np.int32).reshape(-1, 2)
+    return Masks.from_strings([mask.counts for mask in masks], sizes).merge(offsets, frames)
 
 
 def _targets(sample: Sample) -> list[Mask] | None:

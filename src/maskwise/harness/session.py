@@ -1,5 +1,6 @@
 """Where and when a part of a run took place: versions, commit, hardware. Recorded, never compared."""
 
+import functools
 import os
 import platform
 import shutil
@@ -79,12 +80,16 @@ def _versions() -> dict[str, str]:
     return found
 
 
+@functools.cache
 def _commit(folder: Path) -> str | None:
     """The commit a folder is at, with a + where tracked files differ; None outside a repository."""
     if not any((above / ".git").exists() for above in (folder, *folder.parents)):
         return None
     head = _run("git", "-C", str(folder), "rev-parse", "HEAD")
-    changed = _run("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no")
+    # Without the lock: a kill or a full disk would leave it behind, and nobody could commit any more.
+    changed = _run(
+        "git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"
+    )
     return head and head + ("+" if changed else "")
 
 
@@ -104,6 +109,7 @@ def _memory() -> int | None:
         return None
 
 
+@functools.cache
 def _accelerators() -> list[str]:
     """The GPUs nvidia-smi lists; none where it is not installed."""
     found = _run("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")

@@ -1,0 +1,544 @@
+"""An evaluation keeps a record that can be continued, and goes on when samples fail."""
+
+import copy
+import errno
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maskwise.errors import ModelError, ModelGoneError, ProtocolError, StoreError, UnknownNameError
+from maskwise.harness.evaluate import RETRY, Evaluated, Means, Task, evaluate, find_dataset
+from maskwise.harness.progress import Progress
+from maskwise.harness.runs import write_run
+from maskwise.harness.score import Sureness, score
+from maskwise.protocols.metrics import FAILED
+from maskwise.report.evidence import Places, open_evidence
+from maskwise.report.run import Run
+from maskwise.report.summary import run_to_html, run_to_markdown
+from maskwise.schema import Prediction
+from maskwise.store import Dataset, Log
+from maskwise.store.lock import locked
+from maskwise.world import bundled
+from tests.harness.fakes import FAKES, Moody, write_dataset
+
+SCORES = ("scores.json", "scores.arrow", "metrics.arrow")
+QUICK = Sureness(resamples=100)
+PROTOCOLS = ("strict", "union")
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(tmp_path_factory.mktemp("truth") / "small")
+
+
+def run(dataset: Path, out: Path, model: str = "Painter", **more: Any) -> Evaluated:
+    """Evaluate quickly; `more` are fields of Task or arguments of evaluate."""
+    fields = {name: more.pop(name) for name in Task.__dataclass_fields__ if name in more}
+    task = Task(dataset, f"{FAKES}:{model}", **fields)
+    return evaluate(task, out, **{"protocols": PROTOCOLS, "sureness": QUICK, **more})
+
+
+def replies(folder: Path) -> list[Prediction]:
+    return Log(folder / "predictions.jsonl", Prediction).read()
+
+
+def record(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "run.json").read_text())
+    return found
+
+
+def same(one: Path, other: Path, names: tuple[str, ...] = ("predictions.jsonl", *SCORES)) -> None:
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+# -- a run from beginning to end ---------------------------------------------------------------------------------------
+
+
+def test_a_run_folder_is_a_record(dataset: Path, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    done = run(
+        dataset, tmp_path / "run", options={"weights": "w7"}, watch=lambda p: seen.append(copy.copy(p))
+    )
+    assert (done.samples, done.pictures, done.failed) == (48, 24, 0)
+    ids = [reply.sample for reply in replies(tmp_path / "run")]
+    assert ids == [f"p{k}-{q}" for k in range(24) for q in range(1 + k % 3)], (
+        "pictures in order, questions together"
+    )
+    facts = record(tmp_path / "run")
+    assert facts["state"] == "scored"
+    assert facts["truth"]["samples"] == 48
+    asked = facts["evaluation"]["asked"]
+    assert asked["dataset"] == facts["truth"]["sha256"]
+    assert asked["model"]["name"] == "painter"
+    assert asked["model"]["weights_hash"] == "w7"
+    assert asked["model"]["options"] == {"weights": "w7"}
+    assert not asked["model"]["knows_truth"]
+    (session,) = facts["evaluation"]["sessions"]
+    assert session["packages"]["numpy"] == np.__version__
+    assert session["cores"] >= 1
+    assert [part["name"] for part in facts["protocols"]] == ["strict", "union"]
+    assert done.result is not None
+    assert seen[-1].done == seen[-1].total == 48
+    assert seen[-1].giou == pytest.approx(done.result.scores["union"].headline()["giou"])
+
+
+def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run")
+    path = tmp_path / "run" / "predictions.jsonl"
+    opened = Dataset.open(dataset)
+    result = score(opened, path, PROTOCOLS, sureness=QUICK)
+    write_run(tmp_path / "scored", result, opened, predictions=path)
+    same(tmp_path / "run", tmp_path / "scored", SCORES)
+    before = record(tmp_path / "run")
+    write_run(tmp_path / "run", result, opened, predictions=path)
+    assert record(tmp_path / "run") == before, "scoring again keeps the record of the evaluation"
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(path.read_bytes())
+    with pytest.raises(StoreError, match="record of an evaluation"):
+        write_run(tmp_path / "run", result, opened, predictions=other)
+
+
+def test_all_questions_of_a_picture_are_asked_together(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", options={"calls": str(tmp_path / "calls")}, predict_only=True)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [len(call.split("|")) for call in calls] == [1 + k % 3 for k in range(24)]
+
+
+def test_predict_only_leaves_a_run_to_be_scored(dataset: Path, tmp_path: Path) -> None:
+    done = run(dataset, tmp_path / "run", predict_only=True)
+    assert done.result is None
+    assert record(tmp_path / "run")["state"] == "predicted"
+    with pytest.raises(StoreError, match="predicted, not scored"):
+        Run.open(tmp_path / "run")
+    calls = tmp_path / "calls"
+    assert run(dataset, tmp_path / "run").result is not None
+    assert not calls.exists()
+    assert len(record(tmp_path / "run")["evaluation"]["sessions"]) == 1, "nothing was predicted again"
+    run(dataset, tmp_path / "run", predict_only=True)
+    assert Run.open(tmp_path / "run").facts.truth.samples == 48, "a scored run stays scored"
+
+
+def test_other_protocols_score_again_without_predicting(dataset: Path, tmp_path: Path) -> None:
+    options = {"calls": str(tmp_path / "calls")}
+    run(dataset, tmp_path / "run", options=options)
+    calls = (tmp_path / "calls").read_bytes()
+    done = run(dataset, tmp_path / "run", options=options, protocols=["lisa"])
+    assert done.result is not None
+    assert list(done.result.scores) == ["lisa"]
+    assert (tmp_path / "calls").read_bytes() == calls
+
+
+def test_world_is_known_by_name() -> None:
+    assert find_dataset("world") == bundled()
+    with pytest.raises(StoreError, match="maskwise read mmr"):
+        find_dataset("MMR")
+    with pytest.raises(StoreError, match="neither a dataset folder nor one of: world"):
+        find_dataset("nowhere")
+
+
+# -- a part of a dataset -----------------------------------------------------------------------------------------------
+
+
+def test_a_limit_draws_pictures_with_all_their_questions(dataset: Path, tmp_path: Path) -> None:
+    done = run(dataset, tmp_path / "run", limit=5, seed=3)
+    ids = [reply.sample for reply in replies(tmp_path / "run")]
+    pictures = list(dict.fromkeys(name.partition("-")[0] for name in ids))
+    assert done.pictures == len(pictures) == 5
+    assert pictures == sorted(pictures, key=lambda name: int(name[1:]))
+    assert ids == [f"{name}-{q}" for name in pictures for q in range(1 + int(name[1:]) % 3)]
+    assert done.result is not None
+    assert len(done.result.truth) == len(ids), "the rest of the dataset does not count as missing"
+    assert (done.result.scores["strict"].verdicts.status != FAILED).all()
+
+
+def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(dataset: Path, tmp_path: Path) -> None:
+    def drawn(limit: int, seed: int) -> set[str]:
+        folder = tmp_path / f"{limit}-{seed}"
+        run(dataset, folder, limit=limit, seed=seed, predict_only=True)
+        return {reply.sample.partition("-")[0] for reply in replies(folder)}
+
+    assert drawn(4, 0) < drawn(9, 0)
+    assert drawn(4, 0) != drawn(4, 1)
+    assert len(drawn(100, 0)) == 24
+
+
+def test_reports_know_the_part_a_run_was_on(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", limit=5)
+    opened = Run.open(tmp_path / "run")
+    evidence = open_evidence(opened, Places())
+    assert evidence.dataset.samples.id == opened.ids
+    assert all(evidence.reply(row) is not None for row in range(len(opened.ids)))
+    assert "5 pictures drawn with seed 0" in run_to_html(opened)
+    assert "5 pictures drawn with seed 0" in run_to_markdown(opened)
+
+
+# -- continuing --------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_cut_at_any_byte_continues_to_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "whole")
+    whole = (tmp_path / "whole" / "predictions.jsonl").read_bytes()
+    facts = record(tmp_path / "whole")
+    started = {key: facts[key] for key in ("format", "truth", "evaluation")} | {"state": "predicting"}
+    chance = np.random.default_rng(5)
+    cuts = [0, 1, len(whole) - 1, len(whole), *chance.integers(0, len(whole), 40).tolist()]
+    for number, cut in enumerate(cuts):
+        folder = tmp_path / f"cut{number}"
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps(started))
+        (folder / "predictions.jsonl").write_bytes(whole[:cut])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("warnings.warn", lambda *args, **more: None)
+            run(dataset, folder, predict_only=True)
+        same(tmp_path / "whole", folder, ("predictions.jsonl",))
+    run(dataset, tmp_path / "cut5")
+    same(tmp_path / "whole", tmp_path / "cut5")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"options": {"weights": "w1"}}, r"model\.weights_hash was \"w0\", is \"w1\""),
+        ({"model": "Pupil"}, r"model\.spec was"),
+        ({"limit": 5}, r"draw was not given, is"),
+        (
+            {"model": "Pupil", "teacher_forced": True, "protocols": ["union"]},
+            r"teacher_forced was false, is true",
+        ),
+    ],
+)
+def test_what_changed_is_refused_and_named(
+    dataset: Path, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    run(dataset, tmp_path / "run", predict_only=True)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    with pytest.raises(StoreError, match=said):
+        run(dataset, tmp_path / "run", **change)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_a_changed_dataset_is_refused(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", predict_only=True)
+    other = write_dataset(tmp_path / "other", questions=("who is it?",))
+    with pytest.raises(StoreError, match="dataset was"):
+        run(other, tmp_path / "run")
+
+
+def test_predictions_changed_by_hand_are_refused(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", predict_only=True)
+    path = tmp_path / "run" / "predictions.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
+    with pytest.raises(StoreError, match=r"line 4 is for sample 'p2-1'; expected 'p2-0'"):
+        run(dataset, tmp_path / "run")
+    path.write_bytes(b"".join(lines) + lines[0])
+    with pytest.raises(StoreError, match="expected no more lines"):
+        run(dataset, tmp_path / "run")
+    path.write_bytes(b"".join([*lines[:3], b"{oops\n", *lines[4:]]))
+    with pytest.raises(StoreError, match="line 4"):
+        run(dataset, tmp_path / "run")
+
+
+def test_folders_of_others_are_refused(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"not a run \(mine\.txt\)"):
+        run(dataset, tmp_path / "notes")
+    run(dataset, tmp_path / "run", predict_only=True)
+    path, opened = tmp_path / "run" / "predictions.jsonl", Dataset.open(dataset)
+    write_run(tmp_path / "scored", score(opened, path, ["union"], sureness=QUICK), opened, predictions=path)
+    with pytest.raises(StoreError, match="maskwise score"):
+        run(dataset, tmp_path / "scored")
+    with pytest.raises(StoreError, match="is a file"):
+        run(dataset, path)
+
+
+def test_a_second_process_is_refused(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with locked(tmp_path / "run", "taken"), pytest.raises(StoreError, match="another process"):
+        run(dataset, tmp_path / "run")
+    assert run(dataset, tmp_path / "run").samples == 48
+
+
+# -- samples that fail -------------------------------------------------------------------------------------------------
+
+WORDS = ("what is it?", "raise", "memory", "unsure", "few", "text")
+
+
+def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 36, questions=WORDS, bad=7)
+    done = run(dataset, tmp_path / "run", "Moody")
+    questions = {sample.id: sample.question.split()[0] for sample in Dataset.open(dataset)}
+    reasons = {"raise": "ValueError: what is this?", "memory": "out of memory", "unsure": "not sure"}
+    reasons |= {"few": "the model gave 0 predictions to 1 questions"}
+    reasons |= {"text": "the model returned a str; expected a Prediction"}
+    for reply in replies(tmp_path / "run"):
+        if reply.sample.startswith("p7-"):
+            assert reply.error is not None
+            assert "cannot be read" in reply.error
+        else:
+            assert reply.error == reasons.get(questions[reply.sample]), reply.sample
+    assert done.failed == sum(reply.error is not None for reply in replies(tmp_path / "run")) > 36
+    assert done.result is not None
+    assert (done.result.scores["strict"].verdicts.status == FAILED).sum() == done.failed
+    assert str(done.failed) in run_to_html(Run.open(tmp_path / "run"))
+
+
+def test_a_damaged_sample_fails_alone(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Dataset.__getitem__
+
+    def sometimes(self: Dataset, row: int) -> Any:
+        if self.samples.id[row] == "p5-1":
+            raise StoreError("sample 'p5-1': a mask is damaged")
+        return read(self, row)
+
+    monkeypatch.setattr(Dataset, "__getitem__", sometimes)
+    run(dataset, tmp_path / "run", predict_only=True)
+    assert [(reply.sample, reply.error) for reply in replies(tmp_path / "run") if reply.error] == [
+        ("p5-1", "sample 'p5-1': a mask is damaged")
+    ]
+
+
+def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "fine", "raise"))
+    mended, calls = tmp_path / "mended", tmp_path / "calls"
+    options = {"mended": str(mended), "calls": str(calls)}
+    mended.touch()
+    run(dataset, tmp_path / "right", "Moody", options=options)
+    mended.unlink()
+    failed = run(dataset, tmp_path / "run", "Moody", options=options).failed
+    assert failed == 20
+    calls.unlink()
+    run(dataset, tmp_path / "run", "Moody", options=options)
+    assert not calls.exists(), "nobody asked for another try"
+    again = run(dataset, tmp_path / "run", "Moody", options=options, means=Means(retry_failed=True))
+    assert again.failed == 20
+    mended.touch()
+    calls.unlink()
+    mends = run(dataset, tmp_path / "run", "Moody", options=options, means=Means(retry_failed=True))
+    assert mends.failed == 0
+    asked = [question for call in calls.read_text().splitlines() for question in call.split("|")]
+    assert len(asked) == 20
+    assert all(question.startswith("raise") for question in asked)
+    same(tmp_path / "right", tmp_path / "run")
+    assert not (tmp_path / "run" / RETRY).exists()
+    assert len(record(tmp_path / "run")["evaluation"]["sessions"]) == 3
+
+
+def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "raise"))
+    mended = tmp_path / "mended"
+    options = {"mended": str(mended)}
+    mended.touch()
+    run(dataset, tmp_path / "right", "Moody", options=options)
+    mended.unlink()
+    run(dataset, tmp_path / "run", "Moody", options=options)
+    mended.touch()
+
+    def stop(progress: Progress) -> None:
+        if progress.total < 60 and progress.done > 4:
+            raise KeyboardInterrupt
+
+    retry = Means(retry_failed=True)
+    with pytest.raises(KeyboardInterrupt):
+        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop)
+    before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
+    with pytest.warns(UserWarning, match="retry that was cut short"):
+        assert run(dataset, tmp_path / "run", "Moody", options=options).failed > 0
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
+    kept = (tmp_path / "run" / RETRY).read_bytes()
+    assert run(dataset, tmp_path / "run", "Moody", options=options, means=retry).failed == 0
+    same(tmp_path / "right", tmp_path / "run")
+    # Killed after the new lines were put in place, before the retry was removed.
+    (tmp_path / "run" / RETRY).write_bytes(kept)
+    run(dataset, tmp_path / "run", "Moody", options=options, means=retry)
+    same(tmp_path / "right", tmp_path / "run")
+    assert not (tmp_path / "run" / RETRY).exists()
+
+
+def test_a_question_that_hangs_fails_after_its_time(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 5, questions=("fine", "hang", "fine", "fine", "fine", "fine"))
+    Moody.hang.clear()
+    try:
+        run(dataset, tmp_path / "run", "Moody", means=Means(timeout=0.2), predict_only=True)
+    finally:
+        Moody.hang.set()
+    errors = {reply.sample: reply.error for reply in replies(tmp_path / "run")}
+    assert errors.pop("p1-0") == "no reply within 0.2 s"
+    assert set(errors.values()) == {None}
+
+
+def test_a_model_that_only_hangs_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maskwise.harness.engines.worker.MAX_HUNG", 2)
+    dataset = write_dataset(tmp_path / "truth", 9, questions=("hang",))
+    Moody.hang.clear()
+    try:
+        with pytest.raises(ModelGoneError, match=r"3 calls .* hang.*repeat the command to continue"):
+            run(dataset, tmp_path / "run", "Moody", means=Means(timeout=0.05), predict_only=True)
+    finally:
+        Moody.hang.set()
+
+
+def test_a_model_may_keep_time_by_itself(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", "Timed", means=Means(timeout=7.5), predict_only=True)
+    assert {reply.error for reply in replies(tmp_path / "run")} == {"gave up after 7.5 s"}
+
+
+def test_a_model_that_is_gone_stops_the_run(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 12, questions=("fine", "fine", "fine", "fine", "gone"))
+    options = {"mended": str(tmp_path / "mended")}
+    with pytest.raises(ModelGoneError, match=r"the server left\. 3 of 24 predictions are kept"):
+        run(dataset, tmp_path / "run", "Moody", options=options)
+    (tmp_path / "mended").touch()
+    assert run(dataset, tmp_path / "run", "Moody", options=options).failed == 0
+
+
+# -- stopping, and disks that refuse -----------------------------------------------------------------------------------
+
+
+def stop_after(count: int) -> Callable[[Progress], None]:
+    def watch(progress: Progress) -> None:
+        if progress.done >= count:
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def test_a_run_stopped_by_hand_continues(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(dataset, tmp_path / "run", watch=stop_after(20))
+    assert record(tmp_path / "run")["state"] == "predicting"
+    with pytest.raises(StoreError, match="predicting, not scored"):
+        Run.open(tmp_path / "run")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loading")]
+    run(dataset, tmp_path / "run")
+    same(tmp_path / "whole", tmp_path / "run")
+    first, second = record(tmp_path / "run")["evaluation"]["sessions"]
+    assert (first["done_before"], second["done_before"]) == (0, 21)
+
+
+def test_a_folder_that_cannot_be_made_is_said_plainly(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file/run cannot be written: .*Not a directory"):
+        run(dataset, tmp_path / "file" / "run")
+
+
+def test_a_folder_that_became_read_only_loses_nothing(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(dataset, tmp_path / "run", watch=stop_after(20))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", _read_only(tmp_path / "run", open))
+        with pytest.raises(StoreError, match="Read-only file system"):
+            run(dataset, tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr("os.open", _read_only(tmp_path / "run" / "predictions.jsonl", os.open))
+        with pytest.raises(StoreError, match="Read-only file system"):
+            run(dataset, tmp_path / "run")
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before["predictions.jsonl"]
+    run(dataset, tmp_path / "run")
+    run(dataset, tmp_path / "whole")
+    same(tmp_path / "whole", tmp_path / "run")
+
+
+def _read_only(place: Path, opening: Callable[..., Any]) -> Callable[..., Any]:
+    def opened(path: Any, mode: Any = "r", *args: Any, **more: Any) -> Any:
+        if isinstance(path, Path) and path.is_relative_to(place) and mode not in ("r", "rb"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return opening(path, mode, *args, **more)
+
+    return opened
+
+
+FULL_DISK = """
+    import resource, sys
+    from pathlib import Path
+    from maskwise.errors import StoreError
+    from tests.harness.test_evaluate import run
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))
+    try:
+        run(Path(sys.argv[1]), Path(sys.argv[2]))
+    except StoreError as error:
+        print(error)
+        sys.exit(2)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on file sizes")
+@pytest.mark.parametrize("lost", ["predictions", "scores"])
+def test_a_full_disk_loses_nothing(dataset: Path, tmp_path: Path, lost: str) -> None:
+    """Files may only grow so far: the predictions do not fit, or they do and the scores do not."""
+    run(dataset, tmp_path / "whole")
+    whole = (tmp_path / "whole" / "predictions.jsonl").read_bytes()
+    room = len(whole) // 2 if lost == "predictions" else len(whole)
+    command = [sys.executable, "-c", textwrap.dedent(FULL_DISK), dataset, tmp_path / "run", room]
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
+    assert done.returncode == 2, done.stderr
+    assert "File too large" in done.stdout
+    kept = (tmp_path / "run" / "predictions.jsonl").read_bytes()
+    assert kept.endswith(b"\n")
+    assert whole.startswith(kept)
+    assert (kept == whole) == (lost == "scores")
+    run(dataset, tmp_path / "run")
+    same(tmp_path / "whole", tmp_path / "run")
+
+
+# -- being told --------------------------------------------------------------------------------------------------------
+
+
+def test_teacher_forcing_is_asked_for_and_marked(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "free", "Pupil")
+    assert not any(reply.forced for reply in replies(tmp_path / "free"))
+    run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["lisa", "union"])
+    assert all(reply.forced for reply in replies(tmp_path / "run"))
+    assert record(tmp_path / "run")["evaluation"]["asked"]["teacher_forced"]
+    assert "Teacher-forced" in run_to_html(Run.open(tmp_path / "run"))
+    assert "Teacher-forced" not in run_to_html(Run.open(tmp_path / "free"))
+
+
+def test_teacher_forcing_is_impossible_under_strict(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(ProtocolError, match="strict does not score teacher-forced"):
+        run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["lisa", "strict"])
+    assert not (tmp_path / "run").exists()
+    done = run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=None)
+    assert done.result is not None
+    assert "strict" not in done.result.scores
+    assert "strict" in done.result.skipped
+
+
+def test_a_model_that_cannot_be_forced_is_refused(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="predict_forced"):
+        run(dataset, tmp_path / "run", teacher_forced=True, protocols=["union"])
+
+
+def test_a_model_that_knows_the_truth_is_marked(dataset: Path, tmp_path: Path) -> None:
+    task = Task(dataset, "oracle")
+    done = evaluate(task, tmp_path / "run", protocols=["union"], sureness=QUICK)
+    assert done.result is not None
+    assert done.result.scores["union"].headline()["giou"] == 1.0
+    assert record(tmp_path / "run")["evaluation"]["asked"]["model"]["knows_truth"]
+    assert "knows the truth" in run_to_html(Run.open(tmp_path / "run"))
+
+
+def test_unknown_engines_and_protocols_are_refused(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="local"):
+        run(dataset, tmp_path / "run", means=Means("dask"))
+    with pytest.raises(UnknownNameError, match="strict"):
+        run(dataset, tmp_path / "run", protocols=["strickt"])
+    assert not (tmp_path / "run").exists()

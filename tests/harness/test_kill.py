@@ -1,0 +1,136 @@
+"""A run killed again and again, at any moment, ends with the bytes of one that was left alone.
+
+One process imports everything and forks a child for every attempt, so that an attempt costs milliseconds.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maskwise.errors import StoreError
+from maskwise.harness.evaluate import Means, Task, evaluate
+from maskwise.harness.score import Sureness
+from tests.harness.fakes import FAKES, write_dataset
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+KILLS, PAUSE, LONGEST = 50, 0.004, 0.3
+"""Kills in all; seconds the model sleeps over a picture; the longest a child lives before it is killed."""
+
+FILES = ("predictions.jsonl", "scores.json", "scores.arrow", "metrics.arrow")
+
+
+def attempt(dataset: str, out: str, mended: str, retry: bool, sleep: float) -> None:
+    evaluate(
+        Task(dataset, f"{FAKES}:Moody", {"mended": mended, "sleep": sleep}),
+        out,
+        means=Means(retry_failed=retry),
+        protocols=["strict", "union"],
+        sureness=Sureness(resamples=100),
+    )
+
+
+def serve() -> None:
+    """Fork a child for every line of JSON that comes in; say its number, then how it ended."""
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                attempt(*json.loads(line))
+                status = 0
+            finally:
+                os._exit(status)
+        print(pid, flush=True)
+        print(os.waitpid(pid, 0)[1], flush=True)
+
+
+class Attempts:
+    """A server of attempts, and how many of them were killed."""
+
+    def __init__(self, server: "subprocess.Popen[str]") -> None:
+        self.server, self.killed = server, 0
+
+    def start(self, *arguments: Any) -> int:
+        assert self.server.stdin is not None
+        self.server.stdin.write(json.dumps([str(a) if isinstance(a, Path) else a for a in arguments]) + "\n")
+        self.server.stdin.flush()
+        return self.read()
+
+    def read(self) -> int:
+        assert self.server.stdout is not None
+        return int(self.server.stdout.readline())
+
+    def run_and_kill(self, seconds: float, *arguments: Any) -> bool:
+        """Whether the attempt came to its end before it was killed."""
+        pid = self.start(*arguments)
+        time.sleep(seconds)
+        os.kill(pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
+        status = self.read()
+        assert status in (0, signal.SIGKILL), f"an attempt failed by itself: {status}"
+        self.killed += status != 0
+        return status == 0
+
+
+@pytest.fixture
+def attempts() -> Iterator[Attempts]:
+    command = [sys.executable, "-c", "from tests.harness.test_kill import serve; serve()"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    ) as server:
+        yield Attempts(server)
+        assert server.stdin is not None
+        server.stdin.close()
+
+
+def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attempts) -> None:
+    dataset = write_dataset(tmp_path / "truth", 36, questions=("fine", "raise", "fine"))
+    mended, chance = tmp_path / "mended", np.random.default_rng(20)
+    attempt(str(dataset), str(tmp_path / "failed"), str(mended), False, PAUSE)
+    mended.touch()
+    attempt(str(dataset), str(tmp_path / "whole"), str(mended), False, PAUSE)
+    rounds = 0
+    while attempts.killed < KILLS:
+        folder = tmp_path / f"run{rounds}"
+        rounds += 1
+        for stage, like in ((False, "failed"), (True, "whole")):
+            if stage:
+                mended.touch()
+            else:
+                mended.unlink()
+            tries = 0  # lives grow longer: on a slow machine, too, an attempt gets somewhere in the end
+            while not attempts.run_and_kill(
+                chance.uniform(0.0, LONGEST * (1 + tries / 10)), dataset, folder, mended, stage, PAUSE
+            ):
+                tries += 1
+            for name in FILES:
+                assert (folder / name).read_bytes() == (tmp_path / like / name).read_bytes(), (
+                    rounds,
+                    stage,
+                    name,
+                )
+    assert attempts.killed >= KILLS
+
+
+def test_a_second_process_is_refused_and_changes_nothing(tmp_path: Path, attempts: Attempts) -> None:
+    dataset = write_dataset(tmp_path / "truth", 36)
+    pid = attempts.start(dataset, tmp_path / "run", "", False, 0.5)
+    while not (tmp_path / "run" / "predictions.jsonl").exists():
+        time.sleep(0.01)
+    with pytest.raises(StoreError, match="being written by another process"):
+        attempt(str(dataset), str(tmp_path / "run"), "", False, 0.5)
+    os.kill(pid, signal.SIGKILL)
+    assert attempts.read() == signal.SIGKILL
+    before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
+    with pytest.raises(StoreError, match=r"model\.options\.sleep was 0\.5, is 0"):
+        attempt(str(dataset), str(tmp_path / "run"), "", False, 0)
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before

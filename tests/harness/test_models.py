@@ -1,0 +1,110 @@
+"""Models are found by name, factory or entry point; what is none is said plainly."""
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from maskwise.errors import ModelError, UnknownNameError
+from maskwise.harness.models import BUILT_IN, list_models, open_model, parse_options
+from maskwise.harness.oracle import Oracle
+from maskwise.harness.predictor import Predictor, TruthPredictor, ask, describe_model, find_way
+from maskwise.schema import Sample
+from tests.harness.fakes import FAKES, Moody, Painter, Pupil
+
+PICTURE = Image.new("RGB", (16, 12))
+
+
+def samples(*questions: str) -> list[Sample]:
+    return [Sample(id=f"s{k}", picture="p", question=text) for k, text in enumerate(questions)]
+
+
+def test_every_model_with_a_name_has_a_line() -> None:
+    listed = list_models()
+    assert set(BUILT_IN) <= set(listed)
+    assert all(listed.values())
+
+
+def test_a_model_of_another_package_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [EntryPoint("theirs", f"{FAKES}:Painter", "maskwise.models")]
+    monkeypatch.setattr("maskwise.harness.models.entry_points", lambda group: points)
+    assert list_models()["theirs"] == f"from {FAKES}:Painter"
+    assert isinstance(open_model("theirs", weights="w3"), Painter)
+
+
+def test_any_factory_is_a_model() -> None:
+    model = open_model(f"{FAKES}:Painter", weights="w3")
+    assert isinstance(model, Predictor)
+    facts = describe_model(model, f"{FAKES}:Painter", {"weights": "w3"})
+    assert (facts.name, facts.weights_hash, facts.knows_truth) == ("painter", "w3", False)
+
+
+def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "beside_me.py").write_text(
+        "class Mine:\n    def predict(self, picture, questions):\n        return []\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert type(open_model("beside_me:Mine")).__name__ == "Mine"
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "said"),
+    [
+        ("nobody", {}, "known: .*oracle.*tiny"),
+        ("tests.nowhere:Model", {}, "No module named 'tests.nowhere'"),
+        (f"{FAKES}:Nobody", {}, "Nobody"),
+        (f"{FAKES}:WIDTH", {}, "is a int, not a factory"),
+        (f"{FAKES}:strip", {"width": 3}, r"a Mask has no predict\(picture, questions\)"),
+        (f"{FAKES}:Painter", {"wieghts": "w3"}, "its options: weights, sleep, calls"),
+        ("oracle", {"drop": 2}, "drop=2 is not a chance"),
+        ("oracle", {"noise": "much"}, "could not be opened: TypeError"),
+    ],
+)
+def test_what_is_no_model_is_said_plainly(spec: str, options: dict[str, object], said: str) -> None:
+    with pytest.raises((ModelError, UnknownNameError), match=said):
+        open_model(spec, **options)
+
+
+def test_options_are_json_where_they_can_be() -> None:
+    given = ["noise=2", "drop=0.5", "fast=true", "folder=/data/x=y", "none=null", "empty="]
+    assert parse_options(given) == {
+        "noise": 2,
+        "drop": 0.5,
+        "fast": True,
+        "folder": "/data/x=y",
+        "none": None,
+        "empty": "",
+    }
+    with pytest.raises(ModelError, match="KEY=VALUE"):
+        parse_options(["noise"])
+    with pytest.raises(ModelError, match="KEY=VALUE"):
+        parse_options(["no-ise=2"])
+
+
+def test_a_config_that_is_no_json_is_refused() -> None:
+    model = Painter()
+    model.config = {"device": object()}  # type: ignore[attr-defined]
+    with pytest.raises(ModelError, match="config"):
+        describe_model(model, "mine", {})
+
+
+def test_asking_signs_replies() -> None:
+    replies = ask(Painter(), "asked", PICTURE, samples("a", "b"))
+    assert [reply.sample for reply in replies] == ["s0", "s1"]
+    with pytest.raises(ModelError, match="1 predictions to 2 questions"):
+        ask(Moody(), "asked", PICTURE, samples("few", "b"))
+    with pytest.raises(ModelError, match="returned a str"):
+        ask(Moody(), "asked", PICTURE, samples("text"))
+
+
+def test_ways_of_asking() -> None:
+    assert find_way(Painter()) == "asked"
+    assert find_way(Oracle()) == "knowing"
+    assert find_way(Pupil(), teacher_forced=True) == "forced"
+    with pytest.raises(ModelError, match="predict_forced"):
+        find_way(Oracle(), teacher_forced=True)
+    assert isinstance(Oracle(), TruthPredictor)
+    assert not isinstance(Painter(), TruthPredictor)

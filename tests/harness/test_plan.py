@@ -1,0 +1,97 @@
+"""A plan keeps the questions of a picture together, in the dataset's order, whatever part of it is asked for."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskwise.errors import StoreError
+from maskwise.harness.plan import Plan, Work
+from maskwise.harness.running import union_ious
+from maskwise.schema import PredictedRegion, Prediction, Region, Sample
+from maskwise.store import Dataset
+from tests.harness.fakes import strip, write_dataset
+
+counts = st.lists(st.integers(1, 4), max_size=12)
+
+
+def plan_of(sizes: list[int]) -> Plan:
+    """Pictures 10, 11, ... with that many questions each; sample rows count from 100."""
+    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return Plan(10 + np.arange(len(sizes)), 100 + np.arange(int(offsets[-1])), offsets)
+
+
+def test_a_plan_groups_the_samples_of_a_dataset(tmp_path: Path) -> None:
+    dataset = Dataset.open(write_dataset(tmp_path / "small", 9))
+    plan = Plan.of(dataset)
+    groups = [(picture.id, [sample.id for sample in samples]) for picture, samples in dataset.groups()]
+    ids = dataset.samples.id
+    assert [(dataset.pictures.id[work.picture], [ids[row] for row in work.rows]) for work in plan] == groups
+    assert plan.samples == len(dataset) == 18
+
+
+@given(counts, st.integers(-15, 15), st.integers(-15, 15))
+def test_a_slice_of_a_plan_is_a_plan(sizes: list[int], first: int, stop: int) -> None:
+    plan = plan_of(sizes)
+    assert list(plan[first:stop]) == list(plan)[first:stop]
+    assert plan[first:stop].samples == sum(len(work.rows) for work in list(plan)[first:stop])
+
+
+@given(counts, st.data())
+def test_a_plan_of_some_samples(sizes: list[int], data: st.DataObject) -> None:
+    plan = plan_of(sizes)
+    positions = data.draw(st.lists(st.integers(0, plan.samples - 1), unique=True)) if plan.samples else []
+    wanted = {100 + position for position in positions}
+    expected = [Work(work.picture, tuple(row for row in work.rows if row in wanted)) for work in plan]
+    assert list(plan.only(sorted(positions))) == [work for work in expected if work.rows]
+
+
+def test_a_draw_does_not_depend_on_the_order_of_pictures(tmp_path: Path) -> None:
+    dataset = Dataset.open(write_dataset(tmp_path / "small", 12))
+    whole = {dataset.pictures.id[work.picture] for work in Plan.of(dataset, limit=4, seed=2)}
+    part = Dataset.open(write_dataset(tmp_path / "smaller", 11))
+    smaller = {part.pictures.id[work.picture] for work in Plan.of(part, limit=4, seed=2)}
+    assert len(whole) == len(smaller) == 4
+    assert len(whole - smaller) <= 1, "a picture that is gone makes room for one other"
+    with pytest.raises(StoreError, match="limit of 0"):
+        Plan.of(dataset, limit=0)
+
+
+# -- the running gIoU --------------------------------------------------------------------------------------------------
+
+
+def asked(*targets: Region, **fields: object) -> Sample:
+    return Sample(id="s", picture="p", question="?", targets=targets, **fields)  # type: ignore[arg-type]
+
+
+def thing(visible: int, amodal: int | None = None) -> Region:
+    return Region(
+        id="r", name="thing", visible=strip(visible), amodal=None if amodal is None else strip(amodal)
+    )
+
+
+def said(*widths: int, **fields: object) -> Prediction:
+    regions = tuple(PredictedRegion(visible=strip(width)) for width in widths)
+    return Prediction(sample="s", regions=regions, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("sample", "prediction", "iou"),
+    [
+        (asked(thing(4)), said(2), 0.5),
+        (asked(thing(4), thing(8)), said(2, 4), 0.5),
+        (asked(thing(4, 8), mask_type="amodal"), said(2), 0.25),
+        (asked(thing(4, 8), mask_type="both"), said(2), 0.5),
+        (asked(thing(4), mask_type="amodal"), said(2), None),
+        (asked(), said(), 1.0),
+        (asked(), said(3), 0.0),
+        (asked(thing(4)), said(), 0.0),
+        (asked(), said(error="lost"), 0.0),
+        (asked(thing(8), ignore=strip(4)), said(6), 0.5),
+        ("sample 's' is damaged", said(2), None),
+    ],
+)
+def test_running_iou_by_hand(sample: Sample | str, prediction: Prediction, iou: float | None) -> None:
+    assert union_ious([sample], [prediction]) == [iou]
