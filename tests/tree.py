@@ -12,7 +12,7 @@ from tests.test_layers import ROOMS
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 
-LISTED = ["src/maskwise", "bench", "docs"]
+LISTED = ["src/maskwise", "bench", "docs", "examples"]
 """Folders shown file by file."""
 
 SUFFIXES = {".py", ".c", ".h", ".md", ".html", ".css", ".js"}
@@ -29,6 +29,7 @@ SINGLE = {
 
 DATA = {
     "docs": "What files hold, and why things are as they are",
+    "examples": "Scripts to start from",
     "docs/decisions": "Why things are as they are, one record a decision",
     "src/maskwise/benchmarks/cards": "What is published about each benchmark, as YAML",
     "src/maskwise/report/templates": "What pages are filled into, their style and their script",

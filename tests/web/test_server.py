@@ -272,6 +272,21 @@ def test_beyond_this_machine_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) 
     assert "printable ASCII" in str(run(*FAKE, "--token", " x"))
 
 
+def test_without_the_extra_it_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['fastapi'] = None; sys.argv = ['maskwise', 'serve', '--model', 'tiny']; "
+        "from maskwise.cli.main import main; main()"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=root, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "maskwise: maskwise serve needs fastapi, which the extra brings: pip install 'maskwise[web]'\n",
+    )
+
+
 def test_a_port_that_is_taken_is_named(address: str) -> None:
     port = address.rpartition(":")[2]
     assert f"cannot listen on 127.0.0.1, port {port}" in str(run(*FAKE, "--port", port))
