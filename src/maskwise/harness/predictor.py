@@ -16,8 +16,8 @@ What a model may have besides:
 | `name: str` | what reports call it; the name it was asked for by, if absent |
 | `weights_hash: str or None` | changed weights are then told from the old ones, and not mixed with them |
 | `config: dict` | recorded with the run, compared when it is continued |
-| `timeout: float or None` | the harness sets it to the seconds a question may take: a model that has this attribute |
-| | keeps to it by itself and raises ModelError where more have passed |
+| `timeout: float or None` | seconds a question may take; a run with `--timeout` sets it. A model that has this |
+| | attribute keeps to it by itself and raises ModelError where more have passed |
 | `close()` | called once, at the end |
 
 A model that is told the truth has `predict_knowing(picture, samples)` instead of `predict`; its runs say so. A model

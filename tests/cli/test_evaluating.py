@@ -1,0 +1,121 @@
+"""`maskwise eval` and `ls models` as a user meets them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from maskwise.cli import main as cli
+from maskwise.cli.main import app
+from maskwise.harness.models import list_models
+from tests.harness.fakes import FAKES, write_dataset
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def fail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
+    monkeypatch.setattr("sys.argv", ["maskwise", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(tmp_path_factory.mktemp("truth") / "small", questions=("fine", "fine", "unsure"))
+
+
+def test_eval_predicts_scores_and_reports(dataset: Path, tmp_path: Path) -> None:
+    printed = run(
+        "eval", dataset, "--model", f"{FAKES}:Moody", "--protocol", "strict", "--out", tmp_path / "run"
+    )
+    words = " ".join(printed.output.split())
+    assert "48 questions about 24 pictures" in words
+    assert "16 failed; --retry-failed asks them again" in words
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "painter" in page
+    assert "not sure" in page
+
+
+def test_eval_prints_json_and_continues(dataset: Path, tmp_path: Path) -> None:
+    arguments = (
+        "eval",
+        dataset,
+        "--model",
+        "oracle",
+        "--model-option",
+        "drop=0.5",
+        "--limit",
+        6,
+        "--seed",
+        3,
+    )
+    first = json.loads(run(*arguments, "--predict-only", "--out", tmp_path / "run", "--json").stdout)
+    assert (first["pictures"], first["failed"], first["scores"]) == (6, 0, None)
+    lines = (tmp_path / "run" / "predictions.jsonl").read_bytes()
+    second = json.loads(run(*arguments, "--protocol", "union", "--out", tmp_path / "run", "--json").stdout)
+    assert list(second["scores"]["protocols"]) == ["union"]
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == lines
+
+
+def test_the_default_folder_is_named_after_dataset_and_model(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("eval", dataset, "--model", "oracle", "--protocol", "union")
+    assert (tmp_path / "runs" / "small-oracle" / "run.json").is_file()
+
+
+def test_what_is_wrong_is_said_in_one_line(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(*arguments: object) -> str:
+        return fail(capsys, monkeypatch, "eval", *arguments, "--out", tmp_path / "run")
+
+    assert "known: " in said(dataset, "--model", "orcale")
+    assert "maskwise read mmr" in said("mmr", "--model", "oracle")
+    assert "KEY=VALUE" in said(dataset, "--model", "oracle", "--model-option", "noise")
+    assert "say --engine ray" in said(dataset, "--model", "oracle", "--actors", 2)
+    assert "strict does not score teacher-forced" in said(
+        dataset, "--model", f"{FAKES}:Pupil", "--teacher-forced", "--protocol", "strict"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_ctrl_c_leaves_a_run_that_continues(dataset: Path, tmp_path: Path) -> None:
+    model = ("--model", f"{FAKES}:Painter", "--model-option", "sleep=0.2", "--protocol", "union")
+    arguments = ["eval", str(dataset), *model, "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "maskwise.cli.main", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        predictions = tmp_path / "run" / "predictions.jsonl"
+        while process.poll() is None and not (predictions.exists() and predictions.stat().st_size):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        words = " ".join(process.communicate()[1].split())
+    assert process.returncode == 130, words
+    assert "repeat the command to continue" in words
+    assert "Traceback" not in words
+    kept = predictions.read_bytes()
+    assert kept.endswith(b"\n")
+    run(*arguments)
+    assert predictions.read_bytes().startswith(kept)
+
+
+def test_ls_lists_models_with_a_line_each() -> None:
+    listed = json.loads(run("ls", "models", "--json").stdout)
+    assert listed == {"models": list_models()}
+    assert "oracle" in run("ls", "models").stdout
