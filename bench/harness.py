@@ -122,7 +122,7 @@ def memory(folder: Path) -> str:
     lines = [
         "## Memory while predicting (a model that keeps nothing; `--predict-only`)",
         "",
-        "| samples | own memory at the first picture, MB | the most after, MB | peak with mapped files, MB | samples/s |",
+        "| samples | own memory at first, MB | at the most, MB | peak with mapped files, MB | samples/s |",
         "|--:|--:|--:|--:|--:|",
         *(
             f"| {samples:,} | {first:.0f} | {most:.0f} | {peak:.0f} | {rate:,.0f} |"

@@ -35,7 +35,7 @@ from maskwise.harness.record import (
     PREDICTIONS,
     Asked,
     Draw,
-    Evaluation,
+    EvaluationFacts,
     check_asked,
     read_record,
     write_record,
@@ -240,11 +240,11 @@ def _asked(run: _Run) -> Asked:
     )
 
 
-def _begin_session(run: _Run, before: Evaluation | None, done: Done) -> Evaluation:
+def _begin_session(run: _Run, before: EvaluationFacts | None, done: Done) -> EvaluationFacts:
     """Record that the run goes on, here and now. From now on it counts as not scored."""
     means = run.means
     session = describe_session(engine=means.engine, timeout=means.timeout, done_before=done.samples)
-    evaluation = Evaluation(
+    evaluation = EvaluationFacts(
         asked=_asked(run),
         samples=run.plan.samples,
         pictures=len(run.plan),

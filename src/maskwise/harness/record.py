@@ -52,7 +52,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     draw: Draw | None = None
 
 
-class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+class EvaluationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The `evaluation` of run.json. samples, pictures: how many are asked about; sessions: all starts, oldest first."""
 
     asked: Asked
@@ -66,7 +66,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str
     state: State = "scored"
-    evaluation: Evaluation | None = None
+    evaluation: EvaluationFacts | None = None
 
 
 def read_record(folder: Path) -> Record | None:
@@ -87,7 +87,7 @@ def read_json(path: Path, kind: type[T], format: str) -> T:
     return found
 
 
-def check_asked(folder: Path, asked: Asked) -> Evaluation | None:
+def check_asked(folder: Path, asked: Asked) -> EvaluationFacts | None:
     """What was recorded in a folder, if it is what is asked now; None for a new run. Anything else is refused."""
     record = read_record(folder)
     if record is None:
@@ -120,7 +120,7 @@ def list_changes(before: Any, now: Any, where: str = "") -> list[str]:
     return [] if before == now else [f"{where} was {_show(before)}, is {_show(now)}"]
 
 
-def write_record(folder: Path, evaluation: Evaluation, state: State, truth: dict[str, Any]) -> None:
+def write_record(folder: Path, evaluation: EvaluationFacts, state: State, truth: dict[str, Any]) -> None:
     """Write run.json of a run that is not scored, or not any more."""
     write_json(folder / RUN, {"format": FORMAT, "state": state, "truth": truth, "evaluation": evaluation})
 

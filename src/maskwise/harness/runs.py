@@ -17,7 +17,7 @@ from maskwise.harness.record import (
     PARTIAL,
     PREDICTIONS,
     RUN,
-    Evaluation,
+    EvaluationFacts,
     read_record,
     write_json,
     write_record,
@@ -96,7 +96,7 @@ def fill_run(
     )
 
 
-def _begin_scores(out: Path, predictions: Path, truth: dict[str, Any]) -> Evaluation | None:
+def _begin_scores(out: Path, predictions: Path, truth: dict[str, Any]) -> EvaluationFacts | None:
     """Take the folder's state back from scored; returns the record of the evaluation that made the predictions."""
     record = read_record(out)
     if record is None or record.evaluation is None:

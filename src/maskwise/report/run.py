@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from maskwise.errors import StoreError, UnknownNameError
 from maskwise.harness.predictions import Settings
-from maskwise.harness.record import FORMAT, RUN, Evaluation, read_json, read_record
+from maskwise.harness.record import FORMAT, RUN, EvaluationFacts, read_json, read_record
 from maskwise.protocols import Metric
 from maskwise.store import Codes
 
@@ -160,7 +160,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     protocols: list[ProtocolFacts]
     kernel: str = ""
     intervals: IntervalFacts = IntervalFacts()
-    evaluation: Evaluation | None = None
+    evaluation: EvaluationFacts | None = None
     """Who made the predictions and how, where `maskwise eval` made them."""
 
 
