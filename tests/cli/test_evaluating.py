@@ -97,7 +97,7 @@ def test_what_is_wrong_is_said_in_one_line(
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_ctrl_c_leaves_a_run_that_continues(dataset: Path, tmp_path: Path) -> None:
-    model = ("--model", f"{FAKES}:Painter", "--model-option", "sleep=0.2", "--protocol", "union")
+    model = ("--model", f"{FAKES}:Painter", "--model-option", "sleep=0.05", "--protocol", "union")
     arguments = ["eval", str(dataset), *model, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-m", "maskwise.cli.main", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
