@@ -58,8 +58,16 @@ def say_bytes(request: Request) -> None:
     sys.stdout.flush()
 
 
-def answer_the_one_before(request: Request) -> None:
-    reply(str(int(request["id"]) - 1), "too late")
+BEFORE: list[str] = []
+
+
+def answer_the_first_again(request: Request) -> None:
+    reply(BEFORE[0], "too late")
+    answer(request)
+
+
+def answer_out_of_order(request: Request) -> None:
+    reply("another", "out of order")
     answer(request)
 
 
@@ -121,7 +129,8 @@ WAYS = {
     "garbage": say_garbage_first,
     "half": say_half,
     "bytes": say_bytes,
-    "late": answer_the_one_before,
+    "late": answer_the_first_again,
+    "order": answer_out_of_order,
     "few": answer_too_few,
     "many": answer_too_many,
     "long": answer_at_length,
@@ -143,6 +152,7 @@ def main() -> None:
         say("Loading the model ...")
     for line in sys.stdin:
         request = json.loads(line)
+        BEFORE.append(request["id"])
         WAYS.get(request["questions"][0], answer)(request)
 
 

@@ -77,6 +77,7 @@ def test_it_is_started_once_and_answers_in_order(talk: Talk) -> None:
         ("half", "the reply is not as expected"),
         ("bytes", "the reply is not as expected"),
         ("late", "carries the id of another request"),
+        ("order", "carries the id of another request"),
         ("few", "1 predictions for 2 questions"),
         ("many", "3 predictions for 2 questions"),
         ("error", "the model reports: the picture is upside down"),
@@ -102,6 +103,15 @@ def test_what_it_prints_before_the_first_reply_fails_that_one_alone(talk: Talk) 
     model = talk("--greet")
     assert "'Loading the model ...'" in fails(model, "first")
     assert texts(model, "second") == ["SECOND"]
+
+
+def test_what_was_asked_before_may_be_asked_again(talk: Talk) -> None:
+    model = talk()
+    assert texts(model, "again") == texts(model, "again") == ["AGAIN"]
+    fails(model, "garbage")
+    # The reply it gave then comes first, and fits: it is to the same question about the same picture.
+    assert texts(model, "garbage") == ["GARBAGE"]
+    assert texts(model, "after") == ["AFTER"]
 
 
 def test_one_malformed_prediction_fails_its_question_alone(talk: Talk) -> None:
@@ -142,7 +152,7 @@ def test_a_child_that_hangs_is_killed_with_all_it_started(talk: Talk, tmp_path: 
     model = talk(timeout=0.5, start_timeout=30)
     assert texts(model, "before") == ["BEFORE"]
     problem = fails(model, "hang", "second")
-    assert "did not answer within 1 seconds and was killed" in problem
+    assert "the command did not answer within 0.5 seconds a question and was killed" in problem
     started = re.search(r"started (\d+)", (tmp_path / "log").read_text())
     assert started is not None
     deadline = time.monotonic() + 10
@@ -155,7 +165,7 @@ def test_a_child_that_hangs_is_killed_with_all_it_started(talk: Talk, tmp_path: 
 def test_a_reply_after_its_time_is_never_taken_for_another(talk: Talk) -> None:
     model = talk(timeout=0.5, start_timeout=30)
     assert texts(model, "before") == ["BEFORE"]
-    assert "did not answer within 0.5 seconds" in fails(model, "slow")
+    assert "did not answer within 0.5 seconds a question" in fails(model, "slow")
     assert texts(model, "after") == ["AFTER"]
 
 

@@ -85,6 +85,10 @@ def answer(handler: Handler) -> None:
     handler.reply(200, {"id": handler.server.bodies[-1]["id"], "predictions": [{"no_target": True}]})
 
 
+def answer_with_none(handler: Handler) -> None:
+    handler.reply(200, {"id": handler.server.bodies[-1]["id"], "predictions": []})
+
+
 def hang_up(handler: Handler) -> None:
     handler.connection.close()
 
@@ -136,7 +140,7 @@ def test_lasting_trouble_stops_the_run(server: Server) -> None:
         (say(302, b"", Location="http://elsewhere"), "status 302"),
         (say(200, b"<html>hello</html>"), "the reply is not as expected"),
         (say(200, {"id": "7", "predictions": []}), "replied to another request"),
-        (say(200, {"id": "1", "predictions": []}), "0 predictions for 1 questions"),
+        (answer_with_none, "0 predictions for 1 questions"),
         (flood, "longer than 67108864 bytes"),
         (drip, "did not answer within 0.5 seconds"),
     ],

@@ -62,6 +62,9 @@ MAX_DRAINS = 64
 GLANCE = 0.5
 """Seconds between looks whether a silent process still lives: one that it started may hold its pipes open."""
 
+SLACK, LEAST_START = 3.0, 5.0
+"""How much longer than the longest one before a start may take, and the seconds it may take at least."""
+
 GRACE = 5.0
 """Seconds a process has to leave once its standard input is closed."""
 
@@ -70,8 +73,9 @@ class CommandModel:
     """A predictor in a child process. It starts with the first question; `close` ends it.
 
     timeout: seconds a question may take, None for any number; the questions of a picture share theirs. start_timeout:
-    seconds added until the first reply after a start, while weights load. patience: how many pictures in a row may go
-    by without any reply. log: a file that gets what the child writes to standard error, which otherwise goes to ours.
+    seconds added until the first reply after a start, while weights load; once a start is known to take less, the next
+    ones get SLACK times what it took. patience: how many pictures in a row may go by without any reply. log: a file
+    that gets what the child writes to standard error, which otherwise goes to ours.
     """
 
     weights_hash: str | None = None
@@ -95,17 +99,16 @@ class CommandModel:
         self.config = {"command": self.name, "files": _hash_files(self.arguments)}
         self._log = None if log is None else Path(log)
         self._child: _Child | None = None
-        self._asked = 0
+        self._longest_start: float | None = None
         self._in_vain: list[Image.Image] = []
 
     def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
         if not questions:
             return []
-        self._asked += 1
-        line = encode_request(str(self._asked), picture, questions)
+        id, line = encode_request(picture, questions)
         try:
-            reply = self._ask(line, len(questions))
+            reply = self._ask(id, line, len(questions))
         except _Lost as lost:
             raise self._judge(picture, lost) from None
         self._in_vain.clear()
@@ -117,31 +120,43 @@ class CommandModel:
             self._child.leave()
             self._child = None
 
-    def _ask(self, line: bytes, questions: int) -> Reply:
+    def _ask(self, id: str, line: bytes, questions: int) -> Reply:
         child = self._running()
+        fresh = not child.answered
         budget = math.inf if self.timeout is None else self.timeout * questions
-        budget += 0.0 if child.answered else self.start_timeout
+        budget += self._time_to_start() if fresh else 0.0
         try:
-            return child.ask(line, str(self._asked), time.monotonic() + budget)
+            reply = child.ask(id, line, time.monotonic() + budget)
         except TimeoutError:
-            problem = f"the command did not answer within {budget:g} seconds and was killed"
+            # Not the budget, which depends on what came before: a run that is continued has to say the same.
+            raise _Lost(
+                f"did not answer within {self.timeout:g} seconds a question and was killed", child
+            ) from None
         except EOFError as end:
-            problem = f"the command {end}"
+            raise _Lost(str(end), child, with_words=True) from None
         finally:
             if not child.in_step:
                 child.kill()
                 self._child = None
-        raise _Lost(problem + child.last_words(), child.answered)
+        if fresh:
+            self._longest_start = max(self._longest_start or 0.0, time.monotonic() - child.started)
+        return reply
+
+    def _time_to_start(self) -> float:
+        if self._longest_start is None:
+            return self.start_timeout
+        return min(self.start_timeout, max(LEAST_START, SLACK * self._longest_start))
 
     def _judge(self, picture: Image.Image, lost: "_Lost") -> ModelError:
         """What a lost child means: one failure, or the end where picture after picture goes by without a reply."""
-        if not lost.answered and not any(picture is seen for seen in self._in_vain):
+        if not lost.child.answered and not any(picture is seen for seen in self._in_vain):
             self._in_vain.append(picture)
+        words = lost.child.last_words()
         if len(self._in_vain) < self.patience:
-            return ModelError(str(lost))
+            return ModelError(f"the command {lost}{words if lost.with_words else ''}")
         return ModelGoneError(
-            f"{self.name!r} is given up: {self.patience} pictures in a row went by without any reply. The last time "
-            f"{lost}"
+            f"{self.name!r} is given up: {self.patience} pictures in a row went by without any reply. The last time it "
+            f"{lost}{words}"
         )
 
     def _running(self) -> "_Child":
@@ -155,21 +170,22 @@ class CommandModel:
 
 
 class _Lost(Exception):
-    """A child is gone, and how. answered: whether it ever replied."""
+    """A child is gone, and how. with_words: whether its last words say why, and are not just what it was at."""
 
-    def __init__(self, problem: str, answered: bool) -> None:
-        super().__init__(problem)
-        self.answered = answered
+    def __init__(self, how: str, child: "_Child", *, with_words: bool = False) -> None:
+        super().__init__(how)
+        self.child, self.with_words = child, with_words
 
 
 class _Child:
     """One started process and its three pipes, none of which is ever waited for beyond a deadline.
 
-    answered: whether it ever replied. in_step: whether it has read all it was sent, so that it can be asked again.
+    answered: whether it ever replied. started: when, on the monotonic clock. in_step: whether it has read all it was
+    sent, so that it can be asked again.
     """
 
     def __init__(self, arguments: list[str], log: Path | None) -> None:
-        self.answered, self.in_step = False, True
+        self.answered, self.in_step, self.started = False, True, time.monotonic()
         self._log, self._words = log, b""
         self._lines, self._given_up = _Lines(), set[str]()
         self._rest = memoryview(b"")
@@ -200,14 +216,14 @@ class _Child:
         """Whether the process runs."""
         return self._process.poll() is None
 
-    def ask(self, line: bytes, id: str, deadline: float) -> Reply:
+    def ask(self, id: str, line: bytes, deadline: float) -> Reply:
         """The reply to a request. TimeoutError, EOFError (it died) or ModelError (what came is no reply to it)."""
         self.in_step = False
         self._words, self._rest = b"", memoryview(line + b"\n")
         self._selector.register(self._stdin, selectors.EVENT_WRITE)
         try:
             reply = self._next_reply(deadline)
-            while reply.id in self._given_up:
+            while reply.id != id and reply.id in self._given_up:
                 reply = self._next_reply(deadline)
             if reply.id != id:
                 raise ModelError(

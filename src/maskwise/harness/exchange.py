@@ -8,6 +8,7 @@ A prediction has the fields of docs/predictions.md without `sample`. docs/adapte
 who write the other side.
 """
 
+import hashlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,16 +78,24 @@ def send_picture(picture: Image.Image, *, whole: bool = False) -> SentPicture:
     return SentPicture(png=buffer.getvalue())
 
 
-def encode_request(id: str, picture: Image.Image, questions: Sequence[str], *, whole: bool = False) -> bytes:
-    """One line of JSON, without its newline; ModelError where it is longer than MAX_REQUEST_BYTES."""
+def encode_request(
+    picture: Image.Image, questions: Sequence[str], *, whole: bool = False
+) -> tuple[str, bytes]:
+    """An id and one line of JSON, without its newline; ModelError where it is longer than MAX_REQUEST_BYTES.
+
+    The id follows from picture and questions, so that whatever quotes it is the same in a run that is continued.
+    """
     sent = send_picture(picture, whole=whole)
-    line = msgspec.json.encode(Request(id=id, picture=sent, questions=tuple(questions)))
+    digest = hashlib.blake2b(sent.png or str(sent.path).encode(), digest_size=8)
+    digest.update(msgspec.json.encode(questions))
+    request = Request(id=digest.hexdigest(), picture=sent, questions=tuple(questions))
+    line = msgspec.json.encode(request)
     if len(line) > MAX_REQUEST_BYTES:
         raise ModelError(
             f"the picture of {picture.width} x {picture.height} pixels makes a request of {len(line)} bytes; "
             f"no more than {MAX_REQUEST_BYTES} can be sent"
         )
-    return line
+    return request.id, line
 
 
 def encode_reply(id: str, predictions: Sequence[Prediction]) -> bytes:

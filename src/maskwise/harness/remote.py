@@ -68,7 +68,6 @@ class ServerModel:
         self.timeout, self.tries = timeout, tries
         self.address = address.rstrip("/")
         self._secure, self._host, self._port, self._base = _take_apart(self.address)
-        self._asked = 0
         health = self._check_health()
         self.name, self.weights_hash = health.model or self.address, health.weights_hash
         self.config = {"server": health.config}
@@ -77,9 +76,7 @@ class ServerModel:
         """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
         if not questions:
             return []
-        self._asked += 1
-        id = str(self._asked)
-        body = encode_request(id, picture, questions, whole=True)
+        id, body = encode_request(picture, questions, whole=True)
         seconds = None if self.timeout is None else self.timeout * len(questions)
         got = self._insist("POST", PREDICT, body, seconds=seconds)
         reply = self._to_reply(got)
