@@ -31,10 +31,12 @@ PICTURE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 8, 3), n
 
 
 @contextmanager
-def serving(model: Any, *, token: str | None = None, limits: Limits | None = None) -> Iterator[str]:
+def serving(
+    model: Any, *, token: str | None = None, limits: Limits | None = None, port: int = 0
+) -> Iterator[str]:
     """The address of a server that runs in a thread of its own."""
     service = Service(model, describe_model(model, "fake", {}), token, limits or Limits())
-    listening = listen(service, "127.0.0.1", 0)
+    listening = listen(service, "127.0.0.1", port)
     thread = threading.Thread(target=listening.run)
     thread.start()
     try:
@@ -113,6 +115,19 @@ def test_a_failing_model_fails_one_request_and_is_not_asked_twice(question: str,
     assert str(caught.value) == message
     assert not isinstance(caught.value, ModelGoneError)
     assert [questions[0] for _, questions in model.asked] == [question, "after"]
+
+
+def test_another_model_at_the_same_address_is_noticed() -> None:
+    model = Whole()
+    with serving(model) as address:
+        client = ServerModel(address)
+        port = int(address.rpartition(":")[2])
+    other = Whole()
+    other.weights_hash = "def"
+    with serving(other, port=port):
+        with pytest.raises(ModelGoneError, match="has another model now"):
+            client.predict(PICTURE, ["a"])
+        assert len(ServerModel(address).predict(PICTURE, ["a"])) == 1
 
 
 def test_what_is_too_large_is_an_error_of_its_request(address: str) -> None:

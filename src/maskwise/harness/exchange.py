@@ -23,6 +23,9 @@ from maskwise.schema import Prediction, Record
 PREDICT, HEALTH = "/v1/predict", "/healthz"
 """The routes of a server."""
 
+MODEL_HEADER = "Maskwise-Model"
+"""Names the model behind a server, in its replies and its health, so that a client sees when there is another."""
+
 MAX_REQUEST_BYTES = 2**28
 """The longest request sent: about that of a picture of 65 million pixels."""
 

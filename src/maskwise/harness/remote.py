@@ -6,8 +6,9 @@
 
 `POST /v1/predict` takes a request and gives a reply, as `exchange` has them; `GET /healthz` says which model it is. A
 server that cannot be reached, is busy or fails on its own account (429, 5xx) is asked again, ever more slowly; in the
-end ModelGoneError stops the run. What a model reports of one request is its word, and not asked for twice. The token in
-MASKWISE_TOKEN, if set, goes with every request; no record keeps it.
+end ModelGoneError stops the run, as it does where the server has another model than before. What a model reports of one
+request is its word, and not asked for twice. The token in MASKWISE_TOKEN, if set, goes with every request; no record
+keeps it.
 """
 
 import contextlib
@@ -26,6 +27,7 @@ from maskwise.errors import ModelError, ModelGoneError
 from maskwise.harness.exchange import (
     HEALTH,
     MAX_REPLY_BYTES,
+    MODEL_HEADER,
     PREDICT,
     Reply,
     decode_reply,
@@ -59,6 +61,8 @@ class _Got(NamedTuple):
     body: bytes
     pause: float | None
     """Seconds the server asks to wait before the next try."""
+    model: str | None
+    """Which model the server has, if it says."""
 
 
 class ServerModel:
@@ -68,7 +72,7 @@ class ServerModel:
         self.timeout, self.tries = timeout, tries
         self.address = address.rstrip("/")
         self._secure, self._host, self._port, self._base = _take_apart(self.address)
-        health = self._check_health()
+        health, self._model = self._check_health()
         self.name, self.weights_hash = health.model or self.address, health.weights_hash
         self.config = {"server": health.config}
 
@@ -79,19 +83,21 @@ class ServerModel:
         id, body = encode_request(picture, questions, whole=True)
         seconds = None if self.timeout is None else self.timeout * len(questions)
         got = self._insist("POST", PREDICT, body, seconds=seconds)
+        if got.status == http.HTTPStatus.OK and got.model != self._model:
+            raise ModelGoneError(f"{self.address} has another model now than when it was first asked")
         reply = self._to_reply(got)
         if reply.id != id and got.status == http.HTTPStatus.OK:
             raise ModelError(f"{self.address} replied to another request")
         return reply_to_predictions(reply, len(questions))
 
-    def _check_health(self) -> Health:
+    def _check_health(self) -> tuple[Health, str | None]:
         got = self._insist("GET", HEALTH, None, seconds=HEALTH_SECONDS)
         if got.status != http.HTTPStatus.OK:
             raise ModelGoneError(
                 f"{self.address}{HEALTH} answers with status {got.status}: expected a server such as `maskwise serve`"
             )
         try:
-            return msgspec.json.decode(got.body, type=Health)
+            return msgspec.json.decode(got.body, type=Health), got.model
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ModelGoneError(
                 f"{self.address}{HEALTH} is not that of a model ({error}): {quote(got.body)}"
@@ -146,7 +152,8 @@ class ServerModel:
             with connection.getresponse() as response:
                 pause = response.getheader("Retry-After", "")
                 data = _read(response, line, deadline)
-                return _Got(response.status, data, float(pause) if pause.isdecimal() else None)
+                seconds = float(pause) if pause.isdecimal() else None
+                return _Got(response.status, data, seconds, response.getheader(MODEL_HEADER))
         finally:
             connection.close()
 

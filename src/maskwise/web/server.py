@@ -15,6 +15,7 @@ send without asking (another content type than JSON). Listening to others needs 
 
 import asyncio
 import contextlib
+import hashlib
 import hmac
 import ipaddress
 import socket
@@ -70,6 +71,9 @@ class Service:
 
     def __init__(self, model: Predictor, facts: ModelFacts, token: str | None, limits: Limits) -> None:
         self.model, self.facts, self.token, self.limits = model, facts, token, limits
+        self._known = {"model": facts.name, "weights_hash": facts.weights_hash, "config": facts.config}
+        digest = hashlib.sha256(msgspec.json.encode(self._known, order="sorted")).hexdigest()
+        self._mark = {exchange.MODEL_HEADER: digest[:32]}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._taken = 0
 
@@ -83,20 +87,15 @@ class Service:
             work = asyncio.get_running_loop().run_in_executor(self._worker, self._predict, asked)
             return await work
 
-    def health(self, request: Request) -> dict[str, Any]:
+    def health(self, request: Request) -> Response:
         """That it lives; which model it has is for those with the token, where there is one."""
-        known = {"status": "ok"}
         try:
             self.check_token(request)
         except Refusal:
-            return known
-        return {
-            **known,
-            "model": self.facts.name,
-            "weights_hash": self.facts.weights_hash,
-            "config": self.facts.config,
-            "maskwise": maskwise.__version__,
-        }
+            return JSONResponse({"status": "ok"})
+        return JSONResponse(
+            {"status": "ok", **self._known, "maskwise": maskwise.__version__}, headers=self._mark
+        )
 
     def check_token(self, request: Request) -> None:
         """Refuse a request without the token, where there is one."""
@@ -168,7 +167,8 @@ class Service:
             found = self.model.predict(picture, asked.questions)
             if len(found) != len(asked.questions):
                 raise ModelError(f"{len(found)} predictions for {len(asked.questions)} questions")
-            return Response(exchange.encode_reply(asked.id, found), media_type="application/json")
+            reply = exchange.encode_reply(asked.id, found)
+            return Response(reply, headers=self._mark, media_type="application/json")
         except MaskwiseError as error:
             return _error(500, str(error), id=asked.id)
         except Exception as error:
@@ -204,7 +204,7 @@ def make_app(service: Service, hosts: frozenset[str] | None = None) -> FastAPI:
         return await service.answer(request)
 
     @app.get(exchange.HEALTH)
-    async def healthz(request: Request) -> dict[str, Any]:
+    async def healthz(request: Request) -> Response:
         """That the server lives, and which model it has."""
         return service.health(request)
 
