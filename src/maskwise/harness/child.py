@@ -321,8 +321,9 @@ class _Child:
             return "closed its standard output without a reply and was killed"
         if code >= 0:
             return f"ended with exit code {code} before it answered"
+        names = {one.value: one.name for one in signal.Signals}
         hint = " (out of memory?)" if code == -signal.SIGKILL else ""
-        return f"was ended by {signal.Signals(-code).name}{hint} before it answered"
+        return f"was ended by {names.get(-code, f'signal {-code}')}{hint} before it answered"
 
 
 class _Lines:
