@@ -67,6 +67,13 @@ def evaluate_model(
         str | None, typer.Option(help="A Ray cluster.  [default: one on this machine]")
     ] = None,
     actors: Annotated[int | None, typer.Option(min=1, help="Models that work side by side (ray).")] = None,
+    actor_cpus: Annotated[
+        float | None, typer.Option(min=0.0, help="Cores each of them claims (ray).  [default: 1]")
+    ] = None,
+    actor_gpus: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="GPUs each of them claims (ray).  [default: 1, where there are any]"),
+    ] = None,
     teacher_forced: Annotated[
         bool, typer.Option("--teacher-forced", help="Give the model the true answer; `strict` refuses that.")
     ] = False,
@@ -97,7 +104,12 @@ def evaluate_model(
         seed,
         teacher_forced=teacher_forced,
     )
-    engine_options = {"address": ray_address, "actors": actors}
+    engine_options = {
+        "address": ray_address,
+        "actors": actors,
+        "cpus": actor_cpus,
+        "gpus": actor_gpus,
+    }
     means = Means(engine, engine_options, timeout, retry_failed=retry_failed)
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
     with _bars(quiet=as_json) as bars:

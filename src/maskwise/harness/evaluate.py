@@ -9,6 +9,7 @@ cut off and asked again, nothing else is. What comes out is the same, byte for b
 """
 
 import contextlib
+import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +54,9 @@ from maskwise.world import bundled
 
 RETRY = "retry.jsonl"
 """Where failed samples are predicted again, until all are and their lines are put in place."""
+
+SHARDS = "shards"
+"""A folder for what an engine has answered before its turn, one folder a log."""
 
 NAMED = {"world": bundled}
 """Datasets that come with the package."""
@@ -215,6 +219,8 @@ def _predict(run: _Run) -> Done:
     if again.exists() and is_replaced(path, again):
         again.unlink()
     done = find_done(path, run.plan, ids)
+    if done.pictures == len(run.plan):
+        _remove_shards(run.folder, path)
     if done.pictures < len(run.plan) or (run.means.retry_failed and done.failed):
         evaluation = _begin_session(run, evaluation, done)
         _append(run, run.plan, path)
@@ -266,7 +272,9 @@ def _append(run: _Run, plan: Plan, path: Path) -> None:
         rest = plan[done.pictures :]
         progress = Progress(plan.samples, done.samples, done.failed)
         run.watch(progress)
-        answers = stack.enter_context(contextlib.closing(run.engine(run.worker.job, rest, run.worker)))
+        shards = run.folder / SHARDS / path.stem
+        stream = run.engine(run.worker.job, rest, run.worker, shards=shards)
+        answers = stack.enter_context(contextlib.closing(stream))
         try:
             for work, answered in zip(rest, answers, strict=True):
                 if [prediction.sample for prediction in answered.predictions] != [
@@ -281,6 +289,17 @@ def _append(run: _Run, plan: Plan, path: Path) -> None:
                 f"{error}. {progress.done} of {progress.total} predictions are kept in {run.folder}: "
                 "repeat the command to continue"
             ) from error
+    _remove_shards(run.folder, path)
+
+
+def _remove_shards(folder: Path, path: Path) -> None:
+    """Remove what was answered before its turn, now that the log has it."""
+    place = folder / SHARDS / path.stem
+    if place.exists():
+        with writing(folder):
+            shutil.rmtree(place)
+    with contextlib.suppress(OSError):
+        place.parent.rmdir()
 
 
 def _retry(run: _Run, path: Path, again: Path) -> None:

@@ -1,14 +1,16 @@
 """Engines: who does the work of a run, and where.
 
     engine = find_engine("local")
-    for answered in engine(job, plan, worker): ...
+    for answered in engine(job, plan, worker, shards=folder): ...
 
 An engine gets
 
 - a `Job`: all that is needed to do any part of the work anywhere, and nothing that cannot be sent there;
 - a `Plan`: pictures in order, each with the rows of its questions; all of the work that is left;
 - a `Worker` that stands ready in this process, its dataset and model open. An engine that works elsewhere makes its own
-  workers from the job, and may close this one.
+  workers from the job, and may close this one;
+- `shards`: a folder for what is answered before its turn. It may be there, left by an earlier session of the same plan,
+  or of a longer one; `evaluate` removes it when the plan is done.
 
 and gives back a generator. It must guarantee that
 
@@ -22,14 +24,14 @@ and gives back a generator. It must guarantee that
 5. memory stays bounded: it reads ahead a few pictures, not the plan;
 6. it works only as the generator is asked, plus its read-ahead, and lets go of everything when that is closed.
 
-It writes nothing: `evaluate` alone appends to predictions.jsonl, as answers come, so a run cut short at any moment has
-a whole number of pictures and continues with the rest of the plan. An engine may keep shards of its own for what it has
-done out of order, as long as 1 holds.
+It writes nothing but shards: `evaluate` alone appends to predictions.jsonl, as answers come, so a run cut short at any
+moment has a whole number of pictures and continues with the rest of the plan.
 """
 
 import importlib
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Protocol
 
 from maskwise.errors import MaskwiseError, UnknownNameError
 from maskwise.harness.engines.local import run_locally
@@ -38,13 +40,20 @@ from maskwise.harness.plan import Plan
 
 __all__ = ["ENGINES", "Answered", "Engine", "Job", "Worker", "find_engine"]
 
-Engine = Callable[[Job, Plan, Worker], Generator[Answered, None, None]]
-
 ENGINES = ("local", "ray")
 
 
+class Engine(Protocol):
+    """What answers a plan."""
+
+    def __call__(
+        self, job: Job, plan: Plan, worker: Worker, *, shards: Path
+    ) -> Generator[Answered, None, None]:
+        """See the package."""
+
+
 def find_engine(name: str, **options: Any) -> Engine:
-    """The engine of this name. Options (ray: address, actors) that are None count as not given."""
+    """The engine of this name. Options (ray: fields of Crew) that are None count as not given."""
     given = {key: value for key, value in options.items() if value is not None}
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)

@@ -4,6 +4,7 @@ import contextlib
 from collections import deque
 from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 from maskwise.harness.engines.worker import Answered, Job, Loaded, Worker
 from maskwise.harness.plan import Plan
@@ -12,8 +13,10 @@ AHEAD = 4
 """How many pictures are loaded before the model asks for them."""
 
 
-def run_locally(job: Job, plan: Plan, worker: Worker) -> Generator[Answered, None, None]:
-    """Answer a plan picture by picture; see the package for what an engine guarantees."""
+def run_locally(
+    job: Job, plan: Plan, worker: Worker, *, shards: Path | None = None
+) -> Generator[Answered, None, None]:
+    """Answer a plan picture by picture; see the package for what an engine guarantees. It needs no shards."""
     with contextlib.closing(_load_ahead(plan, worker)) as pictures:
         for loaded in pictures:
             yield worker.answer(loaded)

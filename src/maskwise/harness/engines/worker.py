@@ -70,17 +70,15 @@ class Worker:
 
     def load(self, work: Work) -> Loaded:
         """Read and decode a picture and the samples asked about it."""
-        samples: list[Sample | str] = []
-        for row in work.rows:
-            try:
-                samples.append(self.dataset[row])
-            except MaskwiseError as error:
-                samples.append(_reason(error))
         try:
             picture: Image.Image | str = self.dataset.open_picture(work.picture)
         except (MaskwiseError, MemoryError, OSError) as error:
             picture = _reason(error)
-        return Loaded(picture, samples, [self.dataset.samples.id[row] for row in work.rows])
+        return self._load_samples(work, picture)
+
+    def fail(self, work: Work, reason: str) -> Answered:
+        """The answer to a picture nobody should ask about."""
+        return self.answer(self._load_samples(work, reason))
 
     def answer(self, loaded: Loaded) -> Answered:
         """Ask the model all questions of a picture together. What fails is an answer with an error.
@@ -102,6 +100,15 @@ class Worker:
         """Close the model; what goes wrong then changes no result."""
         with contextlib.suppress(Exception):
             getattr(self.model, "close", lambda: None)()
+
+    def _load_samples(self, work: Work, picture: Image.Image | str) -> Loaded:
+        samples: list[Sample | str] = []
+        for row in work.rows:
+            try:
+                samples.append(self.dataset[row])
+            except MaskwiseError as error:
+                samples.append(_reason(error))
+        return Loaded(picture, samples, [self.dataset.samples.id[row] for row in work.rows])
 
     def _ask(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if not samples:
