@@ -2,6 +2,7 @@
 
 import contextlib
 import queue
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from maskwise.store import Dataset
 
 MAX_REASON = 500
 """Characters kept of why a question failed."""
+
+ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
+"""Where an object lies in memory, as Python shows it."""
 
 MAX_HUNG = 16
 """Calls left hanging at one time before the run stops."""
@@ -169,8 +173,8 @@ class Worker:
 
 
 def _reason(error: BaseException) -> str:
-    """Why something failed, on one line of bounded length."""
+    """Why something failed, on one line of bounded length, without addresses, which differ from process to process."""
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
     text = str(error) if isinstance(error, MaskwiseError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:MAX_REASON]
+    return " ".join(ADDRESS.sub("", text).split())[:MAX_REASON]
