@@ -10,6 +10,7 @@ Runs on onnxruntime; nothing here needs torch.
 
 import functools
 import hashlib
+import os
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -63,11 +64,14 @@ class Networks(Protocol):
 
 
 class OnnxNetworks:
-    """The networks of a folder: eye.onnx, look.onnx and choice.onnx."""
+    """The networks of a folder: eye.onnx, look.onnx and choice.onnx. threads: None for what OMP_NUM_THREADS says, which
+    Ray sets for its actors; without it all cores.
+    """
 
-    def __init__(self, folder: Path, *, threads: int = 0) -> None:
+    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
+        said = os.environ.get("OMP_NUM_THREADS", "")
+        options.intra_op_num_threads = threads or (int(said) if said.isdecimal() else 0)
         options.log_severity_level = 3
         paths = [folder / f"{name}.onnx" for name in NETWORKS]
         if missing := [path.name for path in paths if not path.exists()]:
