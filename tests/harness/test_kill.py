@@ -34,14 +34,17 @@ def attempt(dataset: str, out: str, mended: str, retry: bool, sleep: float) -> N
         Task(dataset, f"{FAKES}:Moody", {"mended": mended, "sleep": sleep}),
         out,
         means=Means(retry_failed=retry),
-        protocols=["strict", "union"],
+        protocols=["union"],
         sureness=Sureness(resamples=100),
     )
 
 
 def serve() -> None:
-    """Fork a child for every line of JSON that comes in; say its number, then how it ended."""
-    for line in sys.stdin:
+    """Fork a child for every line of JSON that comes in and say its number; at the next line, say how it ended.
+
+    Until then it is not waited for, so its number stays its own even where it has ended.
+    """
+    while line := sys.stdin.readline():
         pid = os.fork()
         if pid == 0:
             status = 1
@@ -51,6 +54,7 @@ def serve() -> None:
             finally:
                 os._exit(status)
         print(pid, flush=True)
+        sys.stdin.readline()
         print(os.waitpid(pid, 0)[1], flush=True)
 
 
@@ -61,21 +65,26 @@ class Attempts:
         self.server, self.killed = server, 0
 
     def start(self, *arguments: Any) -> int:
-        assert self.server.stdin is not None
-        self.server.stdin.write(json.dumps([str(a) if isinstance(a, Path) else a for a in arguments]) + "\n")
-        self.server.stdin.flush()
-        return self.read()
+        """The number of the child."""
+        return self._say(json.dumps([str(a) if isinstance(a, Path) else a for a in arguments]))
 
-    def read(self) -> int:
+    def end(self) -> int:
+        """How it ended."""
+        return self._say("how?")
+
+    def _say(self, line: str) -> int:
+        assert self.server.stdin is not None
         assert self.server.stdout is not None
+        self.server.stdin.write(line + "\n")
+        self.server.stdin.flush()
         return int(self.server.stdout.readline())
 
     def run_and_kill(self, seconds: float, *arguments: Any) -> bool:
         """Whether the attempt came to its end before it was killed."""
         pid = self.start(*arguments)
         time.sleep(seconds)
-        os.kill(pid, signal.SIGKILL)  # not yet waited for, so the number is still its own
-        status = self.read()
+        os.kill(pid, signal.SIGKILL)
+        status = self.end()
         assert status in (0, signal.SIGKILL), f"an attempt failed by itself: {status}"
         self.killed += status != 0
         return status == 0
@@ -129,7 +138,7 @@ def test_a_second_process_is_refused_and_changes_nothing(tmp_path: Path, attempt
     with pytest.raises(StoreError, match="being written by another process"):
         attempt(str(dataset), str(tmp_path / "run"), "", False, 0.5)
     os.kill(pid, signal.SIGKILL)
-    assert attempts.read() == signal.SIGKILL
+    assert attempts.end() == signal.SIGKILL
     before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
     with pytest.raises(StoreError, match=r"model\.options\.sleep was 0\.5, is 0"):
         attempt(str(dataset), str(tmp_path / "run"), "", False, 0)
