@@ -43,7 +43,7 @@ from maskwise.models.tiny import CATEGORY_NAMES, Tiny
 from maskwise.store import Dataset
 
 SEEN = 4
-"""A lesson is asked about this often as the eye saw it for each time it is asked about as it is."""
+"""A lesson that was looked at is asked about this often as the eye saw it for each time as it is."""
 
 
 class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,12 +55,15 @@ class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training run. `datasets`: dataset folders mixed in with the world's scenes, picture by picture."""
+    """A training run. `datasets`: dataset folders mixed in with the world's scenes, picture by picture. `views`: of how
+    many lessons the choice learns what the eye sees; of all it learns what there is.
+    """
 
     seed: int
     world: WorldSource
     eye: Schedule
     choice: Schedule
+    views: int
     datasets: tuple[str, ...] = ()
     threads: int = 2
 
@@ -85,8 +88,9 @@ def train(settings: Settings, folder: Path) -> list[Path]:
     eye = fit("eye", make_eye(), _seeing(lessons, settings, exam), settings.eye, folder=folder)
     chooser = make_chooser()
     model = Tiny(TorchNetworks(eye, chooser))
-    views = track(view_all(model, lessons, folder / "views"), "looking at lessons", total=len(lessons))
-    exercises = SEEN * [make_exercise(lesson, seen) for lesson, seen in zip(lessons, views)]
+    looked = lessons[: settings.views]
+    views = track(view_all(model, looked, folder / "views"), "looking at lessons", total=len(looked))
+    exercises = SEEN * [make_exercise(lesson, seen) for lesson, seen in zip(looked, views)]
     exercises += [make_exercise(lesson, view_truth(lesson)) for lesson in lessons]
     task = _choosing(exercises, settings, exam.looked_at_by(model))
     fit("choice", chooser, task, settings.choice, folder=folder)
