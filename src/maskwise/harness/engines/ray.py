@@ -1,7 +1,7 @@
 """The Ray engine: models in actors, on this machine or on a cluster, fed and awaited by Ray Data.
 
 Each actor holds a `Worker` of its own and answers a few pictures at a time as the local engine does; it reads the
-pictures itself. Answers come back one picture each, as soon as it is done, in any order; those before their turn lie in
+pictures itself. Answers come back as soon as they are done, in any order; those before their turn lie in
 shards (`maskwise.harness.engines.shards`) until it comes. Nothing but this process writes to the run folder, so no disk
 has to be shared for it; the dataset has to be readable at the same path on every node.
 
@@ -18,7 +18,6 @@ import os
 import socket
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,14 +32,23 @@ import maskwise
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError, StoreError
 from maskwise.harness.engines.local import run_locally
 from maskwise.harness.engines.shards import Shards, answer_to_line, line_to_answer
+from maskwise.harness.engines.tally import Tally
 from maskwise.harness.engines.worker import Answered, Job, Worker
 from maskwise.harness.plan import Plan, Work
 from maskwise.harness.runs import hash_path
 from maskwise.harness.session import usable_threads
 from maskwise.store.folder import MANIFEST
 
-TOGETHER = 8
+TOGETHER = 32
 """Most pictures given to an actor at a time. A worker that dies repeats no more than these."""
+
+TURNS = 32
+"""How often, at least, an actor is given some: so that none has much to do when the others are done."""
+
+SENT = 4
+"""Pictures whose answers travel together. By count, not by time: Ray takes a call that is repeated because its worker
+died to give the same rows once more, and leaves out as many as it had.
+"""
 
 MAX_DEATHS = 3
 """How many workers may die at a picture before it counts as failed."""
@@ -95,16 +103,18 @@ def run_on_ray(
     with contextlib.ExitStack() as stack:
         arriving: Iterator[tuple[int, bytes]] = iter(())
         if rest:
+            facts = Facts.of(worker)
+            worker.close()  # it may hold the memory of a GPU that an actor is given
             stack.enter_context(connected(crew))
-            stream = _answer_anywhere(
-                crew, replace(job, dataset=job.dataset.resolve()), rest, Facts.of(worker)
-            )
+            pictures = job.pictures.resolve() if job.pictures else None
+            everywhere = replace(job, dataset=job.dataset.resolve(), pictures=pictures)
+            stream = _answer_anywhere(crew, everywhere, rest, facts)
             arriving = stack.enter_context(contextlib.closing(stream))
         for work in plan:
-            yield _wait_for(work, arriving, kept)
+            yield wait_for(work, arriving, kept)
 
 
-def _wait_for(work: Work, arriving: Iterator[tuple[int, bytes]], kept: Shards) -> Answered:
+def wait_for(work: Work, arriving: Iterator[tuple[int, bytes]], kept: Shards) -> Answered:
     """The answer to one picture; what arrives before it is kept."""
     while work.picture not in kept:
         found = next(arriving, None)
@@ -123,6 +133,8 @@ def _wait_for(work: Work, arriving: Iterator[tuple[int, bytes]], kept: Shards) -
 @contextlib.contextmanager
 def connected(crew: Crew) -> Iterator[None]:
     """A Ray to work on: the one this process has joined already, that of an address, or one started for the while."""
+    if crew.address is not None:
+        _check_address(crew.address)
     if ray.is_initialized():
         yield
         return
@@ -133,8 +145,6 @@ def connected(crew: Crew) -> Iterator[None]:
             _start_here(crew)
         else:
             _join(crew.address)
-    except MaskwiseError:
-        raise
     except Exception as error:  # Ray raises plain ones when it cannot start
         raise MaskwiseError(f"no Ray {place}: {_first_line(error)}") from error
     try:
@@ -164,15 +174,17 @@ def _module_paths() -> Iterator[str]:
 
 def _join(address: str) -> None:
     """Join a cluster, and bring this maskwise along: the nodes may have another, or none."""
-    _check_address(address)
     ray.init(address, runtime_env={"py_modules": [str(Path(maskwise.__file__).parent)]}, **QUIET)
 
 
 def _hush() -> None:
     """No reports home, nothing on the screen but what the run itself says. Ray's own logs stay in its folder."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    for handler in logging.getLogger("ray.data").handlers:
+    log = logging.getLogger("ray.data")
+    log.setLevel(logging.WARNING)
+    for handler in log.handlers:
         if handler.name == "console":
             handler.setLevel(logging.CRITICAL)
 
@@ -224,7 +236,7 @@ def _answer_anywhere(
 
 
 def _set_up_context() -> Any:
-    """Ray Data's settings for these answers: one block a picture, sent at once, and no more than fit the store."""
+    """Ray Data's settings for these answers: every row is sent at once, and no more than fit the store."""
     context = ray.data.DataContext.get_current().copy()
     context.target_max_block_size = 1
     context.enable_progress_bars = False
@@ -255,7 +267,7 @@ def _size_crew(crew: Crew, pictures: int) -> tuple[int, float]:
 
 def _cut(works: Sequence[Work], actors: int) -> Iterator[pa.Table]:
     """Blocks of pictures, small enough that all actors have some to the end."""
-    together = max(1, min(TOGETHER, len(works) // (8 * actors)))
+    together = max(1, min(TOGETHER, len(works) // (TURNS * actors)))
     for start in range(0, len(works), together):
         part = works[start : start + together]
         yield pa.table(
@@ -268,9 +280,9 @@ def _cut(works: Sequence[Work], actors: int) -> Iterator[pa.Table]:
 
 def _unpack(batch: pa.Table) -> Iterator[tuple[int, bytes]]:
     for row in batch.to_pylist():
+        yield from zip(row["pictures"], row["lines"])
         if row["gone"] is not None:
             raise ModelGoneError(row["gone"])
-        yield row["picture"], row["line"]
 
 
 def _first_line(error: BaseException) -> str:
@@ -278,22 +290,6 @@ def _first_line(error: BaseException) -> str:
 
 
 # -- in the actors -----------------------------------------------------------------------------------------------------
-
-
-class Tally:
-    """Counts what was begun and not ended; an actor of its own, so that it remembers what killed the others."""
-
-    def __init__(self) -> None:
-        self._begun: Counter[str] = Counter()
-
-    def begin(self, what: str) -> int:
-        """How often this was begun since it last ended, this time included."""
-        self._begun[what] += 1
-        return self._begun[what]
-
-    def end(self, what: str) -> None:
-        """It went well."""
-        self._begun.pop(what, None)
 
 
 class Answerer:
@@ -314,11 +310,17 @@ class Answerer:
     def __call__(self, block: pa.Table) -> Iterator[pa.Table]:
         """Answer one block. Where the model ends the process it counts as a death."""
         works = [Work(row["picture"], tuple(row["rows"])) for row in block.to_pylist()]
+        lines: dict[int, bytes] = {}
         try:
             for work, answered in self._answer(works):
-                yield _row(picture=work.picture, line=answer_to_line(work.picture, answered))
+                lines[work.picture] = answer_to_line(work.picture, answered)
+                if len(lines) == SENT:
+                    yield _row(lines)
+                    lines = {}
+            if lines:
+                yield _row(lines)
         except ModelGoneError as error:
-            yield _row(gone=str(error))
+            yield _row(lines, gone=str(error))
         except SystemExit:
             os._exit(1)
 
@@ -376,11 +378,12 @@ def _plan_of(works: Sequence[Work]) -> Plan:
     )
 
 
-def _row(*, picture: int | None = None, line: bytes | None = None, gone: str | None = None) -> pa.Table:
+def _row(lines: dict[int, bytes], *, gone: str | None = None) -> pa.Table:
+    """Answers on their way, as one row; gone: why there will be no more."""
     return pa.table(
         {
-            "picture": pa.array([picture], pa.int64()),
-            "line": pa.array([line], pa.large_binary()),
+            "pictures": pa.array([list(lines)], pa.list_(pa.int64())),
+            "lines": pa.array([list(lines.values())], pa.list_(pa.large_binary())),
             "gone": pa.array([gone], pa.string()),
         }
     )

@@ -66,6 +66,7 @@ class Worker:
         self.dataset = Dataset.open(job.dataset, picture_root=job.pictures)
         self.model = self._open_model()
         self._hung: list[threading.Thread] = []
+        self._closed = False
         try:
             self.way = find_way(self.model, teacher_forced=job.teacher_forced)
         except BaseException:
@@ -101,9 +102,11 @@ class Worker:
         return Answered(predictions, union_ious(loaded.samples, predictions))
 
     def close(self) -> None:
-        """Close the model; what goes wrong then changes no result."""
-        with contextlib.suppress(Exception):
-            getattr(self.model, "close", lambda: None)()
+        """Close the model, once; what goes wrong then changes no result."""
+        if not self._closed:
+            self._closed = True
+            with contextlib.suppress(Exception):
+                getattr(self.model, "close", lambda: None)()
 
     def _load_samples(self, work: Work, picture: Image.Image | str) -> Loaded:
         samples: list[Sample | str] = []

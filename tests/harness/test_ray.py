@@ -1,0 +1,252 @@
+"""The Ray engine gives what the local one gives, whoever dies meanwhile. One Ray on this machine serves all tests."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maskwise.errors import MaskwiseError, ModelGoneError
+from maskwise.harness.engines import find_engine
+from maskwise.harness.evaluate import Evaluated, Means, Task, evaluate
+from maskwise.harness.score import Sureness
+from maskwise.schema import Prediction
+from maskwise.store import Log
+from tests.harness.fakes import FAKES, write_dataset
+from tests.harness.mortals import MORTALS
+
+ray = pytest.importorskip("ray")
+engine = pytest.importorskip("maskwise.harness.engines.ray")
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+
+ROOT = Path(__file__).parents[2]
+FILES = ("predictions.jsonl", "scores.json", "scores.arrow", "metrics.arrow")
+CLI = "from maskwise.cli.main import main; main()"
+PATIENCE = 200.0
+"""Seconds until something that has to happen is given up."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[str]:
+    """A Ray for all tests, and its address."""
+    with engine.connected(engine.Crew(actors=2)):
+        yield ray.get_runtime_context().gcs_address
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(tmp_path_factory.mktemp("truth") / "small", 40)
+
+
+def run(dataset: Path, out: Path, model: str, *, on: str = "ray", **more: Any) -> Evaluated:
+    """Evaluate with two actors, or locally; `more` are fields of Task or Means, or arguments of evaluate."""
+    fields = {name: more.pop(name) for name in Task.__dataclass_fields__ if name in more}
+    means = {name: more.pop(name) for name in Means.__dataclass_fields__ if name in more}
+    engine_options = {"actors": 2} if on == "ray" else {}
+    return evaluate(
+        Task(dataset, model, **fields),
+        out,
+        means=Means(on, engine_options, **means),
+        **{"protocols": ["strict", "union"], "sureness": Sureness(resamples=50), **more},
+    )
+
+
+def replies(folder: Path) -> list[Prediction]:
+    return Log(folder / "predictions.jsonl", Prediction).read()
+
+
+def same(one: Path, other: Path, names: tuple[str, ...] = FILES) -> None:
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    assert not (one / "shards").exists()
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    start = time.monotonic()
+    while not happened():
+        assert time.monotonic() < start + PATIENCE
+        time.sleep(0.02)
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+# -- the same bytes ----------------------------------------------------------------------------------------------------
+
+
+def test_the_same_as_the_local_engine_failures_included(tmp_path: Path) -> None:
+    words = ("what is it?", "raise", "what is it?", "memory", "unsure", "few", "text")
+    dataset = write_dataset(tmp_path / "truth", 50, questions=words, bad=7)
+    calls = tmp_path / "calls"
+    done = run(dataset, tmp_path / "ray", f"{FAKES}:Moody", options={"calls": str(calls)})
+    asked = [len(call.split("|")) for call in lines(calls)]
+    assert asked.count(3) >= 16, "all questions of a picture together"
+    local = run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options={"calls": str(calls)})
+    same(tmp_path / "ray", tmp_path / "local")
+    assert done.failed == local.failed > 20
+
+
+def test_failed_samples_are_asked_again(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "fine", "raise"))
+    options = {"mended": str(tmp_path / "mended")}
+    assert run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options).failed == 20
+    (tmp_path / "mended").touch()
+    assert run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options, retry_failed=True).failed == 0
+    run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options=options)
+    same(tmp_path / "run", tmp_path / "local")
+
+
+def test_a_model_that_is_gone_stops_the_run(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 12, questions=("fine", "fine", "fine", "fine", "gone"))
+    options = {"mended": str(tmp_path / "mended")}
+    with pytest.raises(ModelGoneError, match=r"the server left\. \d+ of 24 predictions are kept"):
+        run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options)
+    (tmp_path / "mended").touch()
+    run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options)
+    run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options=options)
+    same(tmp_path / "run", tmp_path / "local")
+
+
+def test_workers_with_other_weights_are_refused(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelGoneError, match=rf"has weights \d+, not {os.getpid()}"):
+        run(dataset, tmp_path / "run", f"{MORTALS}:Fickle")
+    assert replies(tmp_path / "run") == []
+
+
+# -- workers that die --------------------------------------------------------------------------------------------------
+
+
+def test_what_a_dead_worker_had_in_hand_is_done_by_another(tmp_path: Path) -> None:
+    dataset = write_dataset(
+        tmp_path / "truth", 40, questions=("fine",) * 8 + ("die",) + ("fine",) * 8 + ("leave",)
+    )
+    options = {"deaths": str(tmp_path / "deaths"), "lives": 2}
+    done = run(dataset, tmp_path / "run", f"{MORTALS}:Mortal", options=options)
+    assert (tmp_path / "deaths").read_bytes() == b"xx"
+    assert done.failed == 0
+    run(dataset, tmp_path / "local", f"{MORTALS}:Mortal", on="local", options=options)
+    same(tmp_path / "run", tmp_path / "local")
+
+
+def test_a_picture_at_which_all_die_fails_alone(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 20, questions=("fine",) * 12 + ("die",) + ("fine",) * 20)
+    deadly = [f"p{k}-{q}" for k in range(20) for q in range(1 + k % 3) if (k + q) % 33 == 12]
+    pictures = {name.partition("-")[0] for name in deadly}
+    options = {"deaths": str(tmp_path / "deaths"), "lives": 100}
+    run(dataset, tmp_path / "run", f"{MORTALS}:Mortal", options=options)
+    deaths = len((tmp_path / "deaths").read_bytes())
+    assert deaths <= engine.MAX_DEATHS * len(pictures)
+    for reply in replies(tmp_path / "run"):
+        dead = reply.sample.partition("-")[0] in pictures
+        assert reply.error == ("the model's process died 3 times at this picture" if dead else None)
+
+
+def test_a_worker_killed_by_the_system(dataset: Path, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    options = {"pids": str(pids), "sleep": 0.05}
+
+    def kill() -> None:
+        wait_until(lambda: len(set(lines(pids))) == 2 and len(lines(pids)) > 10)
+        os.kill(int(lines(pids)[-1]), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    run(dataset, tmp_path / "run", f"{MORTALS}:Known", options=options)
+    killer.join()
+    assert len(set(lines(pids))) == 3, "another took its place"
+    run(dataset, tmp_path / "local", f"{MORTALS}:Known", on="local", options=options)
+    same(tmp_path / "run", tmp_path / "local")
+
+
+# -- a driver that dies ------------------------------------------------------------------------------------------------
+
+
+def test_a_driver_killed_loses_nothing_that_arrived(cluster: str, tmp_path: Path) -> None:
+    """The first picture takes long, so all others come before their turn; then the driver is killed."""
+    dataset = write_dataset(tmp_path / "truth", 40, questions=("slow",) + ("fine",) * 99)
+    woken, calls, out = tmp_path / "woken", tmp_path / "calls", tmp_path / "run"
+    model = [
+        "--model",
+        f"{MORTALS}:Known",
+        "--model-option",
+        f"woken={woken}",
+        "--model-option",
+        f"calls={calls}",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "maskwise",
+        "eval",
+        str(dataset),
+        *model,
+        "--out",
+        str(out),
+        "--predict-only",
+    ]
+    driver = subprocess.Popen(
+        [*command, "--engine", "ray", "--ray-address", cluster, "--actors", "2"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    shard = out / "shards" / "predictions" / "000001.jsonl"
+    try:
+        wait_until(lambda: len(lines(shard)) > 20 or driver.poll() is not None)
+        assert driver.poll() is None, driver.stderr and driver.stderr.read()
+    finally:
+        driver.kill()
+        driver.communicate()
+    assert replies(out) == []
+    kept = len(lines(shard))
+    woken.touch()
+    wait_until(lambda: any(call.startswith("slow") for call in lines(calls)))
+    calls.unlink()
+    options = {"woken": str(woken), "calls": str(calls)}
+    run(dataset, out, f"{MORTALS}:Known", options=options)
+    assert len(lines(calls)) == 40 - kept
+    run(dataset, tmp_path / "local", f"{MORTALS}:Known", on="local", options=options)
+    same(out, tmp_path / "local")
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "maskwise.harness.engines.ray")
+    with pytest.raises(MaskwiseError, match=r"pip install 'maskwise\[ray\]'"):
+        find_engine("ray")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "cannot be reached"),
+        ("no.such.host.invalid:6379", "cannot be reached"),
+        ("ray://127.0.0.1:10001", "on a node of the cluster"),
+        ("somewhere", "expected HOST:PORT or auto"),
+    ],
+)
+def test_an_address_nobody_answers_at_is_refused(
+    dataset: Path, tmp_path: Path, address: str, said: str
+) -> None:
+    means = Means("ray", {"address": address})
+    with pytest.raises(MaskwiseError, match=said):
+        evaluate(Task(dataset, f"{FAKES}:Painter"), tmp_path / "run", means=means)
+
+
+def test_an_actor_that_fits_nowhere_is_refused(dataset: Path, tmp_path: Path) -> None:
+    means = Means("ray", {"gpus": 1.0})
+    if ray.cluster_resources().get("GPU"):
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(MaskwiseError, match="no room for an actor with 1 CPUs and 1 GPUs"):
+        evaluate(Task(dataset, f"{FAKES}:Painter"), tmp_path / "run", means=means)

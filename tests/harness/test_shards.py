@@ -1,0 +1,137 @@
+"""Answers that come before their turn are kept until it comes, whatever happens meanwhile."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maskwise.errors import StoreError
+from maskwise.harness.engines import Answered, Job, Worker
+from maskwise.harness.engines.shards import Shards, answer_to_line, line_to_answer
+from maskwise.harness.plan import Plan
+from maskwise.store import Dataset
+from tests.harness.fakes import FAKES, write_dataset
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return Dataset.open(write_dataset(tmp_path_factory.mktemp("truth") / "small", 40))
+
+
+@pytest.fixture(scope="module")
+def plan(dataset: Dataset) -> Plan:
+    return Plan.of(dataset)
+
+
+@pytest.fixture(scope="module")
+def answers(dataset: Dataset, plan: Plan) -> dict[int, Answered]:
+    worker = Worker(Job(dataset.path, f"{FAKES}:Painter"))
+    return {work.picture: worker.answer(worker.load(work)) for work in plan}
+
+
+def recalled(folder: Path, plan: Plan, dataset: Dataset) -> Shards:
+    shards = Shards(folder)
+    shards.recall(plan, dataset.samples.id)
+    return shards
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_an_answer_is_the_same_after_being_a_line(answers: dict[int, Answered]) -> None:
+    for picture, answered in answers.items():
+        assert line_to_answer(answer_to_line(picture, answered)) == answered
+
+
+def test_nothing_early_leaves_nothing(tmp_path: Path, plan: Plan, dataset: Dataset) -> None:
+    shards = recalled(tmp_path / "shards", plan, dataset)
+    assert 0 not in shards
+    assert not (tmp_path / "shards").exists()
+
+
+def test_what_is_kept_is_given_back_once(tmp_path: Path, answers: dict[int, Answered]) -> None:
+    shards = Shards(tmp_path / "shards")
+    for picture in (7, 3, 5):
+        shards.keep(picture, answer_to_line(picture, answers[picture]))
+    assert [picture in shards for picture in (3, 4, 5, 7)] == [True, False, True, True]
+    assert [shards.take(picture) for picture in (3, 5, 7)] == [answers[3], answers[5], answers[7]]
+    with pytest.raises(KeyError):
+        shards.take(3)
+
+
+def test_files_go_when_all_in_them_had_their_turn(
+    tmp_path: Path, answers: dict[int, Answered], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maskwise.harness.engines.shards.FULL", 3)
+    shards = Shards(tmp_path)
+    for picture in range(10):
+        shards.keep(picture, answer_to_line(picture, answers[picture]))
+    assert files(tmp_path) == [f"{number:06}.jsonl" for number in (1, 2, 3, 4)]
+    for picture in range(8):
+        shards.take(picture)
+    assert files(tmp_path) == ["000003.jsonl", "000004.jsonl"]
+    for picture in (8, 9):
+        shards.take(picture)
+    assert files(tmp_path) == ["000004.jsonl"], "the last one is still being written"
+
+
+def test_only_whole_lines_of_the_plan_are_taken_over(
+    tmp_path: Path, answers: dict[int, Answered], plan: Plan, dataset: Dataset
+) -> None:
+    before = Shards(tmp_path)
+    for picture in (4, 2, 8, 9):
+        before.keep(picture, answer_to_line(picture, answers[picture]))
+    path = tmp_path / "000001.jsonl"
+    strange = answer_to_line(11, answers[12]) + b'{"picture": 999, "predictions": [], "ious": []}\n[]\n'
+    path.write_bytes(path.read_bytes()[:-5] + b"\n" + strange + answer_to_line(13, answers[13])[:-20])
+    shards = recalled(tmp_path, plan[3:], dataset)
+    assert [picture for picture in range(40) if picture in shards] == [4, 8]
+    shards.keep(20, answer_to_line(20, answers[20]))
+    assert files(tmp_path) == ["000001.jsonl", "000002.jsonl"], "never written behind a torn line"
+    assert [shards.take(picture) for picture in (4, 8, 20)] == [answers[4], answers[8], answers[20]]
+    assert files(tmp_path) == ["000002.jsonl"]
+    assert not [picture for picture in range(40) if picture in recalled(tmp_path, plan[21:], dataset)]
+    assert files(tmp_path) == [], "what nobody needs any more goes"
+
+
+def test_a_part_of_a_pictures_questions_is_another_answer(
+    tmp_path: Path, answers: dict[int, Answered], plan: Plan, dataset: Dataset
+) -> None:
+    Shards(tmp_path).keep(2, answer_to_line(2, answers[2]))
+    some = plan.only([position for position in range(plan.samples) if position != int(plan.offsets[2])])
+    assert len(some[2].rows) == 2
+    assert 2 not in recalled(tmp_path, some, dataset)
+
+
+def test_a_disk_that_refuses_is_reported(tmp_path: Path, answers: dict[int, Answered]) -> None:
+    (tmp_path / "run").write_text("in the way")
+    with pytest.raises(StoreError, match="cannot be written"):
+        Shards(tmp_path / "run" / "shards").keep(1, answer_to_line(1, answers[1]))
+
+
+def test_any_order_cut_anywhere_gives_the_order_of_the_plan(
+    tmp_path: Path, answers: dict[int, Answered], plan: Plan, dataset: Dataset
+) -> None:
+    ray = pytest.importorskip("maskwise.harness.engines.ray")
+    chance = np.random.default_rng(3)
+    asked = 0
+
+    def arrive(todo: list[int]) -> Iterator[tuple[int, bytes]]:
+        nonlocal asked
+        for picture in chance.permutation(todo).tolist():
+            asked += 1
+            yield picture, answer_to_line(picture, answers[picture])
+
+    for trial in range(20):
+        done: list[Answered] = []
+        asked = 0
+        while len(done) < len(plan):
+            rest = plan[len(done) :]
+            kept = recalled(tmp_path / str(trial), rest, dataset)
+            arriving = arrive([work.picture for work in rest if work.picture not in kept])
+            for work in rest[: 1 + int(chance.integers(len(rest)))]:
+                done.append(ray.wait_for(work, arriving, kept))
+        assert done == [answers[work.picture] for work in plan]
+        assert asked == len(plan), "nothing was asked twice"
