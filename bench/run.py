@@ -4,11 +4,12 @@ import os
 import platform
 import sys
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import asking, masks, opening, scoring
+from bench import asking, harness, masks, opening, scoring
 from bench.timing import to_markdown
 
 PEERS = ("numpy", "pycocotools", "hotcoco", "rlemasklib", "opencv-python-headless", "orjson")
@@ -24,9 +25,10 @@ def main() -> None:
         "unless the title says otherwise. Compare the ratios: absolute figures move with the machine.\n",
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores; {peers}.\n",
     ]
-    for table in (*masks.tables(), opening.table(), *scoring.tables(), *asking.tables()):
-        parts.append(to_markdown(table))
-        print(parts[-1], flush=True)
+    tables = chain(masks.tables(), [opening.table()], scoring.tables(), asking.tables())
+    for section in chain(map(to_markdown, tables), harness.sections()):
+        parts.append(section)
+        print(section, flush=True)
     Path("bench/RESULTS.md").write_text("\n".join(parts), encoding="utf-8")
 
 
