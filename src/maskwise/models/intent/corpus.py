@@ -10,6 +10,7 @@ The notation of the files in `corpus/`:
     # ...                       a remark
 """
 
+import hashlib
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -71,6 +72,13 @@ class Corpus(NamedTuple):
             for text in _texts(choice)
             for word in re.findall("[a-z]+", text.lower())
         }
+
+    def digest(self) -> str:
+        """A short digest of the corpus and the lexicon, to tell which of them weights were trained on."""
+        folder = resources.files("maskwise.models.intent")
+        files = [folder.joinpath("corpus", f"{name}.txt") for name in (*PHRASES, *SENTENCES)]
+        texts = b"".join(file.read_bytes() for file in (*files, folder.joinpath("lexicon.txt")))
+        return hashlib.sha256(texts).hexdigest()[:16]
 
     def _expand(self, piece: Piece, chance: Random, *, ing: bool) -> str:
         if isinstance(piece, str):

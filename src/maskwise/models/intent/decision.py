@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwise.models.intent.features import BITS, number_features
+from maskwise.models.intent.features import number_features
 from maskwise.models.intent.reading import Reader, Reading, Wanted
 
 STEP = 1 / 512
@@ -24,12 +24,26 @@ class Intent(NamedTuple):
     probability: float
 
 
+class Trained(NamedTuple):
+    """What training finds.
+
+    weights: float64 (2 ** BITS), for amodal where positive. bias: log odds where nothing speaks for either.
+    known: words that are spelt as they should be. digest: of the corpus and lexicon trained on.
+    """
+
+    weights: NDArray[np.float64]
+    bias: float
+    known: list[str]
+    digest: str
+
+
 class Decider(NamedTuple):
-    """steps: int16 (2 ** BITS), the weight of each feature in STEPs, for amodal where positive; bias: log odds."""
+    """What training found, ready to use. steps: int16 (2 ** BITS), the weights in STEPs."""
 
     reader: Reader
     steps: NDArray[np.int16]
     bias: float
+    digest: str
 
     def weigh(self, reading: Reading) -> float:
         """The log odds of amodal."""
@@ -60,12 +74,14 @@ def load_decider() -> Decider:
 def read_decider(file: Path | IO[bytes]) -> Decider:
     """A decider as `write_decider` wrote it."""
     with np.load(file, allow_pickle=False) as arrays:
-        return Decider(Reader(str(arrays["known"]).split()), arrays["steps"], float(arrays["bias"]))
+        reader = Reader(str(arrays["known"]).split())
+        return Decider(reader, arrays["steps"], float(arrays["bias"]), str(arrays["digest"]))
 
 
-def write_decider(path: Path, weights: NDArray[np.float64], bias: float, *, known: Sequence[str]) -> None:
-    """Keep float64 (2 ** BITS) weights as a small file. `known`: words that are no misspellings of others."""
-    steps = np.clip(np.round(weights / STEP), -32768, 32767).astype(np.int16)
-    if steps.shape != (1 << BITS,):
-        raise ValueError(f"expected {1 << BITS} weights, got {steps.shape}")
-    np.savez_compressed(path, steps=steps, bias=np.float64(bias), known=np.array(" ".join(known)))
+def write_decider(path: Path, trained: Trained) -> None:
+    """Keep what training found as a small file; the same bytes for the same weights."""
+    steps = np.clip(np.round(trained.weights / STEP), -32768, 32767).astype(np.int16)
+    known = np.array(" ".join(trained.known))
+    np.savez_compressed(
+        path, steps=steps, bias=np.float64(trained.bias), known=known, digest=np.array(trained.digest)
+    )

@@ -1,5 +1,6 @@
 """What is counted in a reading: ideas in a row, ideas under a negation, and the bare course of the argument."""
 
+import itertools
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from maskwise.models.intent.reading import Reading
 
-BITS = 18
+BITS = 20
 """Features are numbered by their checksum, this many bits of it."""
 
 COURSE = {
@@ -22,16 +23,36 @@ COURSE = {
     "only": "ONLY ENOUGH",
     "even": "EVEN",
     "if": "IMAGINE ASIF IF WOULD",
-    "gone": "GONE GLASS REMOVE THERE THROUGH",
+    "gone": "GONE GLASS REMOVE THERE THROUGH AWAY",
+    "leave": "LEAVE",
     "but": "BUT",
     "amodal": "AMODAL",
     "modal": "MODAL",
-    "part": "PART",
+    "part": "PART PARTIAL",
     "shape": "SHAPE",
 }
 """The steps an argument is made of, and the ideas that make each."""
 
+TONES = {
+    "ask": "SEGMENT WANT MASK",
+    "who": "who whose whom",
+    "which": "which",
+    "what": "what",
+    "where": "where",
+    "how": "how",
+    "if": "IF IMAGINE ASIF",
+    "not": "NOT NO",
+    "only": "ONLY",
+    "told": "THING THINGS VESSEL VESSELS PRONOUN ITS COLLECTIVE SCENE THERE",
+}
+"""The tones a clause may have, and the ideas that set each by coming first."""
+
+REQUESTS = ("ask", "who", "which", "what", "what like", "where", "how")
+"""Tones that say what is to be done or answered."""
+
+_TONE = {idea: tone for tone, ideas in TONES.items() for idea in ideas.split()}
 _STEP = {idea: step for step, ideas in COURSE.items() for idea in ideas.split()}
+_CUES = frozenset(_STEP)
 _BREAKS = frozenset(",;.?")
 _NEGATIONS = frozenset(("NOT", "NO", "WITHOUT", "NEEDLESS", "RATHER"))
 _TURNED = {"SEE": "hidden", "SEEN": "hidden", "HIDDEN": "seen", "HIDES": "seen"}
@@ -47,13 +68,19 @@ def number_features(reading: Reading) -> NDArray[np.int64]:
 def name_features(reading: Reading) -> Iterator[tuple[str, tuple[str, ...]]]:
     """All features as (kind, row); some come more than once."""
     ideas, words = ("^", *reading.ideas, "$"), ("^", *reading.words, "$")
-    yield from _rows("ideas", ideas, range(1, 5))
-    yield from _rows("words", words, range(1, 3))
+    for size in range(1, 5):
+        for start in range(len(ideas) - size + 1):
+            row = ideas[start : start + size]
+            if not _CUES.isdisjoint(row):
+                yield "ideas", row
+                if size < 3:
+                    yield "words", words[start : start + size]
     signed = _sign(reading.ideas)
     for place, (idea, clause) in enumerate(signed):
         yield "signed", (idea,)
         for other, later in signed[place + 1 : place + 6]:
             yield ("pair" if clause == later else "pair apart"), (idea, other)
+    yield from _tones(reading.ideas)
     steps = _follow(reading.ideas)
     yield from _rows("course", ("^", *steps, "$"), range(2, 7))
     bare = [step for step in steps if step not in ("|", "part", "shape")]
@@ -70,6 +97,35 @@ def _sign(ideas: list[str]) -> list[tuple[str, int]]:
             found.append((f"not-{idea}" if negated else idea, clause))
         negated = negated or idea in _NEGATIONS
     return found
+
+
+def _tones(ideas: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is said in which tone, and what is said at all before which request."""
+    clauses: list[list[str]] = [[]]
+    for idea in ideas:
+        if idea in _BREAKS:
+            clauses.append([])
+        else:
+            clauses[-1].append(idea)
+    toned = [(_tone(clause), clause) for clause in clauses if clause]
+    request = next((tone for tone, _ in reversed(toned) if tone in REQUESTS), "none")
+    for tone, clause in toned:
+        steps = _follow(clause)
+        for step in steps:
+            yield "tone", (tone, step)
+            yield "request", (request, step)
+        yield from (("tone", (tone, *pair)) for pair in itertools.pairwise(steps))
+        yield from (("tone", (tone, idea)) for idea in clause if idea in _CUES)
+    steps = [step for _, clause in toned for step in _follow(clause)]
+    yield from (("request", (request, *pair)) for pair in itertools.pairwise(steps))
+
+
+def _tone(clause: list[str]) -> str:
+    for idea in clause[:6]:
+        if idea in _TONE:
+            like = any(pair == ("SEE", "like") for pair in itertools.pairwise(clause))
+            return "what like" if like and _TONE[idea] in ("what", "how") else _TONE[idea]
+    return "other"
 
 
 def _follow(ideas: list[str]) -> list[str]:

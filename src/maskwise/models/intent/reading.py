@@ -17,6 +17,18 @@ SHORTEST = 4
 THINGS = ("THING", "THINGS")
 """The idea of every word that no list has: one thing, or several."""
 
+ACTS = ("DOING", "DONE")
+"""The idea of such words with -ing or -ed that no thing follows: "peering through", not "a parked car"."""
+
+START = "^"
+"""Stands before the first word."""
+
+_ENDS = (
+    "nose|snout|beak|muzzle|head|neck|collar|crown|tail|toes?|foot|feet|hoof|hooves|hem|tip|top|bottom|base|rim|lid|roof"
+    "|wheels?|tyres?|tires?|bow|stern|mast|keel|front|back|rear|bumper|hilt|handle|blade|spout|roots?|sole|heel|edge|end"
+)
+"""What a thing reaches from and to, "from nose to tail"."""
+
 _SPELLINGS = (
     (re.compile(r"[’‘`´]"), "'"),
     (re.compile(r"\bcan(not|'t|t)\b"), "can not"),
@@ -28,6 +40,8 @@ _SPELLINGS = (
     (re.compile(r"\b(what|where|who|that|it|here|there)'s\b"), r"\1 is"),
     (re.compile(r"'(d|ll|ve|re|m|s)\b"), r" '\1"),
     (re.compile(r"\b(incl|excl|inc)\."), r"\1"),
+    (re.compile(rf"\b(from )?({_ENDS}) to ({_ENDS})\b|\bfrom (\w+) to \4\b"), "from end to end"),
+    (re.compile(r"\b(\w+) or no \1\b"), "no matter"),
 )
 _WORD = re.compile(r"'?[a-z]+|[0-9]+|[,;:.?!()&+%]|(?<=\s)-+(?=\s)|[—–]")
 _MARKS = {
@@ -76,9 +90,9 @@ class Reader:
     def read(self, question: str) -> Reading:
         """Words and ideas in order. Things in a row count once, as the last of them; no letters, no words."""
         reading = Reading([], [])
-        for word in self._join([self._mend(word) for word in split(question)]):
+        for word in self._join([START, *(self._mend(word) for word in split(question))]):
             idea = self._idea(word)
-            if idea in THINGS and reading.ideas and reading.ideas[-1] in THINGS:
+            while idea in THINGS and reading.ideas and reading.ideas[-1] in THINGS + ACTS:
                 reading.words.pop()
                 reading.ideas.pop()
             if idea:
@@ -109,12 +123,14 @@ class Reader:
 
     def _idea(self, word: str) -> str:
         """The idea of a word; empty for silent ones."""
-        if word in self.lexicon.silent:
+        if word in self.lexicon.silent or word == START:
             return ""
         if word in self.lexicon.ideas:
             return self.lexicon.ideas[word]
         if not word.lstrip("'").isalpha():
             return THINGS[0] if word.isdigit() else _MARKS.get(word, word)
+        if len(word) > SHORTEST and word.endswith(("ing", "ed")):
+            return ACTS[word.endswith("ed")]
         return THINGS[len(word) > 3 and word.endswith("s") and not word.endswith("ss")]
 
 
@@ -149,6 +165,8 @@ def _read_groups(text: str) -> dict[str, list[tuple[tuple[str, ...], str]]]:
         left, joined = line.split(" = ")
         for group in left.split(", "):
             words = tuple(split(group.replace("-", " ")))
+            if group.startswith(START):
+                words = (START, *words)
             groups.setdefault(words[0], []).append((words, joined))
     for found in groups.values():
         found.sort(key=lambda group: -len(group[0]))

@@ -1,0 +1,46 @@
+"""`maskwise intent` as a user meets it."""
+
+import json
+
+from typer.testing import CliRunner, Result
+
+from maskwise.cli.main import app
+
+
+def run(*arguments: str, given: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(app, ["intent", *arguments], input=given, catch_exceptions=False)
+
+
+def test_each_question_gets_a_line() -> None:
+    result = run("the cup behind the teapot", "the whole cup, hidden part included")
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [(row[0], row[2]) for row in rows] == [
+        ("visible", "the cup behind the teapot"),
+        ("amodal", "the whole cup, hidden part included"),
+    ]
+    assert all(0.5 <= float(row[1]) <= 1 for row in rows)
+
+
+def test_json_gives_one_object_a_line() -> None:
+    (line,) = run("the amodal mask of the dog", "--json").stdout.splitlines()
+    answer = json.loads(line)
+    assert answer.pop("probability") > 0.5
+    assert answer == {"question": "the amodal mask of the dog", "mask_type": "amodal"}
+
+
+def test_a_dash_reads_standard_input_and_skips_blank_lines() -> None:
+    lines = run(
+        "first", "-", "last", "--json", given="the dog\n\n  \n the whole dog \r\n"
+    ).stdout.splitlines()
+    assert [json.loads(line)["question"] for line in lines] == ["first", "the dog", "the whole dog", "last"]
+
+
+def test_broken_bytes_do_not_stop_it() -> None:
+    result = run("-", given=b"the \xff dog\nthe cat\n")
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_without_a_question_it_says_so() -> None:
+    result = run()
+    assert result.exit_code == 2
+    assert "QUESTION" in result.output

@@ -1,0 +1,109 @@
+"""Which mask a question wants, on sentences written by hand and on wordings the training never saw."""
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskwise.models.intent import decide
+from maskwise.world import scene
+
+SENTENCES = Path(__file__).with_name("sentences.tsv")
+
+
+class Sentence(NamedTuple):
+    """`half`: dev was looked at while the corpus was written, check and fresh were not."""
+
+    half: str
+    mask_type: str
+    trick: str
+    question: str
+
+
+def sentences(half: str) -> list[Sentence]:
+    with SENTENCES.open(encoding="utf-8", newline="") as file:
+        rows = [Sentence(**row) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    return [row for row in rows if row.half == half]
+
+
+def wrong(found: list[Sentence]) -> list[Sentence]:
+    intents = decide([sentence.question for sentence in found])
+    return [sentence for sentence, intent in zip(found, intents) if intent.mask_type != sentence.mask_type]
+
+
+@pytest.mark.parametrize(("half", "least"), [("dev", 0.97), ("check", 0.95), ("fresh", 0.92)])
+def test_plain_english_is_understood(half: str, least: float) -> None:
+    found = sentences(half)
+    failed = wrong(found)
+    assert len(found) >= 120
+    assert 1 - len(failed) / len(found) >= least, "\n".join(map(str, failed))
+
+
+def test_held_out_wordings_of_the_world_are_understood() -> None:
+    asked = [question for index in range(60) for question in scene(11, index, "test").questions]
+    intents = decide([question.text for question in asked])
+    failed = [q.text for q, intent in zip(asked, intents) if intent.mask_type != q.mask_type]
+    assert len(failed) <= 0.01 * len(asked), failed
+
+
+PAIRS = [
+    ("the cup behind the teapot", "the cup, even the part behind the teapot"),
+    ("Segment the dog behind the fence.", "Segment the dog as if the fence were not there."),
+    ("Segment the full glass.", "Segment the full shape of the glass."),
+    ("Mask the whole family.", "Mask the whole dog."),
+    ("Do not complete the car.", "Complete the car."),
+    ("Only the visible part of the bus.", "Not only the visible part of the bus."),
+    ("Leave out the hidden part of the chair.", "Do not leave out the hidden part of the chair."),
+    ("Include only what can be seen of the boat.", "Include what cannot be seen of the boat."),
+    ("Give the modal mask, not the amodal one.", "Give the amodal mask, not the modal one."),
+    ("Segment the cat under the blanket.", "Segment the entire cat under the blanket."),
+    ("Stop at the edge of the box: the ball.", "Don't stop at the edge of the box: the ball."),
+    ("Which bottle is partly hidden?", "Which bottle is partly hidden? Show its full outline."),
+    ("Mark the sofa without the hidden parts.", "Mark the sofa with the hidden parts."),
+    ("No need to guess what the tree covers; the car.", "Guess what the tree covers; the car."),
+    ("Segment the lamp in front of the mirror.", "Segment the mirror, ignoring the lamp in front of it."),
+    ("What is hidden under the cloth?", "What is under the cloth? Include its hidden parts."),
+    ("I want the exposed side, not the whole ship.", "I want the whole ship, not the exposed side."),
+    ("Look over the entire picture and mark the cat.", "Look over the picture and mark the entire cat."),
+    ("segmnt only the visble bit of teh chair", "segmnt the entier chair incl hiden legs"),
+    ("Which chair is completely visible?", "Segment the chair completely, visible or not."),
+]
+
+
+@pytest.mark.parametrize(("visible", "amodal"), PAIRS)
+def test_a_few_words_make_the_difference(visible: str, amodal: str) -> None:
+    assert [intent.mask_type for intent in decide([visible, amodal])] == ["visible", "amodal"]
+
+
+@given(st.text())
+def test_any_text_gets_an_answer(text: str) -> None:
+    (intent,) = decide([text])
+    assert intent.mask_type in ("visible", "amodal")
+    assert 0.5 <= intent.probability <= 1
+
+
+@given(
+    st.lists(
+        st.sampled_from(["whole", "not", "the", "dog", "hidden", ",", ".", "if", "only", "^", "$"]),
+        max_size=40,
+    )
+)
+def test_any_words_get_the_same_answer_alone_and_among_others(words: list[str]) -> None:
+    text = " ".join(words)
+    assert decide([text, "the whole dog"])[0] == decide([text])[0]
+
+
+@pytest.mark.parametrize("text", ["", " ", "?!", "\n\t", "…", "犬", "\x00"])
+def test_what_has_no_words_wants_the_visible_mask(text: str) -> None:
+    assert decide([text])[0].mask_type == "visible"
+
+
+def test_no_questions_no_answers() -> None:
+    assert decide([]) == []
+
+
+def test_only_the_beginning_of_an_endless_question_is_read() -> None:
+    assert decide(["the dog " * 100_000 + "the whole dog, hidden parts included"])[0].mask_type == "visible"
