@@ -38,6 +38,13 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     average: float = 0.998
     every: int = 250
     """Steps between checkpoints, each of which is validated."""
+    stop: int | None = None
+    """Where to stop before the schedule ends, if time is short; the rate falls as if it went on."""
+
+    @property
+    def last(self) -> int:
+        """The step after which training ends."""
+        return self.steps if self.stop is None else min(self.stop, self.steps)
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,10 +85,10 @@ def fit(name: str, network: Network, task: Task, schedule: Schedule, *, folder: 
     prepared, optimizer = accelerator.prepare(network, optimizer)
     curve = Curve(folder, name, step) if accelerator.is_main_process else None
     with ThreadPoolExecutor(1) as ahead, _progress(curve is not None) as progress:
-        bar = progress.add_task(name, total=schedule.steps, completed=step)
+        bar = progress.add_task(name, total=schedule.last, completed=step)
         turn, turns = accelerator.process_index, accelerator.num_processes
         coming = ahead.submit(task.draw, step * turns + turn)
-        while step < schedule.steps:
+        while step < schedule.last:
             batch, coming = coming.result(), ahead.submit(task.draw, (step + 1) * turns + turn)
             for group in optimizer.param_groups:
                 group["lr"] = schedule.rate * rate_at(step, schedule)
@@ -96,7 +103,7 @@ def fit(name: str, network: Network, task: Task, schedule: Schedule, *, folder: 
             if curve is None:
                 continue
             curve.add(terms)
-            if step % schedule.every == 0 or step == schedule.steps:
+            if step % schedule.every == 0 or step == schedule.last:
                 curve.write(step, _validate(task, network, average))
                 _save(state, network, optimizer, step, average)
     network.load_state_dict(average)
