@@ -82,9 +82,9 @@ def name_features(reading: Reading) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield ("pair" if clause == later else "pair apart"), (idea, other)
     yield from _tones(reading.ideas)
     steps = _follow(reading.ideas)
-    yield from _rows("course", ("^", *steps, "$"), range(2, 7))
+    yield from _rows("course", ("^", *steps, "$"), range(2, 5))
     bare = [step for step in steps if step not in ("|", "part", "shape")]
-    yield from _rows("bare course", ("^", *bare, "$"), range(2, 6))
+    yield from _rows("bare course", ("^", *bare, "$"), range(2, 5))
 
 
 def _sign(ideas: list[str]) -> list[tuple[str, int]]:

@@ -40,6 +40,8 @@ _SPELLINGS = (
     (re.compile(r"\b(what|where|who|that|it|here|there)'s\b"), r"\1 is"),
     (re.compile(r"'(d|ll|ve|re|m|s)\b"), r" '\1"),
     (re.compile(r"\b(incl|excl|inc)\."), r"\1"),
+    (re.compile(r"\bfull-(length|sized?|grown|time|face|scale)\b"), r"full\1"),
+    (re.compile(r"(^|[.?!;,:] )(were|had)(?= (the|a|an|it|this|that|we|you|all|no|every|any|there) )"), r"\1if"),
     (re.compile(rf"\b(from )?({_ENDS}) to ({_ENDS})\b|\bfrom (\w+) to \4\b"), "from end to end"),
     (re.compile(r"\b(\w+) or no \1\b"), "no matter"),
 )

@@ -42,10 +42,10 @@ class Settings(NamedTuple):
     decay: weight of the squared weights in the loss. steps: of the optimiser, at most.
     """
 
-    sentences: int = 60_000
+    sentences: int = 64_000
     scenes: int = 150
     seed: int = 1
-    decay: float = 3e-5
+    decay: float = 2e-5
     steps: int = 150
 
 
