@@ -32,6 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = Settings(
         seed=3,
         world=WorldSource(scenes=4, questions=2, validation=2),
+        first=SHORT,
         eye=SHORT,
         choice=SHORT,
         views=3,

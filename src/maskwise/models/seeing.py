@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskwise.models.crowding import harden
 from maskwise.models.lessons import Lesson
 from maskwise.models.perception import LOOK, STRIDE
 
@@ -38,11 +39,13 @@ class Targets(NamedTuple):
     kinds: Tensor
 
 
-def make_targets(lessons: list[Lesson], random: np.random.Generator) -> Targets:
-    """A batch for training: mirrored at random, colours a little off, boxes a little off.
+def make_targets(lessons: list[Lesson], random: np.random.Generator, *, harder: bool = False) -> Targets:
+    """A batch for training: mirrored at random, colours a little off, boxes a little off; see `harden` for `harder`.
 
     All objects are to be found; LOOKS of each picture are looked at twice.
     """
+    if harder:
+        lessons = [harden(lesson, lessons[random.integers(len(lessons))], random) for lesson in lessons]
     pictures, maps, boxes, drawn, kinds = [], [], [], [], []
     for lesson in lessons:
         mirrored = bool(random.integers(2))

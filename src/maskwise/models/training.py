@@ -2,7 +2,8 @@
 
     lessons/            world scenes as arrays, a file at a time
     val/                a dataset of validation scenes
-    eye.safetensors     perception, taught on every object and part of every scene
+    first.safetensors   perception, taught on every object and part of every scene
+    eye.safetensors     perception, taught further on harder pictures (crowding.py)
     views/              the lessons as that eye sees them, a file at a time
     choice.safetensors  the choice, taught on questions about these views
     *.jsonl, events/    the curves
@@ -55,12 +56,14 @@ class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training run. `datasets`: dataset folders mixed in with the world's scenes, picture by picture. `views`: of how
-    many lessons the choice learns what the eye sees; of all it learns what there is.
+    """A training run. `first`, `eye`: perception, on scenes as they are, then on harder ones. `datasets`: dataset
+    folders mixed in with the world's scenes, picture by picture. `views`: of how many lessons the choice learns what the eye
+    sees; of all it learns what there is.
     """
 
     seed: int
     world: WorldSource
+    first: Schedule
     eye: Schedule
     choice: Schedule
     views: int
@@ -85,7 +88,15 @@ def train(settings: Settings, folder: Path) -> list[Path]:
     world, seed = settings.world, settings.seed
     exam = set_examination(folder / "val", world.validation, seed, "val")
     set_seed(seed)
-    eye = fit("eye", make_eye(), _seeing(lessons, settings, exam), settings.eye, folder=folder)
+    eye = make_eye()
+    for name, schedule in (("first", settings.first), ("eye", settings.eye)):
+        eye = fit(
+            name,
+            eye,
+            _seeing(lessons, settings, exam, schedule, harder=name == "eye"),
+            schedule,
+            folder=folder,
+        )
     chooser = make_chooser()
     model = Tiny(TorchNetworks(eye, chooser))
     looked = lessons[: settings.views]
@@ -135,11 +146,13 @@ def _gather(settings: Settings, folder: Path) -> list[Lesson]:
     return lessons
 
 
-def _seeing(lessons: list[Lesson], settings: Settings, exam: Examination) -> Task:
+def _seeing(
+    lessons: list[Lesson], settings: Settings, exam: Examination, schedule: Schedule, *, harder: bool
+) -> Task:
     def draw(step: int) -> Targets:
         random = np.random.default_rng((settings.seed, step))
-        chosen = random.integers(len(lessons), size=settings.eye.batch)
-        return make_targets([lessons[i] for i in chosen], random)
+        chosen = random.integers(len(lessons), size=schedule.batch)
+        return make_targets([lessons[i] for i in chosen], random, harder=harder)
 
     def validate(eye: nn.Module) -> dict[str, float]:
         assert isinstance(eye, Eye)
