@@ -1,0 +1,233 @@
+"""The Ray engine by actors: questions a second, and how fast one driver could take answers.
+
+    python bench/scale.py [--model tiny] [--actors 1 2] [--write]
+
+prints the figures of docs/scale.md, and puts them there if told to. Each way runs in a process of its own. Its rate is that of the answers after the
+first quarter, when all actors work; what came before is told as the start.
+"""
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+from PIL import Image
+
+from maskwise.harness.engines import Answered
+from maskwise.harness.engines.shards import Shards, answer_to_line, line_to_answer
+from maskwise.harness.evaluate import Means, Task, evaluate
+from maskwise.harness.progress import Progress
+from maskwise.masks import Mask
+from maskwise.schema import PredictedRegion, Prediction
+from maskwise.store import Dataset, Log
+from maskwise.world import write_scenes
+
+SCENES, SEED, ROUNDS = 1500, 13, 3
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+QUESTIONS, PICTURES = 194_398, 57_643
+"""All of MMR (github.com/jdg900/MMR, README)."""
+
+
+class Busy:
+    """A model that only takes time: products of matrices on one thread, about 50 ms a picture."""
+
+    name = "busy"
+
+    def __init__(self, *, products: int = 50) -> None:
+        self.products, self.matrix = products, np.full((256, 256), 1 / 256, np.float32)
+
+    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        """The upper half, whatever is asked."""
+        matrix = self.matrix
+        for _ in range(self.products):
+            matrix = matrix @ self.matrix
+        inside = np.zeros((picture.height, picture.width), bool)
+        inside[: picture.height // 2] = matrix[0, 0] > 0
+        region = PredictedRegion(visible=Mask.from_dense(inside))
+        return [Prediction(sample="", regions=(region,)) for _ in questions]
+
+
+class Pace(NamedTuple):
+    """How a run went: seconds until the first answer; from a quarter on, questions and pictures a second, and what a
+    question took of a processor, in milliseconds: in the actors, in this process, in the rest of Ray.
+    """
+
+    start: float
+    questions: float
+    pictures: float
+    actors: float
+    driver: float
+    ray: float
+
+
+def main() -> None:
+    """Measure every number of actors in turn, several times, and print Markdown."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", default="tiny")
+    parser.add_argument("--actors", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--scenes", type=int, default=SCENES)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/scale.md")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = Path(folder) / "scenes"
+        write_scenes(dataset, given.scenes, SEED, split="test", workers=2)
+        paces: dict[int, list[Pace]] = {actors: [] for actors in given.actors}
+        for number in range(given.rounds):  # in turn, so that all meet the same moods of the machine
+            for actors in given.actors:
+                out = Path(folder) / f"{actors}-{number}"
+                paces[actors].append(_measure_apart(given.model, dataset, out, actors=actors))
+                print(actors, paces[actors][-1], file=sys.stderr)
+        figures = _pace_table(given.model, dataset, paces) + _driver_table(
+            Path(folder) / f"{given.actors[0]}-0" / "predictions.jsonl", dataset
+        )
+    print(figures)
+    if given.write:
+        before, mark, rest = PAGE.read_text(encoding="utf-8").partition("<!-- figures -->\n")
+        after = rest.partition("<!-- /figures -->")[2]
+        PAGE.write_text(f"{before}{mark}{figures}<!-- /figures -->{after}", encoding="utf-8")
+
+
+def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
+    """Predict the whole dataset. Ray tells the models to use one thread an actor."""
+    opened = Dataset.open(dataset)
+    seen: list[tuple[float, int]] = []
+    spent: list[Counter[str]] = []
+    began = time.perf_counter()
+
+    def watch(progress: Progress) -> None:
+        seen.append((time.perf_counter(), progress.done))
+        if len(seen) in (1 + len(opened.pictures) // 4, 1 + len(opened.pictures)):
+            spent.append(_processor_seconds())
+
+    evaluate(
+        Task(dataset, model), out, means=Means("ray", {"actors": actors}), predict_only=True, watch=watch
+    )
+    first = len(opened.pictures) // 4
+    seconds, asked = seen[-1][0] - seen[first][0], seen[-1][1] - seen[first][1]
+    costs = [1000 * (spent[1][kind] - spent[0][kind]) / asked for kind in ("actors", "driver", "ray")]
+    return Pace(seen[1][0] - began, asked / seconds, (len(opened.pictures) - first) / seconds, *costs)
+
+
+def _processor_seconds() -> Counter[str]:
+    """Of this process and of all that descend from it; actors by what Ray calls them."""
+    parents, names, spent = {}, {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            parents[int(folder.name)] = int(fields[1])
+            spent[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            names[int(folder.name)] = (folder / "cmdline").read_text()
+    total: Counter[str] = Counter()
+    for pid, name in names.items():
+        above = pid
+        while above not in (0, 1, os.getpid()):
+            above = parents.get(above, 0)
+        if above == os.getpid():
+            kind = (
+                "driver" if pid == os.getpid() else "actors" if name.startswith("ray::MapWorker") else "ray"
+            )
+            total[kind] += spent[pid]
+    return total
+
+
+def _measure_apart(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
+    command = [sys.executable, __file__, "once", model, str(dataset), str(out), str(actors)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Pace(*map(float, done.stdout.split()))
+
+
+def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
+    opened = Dataset.open(dataset)
+    best = {actors: max(found, key=lambda pace: pace.questions) for actors, found in paces.items()}
+    one = best[min(best)]
+    lines = [
+        f"`{model}`, {len(opened):,} questions about {len(opened.pictures):,} pictures of the world, best of "
+        f"{max(map(len, paces.values()))}, {os.cpu_count()} cores; processor time in ms a question:",
+        "",
+        "| actors | questions/s | times one | pictures/s | first answer | in actors | in the driver | in Ray |",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for actors, pace in best.items():
+        lines.append(
+            f"| {actors} | {pace.questions:,.1f} | {pace.questions / one.questions:.2f} | {pace.pictures:,.1f} | "
+            f"{pace.start:.1f} s | {pace.actors:.2f} | {pace.driver:.2f} | {pace.ray:.2f} |"
+        )
+    lines += [
+        "",
+        "| all of MMR | at as many questions a picture as here | at its own, if a picture costs the same |",
+    ]
+    lines += ["|---|--:|--:|"]
+    for actors in (*best, 8 * max(best), 64 * max(best)):
+        pace = best.get(actors, best[max(best)])
+        share = actors / (actors if actors in best else max(best))
+        name = (
+            f"{actors} actors" if actors in best else f"{actors} actors, {actors // max(best)} such machines"
+        )
+        whole, own = QUESTIONS / pace.questions / share, PICTURES / pace.pictures / share
+        lines.append(f"| {name} | {_hours(whole)} | {_hours(own)} |")
+    return "\n".join(lines) + "\n\n"
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds > 3600 else f"{seconds / 60:.1f} min"
+
+
+def _driver_table(path: Path, dataset: Path) -> str:
+    """How many answers a second this process could write down, in order and out of order."""
+    lines = _picture_lines(path, dataset)
+    questions = sum(len(line_to_answer(line).predictions) for line in lines)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        with Log(Path(folder) / "log.jsonl", Prediction) as log:
+            for line in lines:
+                log.extend(line_to_answer(line).predictions)
+        ordered = time.perf_counter() - began
+        began = time.perf_counter()
+        with Log(Path(folder) / "late.jsonl", Prediction) as log:
+            shards = Shards(Path(folder) / "shards")
+            for picture, line in enumerate(lines):
+                shards.keep(picture, line)
+            for picture in range(len(lines)):
+                log.extend(shards.take(picture).predictions)
+        late = time.perf_counter() - began
+    return "\n".join(
+        [
+            "| the driver alone | questions/s |",
+            "|---|--:|",
+            f"| answers in order | {questions / ordered:,.0f} |",
+            f"| every answer early, through a shard | {questions / late:,.0f} |",
+            "",
+        ]
+    )
+
+
+def _picture_lines(path: Path, dataset: Path) -> list[bytes]:
+    """The predictions of a run, picture by picture, as they travel."""
+    replies = Log(path, Prediction).read()
+    opened = Dataset.open(dataset)
+    owner = dict(zip(opened.samples.id, opened.samples.picture))
+    groups: dict[int, list[Prediction]] = {}
+    for reply in replies:
+        groups.setdefault(int(owner[reply.sample]), []).append(reply)
+    return [answer_to_line(picture, Answered(own, [None] * len(own))) for picture, own in groups.items()]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["once"]:
+        pace = measure(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), actors=int(sys.argv[5]))
+        print(*pace)
+    else:
+        main()
