@@ -2,8 +2,8 @@
 
     python bench/scale.py [--model tiny] [--actors 1 2] [--write]
 
-prints the figures of docs/scale.md, and puts them there if told to. Each way runs in a process of its own. Its rate is that of the answers after the
-first quarter, when all actors work; what came before is told as the start.
+prints the figures of docs/scale.md, and puts them there if told to. Each way runs in a process of its own. Its rate is
+that of the answers after the first quarter, when all actors work; what came before is told as the start.
 """
 
 import argparse
