@@ -48,11 +48,11 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("truth") / "small", 40)
 
 
-def run(dataset: Path, out: Path, model: str, *, on: str = "ray", **more: Any) -> Evaluated:
-    """Evaluate with two actors, or locally; `more` are fields of Task or Means, or arguments of evaluate."""
+def run(dataset: Path, out: Path, model: str, *, on: str = "ray", actors: int = 2, **more: Any) -> Evaluated:
+    """Evaluate with actors that share two cores, or locally; `more`: fields of Task or Means, arguments of evaluate."""
     fields = {name: more.pop(name) for name in Task.__dataclass_fields__ if name in more}
     means = {name: more.pop(name) for name in Means.__dataclass_fields__ if name in more}
-    engine_options = {"actors": 2} if on == "ray" else {}
+    engine_options = {"actors": actors, "cpus": 2 / actors} if on == "ray" else {}
     return evaluate(
         Task(dataset, model, **fields),
         out,
@@ -89,7 +89,7 @@ def test_the_same_as_the_local_engine_failures_included(tmp_path: Path) -> None:
     words = ("what is it?", "raise", "what is it?", "memory", "unsure", "few", "text")
     dataset = write_dataset(tmp_path / "truth", 50, questions=words, bad=7)
     calls = tmp_path / "calls"
-    done = run(dataset, tmp_path / "ray", f"{FAKES}:Moody", options={"calls": str(calls)})
+    done = run(dataset, tmp_path / "ray", f"{FAKES}:Moody", actors=4, options={"calls": str(calls)})
     asked = [len(call.split("|")) for call in lines(calls)]
     assert asked.count(3) >= 16, "all questions of a picture together"
     local = run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options={"calls": str(calls)})

@@ -146,7 +146,7 @@ def connected(crew: Crew) -> Iterator[None]:
         else:
             _join(crew.address)
     except Exception as error:  # Ray raises plain ones when it cannot start
-        raise MaskwiseError(f"no Ray {place}: {_first_line(error)}") from error
+        raise MaskwiseError(f"no Ray {place}: {_gist(error)}") from error
     try:
         yield
     finally:
@@ -232,7 +232,7 @@ def _answer_anywhere(
             for batch in arriving:
                 yield from _unpack(batch)
     except ray.exceptions.RayError as error:
-        raise ModelGoneError(f"Ray stopped: {_first_line(error)}") from error
+        raise ModelGoneError(f"Ray stopped: {_gist(error)}") from error
 
 
 def _set_up_context() -> Any:
@@ -285,15 +285,17 @@ def _unpack(batch: pa.Table) -> Iterator[tuple[int, bytes]]:
             raise ModelGoneError(row["gone"])
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _gist(error: BaseException) -> str:
+    """One line: the first, or the last of what comes with the traceback of a worker."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1 if isinstance(error, ray.exceptions.RayTaskError) else 0]
 
 
 # -- in the actors -----------------------------------------------------------------------------------------------------
 
 
 class Answerer:
-    """What an actor does: a worker that answers blocks of pictures, each answer a row of its own."""
+    """What an actor does: a worker that answers blocks of pictures, the answers a few to a row."""
 
     def __init__(self, *, job: Job, facts: Facts, tally: Any, place: str) -> None:
         self.tally = tally
@@ -325,7 +327,8 @@ class Answerer:
             os._exit(1)
 
     def _open(self, job: Job, facts: Facts) -> None:
-        if self._begin("open") > MAX_DEATHS:
+        opening = f"open {ray.get_runtime_context().get_actor_id()}"  # an actor started again keeps its id
+        if self._begin(opening) > MAX_DEATHS:
             raise ModelGoneError(f"workers die while they open model {job.model!r}")
         self.worker = Worker(job)
         here = Facts.of(self.worker)
@@ -337,7 +340,7 @@ class Answerer:
             raise ModelError(
                 f"model {job.model!r} on {socket.gethostname()} has weights {here.weights}, not {facts.weights}"
             )
-        self._end("open")
+        self._end(opening)
 
     def _answer(self, works: list[Work]) -> Iterator[tuple[Work, Answered]]:
         if self.worker is None or self.gone is not None:
