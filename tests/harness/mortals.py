@@ -15,26 +15,28 @@ MORTALS = "tests.harness.mortals"
 
 
 class Mortal(Painter):
-    """Ends its process at a question with the word `die`, or exits at one with `leave`, as often as `lives` allows.
+    """Ends its process at the question that ends with `die`, exits at that with `leave`, at each `lives` times.
 
-    deaths: a file that grows by a byte each time, so that processes know of each other.
+    deaths: a file with one line a death, so that processes know of each other.
     """
 
-    def __init__(self, *, deaths: str, lives: int, **options: object) -> None:
+    def __init__(self, *, deaths: str, lives: int, die: str, leave: str = "", **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
-        self.deaths, self.lives = Path(deaths), lives
+        self.deaths, self.lives, self.die, self.leave = Path(deaths), lives, die, leave
 
     def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         found = super().predict(picture, questions)
-        words = {word for question in questions for word in question.split()}
-        if words & {"die", "leave"} and self.count() < self.lives:
-            with self.deaths.open("ab") as file:
-                file.write(b"x")
-            sys.exit(0) if "leave" in words else os._exit(1)
+        for question in questions:
+            if question.split()[-1] in (self.die, self.leave):
+                self.end(question.split()[-1])
         return found
 
-    def count(self) -> int:
-        return self.deaths.stat().st_size if self.deaths.exists() else 0
+    def end(self, place: str) -> None:
+        before = self.deaths.read_text().splitlines() if self.deaths.exists() else []
+        if before.count(place) < self.lives:
+            with self.deaths.open("a") as file:
+                file.write(f"{place}\n")
+            sys.exit(0) if place == self.leave else os._exit(1)
 
 
 class Known(Painter):
