@@ -17,6 +17,9 @@ SHORTEST = 4
 THINGS = ("THING", "THINGS")
 """The idea of every word that no list has: one thing, or several."""
 
+NAMES = (*THINGS, "VESSEL", "VESSELS", "COLLECTIVE", "SCENE")
+"""Ideas of names: a misspelt name is as good as any other, so it is not mended."""
+
 ACTS = ("DOING", "DONE")
 """The idea of such words with -ing or -ed that no thing follows: "peering through", not "a parked car"."""
 
@@ -37,7 +40,8 @@ _SPELLINGS = (
         re.compile(r"\b(is|are|was|were|do|does|did|has|have|had|need|must|should|would|could)n'?t\b"),
         r"\1 not",
     ),
-    (re.compile(r"\b(what|where|who|that|it|here|there)'s\b"), r"\1 is"),
+    (re.compile(r"\b((what|where|who|that|here|there)'?|it')s\b"), r"\1 is"),
+    (re.compile(r"(?<=[a-z])' is\b"), " is"),
     (re.compile(r"'(d|ll|ve|re|m|s)\b"), r" '\1"),
     (re.compile(r"\b(incl|excl|inc)\."), r"\1"),
     (re.compile(r"\bfull-(length|sized?|grown|time|face|scale)\b"), r"full\1"),
@@ -58,7 +62,7 @@ _MARKS = {
     "+": "and",
     "%": "PART",
 }
-_SLANG = {"u": "you", "wat": "what", "evn": "even", "teh": "the", "jus": "just", "wich": "which", "w": "with"}
+_SLANG = {"u": "you", "olny": "only", "onyl": "only", "jsut": "just", "wat": "what", "evn": "even", "teh": "the", "jus": "just", "wich": "which", "w": "with"}
 
 
 class Reading(NamedTuple):
@@ -82,10 +86,11 @@ class Reader:
 
     def __init__(self, known: Iterable[str]) -> None:
         self.lexicon = load_lexicon()
-        self.known = self.lexicon.known.union(known, self.lexicon.ideas, self.lexicon.silent)
+        joined = {word for groups in self.lexicon.groups.values() for group, _ in groups for word in group}
+        self.known = self.lexicon.known.union(known, joined, self.lexicon.ideas, self.lexicon.silent)
         self._near: dict[str, list[str]] = {}
-        for word in sorted(self.lexicon.ideas):
-            if len(word) >= SHORTEST and word.isalpha():
+        for word, idea in sorted(self.lexicon.ideas.items()):
+            if len(word) >= SHORTEST and word.isalpha() and idea not in (word, *NAMES):
                 for key in (word, *_shortened(word)):
                     self._near.setdefault(key, []).append(word)
 
@@ -105,11 +110,11 @@ class Reader:
     def _mend(self, word: str) -> str:
         """The word of the lexicon that is one slip of the pen away, if the word is not known."""
         word = _SLANG.get(word, word)
-        if len(word) < SHORTEST or word in self.known or not word.isalpha():
+        if len(word) < SHORTEST or not word.isalpha() or word in self.known or word.removesuffix("s") in self.known:
             return word
         found = {near for key in (word, *_shortened(word)) for near in self._near.get(key, ())}
         close = [near for near in found if max(len(near), len(word)) > SHORTEST and _one_slip(word, near)]
-        return min(close, default=word)
+        return max(close, key=lambda near: (len(near), near), default=word)
 
     def _join(self, words: list[str]) -> Iterator[str]:
         place = 0
