@@ -38,7 +38,7 @@ def test_boxes_stay_in_the_frame() -> None:
     assert find_boxes(heat_map({(0, 9): 0.9}), SIDE).tolist() == [[32, 0, 40, 8]]
 
 
-def test_a_pixel_is_seen_once_and_what_is_hidden_lies_behind_something() -> None:
+def test_a_pixel_is_seen_once_and_what_is_behind_stays_whole() -> None:
     sure, boxes = solid([(0, 0, 20, 20), (10, 0, 40, 20)], [3, 2])
     objects = draw_objects(sure, boxes, side=SIDE, parts_of=lambda category: 2)
     front, behind = objects.visible

@@ -18,7 +18,7 @@ PART_WEIGHT = 0.5
 UNKNOWN = 0.02
 """How often a kind of an object is left untold."""
 
-BABBLE = 0.4
+BABBLE = 0.2
 """How often nonsense is put among the words of a question."""
 
 

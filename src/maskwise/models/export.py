@@ -26,7 +26,7 @@ def make_eye() -> Eye:
 
 def make_chooser() -> Chooser:
     """A choice among the world's things."""
-    return Chooser(sum(KINDS) + MEASURES + 2 * MOST_PARTS, MOST_PARTS)
+    return Chooser(sum(KINDS) + MEASURES + 2 * MOST_PARTS, KINDS, MOST_PARTS)
 
 
 class _FirstStep(nn.Module):

@@ -14,7 +14,10 @@ from maskwise.models.descriptions import Objects
 Floats = NDArray[np.float32]
 
 STRIDE, MARGIN = 4, 0.06
-MOST_OBJECTS, LEAST_HEAT = 14, 0.3
+MOST_OBJECTS, LEAST_HEAT = 14, 0.25
+HIDDEN = 1.0
+"""The logit from which a pixel not seen is hidden: training weighs hidden pixels thrice, which makes them likelier."""
+
 TWIN = 0.5
 """Two finds whose visible masks overlap more than this are one object."""
 
@@ -59,8 +62,8 @@ def widen(boxes: Floats) -> Floats:
 def draw_objects(looked: Looked, boxes: Floats, *, side: int, parts_of: Callable[[int], int]) -> Objects:
     """Masks in the frame and what each object is; boxes (k, 4) as they were looked into, hottest first.
 
-    A pixel is seen as part of one object only. What is hidden can only be behind something else that is seen. An
-    object nothing of which is seen is dropped, and so is the cooler of two that are one.
+    A pixel is seen as part of one object only. An object nothing of which is seen is dropped, and so is the cooler of
+    two that are one.
     """
     windows = [_window(box, side) for box in boxes]
     drawn = [_stretch(masks, box, window) for masks, box, window in zip(looked.masks, boxes, windows)]
@@ -72,7 +75,7 @@ def draw_objects(looked: Looked, boxes: Floats, *, side: int, parts_of: Callable
     seen = (planes[:, 0] > 0) & (planes[:, 0] >= planes[:, 0].max(0, keepdims=True, initial=-20.0))
     some = seen.any((1, 2))
     keep, seen = keep[some], seen[some]
-    amodal = seen | ((planes[some, 1] > 0) & seen.any(0))
+    amodal = seen | (planes[some, 1] > HIDDEN)
     part = np.zeros(amodal.shape, np.uint8)
     for row, i in enumerate(keep):
         known = parts_of(int(looked.category[i].argmax()))

@@ -57,8 +57,8 @@ class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A training run. `first`, `eye`: perception, on scenes as they are, then on harder ones. `datasets`: dataset
-    folders mixed in with the world's scenes, picture by picture. `views`: of how many lessons the choice learns what the eye
-    sees; of all it learns what there is.
+    folders mixed in with the world's scenes, picture by picture. `views`: of how many lessons the choice learns what
+    the eye sees; of all it learns what there is.
     """
 
     seed: int
