@@ -52,7 +52,7 @@ def test_held_out_wordings_of_the_world_are_understood() -> None:
 PAIRS = [
     ("the cup behind the teapot", "the cup, even the part behind the teapot"),
     ("Segment the dog behind the fence.", "Segment the dog as if the fence were not there."),
-    ("Segment the full glass.", "Segment the full shape of the glass."),
+    ("Which glass is full?", "Segment the full shape of the glass."),
     ("Mask the whole family.", "Mask the whole dog."),
     ("Do not complete the car.", "Complete the car."),
     ("Only the visible part of the bus.", "Not only the visible part of the bus."),

@@ -45,7 +45,10 @@ _SPELLINGS = (
     (re.compile(r"'(d|ll|ve|re|m|s)\b"), r" '\1"),
     (re.compile(r"\b(incl|excl|inc)\."), r"\1"),
     (re.compile(r"\bfull-(length|sized?|grown|time|face|scale)\b"), r"full\1"),
-    (re.compile(r"(^|[.?!;,:] )(were|had)(?= (the|a|an|it|this|that|we|you|all|no|every|any|there) )"), r"\1if"),
+    (
+        re.compile(r"(^|[.?!;,:] )(were|had)(?= (the|a|an|it|this|that|we|you|all|no|every|any|there) )"),
+        r"\1if",
+    ),
     (re.compile(rf"\b(from )?({_ENDS}) to ({_ENDS})\b|\bfrom (\w+) to \4\b"), "from end to end"),
     (re.compile(r"\b(\w+) or no \1\b"), "no matter"),
 )
@@ -62,7 +65,10 @@ _MARKS = {
     "+": "and",
     "%": "PART",
 }
-_SLANG = {"u": "you", "olny": "only", "onyl": "only", "jsut": "just", "wat": "what", "evn": "even", "teh": "the", "jus": "just", "wich": "which", "w": "with"}
+_SLANG = {
+    **{"u": "you", "wat": "what", "teh": "the", "wich": "which", "w": "with", "evn": "even"},
+    **{"jus": "just", "jsut": "just", "olny": "only", "onyl": "only"},
+}
 
 
 class Reading(NamedTuple):
@@ -110,7 +116,12 @@ class Reader:
     def _mend(self, word: str) -> str:
         """The word of the lexicon that is one slip of the pen away, if the word is not known."""
         word = _SLANG.get(word, word)
-        if len(word) < SHORTEST or not word.isalpha() or word in self.known or word.removesuffix("s") in self.known:
+        if (
+            len(word) < SHORTEST
+            or not word.isalpha()
+            or word in self.known
+            or word.removesuffix("s") in self.known
+        ):
             return word
         found = {near for key in (word, *_shortened(word)) for near in self._near.get(key, ())}
         close = [near for near in found if max(len(near), len(word)) > SHORTEST and _one_slip(word, near)]

@@ -42,11 +42,11 @@ class Settings(NamedTuple):
     decay: weight of the squared weights in the loss. steps: of the optimiser, at most.
     """
 
-    sentences: int = 64_000
-    scenes: int = 150
+    sentences: int = 48_000
+    scenes: int = 80
     seed: int = 1
     decay: float = 2e-5
-    steps: int = 150
+    steps: int = 120
 
 
 def write_sentences(corpus: Corpus, count: int, seed: int) -> list[tuple[str, Wanted]]:
