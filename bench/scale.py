@@ -173,9 +173,8 @@ def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
     for actors in (*best, 8 * max(best), 64 * max(best)):
         pace = best.get(actors, best[max(best)])
         share = actors / (actors if actors in best else max(best))
-        name = (
-            f"{actors} actors" if actors in best else f"{actors} actors, {actors // max(best)} such machines"
-        )
+        name = f"{actors} actor" if actors == 1 else f"{actors} actors"
+        name += "" if actors in best else f", {actors // max(best)} such machines"
         whole, own = QUESTIONS / pace.questions / share, PICTURES / pace.pictures / share
         lines.append(f"| {name} | {_hours(whole)} | {_hours(own)} |")
     return "\n".join(lines) + "\n\n"
