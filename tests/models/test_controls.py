@@ -18,7 +18,7 @@ def replies(name: str, index: int = 2) -> list[Prediction]:
     if isinstance(model, Predictor):
         return list(model.predict(picture, [question.text for question in shown.questions]))
     assert isinstance(model, TruthPredictor)
-    return list(model.predict_knowing(picture, shown.samples()))
+    return list(model.predict_knowing(picture, shown.samples))
 
 
 @pytest.mark.parametrize("name", CONTROLS)
@@ -52,7 +52,7 @@ def test_a_copy_has_no_hidden_part_and_a_hull_keeps_what_is_seen() -> None:
 
 
 def test_oracles_are_told_what_they_say() -> None:
-    samples = scene(31, 2, "test").samples()
+    samples = scene(31, 2, "test").samples
     assert [r.mask_type for r in replies("oracle-type")] == [sample.mask_type for sample in samples]
     for reply, sample in zip(replies("oracle-choice"), samples):
         assert len(reply.regions) <= len(sample.targets)

@@ -101,7 +101,7 @@ class Chooser(nn.Module):
         return meant
 
     def _speak(self, x: Tensor, heard: Tensor, single: Tensor) -> tuple[Tensor, Tensor]:
-        """How much each word speaks of each object [q, n, l], and what all say of it and its parts [q, n, 1 + parts]."""
+        """How much each word speaks of each object [q, n, l]; what all say of it and its parts [q, n, 1 + parts]."""
         q, length, n = x.shape[0], x.shape[1], single.shape[1]
         said, parts, weight = self.speaks(x).split([self.kinds, self.categories * self.parts, 2], 2)
         weight = weight.sigmoid() * heard[:, :, None]

@@ -35,7 +35,7 @@ from maskwise.world.items import Item, name_items
 SIDE = 160
 """Pictures are scaled to a square of this side."""
 
-LIKELY = 0.5
+LIKELY = 0.4
 """A thing is meant when the choice gives it at least this probability."""
 
 NETWORKS = ("eye", "look", "choice")
