@@ -34,6 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         world=WorldSource(scenes=4, questions=2, validation=2),
         first=SHORT,
         eye=SHORT,
+        words=SHORT,
         choice=SHORT,
         views=3,
         datasets=(str(folder / "more"),),

@@ -18,9 +18,6 @@ PART_WEIGHT = 0.5
 UNKNOWN = 0.02
 """How often a kind of an object is left untold."""
 
-BABBLE = 0.2
-"""How often nonsense is put among the words of a question."""
-
 
 class Drill(NamedTuple):
     """A batch of questions; see Chooser.forward. meant: [q, n, 1 + parts]."""
@@ -32,13 +29,15 @@ class Drill(NamedTuple):
     meant: Tensor
 
 
-def make_drill(exercises: Sequence[Exercise], count: int, random: np.random.Generator) -> Drill:
-    """`count` questions of random exercises, with some nonsense among the words and some kinds left untold."""
+def make_drill(
+    exercises: Sequence[Exercise], count: int, random: np.random.Generator, *, babble: float
+) -> Drill:
+    """`count` questions of random exercises, some kinds left untold; a share `babble` with nonsense among the words."""
     chosen = []
     for number in random.integers(len(exercises), size=count):
         description, asked = exercises[number]
         words, meant = asked[random.integers(len(asked))]
-        chosen.append((description, _babble(words, random), meant))
+        chosen.append((description, _babble(words, random) if random.random() < babble else words, meant))
     most = max(len(description.single) for description, _, _ in chosen)
     length = max(len(words) for _, words, _ in chosen)
     drill = Drill(
@@ -60,8 +59,6 @@ def make_drill(exercises: Sequence[Exercise], count: int, random: np.random.Gene
 
 def _babble(words: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
     """The words with some that mean nothing put in, so that unknown ones are learnt to be passed over."""
-    if random.random() >= BABBLE:
-        return words
     count = int(random.integers(1, 6))
     nonsense = random.integers(1, TRIPLE_BUCKETS, (count, 1 + MOST_TRIPLES))
     nonsense[:, 0] = random.integers(1, WORD_BUCKETS, count)

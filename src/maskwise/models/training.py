@@ -5,7 +5,8 @@
     first.safetensors   perception, taught on every object and part of every scene
     eye.safetensors     perception, taught further on harder pictures (crowding.py)
     views/              the lessons as that eye sees them, a file at a time
-    choice.safetensors  the choice, taught on questions about these views
+    words.safetensors   the choice, taught on questions about these views
+    choice.safetensors  the choice, taught further with more unknown words among the known
     *.jsonl, events/    the curves
     *.onnx              the networks as they run
 
@@ -43,6 +44,9 @@ from maskwise.models.seeing import Targets, make_targets, seeing_loss
 from maskwise.models.tiny import CATEGORY_NAMES, Tiny
 from maskwise.store import Dataset
 
+BABBLE = {"words": 0.2, "choice": 0.5}
+"""How often nonsense is put among the words of a question, so that unknown words are learnt to be passed over."""
+
 SEEN = 4
 """A lesson that was looked at is asked about this often as the eye saw it for each time as it is."""
 
@@ -56,15 +60,16 @@ class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training run. `first`, `eye`: perception, on scenes as they are, then on harder ones. `datasets`: dataset
-    folders mixed in with the world's scenes, picture by picture. `views`: of how many lessons the choice learns what
-    the eye sees; of all it learns what there is.
+    """A training run. `first`, `eye`: perception, on scenes as they are, then on harder ones. `words`, `choice`: the
+    choice, then with more unknown words. `datasets`: dataset folders mixed in with the world's scenes, picture by
+    picture. `views`: of how many lessons the choice learns what the eye sees; of all it learns what there is.
     """
 
     seed: int
     world: WorldSource
     first: Schedule
     eye: Schedule
+    words: Schedule
     choice: Schedule
     views: int
     datasets: tuple[str, ...] = ()
@@ -103,8 +108,10 @@ def train(settings: Settings, folder: Path) -> list[Path]:
     views = track(view_all(model, looked, folder / "views"), "looking at lessons", total=len(looked))
     exercises = SEEN * [make_exercise(lesson, seen) for lesson, seen in zip(looked, views)]
     exercises += [make_exercise(lesson, view_truth(lesson)) for lesson in lessons]
-    task = _choosing(exercises, settings, exam.looked_at_by(model))
-    fit("choice", chooser, task, settings.choice, folder=folder)
+    looked_at = exam.looked_at_by(model)
+    for name, schedule in (("words", settings.words), ("choice", settings.choice)):
+        task = _choosing(exercises, settings.seed, schedule, looked_at, babble=BABBLE[name])
+        chooser = fit(name, chooser, task, schedule, folder=folder)
     return export(folder, folder)
 
 
@@ -163,7 +170,9 @@ def _seeing(
     )
 
 
-def _choosing(exercises: list[Exercise], settings: Settings, looked: Looked) -> Task:
+def _choosing(
+    exercises: list[Exercise], seed: int, schedule: Schedule, looked: Looked, *, babble: float
+) -> Task:
     useful = [exercise for exercise in exercises if exercise.asked and len(exercise.description.single)]
     if not useful:
         raise MaskwiseError(
@@ -171,7 +180,7 @@ def _choosing(exercises: list[Exercise], settings: Settings, looked: Looked) -> 
         )
 
     def draw(step: int) -> Drill:
-        return make_drill(useful, settings.choice.batch, np.random.default_rng((settings.seed, step)))
+        return make_drill(useful, schedule.batch, np.random.default_rng((seed, step)), babble=babble)
 
     def validate(chooser: nn.Module) -> dict[str, float]:
         assert isinstance(chooser, Chooser)
