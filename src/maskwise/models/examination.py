@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
-import numpy as np
 
 from maskwise.harness.score import Sureness, score
 from maskwise.models.descriptions import Objects
@@ -51,8 +50,7 @@ class Examination:
 
     def looked_at_by(self, model: Tiny) -> "Looked":
         """Every picture as the model sees it."""
-        frames = (lesson.picture.transpose(2, 0, 1)[None] for lesson in self.lessons)
-        return Looked(self, [_sight(model.find(np.ascontiguousarray(f, np.float32) / 255)) for f in frames])
+        return Looked(self, [_sight(model.find(lesson.picture)) for lesson in self.lessons])
 
     def score(self, replies: Iterable[Prediction]) -> dict[str, float]:
         """Figures of replies to all questions, in order."""

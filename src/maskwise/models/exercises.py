@@ -46,7 +46,7 @@ def view_truth(lesson: Lesson) -> View:
 
 def view(model: Tiny, lesson: Lesson) -> View:
     """As the model sees it."""
-    found = model.find(np.ascontiguousarray(lesson.picture.transpose(2, 0, 1)[None], np.float32) / 255)
+    found = model.find(lesson.picture)
     matches = match_masks(found.visible, lesson_to_objects(lesson).visible)
     return View(describe(found, MOST_PARTS), np.array(matches, np.int64))
 

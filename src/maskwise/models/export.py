@@ -17,6 +17,8 @@ from maskwise.models.tiny import KINDS, MOST_PARTS, SIDE
 from maskwise.models.words import MOST_TRIPLES
 
 OPSET = 17
+SINGLE = sum(KINDS) + MEASURES + 2 * MOST_PARTS
+"""Numbers that describe an object."""
 
 
 def make_eye() -> Eye:
@@ -26,7 +28,7 @@ def make_eye() -> Eye:
 
 def make_chooser() -> Chooser:
     """A choice among the world's things."""
-    return Chooser(sum(KINDS) + MEASURES + 2 * MOST_PARTS, KINDS, MOST_PARTS)
+    return Chooser(SINGLE, KINDS, MOST_PARTS)
 
 
 class _FirstStep(nn.Module):
@@ -90,7 +92,7 @@ def export(folder: Path, out: Path) -> list[Path]:
     fine, coarse = torch.zeros(1, FINE, SIDE // 2, SIDE // 2), torch.zeros(1, COARSE, SIDE // 4, SIDE // 4)
     boxes = torch.tensor([[0.1, 0.1, 0.5, 0.6], [0.2, 0.3, 0.9, 0.9]])
     words = torch.ones(2, 5, 1 + MOST_TRIPLES, dtype=torch.long)
-    single, pair = torch.zeros(1, 3, chooser.thing[0].in_features), torch.zeros(1, 3, 3, PAIR)
+    single, pair = torch.zeros(1, 3, SINGLE), torch.zeros(1, 3, 3, PAIR)
     steps: dict[str, Step] = {
         "eye": Step(_FirstStep(eye), {"picture": picture}, ("fine", "coarse", "heat", "box"), {}),
         "look": Step(

@@ -87,8 +87,9 @@ class Eye(nn.Module):
         self.box = nn.Conv2d(COARSE, 4, 1)
         self.surface = nn.Conv2d(COARSE, categories + colours, 1)
         self.look = SecondLook(categories, colours, materials, parts)
-        nn.init.constant_(self.heat.bias, -4.0)
-        nn.init.constant_(self.box.bias, 3.0)
+        for head, start in ((self.heat, -4.0), (self.box, 3.0)):
+            assert head.bias is not None
+            nn.init.constant_(head.bias, start)
 
     def forward(self, pictures: Tensor, boxes: Sequence[Tensor]) -> tuple[Maps, Look]:
         """Both steps at once, as in training, where the boxes are known; at least one a picture."""

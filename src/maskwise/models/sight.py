@@ -56,7 +56,7 @@ def find_boxes(seen: Seen, side: int) -> Floats:
 def widen(boxes: Floats) -> Floats:
     """Boxes with the margin a second look wants."""
     width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-    return boxes + MARGIN * np.stack([-width, -height, width, height], 1)
+    return (boxes + MARGIN * np.stack([-width, -height, width, height], 1)).astype(np.float32)
 
 
 def draw_objects(looked: Looked, boxes: Floats, *, side: int, parts_of: Callable[[int], int]) -> Objects:
@@ -113,8 +113,7 @@ def _stretch(masks: Floats, box: Floats, window: tuple[slice, slice]) -> Floats:
     rows, columns = (np.arange(part.start, part.stop, dtype=np.float32) for part in window)
     along_x = _weights((columns + 0.5 - left) / max(right - left, 1e-3) * cells - 0.5, cells)
     along_y = _weights((rows + 0.5 - top) / max(bottom - top, 1e-3) * cells - 0.5, cells)
-    stretched: Floats = along_y @ masks @ along_x.T
-    return stretched
+    return (along_y @ masks @ along_x.T).astype(np.float32)
 
 
 def _weights(at: NDArray[np.floating], cells: int) -> Floats:

@@ -124,17 +124,18 @@ class Tiny:
 
     def see(self, picture: Image.Image) -> Sight:
         """Look at a picture of any size."""
-        frame = np.asarray(picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR), np.float32)
-        return sight_of(self.find(np.ascontiguousarray(frame.transpose(2, 0, 1)[None] / 255)), picture.size)
+        frame = np.asarray(picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+        return sight_of(self.find(frame), picture.size)
 
-    def find(self, frame: NDArray[np.float32]) -> Objects:
-        """The objects in a frame [1, 3, SIDE, SIDE] in 0..1."""
-        fine, coarse, heat, box = self.networks.see(frame)
+    def find(self, frame: NDArray[np.generic]) -> Objects:
+        """The objects in a frame (SIDE, SIDE, 3) of 0..255."""
+        inputs = np.ascontiguousarray(frame.transpose(2, 0, 1)[None], np.float32) / np.float32(255)
+        fine, coarse, heat, box = self.networks.see(inputs)
         boxes = find_boxes(Seen(heat[0, 0], box[0]), SIDE)
         if not len(boxes):
             return no_objects()
         boxes = widen(boxes)
-        looked = Looked(*self.networks.look(fine, coarse, boxes / SIDE))
+        looked = Looked(*self.networks.look(fine, coarse, boxes / np.float32(SIDE)))
         return draw_objects(looked, boxes, side=SIDE, parts_of=parts_of)
 
     def answer(self, sight: Sight, questions: Sequence[str]) -> list[Prediction]:
@@ -152,8 +153,7 @@ class Tiny:
         if not count or not questions:
             return np.zeros((len(questions), count, 1 + MOST_PARTS), np.float32)
         logits = self.networks.choose(words_to_numbers(questions), sight.description)
-        odds: NDArray[np.float32] = 1 / (1 + np.exp(-logits))
-        return odds
+        return (1 / (1 + np.exp(-logits))).astype(np.float32)
 
 
 def parts_of(category: int) -> int:
@@ -174,7 +174,8 @@ def sight_of(objects: Objects, size: tuple[int, int]) -> Sight:
 
 def list_items(objects: Objects) -> dict[Place, Item]:
     """Every object (i, 0) and its parts (i, k), named so that no two names are alike."""
-    items, places = [], []
+    items: list[Item] = []
+    places: list[Place] = []
     steps = (np.arange(SIDE) + 0.5) / SIDE
     ends = np.cumsum(KINDS[:2])
     for i, kinds in enumerate(objects.kinds):
