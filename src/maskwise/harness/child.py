@@ -121,7 +121,7 @@ class CommandModel:
             self._child = None
 
     def _ask(self, id: str, line: bytes, questions: int) -> Reply:
-        child = self._running()
+        child = self._running(id)
         fresh = not child.answered
         budget = math.inf if self.timeout is None else self.timeout * questions
         budget += self._time_to_start() if fresh else 0.0
@@ -159,9 +159,11 @@ class CommandModel:
             f"{lost}{words}"
         )
 
-    def _running(self) -> "_Child":
-        """The child, started if it is not there or has died since its last reply."""
-        if self._child is not None and not self._child.alive:
+    def _running(self, id: str) -> "_Child":
+        """The child, started anew if it is not there, has died since its last reply, or still owes a reply to the same
+        request: one that comes late could not be told from the one that is due.
+        """
+        if self._child is not None and (not self._child.alive or self._child.owes(id)):
             self._child.kill()
             self._child = None
         if self._child is None:
@@ -215,6 +217,10 @@ class _Child:
     def alive(self) -> bool:
         """Whether the process runs."""
         return self._process.poll() is None
+
+    def owes(self, id: str) -> bool:
+        """Whether a request was given up whose reply may still come."""
+        return id in self._given_up
 
     def ask(self, id: str, line: bytes, deadline: float) -> Reply:
         """The reply to a request. TimeoutError, EOFError (it died) or ModelError (what came is no reply to it)."""
