@@ -155,19 +155,22 @@ def test_a_picture_at_which_all_die_fails_alone(dataset: Path, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("large_blocks")
-def test_a_worker_killed_by_the_system(dataset: Path, tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    options = {"pids": str(pids), "sleep": 0.05}
+def test_a_worker_killed_by_the_system(tmp_path: Path) -> None:
+    """All are slow until it is killed, so that it is killed at work, however late the others start."""
+    dataset = write_dataset(tmp_path / "truth", 40, questions=("slow",))
+    pids, woken = tmp_path / "pids", tmp_path / "woken"
+    options = {"pids": str(pids), "woken": str(woken)}
 
     def kill() -> None:
-        wait_until(lambda: len(set(lines(pids))) == 2 and len(lines(pids)) > 10)
-        os.kill(int(lines(pids)[-1]), signal.SIGKILL)
+        wait_until(lambda: lines(pids))
+        os.kill(int(lines(pids)[0]), signal.SIGKILL)
+        woken.touch()
 
     killer = threading.Thread(target=kill)
     killer.start()
     run(dataset, tmp_path / "run", f"{MORTALS}:Known", options=options)
     killer.join()
-    assert len(set(lines(pids))) == 3, "another took its place"
+    assert len(set(lines(pids))) >= 2, "another took its place"
     run(dataset, tmp_path / "local", f"{MORTALS}:Known", on="local", options=options)
     same(tmp_path / "run", tmp_path / "local")
 
