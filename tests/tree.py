@@ -22,7 +22,7 @@ MADE = {"RESULTS.md"}
 
 SINGLE = {
     "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel",
-    "Makefile": "demo, test, lint, bench, fuzz: each prepares its own environment",
+    "Makefile": "demo, test, lint, bench, figures, fuzz: each prepares its own environment",
     "constraints.txt": "The versions continuous integration uses",
 }
 """Shown in one line."""

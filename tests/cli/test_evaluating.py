@@ -15,6 +15,7 @@ from maskwise.cli import main as cli
 from maskwise.cli.main import app
 from maskwise.harness.models import list_models
 from tests.harness.fakes import FAKES, write_dataset
+from tests.harness.mortals import MORTALS
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,8 +97,11 @@ def test_what_is_wrong_is_said_in_one_line(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
-def test_ctrl_c_leaves_a_run_that_continues(dataset: Path, tmp_path: Path) -> None:
-    model = ("--model", f"{FAKES}:Painter", "--model-option", "sleep=0.05", "--protocol", "union")
+def test_ctrl_c_leaves_a_run_that_continues(tmp_path: Path) -> None:
+    """It is stopped at the second picture, which takes as long as it has to."""
+    dataset = write_dataset(tmp_path / "truth", questions=("fine",) + ("slow",) * 99)
+    woken = tmp_path / "woken"
+    model = ("--model", f"{MORTALS}:Known", "--model-option", f"woken={woken}", "--protocol", "union")
     arguments = ["eval", str(dataset), *model, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-m", "maskwise.cli.main", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -110,7 +114,8 @@ def test_ctrl_c_leaves_a_run_that_continues(dataset: Path, tmp_path: Path) -> No
     assert "repeat the command to continue" in words
     assert "Traceback" not in words
     kept = predictions.read_bytes()
-    assert kept.endswith(b"\n")
+    assert kept.count(b"\n") == 1
+    woken.touch()
     run(*arguments)
     assert predictions.read_bytes().startswith(kept)
 

@@ -90,7 +90,7 @@ def test_what_goes_wrong_is_reported_and_the_next_is_answered() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     first, second = (json.loads(line) for line in said.stdout.splitlines())
     assert (first["id"], second["id"]) == ("1", "2")

@@ -1,11 +1,15 @@
 """A small dataset and small models for tests of the harness."""
 
 import io
+import itertools
+import math
+import sys
 import threading
 import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image
@@ -81,7 +85,8 @@ class Painter:
 class Moody(Painter):
     """Fails as the words of a question say, until the file `mended` exists."""
 
-    hang = threading.Event()
+    hang, hangs = threading.Event(), threading.Event()
+    """`hangs` is set where a call hangs; it does so until `hang` is set."""
 
     def __init__(self, *, mended: str = "", **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
@@ -105,12 +110,32 @@ class Moody(Painter):
     def fail(self, question: str) -> None:
         if "raise" in question:
             raise ValueError("what\nis this?")
+        if "exit" in question:
+            sys.exit(0)
+        if "half" in question:
+            raise ValueError("half a character: \udcff")
         if "memory" in question:
             raise MemoryError
         if "hang" in question:
-            self.hang.wait(60)
+            self.hangs.set()
+            self.hang.wait(300)
         if "gone" in question:
             raise ModelGoneError("the server left")
+
+
+class Tuned(Painter):
+    """Says of itself what JSON knows by other names."""
+
+    config: ClassVar = {"sides": (512, 1024), "rate": math.nan, 7: "seven"}
+
+
+class Renewed(Moody):
+    """Hangs at `hang`, and has other weights every time it is opened."""
+
+    opened: ClassVar = itertools.count()
+
+    def __init__(self) -> None:
+        super().__init__(weights=f"w{next(self.opened)}")
 
 
 class Pupil(Painter):

@@ -26,12 +26,12 @@ def answer(request: Request) -> None:
 def hang(request: Request) -> None:
     # What it starts has to go with it.
     child = subprocess.Popen(["sleep", "600"])
-    print(f"started {child.pid}", file=sys.stderr, flush=True)
+    print(f"started {child.pid}, not in time", file=sys.stderr, flush=True)
     time.sleep(600)
 
 
 def dawdle(request: Request) -> None:
-    time.sleep(1.5)
+    print("not in time", file=sys.stderr, flush=True)
     answer(request)
 
 
@@ -148,6 +148,8 @@ WAYS = {
 def main() -> None:
     if "--die" in sys.argv:
         sys.exit("no such checkpoint")
+    if "--hum" in sys.argv:
+        print("loading", file=sys.stderr, flush=True)
     if "--greet" in sys.argv:
         say("Loading the model ...")
     for line in sys.stdin:

@@ -4,15 +4,18 @@ import copy
 import errno
 import json
 import os
+import queue
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from maskwise.errors import ModelError, ModelGoneError, ProtocolError, StoreError, UnknownNameError
@@ -115,16 +118,18 @@ def test_all_questions_of_a_picture_are_asked_together(dataset: Path, tmp_path: 
 
 
 def test_predict_only_leaves_a_run_to_be_scored(dataset: Path, tmp_path: Path) -> None:
-    done = run(dataset, tmp_path / "run", predict_only=True)
+    calls = tmp_path / "calls"
+    options = {"calls": str(calls)}
+    done = run(dataset, tmp_path / "run", options=options, predict_only=True)
     assert done.result is None
     assert record(tmp_path / "run")["state"] == "predicted"
     with pytest.raises(StoreError, match="predicted, not scored"):
         Run.open(tmp_path / "run")
-    calls = tmp_path / "calls"
-    assert run(dataset, tmp_path / "run").result is not None
+    calls.unlink()
+    assert run(dataset, tmp_path / "run", options=options).result is not None
     assert not calls.exists()
     assert len(record(tmp_path / "run")["evaluation"]["sessions"]) == 1, "nothing was predicted again"
-    run(dataset, tmp_path / "run", predict_only=True)
+    run(dataset, tmp_path / "run", options=options, predict_only=True)
     assert Run.open(tmp_path / "run").facts.truth.samples == 48, "a scored run stays scored"
 
 
@@ -227,6 +232,11 @@ def test_what_changed_is_refused_and_named(
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 
+def test_a_config_that_json_writes_otherwise_is_the_same(dataset: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert run(dataset, tmp_path / "run", "Tuned", predict_only=True).samples == 48
+
+
 def test_a_changed_dataset_is_refused(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", predict_only=True)
     other = write_dataset(tmp_path / "other", questions=("who is it?",))
@@ -272,7 +282,7 @@ def test_a_second_process_is_refused(dataset: Path, tmp_path: Path) -> None:
 
 # -- samples that fail -------------------------------------------------------------------------------------------------
 
-WORDS = ("what is it?", "raise", "memory", "unsure", "few", "text")
+WORDS = ("what is it?", "raise", "memory", "unsure", "few", "text", "exit", "half")
 
 
 def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -282,6 +292,7 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
     reasons = {"raise": "ValueError: what is this?", "memory": "out of memory", "unsure": "not sure"}
     reasons |= {"few": "the model gave 0 predictions to 1 questions"}
     reasons |= {"text": "the model returned a str; expected a Prediction"}
+    reasons |= {"exit": "SystemExit: 0", "half": "ValueError: half a character: ?"}
     for reply in replies(tmp_path / "run"):
         if reply.sample.startswith("p7-"):
             assert reply.error is not None
@@ -294,18 +305,28 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
     assert str(done.failed) in run_to_html(Run.open(tmp_path / "run"))
 
 
-def test_a_damaged_sample_fails_alone(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (StoreError("sample 'p5-1': a mask is damaged"), "sample 'p5-1': a mask is damaged"),
+        (pa.ArrowInvalid("not UTF-8"), "ArrowInvalid: not UTF-8"),
+        (MemoryError(), "out of memory"),
+    ],
+)
+def test_a_damaged_sample_fails_alone(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
     read = Dataset.__getitem__
 
     def sometimes(self: Dataset, row: int) -> Any:
         if self.samples.id[row] == "p5-1":
-            raise StoreError("sample 'p5-1': a mask is damaged")
+            raise error
         return read(self, row)
 
     monkeypatch.setattr(Dataset, "__getitem__", sometimes)
     run(dataset, tmp_path / "run", predict_only=True)
     assert [(reply.sample, reply.error) for reply in replies(tmp_path / "run") if reply.error] == [
-        ("p5-1", "sample 'p5-1': a mask is damaged")
+        ("p5-1", reason)
     ]
 
 
@@ -366,16 +387,67 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / RETRY).exists()
 
 
-def test_a_question_that_hangs_fails_after_its_time(tmp_path: Path) -> None:
+class UntilItHangs(queue.SimpleQueue[Any]):
+    """Is waited for until a model hangs, however long the others take."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        while True:
+            try:
+                return super().get(timeout=0.01)
+            except queue.Empty:
+                if Moody.hangs.is_set():
+                    Moody.hangs.clear()
+                    raise
+
+
+def test_a_retry_cut_short_is_kept_though_it_failed_as_before(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "raise"))
+    options = {"mended": str(tmp_path / "mended"), "calls": str(tmp_path / "calls")}
+    run(dataset, tmp_path / "run", "Moody", options=options)
+
+    def stop(progress: Progress) -> None:
+        if progress.total < 60 and progress.done > 4:
+            raise KeyboardInterrupt
+
+    retry = Means(retry_failed=True)
+    with pytest.raises(KeyboardInterrupt):
+        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop)
+    kept = (tmp_path / "run" / RETRY).read_bytes()
+    (tmp_path / "calls").unlink()
+    (tmp_path / "mended").touch()
+    failed = run(dataset, tmp_path / "run", "Moody", options=options, means=retry).failed
+    assert failed == kept.count(b"\n"), "those that failed again before the stop are not asked a third time"
+    assert not (tmp_path / "run" / RETRY).exists()
+
+
+def test_a_question_that_hangs_fails_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = SimpleNamespace(SimpleQueue=UntilItHangs, Empty=queue.Empty)
+    monkeypatch.setattr("maskwise.harness.engines.worker.queue", waited)
     dataset = write_dataset(tmp_path / "truth", 5, questions=("fine", "hang", "fine", "fine", "fine", "fine"))
     Moody.hang.clear()
+    Moody.hangs.clear()
     try:
-        run(dataset, tmp_path / "run", "Moody", means=Means(timeout=0.2), predict_only=True)
+        run(dataset, tmp_path / "run", "Moody", means=Means(timeout=1000), predict_only=True)
     finally:
         Moody.hang.set()
     errors = {reply.sample: reply.error for reply in replies(tmp_path / "run")}
-    assert errors.pop("p1-0") == "no reply within 0.2 s"
+    assert errors.pop("p1-0") == "no reply within 1000 s"
     assert set(errors.values()) == {None}
+
+
+def test_a_fresh_model_with_other_weights_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = SimpleNamespace(SimpleQueue=UntilItHangs, Empty=queue.Empty)
+    monkeypatch.setattr("maskwise.harness.engines.worker.queue", waited)
+    dataset = write_dataset(tmp_path / "truth", 5, questions=("fine", "hang"))
+    Moody.hang.clear()
+    Moody.hangs.clear()
+    try:
+        with pytest.raises(ModelGoneError, match="has other weights now than when it was first opened"):
+            run(dataset, tmp_path / "run", "Renewed", means=Means(timeout=1000), predict_only=True)
+    finally:
+        Moody.hang.set()
 
 
 def test_a_model_that_only_hangs_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,6 +582,21 @@ def test_teacher_forcing_is_asked_for_and_marked(dataset: Path, tmp_path: Path) 
     assert record(tmp_path / "run")["evaluation"]["asked"]["teacher_forced"]
     assert "Teacher-forced" in run_to_html(Run.open(tmp_path / "run"))
     assert "Teacher-forced" not in run_to_html(Run.open(tmp_path / "free"))
+
+
+def test_failed_replies_of_a_forced_run_are_marked_too(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", bad=7)
+    run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
+    assert [reply.sample for reply in replies(tmp_path / "run") if reply.error] == ["p7-0", "p7-1"]
+    assert all(reply.forced for reply in replies(tmp_path / "run"))
+
+
+def test_forced_predictions_scored_elsewhere_keep_the_mark(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
+    opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
+    write_run(tmp_path / "scored", score(opened, path, ["union"], sureness=QUICK), opened, predictions=path)
+    assert Run.open(tmp_path / "scored").forced
+    assert "Teacher-forced" in run_to_html(Run.open(tmp_path / "scored"))
 
 
 def test_teacher_forcing_is_impossible_under_strict(dataset: Path, tmp_path: Path) -> None:

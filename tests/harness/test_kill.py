@@ -20,18 +20,25 @@ from maskwise.errors import StoreError
 from maskwise.harness.evaluate import Means, Task, evaluate
 from maskwise.harness.score import Sureness
 from tests.harness.fakes import FAKES, write_dataset
+from tests.harness.mortals import MORTALS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 KILLS, PAUSE, LONGEST = 50, 0.004, 0.3
 """Kills in all; seconds the model sleeps over a picture; the longest a child lives before it is killed."""
 
+PATIENCE = 300.0
+"""Seconds until something that has to happen is given up."""
+
 FILES = ("predictions.jsonl", "scores.json", "scores.arrow", "metrics.arrow")
 
 
-def attempt(dataset: str, out: str, mended: str, retry: bool, sleep: float) -> None:
+MOODY, KNOWN = f"{FAKES}:Moody", f"{MORTALS}:Known"
+
+
+def attempt(dataset: str, out: str, model: str, options: dict[str, Any], retry: bool = False) -> None:
     evaluate(
-        Task(dataset, f"{FAKES}:Moody", {"mended": mended, "sleep": sleep}),
+        Task(dataset, model, options),
         out,
         means=Means(retry_failed=retry),
         protocols=["union"],
@@ -104,9 +111,10 @@ def attempts() -> Iterator[Attempts]:
 def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attempts) -> None:
     dataset = write_dataset(tmp_path / "truth", 36, questions=("fine", "raise", "fine"))
     mended, chance = tmp_path / "mended", np.random.default_rng(20)
-    attempt(str(dataset), str(tmp_path / "failed"), str(mended), False, PAUSE)
+    options = {"mended": str(mended), "sleep": PAUSE}
+    attempt(str(dataset), str(tmp_path / "failed"), MOODY, options)
     mended.touch()
-    attempt(str(dataset), str(tmp_path / "whole"), str(mended), False, PAUSE)
+    attempt(str(dataset), str(tmp_path / "whole"), MOODY, options)
     rounds = 0
     while attempts.killed < KILLS:
         folder = tmp_path / f"run{rounds}"
@@ -118,7 +126,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attemp
                 mended.unlink()
             tries = 0  # lives grow longer: on a slow machine, too, an attempt gets somewhere in the end
             while not attempts.run_and_kill(
-                chance.uniform(0.0, LONGEST * (1 + tries / 10)), dataset, folder, mended, stage, PAUSE
+                chance.uniform(0.0, LONGEST * (1 + tries / 10)), dataset, folder, MOODY, options, stage
             ):
                 tries += 1
             for name in FILES:
@@ -131,15 +139,22 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attemp
 
 
 def test_a_second_process_is_refused_and_changes_nothing(tmp_path: Path, attempts: Attempts) -> None:
-    dataset = write_dataset(tmp_path / "truth", 36)
-    pid = attempts.start(dataset, tmp_path / "run", "", False, 0.5)
-    while not (tmp_path / "run" / "predictions.jsonl").exists():
-        time.sleep(0.01)
-    with pytest.raises(StoreError, match="being written by another process"):
-        attempt(str(dataset), str(tmp_path / "run"), "", False, 0.5)
-    os.kill(pid, signal.SIGKILL)
-    assert attempts.end() == signal.SIGKILL
-    before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
-    with pytest.raises(StoreError, match=r"model\.options\.sleep was 0\.5, is 0"):
-        attempt(str(dataset), str(tmp_path / "run"), "", False, 0)
-    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
+    """The first one is at its second picture until it is killed."""
+    dataset = write_dataset(tmp_path / "truth", 36, questions=("fine",) + ("slow",) * 99)
+    out, predictions = tmp_path / "run", tmp_path / "run" / "predictions.jsonl"
+    options = {"woken": str(tmp_path / "woken")}
+    pid, deadline = attempts.start(dataset, out, KNOWN, options), time.monotonic() + PATIENCE
+    try:
+        while not (predictions.exists() and predictions.stat().st_size):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        before = predictions.read_bytes()
+        with pytest.raises(StoreError, match="being written by another process"):
+            attempt(str(dataset), str(out), KNOWN, options)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        status = attempts.end()
+    assert status == signal.SIGKILL
+    with pytest.raises(StoreError, match=r"model\.options\.woken was"):
+        attempt(str(dataset), str(out), KNOWN, {"woken": str(tmp_path / "other")})
+    assert predictions.read_bytes() == before

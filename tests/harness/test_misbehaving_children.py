@@ -12,16 +12,18 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import ModelGoneError
+from maskwise.harness import child
 from maskwise.schema import Picture, Sample
 from maskwise.store import DatasetWriter
+from tests.harness.clock import Clock
 from tests.report.runs import SIZE, png
 
 TALKER = Path(__file__).parent / "talker.py"
 WAYS = {
-    "crash": "ended with exit code 3",
-    "hang": "did not answer within 2 seconds a question and was killed",
-    "killed": "ended by SIGKILL",
     "silent": "closed its standard output",
+    "crash": "ended with exit code 3",
+    "hang": "did not answer within 600 seconds a question and was killed",
+    "killed": "ended by SIGKILL",
     "garbage": "'epoch 1/10 loss 0.3'",
     "half": "the reply is not as expected",
     "order": "the id of another request",
@@ -45,9 +47,14 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluate(dataset: Path, out: Path, *arguments: str) -> Any:
     command = shlex.join([sys.executable, "-S", "-E", str(TALKER), *arguments])
-    options = ["--model-option", "start_timeout=30", "--model-option", f"log={out.parent / 'log'}"]
-    rest = ["--timeout", "2", "--protocol", "strict", "--out", str(out), "--json"]
-    return CliRunner().invoke(app, ["eval", str(dataset), "--model", f"command: {command}", *options, *rest])
+    log = out.parent / "log"
+    options = ["--model-option", f"log={log}"]
+    rest = ["--timeout", "600", "--protocol", "strict", "--out", str(out), "--json"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "time", Clock(log))
+        return CliRunner().invoke(
+            app, ["eval", str(dataset), "--model", f"command: {command}", *options, *rest]
+        )
 
 
 def read_lines(out: Path) -> list[dict[str, Any]]:

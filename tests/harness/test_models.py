@@ -1,9 +1,13 @@
 """Models are found by name, factory or entry point; what is none is said plainly."""
 
 import sys
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -11,8 +15,8 @@ from maskwise.errors import ModelError, UnknownNameError
 from maskwise.harness.models import BUILT_IN, list_models, open_model, parse_options
 from maskwise.harness.oracle import Oracle
 from maskwise.harness.predictor import Predictor, TruthPredictor, ask, describe_model, find_way
-from maskwise.schema import Sample
-from tests.harness.fakes import FAKES, Moody, Painter, Pupil
+from maskwise.schema import Answer, PredictedRegion, Prediction, Sample
+from tests.harness.fakes import FAKES, Moody, Painter, Pupil, Tuned, strip
 
 PICTURE = Image.new("RGB", (16, 12))
 
@@ -61,6 +65,8 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
         (f"{FAKES}:Painter", {"wieghts": "w3"}, "its options: weights, sleep, calls"),
         ("oracle", {"drop": 2}, "drop=2 is not a chance"),
         ("oracle", {"noise": "much"}, "could not be opened: TypeError"),
+        ("oracle", {"seed": -1}, "seed=-1 is not a whole number, 0 or more"),
+        ("sys:exit", {}, "could not be opened: SystemExit"),
     ],
 )
 def test_what_is_no_model_is_said_plainly(spec: str, options: dict[str, object], said: str) -> None:
@@ -89,6 +95,64 @@ def test_a_config_that_is_no_json_is_refused() -> None:
     model.config = {"device": object()}  # type: ignore[attr-defined]
     with pytest.raises(ModelError, match="config"):
         describe_model(model, "mine", {})
+
+
+@pytest.mark.parametrize("line", ["raise RuntimeError('no CUDA')", "import sys; sys.exit('no CUDA')", "1 +"])
+def test_a_module_that_fails_while_it_loads_is_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "failing_module.py").write_text(line)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(ModelError, match=r"cannot load failing_module:Mine: .*(no CUDA|invalid syntax)"):
+        open_model("failing_module:Mine")
+
+
+def test_facts_are_what_json_makes_of_them() -> None:
+    facts = describe_model(Tuned(), "tuned", {"size": (2, 3)})
+    assert facts.config == {"sides": [512, 1024], "rate": None, "7": "seven"}
+    assert facts.options == {"size": [2, 3]}
+    model = Painter(weights=b"w0")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="weights_hash is of type bytes; expected a text or None"):
+        describe_model(model, "mine", {})
+
+
+class Sayer:
+    """Says what it is given."""
+
+    def __init__(self, prediction: Prediction) -> None:
+        self.prediction = prediction
+
+    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        return [self.prediction for _ in questions]
+
+
+def region(score: object) -> PredictedRegion:
+    return PredictedRegion(visible=strip(3), score=score)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"regions": (region(np.float32(0.5)),)}, r"numpy\.float32"),
+        ({"regions": ("a strip",)}, "got `str`"),
+        ({"mask_type": "seen"}, "'seen'"),
+        ({"answer": Answer(text="half: \ud800")}, "surrogates"),
+        ({"no_target": np.True_}, "numpy"),
+    ],
+)
+def test_a_prediction_that_cannot_be_recorded_is_an_error(fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(ModelError, match=f"cannot be recorded: .*{said}"):
+        ask(Sayer(Prediction(sample="", **fields)), "asked", PICTURE, samples("a"))
+
+
+def test_a_prediction_is_what_it_is_once_read_again() -> None:
+    """So that engines that send predictions about give the same bytes as those that do not."""
+    said = Prediction(sample="", regions=[region(1)])  # type: ignore[arg-type]
+    [found] = ask(Sayer(said), "asked", PICTURE, samples("a"))
+    assert found == Prediction(sample="s0", regions=(region(1.0),))
+    text = msgspec.json.encode(found)
+    assert msgspec.json.encode(msgspec.json.decode(text, type=Prediction)) == text
 
 
 def test_asking_signs_replies() -> None:

@@ -39,6 +39,11 @@ def test_a_slice_of_a_plan_is_a_plan(sizes: list[int], first: int, stop: int) ->
     assert plan[first:stop].samples == sum(len(work.rows) for work in list(plan)[first:stop])
 
 
+def test_a_plan_is_not_cut_with_a_step() -> None:
+    with pytest.raises(ValueError, match="without a step of 2"):
+        plan_of([1, 2, 3])[::2]
+
+
 @given(counts, st.data())
 def test_a_plan_of_some_samples(sizes: list[int], data: st.DataObject) -> None:
     plan = plan_of(sizes)

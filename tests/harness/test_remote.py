@@ -1,6 +1,7 @@
 """The client of a server, against servers that are away, busy, wrong, endless or slow."""
 
 import contextlib
+import errno
 import json
 import threading
 import time
@@ -154,6 +155,17 @@ def test_a_wrong_reply_fails_its_request_alone(server: Server, turn: Turn, messa
     assert not isinstance(caught.value, ModelGoneError)
     client.timeout = 60
     assert len(client.predict(PICTURE, ["a"])) == 1
+
+
+def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = ServerModel(server.address, timeout=None, tries=2)
+
+    def die(*arguments: Any, **more: Any) -> None:
+        raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+    monkeypatch.setattr(client, "_request", die)
+    with pytest.raises(ModelGoneError, match=r"given up after 2 tries: .*timed out"):
+        client.predict(PICTURE, ["a"])
 
 
 @pytest.mark.parametrize(("status", "message"), [(401, "MASKWISE_TOKEN"), (404, "maskwise serve")])

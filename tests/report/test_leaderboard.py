@@ -123,6 +123,44 @@ def test_forced_replies_are_marked(toy: Path, tmp_path: Path) -> None:
     } == {"teacher-forced"}
 
 
+def test_forced_replies_are_not_ranked_among_free_ones(toy: Path, tmp_path: Path) -> None:
+    forced = copy_run(toy / "near", tmp_path / "forced")
+    record = json.loads((forced / "run.json").read_text())
+    record["predictions"]["forced"] = True
+    (forced / "run.json").write_text(json.dumps(record))
+    [dataset] = make_leaderboard([Run.open(forced), Run.open(toy / "far"), Run.open(toy / "near")]).datasets
+    for one in dataset.boards:
+        assert [(row.run, row.tags) for row in one.rows] == [
+            ("near", []),
+            ("far", []),
+            ("forced", ["teacher-forced"]),
+        ]
+
+
+def test_a_rebuild_cut_short_leaves_the_old_site(toy: Path, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+
+    def stop(run: Run) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_site(out, [Run.open(toy / "near")], stop)
+    write_site(out, [Run.open(toy / "near")], lambda run: "old")
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(KeyboardInterrupt):
+        write_site(out, [Run.open(toy / "far")], stop)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    write_site(out, [Run.open(toy / "far")], lambda run: "new")
+    assert sorted(path.name for path in out.iterdir()) == ["index.html", "leaderboard.json", "reports"]
+    assert [path.read_text() for path in (out / "reports").iterdir()] == ["new"]
+
+
+def test_a_place_that_cannot_be_written_is_said_plainly(toy: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file/site cannot be written: .*Not a directory"):
+        write_site(tmp_path / "file" / "site", [Run.open(toy / "near")], lambda run: "")
+
+
 def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -> None:
     data = make_dataset(tmp_path / "data")
     make_run(tmp_path / "far", data, make_predictions(tmp_path / "far.jsonl", data, shift=6))

@@ -1,5 +1,6 @@
 """Small models for tests: what they do depends on the question."""
 
+import sys
 import threading
 from collections.abc import Sequence
 from typing import ClassVar
@@ -27,9 +28,11 @@ class Whole:
         self.asked.append((picture.size, list(questions)))
         if "wait" in questions:
             self.started.set()
-            self.go_on.wait(30)
+            self.go_on.wait(300)
         if "raise" in questions:
             raise RuntimeError("CUDA out of memory")
+        if "exit" in questions:
+            sys.exit(1)
         if "few" in questions:
             return []
         mask = Mask.from_dense(np.ones((picture.height, picture.width), np.bool_))

@@ -5,6 +5,7 @@ import http.client
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,14 +44,14 @@ def serving(
         yield listening.address
     finally:
         listening.server.should_exit = True
-        thread.join(20)
+        thread.join(300)
         service.close()
         assert not thread.is_alive()
 
 
 def call(address: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
     """Status and decoded body of one plain request. A header given as host_ replaces the client's own."""
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
     sent = {"Content-Type": "application/json"} | {
         name.strip("_").replace("_", "-"): value for name, value in headers.items()
     }
@@ -102,6 +103,7 @@ def test_the_client_knows_which_model_it_asks() -> None:
     ("question", "message"),
     [
         ("raise", "the model reports: RuntimeError: CUDA out of memory"),
+        ("exit", "the model reports: SystemExit: 1"),
         ("few", "the model reports: 0 predictions for 2 questions"),
     ],
 )
@@ -195,7 +197,7 @@ def test_what_is_refused(address: str, body: Any, status: int, message: str) -> 
 
 
 def test_a_body_of_unknown_length_is_bounded_too(address: str) -> None:
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
     chunks = (b" " * 5000 for _ in range(5))
     connection.request("POST", "/v1/predict", chunks, {"Content-Type": "application/json"})
     assert connection.getresponse().status == 413
@@ -204,7 +206,7 @@ def test_a_body_of_unknown_length_is_bounded_too(address: str) -> None:
 
 def test_a_body_that_never_comes_is_not_waited_for() -> None:
     with serving(Whole(), limits=Limits(body_seconds=0.2)) as address:
-        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
         connection.putrequest("POST", "/v1/predict")
         connection.putheader("Content-Type", "application/json")
         connection.putheader("Content-Length", "100")
@@ -246,22 +248,50 @@ def test_requests_beyond_those_that_may_wait_are_sent_away() -> None:
             target=lambda: first.append(call(address, "POST", "/v1/predict", request("wait"))[0])
         )
         waiting.start()
-        assert model.started.wait(30)
+        assert model.started.wait(300)
         assert call(address, "POST", "/v1/predict", request()) == (
             503,
             {"error": "too many requests are waiting"},
         )
         model.go_on.set()
-        waiting.join(30)
+        waiting.join(300)
         assert first == [200]
         assert call(address, "POST", "/v1/predict", request())[0] == 200
+
+
+def test_a_client_that_left_is_not_answered() -> None:
+    model = Whole()
+    with serving(model) as address:
+        first = threading.Thread(target=call, args=(address, "POST", "/v1/predict", request("wait")))
+        first.start()
+        assert model.started.wait(300)
+        second = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+        body = json.dumps(request("left")).encode()
+        second.request("POST", "/v1/predict", body, {"Content-Type": "application/json"})
+        call(address, "GET", "/healthz")  # the request has arrived
+        second.close()
+        call(address, "GET", "/healthz")  # and so has its end
+        model.go_on.set()
+        first.join(300)
+        assert call(address, "POST", "/v1/predict", request("last"))[0] == 200
+    assert [questions for _, questions in model.asked] == [["wait"], ["last"]]
+
+
+def test_the_page_of_documents_needs_no_network(address: str) -> None:
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+    connection.request("GET", "/docs")
+    page = connection.getresponse().read().decode()
+    connection.close()
+    assert "POST /v1/predict" in page
+    assert "GET /healthz" in page
+    assert re.findall(r'(?:href|src)="([^"]*)"', page) == ["/openapi.json"]
 
 
 def test_the_documents_describe_the_exchange(address: str) -> None:
     status, document = call(address, "GET", "/openapi.json")
     assert status == 200
     route = document["paths"]["/v1/predict"]["post"]
-    assert set(route["responses"]) >= {"200", "400", "401", "413", "422", "503"}
+    assert set(route["responses"]) >= {"200", "400", "401", "408", "413", "421", "422", "503"}
     schemas = document["components"]["schemas"]
     assert "sample" not in schemas["Prediction"]["properties"]
     assert list(schemas["SentPicture"]["properties"]) == ["png"]
@@ -294,7 +324,7 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     )
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=root, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=root, timeout=300
     )
     assert (done.returncode, done.stderr) == (
         2,
@@ -328,7 +358,7 @@ def test_the_command_serves_until_interrupted(tmp_path: Path) -> None:
         client = ServerModel(line.split()[2])
         assert len(client.predict(PICTURE, ["a"])) == 1
         started.send_signal(signal.SIGINT)
-        _, rest = started.communicate(timeout=30)
+        _, rest = started.communicate(timeout=300)
     finally:
         started.kill()
         started.wait()

@@ -24,7 +24,7 @@ from maskwise.cli.scoring import print_scores
 from maskwise.harness.evaluate import Evaluated, Means, Task, evaluate
 from maskwise.harness.models import parse_options
 from maskwise.harness.progress import Progress
-from maskwise.harness.record import writing
+from maskwise.harness.record import PARTIAL, writing
 from maskwise.harness.score import Sureness, result_to_json
 from maskwise.harness.session import usable_threads
 from maskwise.report.evidence import Places
@@ -184,8 +184,10 @@ def _show(bars: Bars, bar: Any, progress: Progress) -> None:
 
 def _write_report(folder: Path, pictures: Path | None) -> None:
     page = run_to_html(Run.open(folder), places=Places(pictures=pictures))
+    beside = folder / (REPORT + PARTIAL)
     with writing(folder):
-        (folder / REPORT).write_text(page, encoding="utf-8")
+        beside.write_text(page, encoding="utf-8")
+        beside.replace(folder / REPORT)
 
 
 def _print_json(done: Evaluated) -> None:

@@ -66,7 +66,7 @@ SLACK, LEAST_START = 3.0, 5.0
 """How much longer than the longest one before a start may take, and the seconds it may take at least."""
 
 GRACE = 5.0
-"""Seconds a process has to leave once its standard input is closed."""
+"""Seconds a process has to leave once its standard input is closed, or it has closed its standard output."""
 
 
 class CommandModel:
@@ -96,7 +96,8 @@ class CommandModel:
         self.arguments = _split(command)
         self.timeout, self.start_timeout, self.patience = timeout, start_timeout, patience
         self.name = command.strip()
-        self.config = {"command": self.name, "files": _hash_files(self.arguments)}
+        self._files = _hash_files(self.arguments)
+        self.config = {"command": self.name, "files": self._files}
         self._log = None if log is None else Path(log)
         self._child: _Child | None = None
         self._longest_start: float | None = None
@@ -129,11 +130,10 @@ class CommandModel:
             reply = child.ask(id, line, time.monotonic() + budget)
         except TimeoutError:
             # Not the budget, which depends on what came before: a run that is continued has to say the same.
-            raise _Lost(
-                f"did not answer within {self.timeout:g} seconds a question and was killed", child
-            ) from None
+            how = f"did not answer within {self.timeout:g} seconds a question and was killed"
+            raise _Lost(how, child) from None
         except EOFError as end:
-            raise _Lost(str(end), child, with_words=True) from None
+            raise _Lost(str(end), child) from None
         finally:
             if not child.in_step:
                 child.kill()
@@ -151,12 +151,13 @@ class CommandModel:
         """What a lost child means: one failure, or the end where picture after picture goes by without a reply."""
         if not lost.child.answered and not any(picture is seen for seen in self._in_vain):
             self._in_vain.append(picture)
-        words = lost.child.last_words()
         if len(self._in_vain) < self.patience:
-            return ModelError(f"the command {lost}{words if lost.with_words else ''}")
+            # Not its last words, which differ between a child just started and one that was asked before: a run that is
+            # continued has to say the same. They are in the log.
+            return ModelError(f"the command {lost}")
         return ModelGoneError(
             f"{self.name!r} is given up: {self.patience} pictures in a row went by without any reply. The last time it "
-            f"{lost}{words}"
+            f"{lost}{lost.child.last_words()}"
         )
 
     def _running(self, id: str) -> "_Child":
@@ -167,16 +168,26 @@ class CommandModel:
             self._child.kill()
             self._child = None
         if self._child is None:
+            self._check_files()
             self._child = _Child(self.arguments, self._log)
         return self._child
 
+    def _check_files(self) -> None:
+        """Refuse to start a script that was edited since it was recorded: its replies would be another model's."""
+        before, now = self._files, _hash_files(self.arguments)
+        changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        if changed:
+            raise ModelGoneError(
+                f"{changed[0]} has changed since the run began; put it back, or begin another run (--out)"
+            )
+
 
 class _Lost(Exception):
-    """A child is gone, and how. with_words: whether its last words say why, and are not just what it was at."""
+    """A child is gone, and how."""
 
-    def __init__(self, how: str, child: "_Child", *, with_words: bool = False) -> None:
+    def __init__(self, how: str, child: "_Child") -> None:
         super().__init__(how)
-        self.child, self.with_words = child, with_words
+        self.child = child
 
 
 class _Child:
@@ -273,10 +284,8 @@ class _Child:
     def _next_reply(self, deadline: float) -> Reply:
         while True:
             while not self._lines.waiting:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError
-                self._listen(min(left, GLANCE))
+                self._listen(min(_left(deadline), GLANCE))
+            _left(deadline)  # what came while nobody looked may have come too late
             line = self._lines.waiting.popleft()
             if line is None:
                 raise ModelError(f"the reply is longer than {MAX_REPLY_BYTES} bytes")
@@ -288,7 +297,7 @@ class _Child:
         ready = {key.fileobj for key, _ in self._selector.select(seconds)}
         if self._stdin in ready:
             self._speak()
-        if self._stderr in ready and not self._hear():
+        if self._stderr in ready and self._hear() == b"":
             self._selector.unregister(self._stderr)
         if self._stdout in ready:
             data = _read(self._stdout)
@@ -312,17 +321,17 @@ class _Child:
         with contextlib.suppress(KeyError):
             self._selector.unregister(self._stdin)
 
-    def _hear(self) -> bool:
-        """Pass on what it says on standard error; whether it said anything."""
+    def _hear(self) -> bytes | None:
+        """Pass on what it says on standard error; b"" at its end, None where nothing has come."""
         data = _read(self._stderr)
         if data:
             self._words = (self._words + data)[-LAST_WORDS_BYTES:]
             _pass_on(data, self._log)
-        return bool(data)
+        return data
 
     def _how_it_ended(self) -> str:
         try:
-            code = self._process.wait(GLANCE)
+            code = self._process.wait(GRACE)
         except subprocess.TimeoutExpired:
             return "closed its standard output without a reply and was killed"
         if code >= 0:
@@ -376,6 +385,13 @@ def _hash_files(arguments: Sequence[str]) -> dict[str, str]:
             if path.is_file() and path.stat().st_size <= MAX_SCRIPT_BYTES:
                 found[argument] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:

@@ -216,9 +216,10 @@ def _predict(run: _Run) -> Done:
     """Complete predictions.jsonl, and ask failed samples again where that is wanted."""
     path, again, ids = run.folder / PREDICTIONS, run.folder / RETRY, run.dataset.samples.id
     evaluation = check_asked(run.folder, _asked(run))
-    if again.exists() and is_replaced(path, again):
-        again.unlink()
-    done = find_done(path, run.plan, ids)
+    with writing(run.folder):
+        done = find_done(path, run.plan, ids)
+        if done.pictures == len(run.plan) and again.exists() and is_replaced(path, again):
+            again.unlink()
     if done.pictures == len(run.plan):
         _remove_shards(run.folder, path)
     if done.pictures < len(run.plan) or (run.means.retry_failed and done.failed):
@@ -226,7 +227,8 @@ def _predict(run: _Run) -> Done:
         _append(run, run.plan, path)
         if run.means.retry_failed:
             _retry(run, path, again)
-        done = find_done(path, run.plan, ids)
+        with writing(run.folder):
+            done = find_done(path, run.plan, ids)
     if again.exists():
         warnings.warn(f"{again} is a retry that was cut short: --retry-failed finishes it", stacklevel=2)
     record = read_record(run.folder)
@@ -304,7 +306,8 @@ def _remove_shards(folder: Path, path: Path) -> None:
 
 def _retry(run: _Run, path: Path, again: Path) -> None:
     """Ask the failed samples again, then put the new lines in the place of theirs."""
-    failed = find_failed(path)
+    with writing(run.folder):
+        failed = find_failed(path)
     if failed:
         _append(run, run.plan.only(failed), again)
         with writing(run.folder):

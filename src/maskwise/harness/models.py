@@ -6,8 +6,7 @@
     open_model("command: python their_script.py")         another environment or language (docs/adapters.md)
     open_model("http://localhost:8000")                   a server: `maskwise serve`
 
-Another package adds a model by an entry point of the group `maskwise.models` that names a factory; the first line of
-the factory's docstring describes it.
+Another package adds a model by an entry point of the group `maskwise.models` that names a factory.
 """
 
 import importlib
@@ -47,6 +46,7 @@ BUILT_IN = {
     "whole-picture": _control("whole_picture", "one region, the whole picture"),
     "visible-copy": _control("visible_copy", "tiny, its visible masks handed in as amodal ones"),
     "hull": _control("hull", "tiny, its amodal masks hulls of its visible ones, clipped to what hides them"),
+    "oracle-finds": _control("oracle_finds", "tiny, told every object there is (world only)"),
     "oracle-type": _control("oracle_type", "tiny, told which mask type is wanted"),
     "oracle-choice": _control("oracle_choice", "tiny, told which of the things it found are meant"),
     "oracle-masks": _control("oracle_masks", "tiny, told the masks of what it chose rightly"),
@@ -112,8 +112,10 @@ def _import(place: str, spec: str) -> Callable[..., Any]:
         found: Any = importlib.import_module(module.strip())
         for name in path.strip().split("."):
             found = getattr(found, name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError) as error:
         raise ModelError(f"model {spec!r}: cannot load {place}: {error}") from error
+    except (Exception, SystemExit) as error:  # a user's module runs as it is loaded
+        raise ModelError(f"model {spec!r}: cannot load {place}: {type(error).__name__}: {error}") from error
     if not callable(found):
         raise ModelError(f"model {spec!r}: {place} is a {type(found).__name__}, not a factory")
     return found
@@ -125,7 +127,7 @@ def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str
         model = factory(*given, **options)
     except MaskwiseError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelError(f"model {spec!r} could not be opened: {type(error).__name__}: {error}") from error
     if not isinstance(model, Predictor | TruthPredictor):
         raise ModelError(

@@ -40,6 +40,8 @@ class Oracle:
                 raise ModelError(f"oracle: {option}={value} is not a chance between 0 and 1")
         if not 0 <= noise < 1000:
             raise ModelError(f"oracle: noise={noise} is not a distance between 0 and 1000 pixels")
+        if not isinstance(seed, int) or seed < 0:
+            raise ModelError(f"oracle: seed={seed} is not a whole number, 0 or more")
         self.noise, self.drop, self.add, self.flip, self.seed = noise, drop, add, flip, seed
 
     def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:

@@ -64,7 +64,9 @@ class Plan(Sequence[Work]):
     def __getitem__(self, index: slice) -> "Plan": ...
     def __getitem__(self, index: int | slice) -> "Work | Plan":
         if isinstance(index, slice):
-            first, stop, _ = index.indices(len(self))
+            first, stop, step = index.indices(len(self))
+            if step != 1:
+                raise ValueError(f"a plan is cut into whole pieces, without a step of {step}")
             ends = self.offsets[first : max(first, stop) + 1]
             return Plan(self.pictures[first:stop], self.rows[ends[0] : ends[-1]], ends - ends[0])
         item = range(len(self))[index]

@@ -31,7 +31,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 from PIL import Image
 
-from maskwise.errors import ModelError
+from maskwise.errors import MaskwiseError, ModelError
 from maskwise.schema import Prediction, Sample
 
 Way = Literal["asked", "knowing", "forced"]
@@ -79,19 +79,29 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_model(model: Model, spec: str, options: Mapping[str, Any]) -> ModelFacts:
-    """The facts of an open model."""
-    try:
-        config = msgspec.to_builtins(dict(getattr(model, "config", {})), str_keys=True)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"model {spec!r}: its config cannot be written as JSON: {error}") from None
+    """The facts of an open model, as they are once written and read again."""
+    weights = getattr(model, "weights_hash", None)
+    if not isinstance(weights, str | None):
+        raise ModelError(
+            f"model {spec!r}: its weights_hash is of type {type(weights).__name__}; expected a text or None"
+        )
     return ModelFacts(
         spec=spec,
         name=str(getattr(model, "name", None) or spec),
-        weights_hash=getattr(model, "weights_hash", None),
-        options=dict(options),
-        config=config,
+        weights_hash=weights,
+        options=_to_json(options, f"model {spec!r}: its options"),
+        config=_to_json(getattr(model, "config", {}), f"model {spec!r}: its config"),
         knows_truth=not isinstance(model, Predictor),
     )
+
+
+def _to_json(content: Any, what: str) -> dict[str, Any]:
+    """What JSON makes of it: tuples are lists then, NaN is null."""
+    try:
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(content)))
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{what} cannot be written as JSON: {error}") from None
+    return found
 
 
 def find_way(model: Model, *, teacher_forced: bool = False) -> Way:
@@ -121,4 +131,12 @@ def ask(model: Model, way: Way, picture: Image.Image, samples: Sequence[Sample])
 def _signed(prediction: Any, sample: str, way: Way) -> Prediction:
     if not isinstance(prediction, Prediction):
         raise ModelError(f"the model returned a {type(prediction).__name__}; expected a Prediction")
-    return msgspec.structs.replace(prediction, sample=sample, forced=way == "forced")
+    try:
+        # Python checks no types. What cannot be written and read again would end the run, or never be scored.
+        checked = _PREDICTIONS.decode(msgspec.json.encode(prediction))
+    except (TypeError, ValueError, MaskwiseError) as error:
+        raise ModelError(f"the model returned a prediction that cannot be recorded: {error}") from None
+    return msgspec.structs.replace(checked, sample=sample, forced=way == "forced")
+
+
+_PREDICTIONS = msgspec.json.Decoder(Prediction)

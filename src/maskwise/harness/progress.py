@@ -108,10 +108,16 @@ def replace_lines(path: Path, again: Path, numbers: Sequence[int]) -> None:
 
 
 def is_replaced(path: Path, again: Path) -> bool:
-    """Whether all lines of `again` are in `path` already: a kill may come between replacing and removing."""
+    """Whether all lines of `again` are in `path` already: a kill may come between replacing and removing.
+
+    A retry cut short may have failed as before, so far. Then failed lines of `path` are left that it does not have.
+    """
+    decode = msgspec.json.Decoder(Line).decode
     with open(path, "rb") as whole, open(again, "rb") as part:
         wanted = next(part, None)
         for text in whole:
             if text == wanted:
                 wanted = next(part, None)
+            elif decode(text).error is not None:
+                return False
         return wanted is None

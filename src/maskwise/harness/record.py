@@ -99,7 +99,8 @@ def check_asked(folder: Path, asked: Asked) -> EvaluationFacts | None:
         return None
     if record.evaluation is None:
         raise StoreError(f"{folder} holds scores that `maskwise score` made; choose another folder (--out)")
-    changes = list_changes(msgspec.to_builtins(record.evaluation.asked), msgspec.to_builtins(asked))
+    before, now = (msgspec.json.decode(msgspec.json.encode(one)) for one in (record.evaluation.asked, asked))
+    changes = list_changes(before, now)
     if changes:
         raise StoreError(
             f"{folder} was begun otherwise: {'; '.join(changes)}. "

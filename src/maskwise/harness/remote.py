@@ -128,9 +128,9 @@ class ServerModel:
                     return got
                 problem = f"status {got.status}, {_error_of(got.body)}"
                 wanted = max(pause, got.pause or 0.0)
-            except TimeoutError:
-                raise ModelError(f"{self.address} did not answer within {seconds:g} seconds") from None
             except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, TimeoutError) and seconds is not None:
+                    raise ModelError(f"{self.address} did not answer within {seconds:g} seconds") from None
                 problem = str(error) or type(error).__name__
             if left:
                 time.sleep(min(wanted, LONGEST_PAUSE))

@@ -23,15 +23,14 @@ from maskwise.harness.record import (
     write_record,
     writing,
 )
-from maskwise.harness.score import Result, result_to_json
+from maskwise.harness.score import MAIN, Result, result_to_json
 from maskwise.masks import kernel_name
 from maskwise.protocols.metrics import SCORED, STATUSES, Scores
 from maskwise.store import Codes, Dataset
+from maskwise.store.folder import MANIFEST
 from maskwise.store.lock import locked
 
 SCORES = "scores.json"
-MAIN = ("giou", "ciou")
-"""The metrics that have their own columns in scores.arrow."""
 
 
 def write_run(
@@ -86,6 +85,7 @@ def fill_run(
                 "format": form or find_form(predictions),
                 "sha256": hash_path(predictions),
                 "settings": asdict(settings or Settings()),
+                "forced": bool(result.found.replies.forced.any()),
             },
             "protocols": [
                 {"name": name, "options": dict(scores.options)} for name, scores in result.scores.items()
@@ -126,7 +126,7 @@ def describe_truth(dataset: Dataset, *, samples: int, pictures: int) -> dict[str
     return {
         "path": str(dataset.path.resolve()),
         "name": dataset.name,
-        "sha256": hash_path(dataset.path / "manifest.json"),
+        "sha256": hash_path(dataset.path / MANIFEST),
         "samples": samples,
         "pictures": pictures,
     }

@@ -2,7 +2,7 @@
 
 result = score(Dataset.open("mmr_val"), "run/predictions.jsonl", ["strict", "mmr"], threads=2)
 result.scores["strict"].headline()["giou"]
-result.write("run/scores")                    # the folder described in docs/runs.md
+write_run("run", result, ...)                 # maskwise.harness.runs: the folder described in docs/runs.md
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,8 @@ from maskwise.protocols.strict import BINS
 from maskwise.store import MASK_TYPES, Codes, Dataset
 
 Tables = dict[str, dict[str, list[dict[str, Any]]]]
-SLICED = ("giou", "ciou")
-"""The metrics given for every slice."""
+MAIN = ("giou", "ciou")
+"""The metrics every protocol has: given for every slice, and in columns of their own in scores.arrow."""
 
 
 @dataclass(frozen=True)
@@ -197,13 +197,13 @@ def _slice_tables(
         groups = Groups(codes.codes, truth.cluster, len(codes.names))
         samples, pictures = groups.samples().tolist(), groups.pictures().tolist()
         for name in names:
-            figures = {key: groups.figures(metrics[name, key], level) for key in SLICED}
+            figures = {key: groups.figures(metrics[name, key], level) for key in MAIN}
             out[name][slicing] = [
                 {
                     "name": group,
                     "samples": samples[item],
                     "pictures": pictures[item],
-                    "metrics": {key: _figure(*figures[key][item]) for key in SLICED},
+                    "metrics": {key: _figure(*figures[key][item]) for key in MAIN},
                 }
                 for item, group in enumerate(codes.names)
                 if samples[item]

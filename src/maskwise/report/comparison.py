@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import ProtocolError, StoreError, UnknownNameError
+from maskwise.harness.score import MAIN
 from maskwise.protocols import Metric
 from maskwise.protocols.stats import Comparison, compare_metrics
-from maskwise.report.run import MAIN, Run, largest
+from maskwise.report.run import Run, largest
 
 MAX_GROUPS = 12
 """Groups of a slicing that are compared, those with most samples."""

@@ -1,7 +1,8 @@
 """A static site of runs: one table a dataset and protocol, with intervals, each row linked to its report.
 
 Runs stand in one table only if they were scored on the same questions (same manifest, same samples) by the same rule
-with the same options. Published figures have a section of their own and are never ranked with measured ones.
+with the same options. Models that were told something come behind those that were not, whatever their figures.
+Published figures have a section of their own and are never ranked with measured ones.
 """
 
 import hashlib
@@ -15,12 +16,14 @@ from typing import Any
 import msgspec
 
 from maskwise.errors import StoreError
+from maskwise.harness.record import PARTIAL, writing
+from maskwise.harness.score import MAIN
 from maskwise.protocols import PROTOCOLS
 from maskwise.report.charts import Axis, Bar, bar_of, fraction_axis
 from maskwise.report.figures import words_of
 from maskwise.report.page import render
 from maskwise.report.published import PublishedTable, read_published
-from maskwise.report.run import MAIN, Counts, Figure, Result, Run
+from maskwise.report.run import Counts, Figure, Result, Run
 
 PAGE, DATA, REPORTS = "index.html", "leaderboard.json", "reports"
 FORMAT = "maskwise leaderboard 1"
@@ -49,7 +52,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs under one protocol with one set of options, best gIoU first; models that know the truth come last."""
+    """Runs under one protocol with one set of options, best gIoU first; those with tags come behind those without:
+    first the teacher-forced, then models that know the truth.
+    """
 
     protocol: str
     options: dict[str, Any]
@@ -94,17 +99,28 @@ def write_site(
     *,
     track: Callable[[Sequence[Run]], Iterable[Run]] = iter,
 ) -> Leaderboard:
-    """Write index.html, leaderboard.json and a report of every run. A site that is there already is replaced.
+    """Write index.html, leaderboard.json and a report of every run. A site that is there already is replaced, once the
+    last report is written.
 
     write_report: the page of a run. The reports are made anew, so that they say what the tables say.
     """
-    found = make_leaderboard(runs)
-    out = _prepare(Path(folder))
+    out, found = Path(folder), make_leaderboard(runs)
+    reports = out / (REPORTS + PARTIAL)
+    with writing(out):
+        _check_place(out)
+        _remove(reports)
+        reports.mkdir(parents=True)
     unique = {report_name(run): run for run in runs}
     for run in track([unique[name] for name in sorted(unique)]):
-        (out / REPORTS / report_name(run)).write_text(write_report(run), encoding="utf-8")
-    (out / DATA).write_bytes(leaderboard_to_json(found))
-    (out / PAGE).write_text(leaderboard_to_html(found), encoding="utf-8")
+        page = write_report(run)
+        with writing(out):
+            (reports / report_name(run)).write_text(page, encoding="utf-8")
+    with writing(out):
+        # The data first: a folder that has it is known as a site, should this be cut short.
+        _replace(out / DATA, leaderboard_to_json(found))
+        _remove(out / REPORTS)
+        reports.replace(out / REPORTS)
+        _replace(out / PAGE, leaderboard_to_html(found).encode())
     return found
 
 
@@ -119,19 +135,23 @@ def report_name(run: Run) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_-]+', '-', run.name).strip('-')[:40] or 'run'}-{digest}.html"
 
 
-def _prepare(out: Path) -> Path:
-    """An empty site, or the refusal to replace what is none."""
-    try:
-        if out.is_dir() and any(out.iterdir()) and not (out / DATA).is_file():
-            raise StoreError(f"{out} holds something that is not a leaderboard; choose another folder")
-        for name in (PAGE, DATA):
-            (out / name).unlink(missing_ok=True)
-        if (out / REPORTS).is_dir():
-            shutil.rmtree(out / REPORTS)
-        (out / REPORTS).mkdir(parents=True)
-    except OSError as error:
-        raise StoreError(f"{out} cannot be written: {error}") from None
-    return out
+def _check_place(out: Path) -> None:
+    """Refuse to replace what is no site, whole or begun."""
+    known = (out / DATA).is_file() or not out.is_dir()
+    if not known and any(not entry.name.endswith(PARTIAL) for entry in out.iterdir()):
+        raise StoreError(f"{out} holds something that is not a leaderboard; choose another folder")
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_dir():
+        shutil.rmtree(folder)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    beside = path.with_name(path.name + PARTIAL)
+    beside.write_bytes(content)
+    beside.replace(path)
 
 
 def _hash_ids(run: Run) -> str:
@@ -178,21 +198,16 @@ def _row(run: Run, result: Result) -> Row:
     )
 
 
-def _place_of(row: Row) -> tuple[bool, float, str]:
+def _place_of(row: Row) -> tuple[bool, bool, float, str]:
     value = row.metrics["giou"].value
-    return KNOWS in row.tags, -value if value is not None else 1.0, row.report
+    return KNOWS in row.tags, FORCED in row.tags, -value if value is not None else 1.0, row.report
 
 
 KNOWS, FORCED = "knows the truth", "teacher-forced"
 
 
 def _tags(run: Run) -> list[str]:
-    evaluation = run.facts.evaluation
-    knows = evaluation is not None and evaluation.asked.model.knows_truth
-    forced = run.facts.predictions.settings.forced or (
-        evaluation is not None and evaluation.asked.teacher_forced
-    )
-    return [tag for tag, holds in ((KNOWS, knows), (FORCED, forced)) if holds]
+    return [tag for tag, holds in ((KNOWS, run.knows_truth), (FORCED, run.forced)) if holds]
 
 
 def _part_of(run: Run) -> str:

@@ -26,8 +26,6 @@ from maskwise.store import Codes
 
 SCORES_FORMAT = "maskwise scores 1"
 SCORE_COLUMNS = ("protocol", "status", "value", "weight", "numerator", "intersection", "union", "reason")
-MAIN = ("giou", "ciou")
-"""The figures every protocol has, kept in scores.arrow."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +130,8 @@ class PredictionFacts(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     sha256: str
     settings: Settings = Settings()
+    forced: bool = False
+    """Whether a reply says that it was made with the true answer in the prompt."""
 
 
 class ProtocolFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,19 +222,27 @@ class Run:
         return self.facts.predictions.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
     @property
+    def knows_truth(self) -> bool:
+        """Whether the model was told the truth."""
+        return self.facts.evaluation is not None and self.facts.evaluation.asked.model.knows_truth
+
+    @property
+    def forced(self) -> bool:
+        """Whether the true answer was in the prompt: as the run was asked for, the replies say, or the user said."""
+        evaluation, predictions = self.facts.evaluation, self.facts.predictions
+        asked = evaluation is not None and evaluation.asked.teacher_forced
+        return asked or predictions.forced or predictions.settings.forced
+
+    @property
     def marks(self) -> list[str]:
         """What a reader has to know before the figures: a model that was told something, a part of the dataset."""
-        if self.facts.evaluation is None:
-            return []
-        asked = self.facts.evaluation.asked
-        told = "This model knows the truth: its figures test the metrics, not a model."
-        forced = "Teacher-forced: the true answer was in the prompt."
-        drawn = (
-            asked.draw
-            and f"A part of the dataset: {asked.draw.limit} pictures drawn with seed {asked.draw.seed}."
-        )
-        flags = ((asked.model.knows_truth, told), (asked.teacher_forced, forced), (drawn, drawn or ""))
-        return [text for said, text in flags if said]
+        draw = self.facts.evaluation.asked.draw if self.facts.evaluation is not None else None
+        marks = {
+            "This model knows the truth: its figures test the metrics, not a model.": self.knows_truth,
+            "Teacher-forced: the true answer was in the prompt.": self.forced,
+        }
+        drawn = [f"A part of the dataset: {draw.limit} pictures drawn with seed {draw.seed}."] if draw else []
+        return [text for text, holds in marks.items() if holds] + drawn
 
     def main_protocol(self, wanted: str | None = None) -> str:
         """The protocol asked for, else `strict` where it ran, else the first."""

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskwise.errors import MaskwiseError
+from maskwise.harness.score import MAIN
 from maskwise.report.charts import Axis, Bar, bar_of, fraction_axis, reliability_of, shares_of
 from maskwise.report.evidence import Places, open_evidence
 from maskwise.report.figures import THEMES, cut, print_figure, print_interval, slice_label, words_of
 from maskwise.report.gallery import Gallery, Speaker, fill_gallery
 from maskwise.report.page import render
-from maskwise.report.run import MAIN, Figure, Group, Result, Run, largest
+from maskwise.report.run import Figure, Group, Result, Run, largest
 from maskwise.report.selection import pick_samples
 
 MAX_SLICINGS, MAX_GROUPS, MAX_REASONS, MAX_NAME = 16, 12, 10, 80

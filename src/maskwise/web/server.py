@@ -22,6 +22,7 @@ import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ import msgspec
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.requests import ClientDisconnect
 
 import maskwise
@@ -75,7 +76,7 @@ class Service:
         digest = hashlib.sha256(msgspec.json.encode(self._known, order="sorted")).hexdigest()
         self._mark = {exchange.MODEL_HEADER: digest[:32]}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self._taken = 0
+        self._turn, self._taken = asyncio.Lock(), 0
 
     async def answer(self, request: Request) -> Response:
         """The reply to a request, once it has passed every check."""
@@ -84,8 +85,11 @@ class Service:
             raise Refusal(415, "expected a body of content type application/json")
         with self._place():
             asked = self._decode(await self._body(request))
-            work = asyncio.get_running_loop().run_in_executor(self._worker, self._predict, asked)
-            return await work
+            async with self._turn:
+                if await request.is_disconnected():
+                    raise Refusal(400, "nobody waits for the reply any more")
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._worker, self._predict, asked)
 
     def health(self, request: Request) -> Response:
         """That it lives; which model it has is for those with the token, where there is one."""
@@ -171,7 +175,7 @@ class Service:
             return Response(reply, headers=self._mark, media_type="application/json")
         except MaskwiseError as error:
             return _error(500, str(error), id=asked.id)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Whatever a model raises fails this request; the server lives on.
             return _error(500, f"{type(error).__name__}: {error}", id=asked.id)
 
@@ -194,7 +198,9 @@ class HostGuard:
 
 def make_app(service: Service, hosts: frozenset[str] | None = None) -> FastAPI:
     """The application. hosts: the names a request may use for this server, None for any."""
-    app = FastAPI(title="maskwise", version=maskwise.__version__, description=DESCRIPTION, redoc_url=None)
+    app = FastAPI(
+        title="maskwise", version=maskwise.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
+    )
     if hosts is not None:
         app.add_middleware(HostGuard, hosts=hosts)
 
@@ -207,6 +213,10 @@ def make_app(service: Service, hosts: frozenset[str] | None = None) -> FastAPI:
     async def healthz(request: Request) -> Response:
         """That the server lives, and which model it has."""
         return service.health(request)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(_page(app))
 
     async def refuse(_request: Request, error: Any) -> Response:
         return _error(error.status, str(error), headers=error.headers)
@@ -297,6 +307,20 @@ def _document(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+def _page(app: FastAPI) -> str:
+    """The routes for readers, on a page that loads nothing."""
+    routes = "".join(
+        f"<dt><code>{method.upper()} {path}</code></dt><dd>{escape(route['description'])}</dd>"
+        for path, methods in app.openapi()["paths"].items()
+        for method, route in methods.items()
+    )
+    return (
+        f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>maskwise</title><h1>maskwise {app.version}</h1>'
+        f"<p>{escape(app.description)}</p><dl>{routes}</dl>"
+        '<p><a href="/openapi.json">openapi.json</a> has every field and status, for readers and for tools.</p></html>'
+    )
+
+
 def _schemas() -> dict[str, Any]:
     """The records of the exchange, as they are over HTTP: a prediction names no sample, a picture no file."""
     _, schemas = msgspec.json.schema_components(
@@ -339,8 +363,10 @@ _PREDICT_DOCUMENT: dict[str, Any] = {
             for status, text in {
                 400: "The body is not a request.",
                 401: "The token is missing or wrong.",
+                408: "The body took too long to arrive.",
                 413: "The body is too large.",
                 415: "The body is not declared as JSON.",
+                421: "The request names another host than this server.",
                 422: "The picture cannot be opened, or there are too many questions.",
                 500: "The model failed on this request.",
                 503: "Too many requests are waiting; try again.",

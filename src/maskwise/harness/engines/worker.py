@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from PIL import Image
 
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
@@ -24,6 +25,12 @@ MAX_REASON = 500
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 """Where an object lies in memory, as Python shows it."""
+
+READING = (MaskwiseError, MemoryError, OSError, pa.ArrowException)
+"""What a damaged dataset raises: a failed sample."""
+
+FAILING = (Exception, SystemExit)
+"""What a model may raise: a failed sample. One that calls sys.exit() must not end the run as if all were done."""
 
 MAX_HUNG = 16
 """Calls left hanging at one time before the run stops."""
@@ -77,7 +84,7 @@ class Worker:
         """Read and decode a picture and the samples asked about it."""
         try:
             picture: Image.Image | str = self.dataset.open_picture(work.picture)
-        except (MaskwiseError, MemoryError, OSError) as error:
+        except READING as error:
             picture = _reason(error)
         return self._load_samples(work, picture)
 
@@ -91,12 +98,12 @@ class Worker:
         Where the questions fail together each is asked again alone, so that one bad question does not fail the others.
         """
         if isinstance(loaded.picture, str):
-            failed = [Prediction(sample=sample, error=loaded.picture) for sample in loaded.ids]
+            failed = [self._failed(sample, loaded.picture) for sample in loaded.ids]
             return Answered(failed, union_ious(loaded.samples, failed))
         asked = [sample for sample in loaded.samples if isinstance(sample, Sample)]
         replies = {reply.sample: reply for reply in self._ask(loaded.picture, asked)}
         predictions = [
-            replies[id] if isinstance(sample, Sample) else Prediction(sample=id, error=sample)
+            replies[id] if isinstance(sample, Sample) else self._failed(id, sample)
             for id, sample in zip(loaded.ids, loaded.samples)
         ]
         return Answered(predictions, union_ious(loaded.samples, predictions))
@@ -113,7 +120,7 @@ class Worker:
         for row in work.rows:
             try:
                 samples.append(self.dataset[row])
-            except MaskwiseError as error:
+            except READING as error:
                 samples.append(_reason(error))
         return Loaded(picture, samples, [self.dataset.samples.id[row] for row in work.rows])
 
@@ -124,10 +131,13 @@ class Worker:
             return self._call(picture, samples)
         except ModelGoneError:
             raise
-        except Exception as error:
+        except FAILING as error:
             if len(samples) == 1:
-                return [Prediction(sample=samples[0].id, error=_reason(error))]
+                return [self._failed(samples[0].id, _reason(error))]
         return [prediction for sample in samples for prediction in self._ask(picture, [sample])]
+
+    def _failed(self, sample: str, reason: str) -> Prediction:
+        return Prediction(sample=sample, error=reason, forced=self.way == "forced")
 
     def _call(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if self.job.timeout is None or hasattr(self.model, "timeout"):
@@ -140,12 +150,12 @@ class Worker:
         """Ask in a thread and wait for it that long. A thread cannot be ended: one that hangs is left to itself, with
         the model it holds, and a fresh model takes over.
         """
-        done: queue.SimpleQueue[list[Prediction] | Exception] = queue.SimpleQueue()
+        done: queue.SimpleQueue[list[Prediction] | BaseException] = queue.SimpleQueue()
 
         def work(model: Model) -> None:
             try:
                 done.put(ask(model, self.way, picture, samples))
-            except Exception as error:
+            except FAILING as error:
                 done.put(error)
 
         thread = threading.Thread(target=work, args=(self.model,), daemon=True, name="model")
@@ -155,7 +165,7 @@ class Worker:
         except queue.Empty:
             self._replace_model(thread)
             raise ModelError(f"no reply within {seconds:g} s") from None
-        if isinstance(found, Exception):
+        if isinstance(found, BaseException):
             raise found
         return found
 
@@ -166,7 +176,11 @@ class Worker:
                 f"{len(self._hung)} calls of model {self.job.model!r} hang; run it as a `command:` model, which can be "
                 "ended (docs/adapters.md)"
             )
-        self.model = self._open_model()
+        before, self.model = self.model, self._open_model()
+        if getattr(self.model, "weights_hash", None) != getattr(before, "weights_hash", None):
+            raise ModelGoneError(
+                f"model {self.job.model!r} has other weights now than when it was first opened"
+            )
 
     def _open_model(self) -> Model:
         model = open_model(self.job.model, **self.job.options)
@@ -180,4 +194,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
     text = str(error) if isinstance(error, MaskwiseError) else f"{type(error).__name__}: {error}"
+    # Half a character, which Python keeps where a text was not UTF-8, cannot be written.
+    text = text.encode("utf-8", "replace").decode()
     return " ".join(ADDRESS.sub("", text).split())[:MAX_REASON]

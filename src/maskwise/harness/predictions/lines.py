@@ -152,6 +152,8 @@ class _Columns:
         no_target, forced = np.zeros(count, bool), np.zeros(count, bool)
         counts = []
         for row, line in enumerate(lines):
+            if line.forced:
+                forced[row] = True
             if line.error is not None:
                 state[row] = FAILED
                 self._reasons[first + row] = line.error
@@ -164,8 +166,6 @@ class _Columns:
                 said[row] = MASK_TYPES.index(line.mask_type)
             if line.no_target:
                 no_target[row] = True
-            if line.forced:
-                forced[row] = True
             counts.append(len(line.regions))
             first_region += counts[-1]
         self._regions = first_region
