@@ -7,10 +7,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.progress import track
 
 from maskwise.harness.evaluate import Task, evaluate
 from maskwise.harness.score import result_to_json
+from maskwise.models.intent import decide
+from maskwise.models.tiny import bundled_model
+from maskwise.store import Dataset
 from maskwise.world import write_scenes
 
 MODELS = (
@@ -20,6 +24,7 @@ MODELS = (
     "whole-picture",
     "visible-copy",
     "hull",
+    "oracle-finds",
     "oracle-type",
     "oracle-choice",
     "oracle-masks",
@@ -46,25 +51,38 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=MODELS)
     parser.add_argument("--out", type=Path, default=Path(".cache/figures"))
     given = parser.parse_args()
-    dataset = given.out / f"test-{given.seed}-{given.scenes}"
+    weights = bundled_model().weights_hash or ""
+    folder = given.out / f"{given.seed}-{given.scenes}-{weights[:12]}"
+    dataset = folder / "test"
     if not dataset.exists():
         write_scenes(dataset, given.scenes, given.seed, split="test", workers=2)
-    print("| |", " | ".join([*SLICES, *METRICS]), "|")
-    print("|---" * (1 + len(SLICES) + len(METRICS)), "|", sep="")
-    for model in track(given.models, "evaluating"):
-        done = evaluate(
-            Task(dataset, model), given.out / f"{model}-{given.seed}-{given.scenes}", protocols=["strict"]
-        )
+    rows = []
+    for model in track(given.models, "evaluating", console=Console(stderr=True)):
+        done = evaluate(Task(dataset, model), folder / model, protocols=["strict"])
         assert done.result is not None
-        print(f"| {model} |", " | ".join(_row(result_to_json(done.result)["protocols"]["strict"])), "|")
+        rows.append([model, *_row(result_to_json(done.result)["protocols"]["strict"])])
+    head = ["", *SLICES, *METRICS]
+    for cells in (head, ["---"] * len(head), *rows):
+        print("|", " | ".join(cells), "|")
+    print("\nMask type on held-out wordings, questions with targets:", _held_out_types(Dataset.open(dataset)))
 
 
 def _row(scores: dict[str, Any]) -> list[str]:
-    cells = []
-    for slicing, group in SLICES.values():
-        found = [row["metrics"]["giou"] for row in scores["slices"][slicing] if row["name"] == group]
-        cells.append(_cell(found[0]) if found else "")
-    return cells + [_cell(scores["metrics"][name]) for name in METRICS.values()]
+    cells = [_sliced(scores, *place) for place in SLICES.values()]
+    cells += [_cell(scores["metrics"][name]) for name in METRICS.values()]
+    return cells
+
+
+def _sliced(scores: dict[str, Any], slicing: str, group: str) -> str:
+    found = [row["metrics"]["giou"] for row in scores["slices"][slicing] if row["name"] == group]
+    return _cell(found[0]) if found else ""
+
+
+def _held_out_types(dataset: Dataset) -> str:
+    asked = [sample for sample in dataset if sample.tags["wording"] == "held out" and sample.targets]
+    said = decide([sample.question for sample in asked])
+    right = sum(one.mask_type == sample.mask_type for one, sample in zip(said, asked))
+    return f"{right} of {len(asked)} right"
 
 
 def _cell(figure: dict[str, Any]) -> str:

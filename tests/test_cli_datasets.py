@@ -308,6 +308,19 @@ def test_show_draws_by_id_or_number(folder: Path, tmp_path: Path) -> None:
     assert run("show", folder, "7", "--out", tmp_path / "c.png").stdout.rstrip().endswith(": 7")
 
 
+def test_show_draws_a_picture_and_all_its_regions_where_there_is_no_question(tmp_path: Path) -> None:
+    region = Region(id="r", name="block", visible=Mask.from_dense(np.ones((8, 8), bool)))
+    Image.new("RGB", (8, 8), "navy").save(tmp_path / "p7.png")
+    with DatasetWriter(tmp_path / "d", name="silent") as writer:
+        writer.add_picture(Picture(id="p7", width=8, height=8), (region,), (tmp_path / "p7.png").read_bytes())
+    result = run("show", tmp_path / "d", "0", "--out", tmp_path / "a.png")
+    assert "give a picture's id, such as 'p7'" in " ".join(f"{result.exception} {result.output}".split())
+    assert run("show", tmp_path / "d", "p7", "--out", tmp_path / "a.png").exit_code == 0
+    assert max(picture_size(tmp_path / "a.png")) >= 640
+    assert run("show", tmp_path / "d", "p7", "--plain", "--out", tmp_path / "b.png").exit_code == 0
+    assert picture_size(tmp_path / "b.png") == (8, 8)
+
+
 def test_show_draws_every_region_when_asked(folder: Path, tmp_path: Path) -> None:
     for name, more in [("targets", []), ("all", ["--all-regions"]), ("seen", ["--mask-type", "visible"])]:
         assert run("show", folder, "q0", "--out", tmp_path / f"{name}.png", *more).exit_code == 0

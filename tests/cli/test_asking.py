@@ -9,6 +9,7 @@ from maskwise.cli.main import app
 from maskwise.masks import Masks
 from maskwise.pictures import picture_size
 from maskwise.world import scene
+from tests.harness.fakes import FAKES
 
 
 def run(*arguments: object) -> Result:
@@ -38,6 +39,7 @@ def test_ask_prints_masks_as_coco_rle(picture: Path) -> None:
     result = run("ask", picture, f"Segment the {name}.", "--json")
     prediction = json.loads(result.stdout)
     assert prediction["mask_type"] == "visible"
+    assert prediction["regions"]
     for region in prediction["regions"]:
         mask = Masks.from_rles([region["visible"]])[0]
         assert mask.size == (200, 200)
@@ -51,6 +53,8 @@ def test_ask_prints_masks_as_coco_rle(picture: Path) -> None:
         (["PICTURE", "  "], "the question is empty"),
         (["PICTURE", "the mug", "--model", "oracle-type"], "has to be told the truth"),
         (["PICTURE", "the mug", "--model", "nothing-like-it"], "nothing-like-it"),
+        (["PICTURE", "the mug", "--model-option", "folder=/nowhere"], "/nowhere lacks eye.onnx"),
+        (["PICTURE", "raise", "--model", f"{FAKES}:Moody"], "failed: ValueError: what"),
     ],
 )
 def test_ask_says_what_is_wrong(picture: Path, arguments: list[str], message: str) -> None:

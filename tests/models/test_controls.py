@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from maskwise.errors import ModelError
 from maskwise.harness.models import BUILT_IN, open_model
 from maskwise.harness.predictor import Predictor, TruthPredictor
-from maskwise.masks import Mask
 from maskwise.models.controls import convex_hull
-from maskwise.schema import Prediction
+from maskwise.schema import Prediction, Sample
 from maskwise.world import scene
 
 CONTROLS = [name for name, known in BUILT_IN.items() if "controls" in known.factory]
@@ -54,12 +54,31 @@ def test_a_copy_has_no_hidden_part_and_a_hull_keeps_what_is_seen() -> None:
 def test_oracles_are_told_what_they_say() -> None:
     samples = scene(31, 2, "test").samples
     assert [r.mask_type for r in replies("oracle-type")] == [sample.mask_type for sample in samples]
-    for reply, sample in zip(replies("oracle-choice"), samples):
-        assert len(reply.regions) <= len(sample.targets)
-    for reply, sample in zip(replies("oracle-masks"), samples):
-        true: list[Mask | None] = [target.amodal for target in sample.targets]
-        ious = [region.amodal for region in reply.regions if region.amodal in true]
-        assert len(ious) <= len(true)
+    chosen = replies("oracle-choice")
+    assert any(reply.regions for reply in chosen)
+    assert all(len(reply.regions) <= len(sample.targets) for reply, sample in zip(chosen, samples))
+    drawn = [
+        (region.visible, region.amodal) in [(target.visible, target.amodal) for target in sample.targets]
+        for reply, sample in zip(replies("oracle-masks"), samples)
+        for region in reply.regions
+    ]
+    assert any(drawn)
+
+
+def test_told_every_object_it_draws_them_as_they_are() -> None:
+    shown = scene(31, 2, "test")
+    regions = [region for reply in replies("oracle-finds") for region in reply.regions]
+    true = {(region.name, region.visible, region.amodal) for region in shown.regions}
+    assert regions
+    assert {(region.name, region.visible, region.amodal) for region in regions} <= true
+
+
+def test_only_scenes_of_the_world_can_be_told() -> None:
+    model = open_model("oracle-finds")
+    assert isinstance(model, TruthPredictor)
+    sample = Sample(id="s", picture="000000123.jpg", question="the mug")
+    with pytest.raises(ModelError, match="the scenes of the world alone"):
+        model.predict_knowing(Image.new("RGB", (8, 8)), [sample])
 
 
 def test_the_hull_of_a_ring_is_a_disc_and_of_a_line_itself() -> None:

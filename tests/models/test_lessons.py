@@ -12,10 +12,11 @@ from maskwise.models.lessons import (
     scene_to_lesson,
     write_file,
 )
-from maskwise.models.tiny import CATEGORY_NAMES, COLOUR_NAMES, KINDS
+from maskwise.models.tiny import CATEGORY_NAMES, COLOUR_NAMES, KINDS, SIDE
 from maskwise.schema import Picture, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import scene, write_scenes
+from maskwise.world.catalogue import CATEGORIES
 
 
 def test_a_file_gives_back_what_was_rendered(tmp_path: Path) -> None:
@@ -77,8 +78,42 @@ def test_other_datasets_teach_masks_and_the_names_that_are_known(tmp_path: Path)
     assert objects.amodal[0].sum() == 2 * objects.visible[0].sum()
 
 
-def png(pixels: np.ndarray) -> bytes:
+def test_a_picture_without_questions_teaches_too_however_many_objects_it_has(tmp_path: Path) -> None:
+    planes = np.zeros((200, SIDE, SIDE), bool)
+    for number, plane in enumerate(planes):
+        plane[4 * (number // 20), 8 * (number % 20)] = True
+    regions = [
+        Region(id=str(i), name="dot", visible=Mask.from_dense(plane)) for i, plane in enumerate(planes)
+    ]
+    with DatasetWriter(tmp_path / "d", name="dots") as writer:
+        picture = Picture(id="p", width=SIDE, height=SIDE)
+        writer.add_picture(picture, regions, png(np.zeros((SIDE, SIDE, 3), np.uint8)))
+    (lesson,) = dataset_to_lessons(Dataset.open(tmp_path / "d"))
+    assert lesson.questions == []
+    assert set(np.unique(lesson.owner)) == set(range(-1, 200))
 
+
+def test_parts_are_known_by_their_names_and_unknown_targets_teach_nothing(tmp_path: Path) -> None:
+    planes = np.zeros((3, SIDE, SIDE), bool)
+    planes[0, 20:60, 20:60] = planes[1, 20:60, 50:60] = planes[2, 20:30, 20:50] = True
+    mug, handle, sticker = (Mask.from_dense(plane) for plane in planes)
+    regions = [
+        Region(id="m", name="mug", visible=mug),
+        Region(id="s", name="mug:sticker", visible=sticker, part_of="m"),
+        Region(id="h", name="mug:handle", visible=handle, part_of="m"),
+    ]
+    with DatasetWriter(tmp_path / "d", name="paco") as writer:
+        picture = Picture(id="p", width=SIDE, height=SIDE)
+        writer.add_picture(picture, regions, png(np.zeros((SIDE, SIDE, 3), np.uint8)))
+        for number, target in enumerate((regions[2], regions[1])):
+            writer.add_sample(Sample(id=str(number), picture="p", question=target.name, targets=(target,)))
+    (lesson,) = dataset_to_lessons(Dataset.open(tmp_path / "d"))
+    place = CATEGORIES["mug"].parts.index("handle") + 1
+    assert lesson.questions == [{"text": "mug:handle", "targets": [(0, place)]}]
+    assert (lesson.parts[0][:, 30:] == place).all()
+
+
+def png(pixels: np.ndarray) -> bytes:
     buffer = BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()

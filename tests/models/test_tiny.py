@@ -7,7 +7,17 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import MaskwiseError
-from maskwise.models.tiny import OnnxNetworks, Tiny, bundled_model
+from maskwise.models.descriptions import Objects
+from maskwise.models.tiny import (
+    CATEGORY_NAMES,
+    COLOUR_NAMES,
+    KINDS,
+    SIDE,
+    OnnxNetworks,
+    Tiny,
+    bundled_model,
+    list_items,
+)
 from maskwise.schema import Prediction
 from maskwise.world import Scene, scene
 
@@ -39,7 +49,9 @@ def test_it_answers_most_questions_of_unseen_scenes(model: Tiny) -> None:
 
 def test_a_target_has_both_masks_and_a_phrase_of_the_answer(model: Tiny, shown: Scene) -> None:
     names = [item.name for item in shown.items if item.part is None and item.seen > 200]
-    for reply in ask(model, shown, *[f"the {name}" for name in names]):
+    replies = ask(model, shown, *[f"the {name}" for name in names])
+    assert any(reply.regions for reply in replies)
+    for reply in replies:
         for number, region in enumerate(reply.regions):
             assert region.visible is not None
             assert region.amodal is not None
@@ -88,6 +100,25 @@ def test_no_questions_no_replies(model: Tiny, shown: Scene) -> None:
 def test_a_folder_without_networks_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(MaskwiseError, match=r"lacks eye\.onnx, look\.onnx, choice\.onnx"):
         OnnxNetworks(tmp_path)
+
+
+def test_a_file_that_is_no_network_is_named(tmp_path: Path) -> None:
+    for name in ("eye", "look", "choice"):
+        (tmp_path / f"{name}.onnx").write_bytes(b"no network")
+    with pytest.raises(MaskwiseError, match=r"eye\.onnx is not a network onnxruntime can open"):
+        bundled_model(str(tmp_path))
+
+
+def test_of_two_things_alike_in_one_place_the_hidden_one_is_the_back_one() -> None:
+    visible = np.zeros((2, SIDE, SIDE), bool)
+    visible[0, 60:70, 40:80] = True  # the upper edge of a box
+    visible[1, 70:110, 42:82] = True  # the box in front of it
+    amodal = visible.copy()
+    amodal[0, 60:100, 40:80] = True
+    kinds = np.zeros((2, sum(KINDS)), np.float32)
+    kinds[:, [CATEGORY_NAMES.index("box"), KINDS[0] + COLOUR_NAMES.index("red")]] = 1
+    items = list_items(Objects(visible, amodal, amodal.astype(np.uint8), kinds))
+    assert (items[0, 0].name, items[1, 0].name) == ("back red box", "front red box")
 
 
 def test_all_that_ships_is_small() -> None:

@@ -1,6 +1,8 @@
 """Training, small enough for a test: the same code and the same stages as the bundled model's run."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -10,7 +12,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
 from torch import nn  # noqa: E402
+from typer.testing import CliRunner  # noqa: E402
 
+from maskwise.cli.main import app  # noqa: E402
 from maskwise.errors import MaskwiseError  # noqa: E402
 from maskwise.models.export import export, load_networks, make_eye  # noqa: E402
 from maskwise.models.fitting import Schedule, Task, fit, rate_at  # noqa: E402
@@ -34,7 +38,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         world=WorldSource(scenes=4, questions=2, validation=2),
         first=SHORT,
         eye=SHORT,
-        words=SHORT,
         choice=SHORT,
         views=3,
         datasets=(str(folder / "more"),),
@@ -64,6 +67,27 @@ def test_a_finished_run_is_not_repeated_and_other_settings_are_refused(run: Path
         train(msgspec.structs.replace(settings, seed=4), run / "run")
 
 
+def test_a_run_killed_between_stages_ends_as_if_it_had_not_been(run: Path, tmp_path: Path) -> None:
+    """The eye's stages are done; what follows depends on the seed alone, not on how the process came there."""
+    settings = msgspec.json.decode((run / "settings.json").read_bytes(), type=Settings)
+    shutil.copytree(run / "run", tmp_path / "run")
+    for path in (tmp_path / "run").glob("choice*"):
+        path.unlink()
+    train(settings, tmp_path / "run")
+    again, before = (
+        (folder / "choice.safetensors").read_bytes() for folder in (tmp_path / "run", run / "run")
+    )
+    assert again == before
+
+
+def test_a_damaged_checkpoint_is_named(run: Path, tmp_path: Path) -> None:
+    settings = msgspec.json.decode((run / "settings.json").read_bytes(), type=Settings)
+    shutil.copytree(run / "run", tmp_path / "run")
+    (tmp_path / "run" / "eye.safetensors").write_bytes(b"torn")
+    with pytest.raises(MaskwiseError, match=r"eye\.safetensors is not a safetensors file.*delete it"):
+        train(settings, tmp_path / "run")
+
+
 def test_onnx_says_what_torch_says(run: Path) -> None:
     eye, chooser = load_networks(run / "run")
     ours, theirs = TorchNetworks(eye, chooser), OnnxNetworks(run / "run", threads=1)
@@ -82,7 +106,7 @@ def test_a_folder_without_networks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MaskwiseError, match=r"has no eye\.safetensors"):
         export(tmp_path, tmp_path)
     (tmp_path / "eye.safetensors").write_bytes(b"no weights")
-    with pytest.raises(MaskwiseError, match="does not hold the weights"):
+    with pytest.raises(MaskwiseError, match="is not a safetensors file"):
         export(tmp_path, tmp_path)
 
 
@@ -152,4 +176,26 @@ def test_a_config_is_checked_by_field(tmp_path: Path) -> None:
     path.write_text("seed = 1\nsteps = 3\n")
     with pytest.raises(MaskwiseError, match=r"config\.toml"):
         read_settings(path)
+    whole = (Path(__file__).parents[2] / "configs" / "tiny.toml").read_text()
+    for wrong, said in (("seed = -1", "seed"), ("threads = 0", "threads"), ("views = -3", "views")):
+        path.write_text(re.sub(f"^{said} = .*", wrong, whole, flags=re.MULTILINE))
+        with pytest.raises(MaskwiseError, match=rf"config\.toml: .*{said}"):
+            read_settings(path)
+    path.write_bytes(b"seed = \xff")
+    with pytest.raises(MaskwiseError, match=r"config\.toml"):
+        read_settings(path)
+
+
+def test_the_run_of_the_bundled_model_is_a_config_that_reads() -> None:
     assert read_settings(Path(__file__).parents[2] / "configs" / "tiny.toml").world.scenes == 15000
+
+
+def test_what_train_prints_is_for_programs_and_a_file_in_the_way_is_named(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = msgspec.json.decode((run / "settings.json").read_bytes(), type=Settings)
+    monkeypatch.setattr("maskwise.models.training.read_settings", lambda _: settings)
+    result = CliRunner().invoke(app, ["train", "any.toml", "--out", str(run / "run"), "--json"])
+    assert len(json.loads(result.stdout)["files"]) == 3
+    result = CliRunner().invoke(app, ["train", "any.toml", "--out", str(run / "settings.json")])
+    assert "cannot write to" in f"{result.exception} {result.output}"

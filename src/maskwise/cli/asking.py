@@ -7,12 +7,13 @@ import msgspec
 import typer
 from PIL import Image
 
-from maskwise.errors import MaskwiseError, PictureError
-from maskwise.harness.models import open_model
+from maskwise.errors import MaskwiseError, ModelError, PictureError
+from maskwise.harness.models import open_model, parse_options
 from maskwise.harness.predictor import Predictor
+from maskwise.harness.predictor import ask as ask_model
 from maskwise.pictures import open_picture
 from maskwise.report.overlay import draw_overlay
-from maskwise.schema import Prediction
+from maskwise.schema import Prediction, Sample
 
 
 def ask(
@@ -23,6 +24,10 @@ def ask(
         Path | None, typer.Option(help="Folder for overlay.png and prediction.json.", show_default=False)
     ] = None,
     model: Annotated[str, typer.Option(help="As for eval: a name, package.module:factory, ...")] = "tiny",
+    model_option: Annotated[
+        list[str] | None,
+        typer.Option("--model-option", help="KEY=VALUE, such as folder=runs/train for weights of your own."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE.")
     ] = False,
@@ -35,12 +40,17 @@ def ask(
     """
     if not question.strip():
         raise MaskwiseError('the question is empty; expected words such as "the red mug"')
-    opened = open_model(model)
+    opened = open_model(model, **parse_options(model_option or []))
     if not isinstance(opened, Predictor):
         raise MaskwiseError(f"model {model!r} has to be told the truth and cannot be asked")
     image = open_picture(picture)
-    (prediction,) = opened.predict(image, [question])
-    prediction = msgspec.structs.replace(prediction, sample=picture.name)
+    asked = Sample(id=picture.name, picture=picture.name, question=question)
+    try:
+        (prediction,) = ask_model(opened, "asked", image, [asked])
+    except MaskwiseError:
+        raise
+    except Exception as error:  # a model may raise anything
+        raise ModelError(f"model {model!r} failed: {type(error).__name__}: {error}") from error
     encoded = msgspec.json.format(msgspec.json.encode(prediction))
     if out is not None:
         _write(

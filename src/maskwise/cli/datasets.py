@@ -1,6 +1,7 @@
 """`maskwise validate | stats | show`: look into a dataset folder."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from maskwise.errors import PictureError, StoreError
 from maskwise.harness.session import usable_threads
 from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
 from maskwise.report.overlay import draw_overlay
-from maskwise.schema import MaskType, Prediction, Sample
+from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, Log
 
 LISTED = 10
@@ -84,12 +85,18 @@ def stats(dataset: Folder, as_json: AsJson = False) -> None:
 def show(
     dataset: Folder,
     sample: Annotated[
-        str, typer.Argument(metavar="SAMPLE", help="A sample's id, or its number from 0.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="SAMPLE",
+            help="A sample's id, its number from 0, or a picture's id for all its regions.",
+            show_default=False,
+        ),
     ],
     *,
     out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("sample.png"),
     mask_type: Annotated[str, typer.Option(help="visible, amodal or both.")] = "both",
     all_regions: Annotated[bool, typer.Option(help="Draw every region, not the targets alone.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="The picture alone, nothing drawn.")] = False,
     predictions: Annotated[
         Path | None,
         typer.Option(help="Draw what this predictions.jsonl says instead of the truth.", show_default=False),
@@ -101,21 +108,30 @@ def show(
     Example: maskwise show data/val 12 --out sample.png
     """
     opened = Dataset.open(dataset, picture_root=picture_root)
-    record = find_sample(opened, sample)
-    said: Sample | Prediction = record if predictions is None else find_prediction(predictions, record.id)
-    regions = said.targets if isinstance(said, Sample) else said.regions
-    image = draw_overlay(
-        opened.open_picture(record.picture),
-        opened.regions_of(record.picture) if all_regions else regions,
-        mask_type=_mask_type(mask_type),
-        question=record.question,
-        answer=None if all_regions else said.answer,
-    )
+    record = None if _means_picture(opened, sample) else find_sample(opened, sample)
+    picture = sample if record is None else record.picture
+    image = opened.open_picture(picture)
+    if not plain:
+        regions: Sequence[Region | PredictedRegion] = opened.regions_of(picture)
+        answer = None
+        if record is not None and not all_regions:
+            said = record if predictions is None else find_prediction(predictions, record.id)
+            regions, answer = said.targets if isinstance(said, Sample) else said.regions, said.answer
+        question = None if record is None else record.question
+        image = draw_overlay(
+            image, regions, mask_type=_mask_type(mask_type), question=question, answer=answer
+        )
     try:
         image.save(out)
     except (OSError, ValueError) as error:
         raise PictureError(f"cannot write {out}: {error}") from error
-    typer.echo(f"wrote {out} ({image.width} x {image.height}): {record.id}")
+    typer.echo(f"wrote {out} ({image.width} x {image.height}): {picture if record is None else record.id}")
+
+
+def _means_picture(dataset: Dataset, key: str) -> bool:
+    """Whether a key is a picture's id, and neither a sample's id nor its number."""
+    number = key.isdecimal() and int(key) < len(dataset)
+    return key in dataset.pictures.row and key not in dataset.samples.row and not number
 
 
 def find_prediction(path: Path, sample: str) -> Prediction:
@@ -136,7 +152,8 @@ def find_sample(dataset: Dataset, key: str) -> Sample:
         return dataset[int(key)]
     if not len(dataset):
         raise StoreError(
-            f"{dataset.path} has no samples, only pictures and regions: there is no question to show"
+            f"{dataset.path} has no samples, only pictures and regions: give a picture's id, such as "
+            f"{next(iter(dataset.pictures.id), 'none')!r}"
         )
     raise StoreError(
         f"{dataset.path}: no sample with id {key!r}, and it is not a number from 0 to {len(dataset) - 1}"

@@ -1,6 +1,8 @@
 """`maskwise train` and `maskwise export`: networks from a config, then files that run without torch."""
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +34,9 @@ def train(
     except ImportError as error:
         raise _lacking("train", error) from None
     settings = training.read_settings(config)
-    _say(training.train(settings, out), as_json)
+    with _writing(out):
+        paths = training.train(settings, out)
+    _say(paths, as_json)
 
 
 def export(
@@ -51,7 +55,18 @@ def export(
         from maskwise.models import export as exporting  # noqa: PLC0415
     except ImportError as error:
         raise _lacking("export", error) from None
-    _say(exporting.export(checkpoint, out or checkpoint), as_json)
+    with _writing(out or checkpoint):
+        paths = exporting.export(checkpoint, out or checkpoint)
+    _say(paths, as_json)
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """What the disk refuses, as a message; all that was written before it stays."""
+    try:
+        yield
+    except OSError as error:
+        raise MaskwiseError(f"cannot write to {folder}: {error}") from error
 
 
 def _lacking(command: str, error: ImportError) -> MaskwiseError:

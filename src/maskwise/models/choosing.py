@@ -9,12 +9,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskwise.models.carriers import Carrier
 from maskwise.models.descriptions import PAIR
-from maskwise.models.exercises import Exercise
+from maskwise.models.exercises import Asked, Exercise
 from maskwise.models.tiny import KINDS, MOST_PARTS
 from maskwise.models.words import MOST_TRIPLES, MOST_WORDS, TRIPLE_BUCKETS, WORD_BUCKETS
 
 PART_WEIGHT = 0.5
+CARRIED = 0.4
+"""How often the noun phrase of a question is put into another sentence."""
+
+BABBLE = 0.2
+"""How often nonsense is put among the words of a question, so that unknown words are learnt to be passed over."""
+
 UNKNOWN = 0.02
 """How often a kind of an object is left untold."""
 
@@ -30,14 +37,14 @@ class Drill(NamedTuple):
 
 
 def make_drill(
-    exercises: Sequence[Exercise], count: int, random: np.random.Generator, *, babble: float
+    exercises: Sequence[Exercise], carriers: Sequence[Carrier], count: int, random: np.random.Generator
 ) -> Drill:
-    """`count` questions of random exercises, some kinds left untold; a share `babble` with nonsense among the words."""
+    """`count` questions of random exercises, some put otherwise, some kinds left untold."""
     chosen = []
     for number in random.integers(len(exercises), size=count):
         description, asked = exercises[number]
-        words, meant = asked[random.integers(len(asked))]
-        chosen.append((description, _babble(words, random) if random.random() < babble else words, meant))
+        question = asked[random.integers(len(asked))]
+        chosen.append((description, _put(question, carriers, random), question.meant))
     most = max(len(description.single) for description, _, _ in chosen)
     length = max(len(words) for _, words, _ in chosen)
     drill = Drill(
@@ -55,6 +62,15 @@ def make_drill(
         drill.present[row, :n] = 1
         drill.meant[row, :n] = torch.from_numpy(meant)
     return drill
+
+
+def _put(question: Asked, carriers: Sequence[Carrier], random: np.random.Generator) -> NDArray[np.int64]:
+    """A question's own words, or its noun phrase in another sentence; now and then with nonsense among them."""
+    words = question.words
+    if question.phrase is not None and random.random() < CARRIED:
+        before, after = carriers[int(random.integers(len(carriers)))]
+        words = np.concatenate([before, question.phrase, after])[:MOST_WORDS]
+    return _babble(words, random) if random.random() < BABBLE else words
 
 
 def _babble(words: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:

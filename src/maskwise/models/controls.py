@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.spatial import ConvexHull, QhullError
 
+from maskwise.errors import ModelError
 from maskwise.masks import Mask, Masks
 from maskwise.models.intent import decide
+from maskwise.models.lessons import lesson_to_objects, scene_to_lesson
 from maskwise.models.sight import match_masks
-from maskwise.models.tiny import SIDE, Sight, Tiny, bundled_model, reply
+from maskwise.models.tiny import SIDE, Sight, Tiny, bundled_model, reply, sight_of
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
+from maskwise.world import Scene, scene
+from maskwise.world.catalogue import SPLITS
 
 
 class Control:
@@ -49,6 +53,29 @@ class StageOracle:
         return [self.tell(sight, one, sample) for one, sample in zip(replies, samples)]
 
 
+class FindsOracle:
+    """The bundled model, told what there is to see: an eye that never errs, in pictures of the world."""
+
+    name = "oracle-finds"
+
+    def __init__(self) -> None:
+        self.model = bundled_model()
+        self.weights_hash = self.model.weights_hash
+
+    def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+        """One prediction a sample."""
+        objects = lesson_to_objects(scene_to_lesson(_scene_of(samples[0].picture)))
+        return self.model.answer(sight_of(objects, picture.size), [sample.question for sample in samples])
+
+
+def _scene_of(picture: str) -> Scene:
+    """The scene a picture's id names."""
+    split, *numbers = picture.split("-")
+    if split not in SPLITS or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+        raise ModelError(f"oracle-finds knows the scenes of the world alone, not picture {picture!r}")
+    return scene(int(numbers[0]), int(numbers[1]), split, SIDE)
+
+
 def text_blind() -> Control:
     """The bundled model, every question replaced by an empty one."""
     return Control(
@@ -77,6 +104,11 @@ def visible_copy() -> Control:
 def hull() -> Control:
     """The bundled model, its amodal masks the convex hulls of its visible ones, clipped to what may hide something."""
     return Control("hull", _answer_with_hulls)
+
+
+def oracle_finds() -> "FindsOracle":
+    """The bundled model, told every object of the picture with its masks, its parts and what it is."""
+    return FindsOracle()
 
 
 def oracle_type() -> StageOracle:
@@ -161,18 +193,19 @@ def _tell_choice(sight: Sight, prediction: Prediction, sample: Sample) -> Predic
 
 
 def _tell_masks(_: Sight, prediction: Prediction, sample: Sample) -> Prediction:
-    if not prediction.regions or not sample.targets:
-        return prediction
-    found = np.stack([_whole(region) for region in prediction.regions])
-    matches = match_masks(found, np.stack([_whole(region) for region in sample.targets]))
-    regions = [
-        region
-        if match < 0
-        else msgspec.structs.replace(
-            region, visible=sample.targets[match].visible, amodal=sample.targets[match].amodal
-        )
-        for region, match in zip(prediction.regions, matches)
-    ]
+    """The masks of the targets that were chosen, objects and parts apart."""
+    regions = list(prediction.regions)
+    for part in (False, True):
+        chosen = [row for row, region in enumerate(regions) if (" of the " in (region.name or "")) == part]
+        targets = [region for region in sample.targets if (region.part_of is not None) == part]
+        if chosen and targets:
+            found = np.stack([_whole(regions[row]) for row in chosen])
+            for row, match in zip(chosen, match_masks(found, np.stack([_whole(one) for one in targets]))):
+                if match >= 0:
+                    true = targets[match]
+                    regions[row] = msgspec.structs.replace(
+                        regions[row], visible=true.visible, amodal=true.amodal
+                    )
     return msgspec.structs.replace(prediction, regions=tuple(regions))
 
 

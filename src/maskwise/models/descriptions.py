@@ -35,15 +35,13 @@ PAIR = 6
 
 def describe(objects: Objects, most_parts: int) -> Description:
     """Measure masks. Lengths are shares of the frame, areas are square roots of such shares."""
-    count, side = objects.visible.shape[:2]
+    count = len(objects.visible)
     rows = [_measures(objects, i, most_parts) for i in range(count)]
     measures = np.array(rows, np.float32).reshape(count, MEASURES + 2 * most_parts)
     single = np.concatenate([objects.kinds, measures], 1)
-    flat_visible = objects.visible.reshape(count, side * side).astype(np.float32)
-    flat_amodal = objects.amodal.reshape(count, side * side).astype(np.float32)
+    flat_amodal = flatten(objects.amodal)
     full = np.maximum(flat_amodal.sum(1), 1)
-    hides = flat_visible @ flat_amodal.T / full[None]
-    np.fill_diagonal(hides, 0)
+    hides = hiding(objects)
     overlap = flat_amodal @ flat_amodal.T / full[None]
     x, y = (single[:, objects.kinds.shape[1] + i] for i in (0, 1))
     pair = np.stack(
@@ -58,6 +56,19 @@ def describe(objects: Objects, most_parts: int) -> Description:
         2,
     )
     return Description(single, pair.astype(np.float32))
+
+
+def hiding(objects: Objects) -> Floats:
+    """float32 (n, n): the share of object j that object i is seen in front of."""
+    amodal = flatten(objects.amodal)
+    hides: Floats = flatten(objects.visible) @ amodal.T / np.maximum(amodal.sum(1), 1)[None]
+    np.fill_diagonal(hides, 0)
+    return hides
+
+
+def flatten(planes: Bools) -> Floats:
+    """Planes (n, s, s) as rows of 0 and 1."""
+    return planes.reshape(len(planes), planes.shape[1] * planes.shape[2]).astype(np.float32)
 
 
 def _measures(objects: Objects, i: int, most_parts: int) -> list[float]:

@@ -18,9 +18,12 @@ from maskwise.models.words import words_to_numbers
 
 
 class Asked(NamedTuple):
-    """A question to be learnt: its words as numbers (l, k) and what it means (n, 1 + parts)."""
+    """A question to be learnt: its words as numbers (l, k), those of its noun phrase where it is known, and what it
+    means (n, 1 + parts).
+    """
 
     words: NDArray[np.int64]
+    phrase: NDArray[np.int64] | None
     meant: NDArray[np.float32]
 
 
@@ -70,7 +73,8 @@ def make_exercise(lesson: Lesson, seen: View) -> Exercise:
         for truth, part in question["targets"]:
             if truth in place:
                 meant[place[truth], part] = 1
-        asked.append(Asked(words_to_numbers([question["text"]])[0], meant))
+        phrase = words_to_numbers([question["np"]])[0] if "np" in question else None
+        asked.append(Asked(words_to_numbers([question["text"]])[0], phrase, meant))
     return Exercise(seen.description, asked)
 
 

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from maskwise.errors import MaskwiseError
+from maskwise.models.checkpoints import load_weights
 from maskwise.models.choice import Chooser
 from maskwise.models.descriptions import MEASURES, PAIR
 from maskwise.models.perception import COARSE, FINE, Eye, Look, SecondLook
@@ -77,10 +76,7 @@ def load_networks(folder: Path) -> tuple[Eye, Chooser]:
         path = folder / f"{name}.safetensors"
         if not path.exists():
             raise MaskwiseError(f"{folder} has no {path.name}: give the folder that `maskwise train` wrote")
-        try:
-            network.load_state_dict(load_file(path))
-        except (RuntimeError, SafetensorError) as error:
-            raise MaskwiseError(f"{path} does not hold the weights expected: {error}") from None
+        load_weights(network, path)
     return eye.eval(), chooser.eval()
 
 

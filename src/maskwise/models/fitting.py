@@ -6,12 +6,11 @@ not would have. `accelerate` places it on whatever hardware there is, one proces
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import torch
@@ -20,25 +19,27 @@ from accelerate.utils import send_to_device
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.tensorboard import SummaryWriter
 
+from maskwise.models.checkpoints import load_state, load_weights, read_tensors, write_tensors
+
 Network = TypeVar("Network", bound=nn.Module)
+Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long and how fast. The rate rises over `warmup` steps and falls to a hundredth along a cosine."""
 
-    steps: int
-    batch: int
-    rate: float
-    warmup: int = 200
-    decay: float = 0.02
-    average: float = 0.998
-    every: int = 250
+    steps: Count
+    batch: Count
+    rate: Annotated[float, msgspec.Meta(gt=0)]
+    warmup: Count = 200
+    decay: Annotated[float, msgspec.Meta(ge=0)] = 0.02
+    average: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.998
+    every: Count = 250
     """Steps between checkpoints, each of which is validated."""
-    stop: int | None = None
+    stop: Count | None = None
     """Where to stop before the schedule ends, if time is short; the rate falls as if it went on."""
 
     @property
@@ -73,7 +74,7 @@ def fit(name: str, network: Network, task: Task, schedule: Schedule, *, folder: 
     """
     done = folder / f"{name}.safetensors"
     if done.exists():
-        network.load_state_dict(load_file(done))
+        load_weights(network, done)
         return network
     accelerator = Accelerator(cpu=not torch.cuda.is_available())
     optimizer = torch.optim.AdamW(
@@ -82,6 +83,7 @@ def fit(name: str, network: Network, task: Task, schedule: Schedule, *, folder: 
     network.to(accelerator.device)
     state = folder / f"{name}.state.safetensors"
     step, average = _resume(state, network, optimizer)
+    average = {key: value.to(accelerator.device) for key, value in average.items()}
     prepared, optimizer = accelerator.prepare(network, optimizer)
     curve = Curve(folder, name, step) if accelerator.is_main_process else None
     with ThreadPoolExecutor(1) as ahead, _progress(curve is not None) as progress:
@@ -109,7 +111,7 @@ def fit(name: str, network: Network, task: Task, schedule: Schedule, *, folder: 
     network.load_state_dict(average)
     if curve is not None:
         curve.close()
-        _write(average, done)
+        write_tensors(average, done)
     accelerator.wait_for_everyone()
     return network
 
@@ -121,7 +123,10 @@ class Curve:
 
     def __init__(self, folder: Path, name: str, step: int) -> None:
         self.path = folder / f"{name}.jsonl"
-        self.events = SummaryWriter(str(folder / "events" / name), purge_step=step)
+        # What was written after the last checkpoint comes again.
+        known = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
+        self.path.write_text("".join(line for line in known if json.loads(line)["step"] <= step))
+        self.events = SummaryWriter(str(folder / "events" / name), purge_step=step + 1)
         self.started, self.last, self.sums = time.perf_counter(), step, {}  # type: ignore[var-annotated]
 
     def add(self, terms: dict[str, Tensor]) -> None:
@@ -178,10 +183,10 @@ def _resume(
     if not path.exists():
         return 0, {name: value.detach().clone() for name, value in network.state_dict().items()}
     groups: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimizer": {}}
-    for name, value in load_file(path).items():
+    for name, value in read_tensors(path).items():
         group, _, key = name.partition("/")
         groups[group][key] = value
-    network.load_state_dict(groups["network"])
+    load_state(network, groups["network"], path)
     moments: dict[int, dict[str, Tensor]] = {}
     for key, value in groups["optimizer"].items():
         number, _, moment = key.partition("/")
@@ -196,11 +201,4 @@ def _save(path: Path, network: nn.Module, optimizer: Any, step: int, average: di
     tensors |= {f"average/{name}": value for name, value in average.items()}
     for number, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": value for name, value in moments.items()}
-    _write(tensors, path, {"step": str(step)})
-
-
-def _write(tensors: dict[str, Tensor], path: Path, facts: dict[str, str] | None = None) -> None:
-    """Beside its place, then moved there: a file that exists is whole."""
-    being_written = path.with_suffix(".part")
-    save_file({name: value.contiguous() for name, value in tensors.items()}, being_written, facts)
-    os.replace(being_written, path)
+    write_tensors(tensors, path, {"step": str(step)})

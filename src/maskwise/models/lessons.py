@@ -17,7 +17,7 @@ from PIL import Image
 from maskwise.masks import Mask, Masks
 from maskwise.models.descriptions import Objects
 from maskwise.models.tiny import CATEGORY_NAMES, COLOUR_NAMES, KINDS, MATERIAL_NAMES, MOST_PARTS, SIDE
-from maskwise.schema import Region, Sample
+from maskwise.schema import Region
 from maskwise.store import Dataset
 from maskwise.world import Scene, scene
 from maskwise.world.catalogue import CATEGORIES
@@ -26,14 +26,14 @@ SCENES_A_FILE = 500
 
 
 class Lesson(NamedTuple):
-    """One scene. `picture`: uint8 (size, size, 3). `owner`: int8 (size, size), the object seen at each pixel, or -1.
+    """One scene. `picture`: uint8 (size, size, 3). `owner`: int16 (size, size), the object seen at each pixel, or -1.
     `kinds`: int64 (n, 3), category, colour and material of each object, -1 where unknown. `boxes`: int64 (n, 4), left,
     top, right, bottom of `parts`; `parts`: for each object the part at each pixel of its box, 0 outside.
-    `questions`: text, and targets as pairs of object and part (0 = the whole).
+    `questions`: text, the noun phrase (`np`) where known, and targets as pairs of object and part (0 = the whole).
     """
 
     picture: NDArray[np.uint8]
-    owner: NDArray[np.int8]
+    owner: NDArray[np.int16]
     kinds: NDArray[np.int64]
     boxes: NDArray[np.int64]
     parts: list[NDArray[np.uint8]]
@@ -57,7 +57,7 @@ def scene_to_lesson(shown: Scene) -> Lesson:
         boxes.append((columns.start + left, rows.start + top, columns.start + right, rows.start + bottom))
     return Lesson(
         shown.picture,
-        inventory.owner,
+        inventory.owner.astype(np.int16),
         np.array(kinds, np.int64).reshape(-1, 3),
         np.array(boxes, np.int64).reshape(-1, 4),
         parts,
@@ -72,7 +72,7 @@ def _question(shown: Scene, number: int) -> dict[str, Any]:
         item = items[place]
         part = 0 if item.part is None else CATEGORIES[item.category].parts.index(item.part) + 1
         targets.append((item.order - 1, part))
-    return {"text": question.text, "targets": targets}
+    return {"text": question.text, "np": question.np, "targets": targets}
 
 
 def write_files(
@@ -100,7 +100,7 @@ def write_file(folder: Path, split: str, seed: int, scenes: range, *, questions:
     np.savez(
         being_written,
         picture=np.stack([lesson.picture for lesson in lessons]),
-        owner=np.stack([lesson.owner for lesson in lessons]),
+        owner=np.stack([lesson.owner for lesson in lessons]).astype(np.int8),
         counts=np.array([len(lesson.kinds) for lesson in lessons]),
         kinds=np.concatenate([lesson.kinds for lesson in lessons]),
         boxes=np.concatenate([lesson.boxes for lesson in lessons]),
@@ -126,7 +126,14 @@ def read_file(path: Path) -> list[Lesson]:
             at += area
         kinds = columns["kinds"][objects : objects + count]
         lessons.append(
-            Lesson(columns["picture"][place], columns["owner"][place], kinds, boxes, parts, questions[place])
+            Lesson(
+                columns["picture"][place],
+                columns["owner"][place].astype(np.int16),
+                kinds,
+                boxes,
+                parts,
+                questions[place],
+            )
         )
         objects += count
     return lessons
@@ -150,8 +157,11 @@ def dataset_to_lessons(dataset: Dataset) -> Iterator[Lesson]:
     Names are understood as far as they hold a category or colour of the world; masks teach in any case. An object
     without an amodal mask is taken to be seen whole, and one with more than MOST_PARTS parts keeps the first ones.
     """
-    for picture, samples in dataset.groups():
-        regions = dataset.regions_of(picture.id)
+    asked: dict[int, list[int]] = {}
+    for row, place in enumerate(dataset.samples.picture.tolist()):
+        asked.setdefault(place, []).append(row)
+    for place, picture in enumerate(dataset.pictures.id):
+        regions = dataset.regions_of(picture)
         things = [
             (region, *_planes(region)) for region in regions if region.part_of is None and not region.crowd
         ]
@@ -159,7 +169,7 @@ def dataset_to_lessons(dataset: Dataset) -> Iterator[Lesson]:
         if not things:
             continue
         # From the back to the front, as far as the order is known: what is in front is what is seen.
-        owner = np.full((SIDE, SIDE), -1, np.int8)
+        owner = np.full((SIDE, SIDE), -1, np.int16)
         for number in sorted(range(len(things)), key=lambda i: -(things[i][0].order or 0)):
             owner[things[number][1]] = number
         places: dict[str, tuple[int, int]] = {}
@@ -170,11 +180,14 @@ def dataset_to_lessons(dataset: Dataset) -> Iterator[Lesson]:
             box = _box(amodal)
             boxes.append(box)
             parts.append(_part_numbers(amodal, own)[box[1] : box[3], box[0] : box[2]])
-        frame = (
-            dataset.open_picture(picture.id).convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
-        )
+        frame = dataset.open_picture(picture).convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
         kinds = np.array([_kinds(thing.name) for thing, _, _ in things], np.int64)
-        questions = [_asked(sample, places) for sample in samples]
+        questions = [
+            {"text": sample.question, "targets": [places[region.id] for region in sample.targets]}
+            for sample in map(dataset.__getitem__, asked.get(place, []))
+            # One whose targets are crowds or surplus parts would be learnt to mean nothing.
+            if all(region.id in places for region in sample.targets)
+        ]
         yield Lesson(np.asarray(frame), owner, kinds, np.array(boxes, np.int64), parts, questions)
 
 
@@ -205,18 +218,14 @@ def _scaled(mask: Mask) -> NDArray[np.bool_]:
 
 
 def _number_parts(parts: list[Region], name: str) -> dict[int, Region]:
-    """Parts by their number in the world's category, if the object is one; others take the numbers that are left."""
+    """Parts by their number in the world's category, others of it left out; of other things, by their order."""
     category = _kinds(name)[0]
-    known = CATEGORIES[CATEGORY_NAMES[category]].parts if category >= 0 else ()
-    numbered, others = {}, []
-    for part in parts:
-        number = next((i for i, word in enumerate(known, 1) if part.name.startswith(f"{word} ")), None)
-        if number is None:
-            others.append(part)
-        else:
-            numbered[number] = part
-    free = [number for number in range(1, MOST_PARTS + 1) if number not in numbered]
-    return numbered | dict(zip(free, others))
+    if category < 0:
+        return dict(zip(range(1, MOST_PARTS + 1), parts))
+    known = CATEGORIES[CATEGORY_NAMES[category]].parts
+    # `handle`, `handle of the red mug`, or `mug:handle` as PACO writes it
+    named = {part.name.lower().partition(" of ")[0].rpartition(":")[2].strip(): part for part in parts}
+    return {number: named[word] for number, word in enumerate(known, 1) if word in named}
 
 
 def _kinds(name: str) -> tuple[int, int, int]:
@@ -227,7 +236,3 @@ def _kinds(name: str) -> tuple[int, int, int]:
         spoken = [number for number, word in enumerate(names) if f" {word} " in text]
         found.append(spoken[-1] if spoken else -1)
     return found[0], found[1], found[2]
-
-
-def _asked(sample: Sample, places: dict[str, tuple[int, int]]) -> dict[str, Any]:
-    return {"text": sample.question, "targets": [places[r.id] for r in sample.targets if r.id in places]}

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-STRIDE = 4
 LOOK = 14
 """Cells along each side of a second look; masks are drawn twice as fine."""
 

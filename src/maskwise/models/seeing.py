@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from maskwise.models.crowding import harden
 from maskwise.models.lessons import Lesson
-from maskwise.models.perception import LOOK, STRIDE
+from maskwise.models.perception import LOOK
+from maskwise.models.sight import MARGIN, STRIDE
 
 CELLS = 2 * LOOK
 OCCLUDED = 3.0
@@ -20,6 +21,9 @@ LOOKS = 4
 """Objects of each picture that are looked at twice, drawn at random; always as many, since kernels are made anew for
 every other number of rows.
 """
+
+HIDDEN_FIRST = 4.0
+"""How much likelier, in harder lessons, the wholly hidden would be looked at than what is seen whole."""
 
 
 class Targets(NamedTuple):
@@ -40,7 +44,8 @@ class Targets(NamedTuple):
 
 
 def make_targets(lessons: list[Lesson], random: np.random.Generator, *, harder: bool = False) -> Targets:
-    """A batch for training: mirrored at random, colours a little off, boxes a little off; see `harden` for `harder`.
+    """A batch for training: mirrored at random, colours a little off, boxes a little off; see `harden` for `harder`,
+    which also looks more often at what is hidden.
 
     All objects are to be found; LOOKS of each picture are looked at twice.
     """
@@ -54,7 +59,7 @@ def make_targets(lessons: list[Lesson], random: np.random.Generator, *, harder: 
         pictures.append(np.clip(picture * gain.astype(np.float32) / 255, 0, 1).transpose(2, 0, 1))
         planes = _planes(lesson, mirrored)
         maps.append(_cell_targets(lesson, planes))
-        looks = np.resize(random.permutation(len(planes)), LOOKS)
+        looks = np.resize(_order(planes, random) if harder else random.permutation(len(planes)), LOOKS)
         looked = [_drawn(planes[i], random) for i in looks]
         boxes.append(torch.from_numpy(np.stack([box for box, _ in looked])))
         drawn += [mask for _, mask in looked]
@@ -91,6 +96,17 @@ def _planes(lesson: Lesson, mirrored: bool) -> list[_Plane]:
         else:
             planes.append(_Plane(visible, parts, (left, top, right, bottom)))
     return planes
+
+
+def _order(planes: list[_Plane], random: np.random.Generator) -> NDArray[np.int64]:
+    """All planes in random order, the more hidden ones likely first."""
+    odds = np.array([1 + HIDDEN_FIRST * _hidden_share(plane) for plane in planes])
+    return random.choice(len(planes), len(planes), replace=False, p=odds / odds.sum())
+
+
+def _hidden_share(plane: _Plane) -> float:
+    whole = plane.parts > 0
+    return 1 - float(plane.visible[whole].mean()) if whole.any() else 0.0
 
 
 def _cell_targets(lesson: Lesson, planes: list[_Plane]) -> tuple[NDArray[np.float32], ...]:
@@ -132,7 +148,7 @@ def _drawn(plane: _Plane, random: np.random.Generator) -> tuple[NDArray[np.float
     left, top, right, bottom = plane.box
     width, height = right - left, bottom - top
     off = random.normal(0, 0.05, 4).clip(-0.15, 0.15) * [width, height, width, height]
-    pad = np.array([-0.06 * width, -0.06 * height, 0.06 * width, 0.06 * height])
+    pad = MARGIN * np.array([-width, -height, width, height])
     box = np.array([left, top, right, bottom]) + pad + off
     steps = (np.arange(CELLS) + 0.5) / CELLS
     x = np.floor(box[0] + (box[2] - box[0]) * steps).astype(int)

@@ -9,11 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwise.models.descriptions import Objects
+from maskwise.models.descriptions import Objects, flatten
 
 Floats = NDArray[np.float32]
 
-STRIDE, MARGIN = 4, 0.06
+STRIDE = 4
+"""Pixels of the frame to a cell of the maps."""
+
+MARGIN = 0.06
+"""How much wider than its box an object is looked at, on each side, as a share of the box."""
+
 MOST_OBJECTS, LEAST_HEAT = 14, 0.25
 HIDDEN = 1.0
 """The logit from which a pixel not seen is hidden: training weighs hidden pixels thrice, which makes them likelier."""
@@ -88,7 +93,7 @@ def draw_objects(looked: Looked, boxes: Floats, *, side: int, parts_of: Callable
 def match_masks(found: NDArray[np.bool_], truth: NDArray[np.bool_], least: float = 0.3) -> list[int]:
     """For every mask of (n, s, s) the one of (m, s, s) it is, best IoU first, each used once; -1 below `least`."""
     n, m = len(found), len(truth)
-    a, b = _flat(found), _flat(truth)
+    a, b = flatten(found), flatten(truth)
     shared = a @ b.T
     iou = shared / np.maximum(a.sum(1)[:, None] + b.sum(1)[None] - shared, 1)
     matches = [-1] * n
@@ -127,14 +132,9 @@ def _weights(at: NDArray[np.floating], cells: int) -> Floats:
     return weights
 
 
-def _flat(masks: NDArray[np.bool_]) -> Floats:
-    """Masks (n, s, s) as rows of 0 and 1."""
-    return masks.reshape(len(masks), masks.shape[1] * masks.shape[2]).astype(np.float32)
-
-
 def _without_twins(masks: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Places of the masks that are not mostly one before them."""
-    flat = _flat(masks)
+    flat = flatten(masks)
     shared, area = flat @ flat.T, flat.sum(1)
     keep: list[int] = []
     for i in range(len(masks)):

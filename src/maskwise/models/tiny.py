@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.errors import MaskwiseError
-from maskwise.masks import Masks
-from maskwise.models.descriptions import Description, Objects, describe
+from maskwise.masks import Mask, Masks
+from maskwise.models.descriptions import Description, Objects, describe, hiding
 from maskwise.models.intent import decide
 from maskwise.models.sight import Looked, Seen, draw_objects, find_boxes, widen
 from maskwise.models.words import words_to_numbers
@@ -76,9 +76,7 @@ class OnnxNetworks:
         paths = [folder / f"{name}.onnx" for name in NETWORKS]
         if missing := [path.name for path in paths if not path.exists()]:
             raise MaskwiseError(f"{folder} lacks {', '.join(missing)}; `maskwise export` writes them")
-        self.eye, self.second, self.choice = (
-            onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]) for path in paths
-        )
+        self.eye, self.second, self.choice = (_open(path, options) for path in paths)
         self.hash = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
     def see(self, picture: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
@@ -96,6 +94,15 @@ class OnnxNetworks:
         inputs = {"words": words, "single": description.single[None], "pair": description.pair[None]}
         logits: NDArray[np.float32] = self.choice.run(None, inputs)[0]
         return logits
+
+
+def _open(path: Path, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except (
+        Exception
+    ) as error:  # onnxruntime has a class of its own for every way to fail, all plain exceptions
+        raise MaskwiseError(f"{path} is not a network onnxruntime can open: {error}") from error
 
 
 class Sight(NamedTuple):
@@ -173,12 +180,14 @@ def sight_of(objects: Objects, size: tuple[int, int]) -> Sight:
 
 
 def list_items(objects: Objects) -> dict[Place, Item]:
-    """Every object (i, 0) and its parts (i, k), named so that no two names are alike."""
+    """Every object (i, 0) and its parts (i, k) from the front to the back, named so that no two names are alike."""
     items: list[Item] = []
     places: list[Place] = []
     steps = (np.arange(SIDE) + 0.5) / SIDE
     ends = np.cumsum(KINDS[:2])
-    for i, kinds in enumerate(objects.kinds):
+    hides = hiding(objects)
+    for i in np.argsort(hides.sum(0) - hides.sum(1), kind="stable").tolist():
+        kinds = objects.kinds[i]
         category, colour, material = (int(odds.argmax()) for odds in np.split(kinds, ends))
         name, whole = CATEGORY_NAMES[category], len(items)
         for k, part in enumerate((None, *CATEGORIES[name].parts)):
@@ -221,8 +230,8 @@ def _draw(sight: Sight, places: list[Place]) -> tuple[Masks, Masks]:
     objects = sight.objects
     amodal = [objects.amodal[i] if k == 0 else objects.part[i] == k for i, k in places]
     visible = [plane & objects.visible[i] for plane, (i, _) in zip(amodal, places)]
-    planes = np.stack([_scale(plane, sight.size) for plane in visible + amodal])
-    masks = Masks.from_dense(planes)
+    # One at a time: at the size of a photograph a plane takes tens of megabytes, a mask few kilobytes.
+    masks = Masks.from_masks([Mask.from_dense(_scale(plane, sight.size)) for plane in visible + amodal])
     return masks[: len(places)], masks[len(places) :]
 
 
@@ -234,6 +243,6 @@ def _scale(plane: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]
 
 
 @functools.cache
-def bundled_model() -> Tiny:
-    """The model that ships with the package."""
-    return Tiny(OnnxNetworks(Path(str(files("maskwise.models") / "weights"))))
+def bundled_model(folder: str | None = None) -> Tiny:
+    """The model that ships with the package, or the one `maskwise train` or `export` left in a folder."""
+    return Tiny(OnnxNetworks(Path(folder or str(files("maskwise.models") / "weights"))))

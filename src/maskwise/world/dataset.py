@@ -90,7 +90,10 @@ def _rows(make: Callable[[int], Row], scenes: int, workers: int) -> Iterator[Ite
         yield map(make, range(scenes))
         return
     with ProcessPoolExecutor(workers) as pool:
-        yield pool.map(make, range(scenes), chunksize=CHUNK)
+        try:
+            yield pool.map(make, range(scenes), chunksize=CHUNK)
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an error nobody waits for the rest
 
 
 def _row(index: int, *, seed: int, split: str, size: int, questions: int, encoding: Encoding) -> Row:

@@ -41,9 +41,12 @@ QUESTION_TYPES: dict[str, float] = {
 
 
 class Question(NamedTuple):
-    """A question about a scene. targets: positions among the items, left to right, in the answer's order."""
+    """A question about a scene. targets: positions among the items, left to right, in the answer's order. np: the noun
+    phrase for what is asked for.
+    """
 
     text: str
+    np: str
     mask_type: Intent
     targets: tuple[int, ...]
     answer: Answer
@@ -111,7 +114,7 @@ def _put_question(speaker: Speaker, query: Query, kind: str, *, intent: Intent, 
     tags = {"question_type": kind, "level": "part" if part else "object"} | _tags(items, family)
     tags |= {"split": split, "setting": scene.setting}
     text = put(chance.pick(templates), wording)
-    return Question(text, intent, targets, write_answer(items, intent), query.form, tags)
+    return Question(text, query.np, intent, targets, write_answer(items, intent), query.form, tags)
 
 
 def _front(speaker: Speaker, targets: tuple[int, ...]) -> str | None:
