@@ -27,7 +27,7 @@ def train(
     Curves are in OUT/*.jsonl and for TensorBoard in OUT/events. On several GPUs or machines: accelerate launch -m
     maskwise.cli.main train CONFIG --out OUT
 
-    Example: maskwise train configs/tiny.toml --out runs/tiny
+    Example: maskwise train configs/tiny.toml --out runs/train
     """
     try:
         from maskwise.models import training  # noqa: PLC0415
@@ -49,7 +49,7 @@ def export(
 ) -> None:
     """Write a trained model as ONNX files, which run without torch.
 
-    Example: maskwise export runs/tiny --out weights
+    Example: maskwise export runs/train --out weights
     """
     try:
         from maskwise.models import export as exporting  # noqa: PLC0415

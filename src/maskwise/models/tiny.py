@@ -24,7 +24,7 @@ from PIL import Image
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask, Masks
 from maskwise.models.descriptions import Description, Objects, describe, hiding
-from maskwise.models.intent import decide
+from maskwise.models.intent import decide, hash_decider
 from maskwise.models.sight import Looked, Seen, draw_objects, find_boxes, widen
 from maskwise.models.words import words_to_numbers
 from maskwise.schema import PredictedRegion, Prediction
@@ -123,7 +123,9 @@ class Tiny:
 
     def __init__(self, networks: Networks) -> None:
         self.networks = networks
-        self.weights_hash: str | None = getattr(networks, "hash", None)
+        own: str | None = getattr(networks, "hash", None)
+        # The mask type is decided by weights of its own: other ones are another model.
+        self.weights_hash = own and hashlib.sha256(f"{own} {hash_decider()}".encode()).hexdigest()
 
     def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question, in order; `sample` is left empty for the caller to fill."""

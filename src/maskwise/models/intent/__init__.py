@@ -6,7 +6,7 @@ A question wants the amodal mask only when its words ask for what is hidden, as 
 hiding that merely says where something is stays visible. `docs/intent.md` tells how it was made and how well it does.
 """
 
-from maskwise.models.intent.decision import Intent, decide
+from maskwise.models.intent.decision import Intent, decide, hash_decider
 from maskwise.models.intent.reading import Wanted
 
-__all__ = ["Intent", "Wanted", "decide"]
+__all__ = ["Intent", "Wanted", "decide", "hash_decider"]

@@ -1,6 +1,7 @@
 """From a question to a mask type: the weights of its features are added up."""
 
 import functools
+import hashlib
 import math
 from collections.abc import Sequence
 from importlib import resources
@@ -69,6 +70,12 @@ def load_decider() -> Decider:
     """The decider that ships with the package, read once."""
     with resources.files("maskwise.models.intent").joinpath("weights.npz").open("rb") as file:
         return read_decider(file)
+
+
+@functools.cache
+def hash_decider() -> str:
+    """SHA-256 of the weights that ship with the package."""
+    return hashlib.sha256(load_decider().steps.tobytes()).hexdigest()
 
 
 def read_decider(file: Path | IO[bytes]) -> Decider:
