@@ -111,7 +111,7 @@ def train(settings: Settings, folder: Path) -> list[Path]:
     looked = lessons[: settings.views]
     with process.main_process_first():
         views = _track(view_all(model, looked, folder / "views"), "looking at lessons", len(looked))
-        exercises = SEEN * [make_exercise(lesson, seen) for lesson, seen in zip(looked, views)]
+        exercises = SEEN * [make_exercise(lesson, seen) for seen, lesson in zip(views, looked, strict=True)]
     exercises += [make_exercise(lesson, view_truth(lesson)) for lesson in lessons]
     task = _choosing(exercises, settings, exam.looked_at_by(model))
     fit("choice", chooser, task, settings.choice, folder=folder)
