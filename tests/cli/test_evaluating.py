@@ -9,29 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from maskwise.cli import main as cli
-from maskwise.cli.main import app
 from maskwise.harness.models import list_models
+from tests.cli.commands import fail, run
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
 
 ROOT = Path(__file__).parents[2]
-
-
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def fail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
-    monkeypatch.setattr("sys.argv", ["maskwise", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    return " ".join(capsys.readouterr().err.split())
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +68,7 @@ def test_what_is_wrong_is_said_in_one_line(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def said(*arguments: object) -> str:
-        return fail(capsys, monkeypatch, "eval", *arguments, "--out", tmp_path / "run")
+        return " ".join(fail(capsys, monkeypatch, "eval", *arguments, "--out", tmp_path / "run").split())
 
     assert "known: " in said(dataset, "--model", "orcale")
     assert "maskwise read mmr" in said("mmr", "--model", "oracle")

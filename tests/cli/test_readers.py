@@ -4,26 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from maskwise.cli import main as cli
-from maskwise.cli.main import app
 from maskwise.store import Dataset
+from tests.cli.commands import fail, run
 from tests.sources import layouts
-
-
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def fail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
-    monkeypatch.setattr("sys.argv", ["maskwise", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    return capsys.readouterr().err
 
 
 def test_read_writes_a_dataset_and_says_what_it_kept(tmp_path: Path) -> None:

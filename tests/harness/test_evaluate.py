@@ -366,13 +366,9 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Moody", options=options)
     mended.touch()
 
-    def stop(progress: Progress) -> None:
-        if progress.total < 60 and progress.done > 4:
-            raise KeyboardInterrupt
-
     retry = Means(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop)
+        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop_the_retry)
     before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
     with pytest.warns(UserWarning, match="retry that was cut short"):
         assert run(dataset, tmp_path / "run", "Moody", options=options).failed > 0
@@ -385,6 +381,12 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Moody", options=options, means=retry)
     same(tmp_path / "right", tmp_path / "run")
     assert not (tmp_path / "run" / RETRY).exists()
+
+
+def stop_the_retry(progress: Progress) -> None:
+    """Of 60 samples, of which fewer are asked again."""
+    if progress.total < 60 and progress.done > 4:
+        raise KeyboardInterrupt
 
 
 class UntilItHangs(queue.SimpleQueue[Any]):
@@ -405,13 +407,9 @@ def test_a_retry_cut_short_is_kept_though_it_failed_as_before(tmp_path: Path) ->
     options = {"mended": str(tmp_path / "mended"), "calls": str(tmp_path / "calls")}
     run(dataset, tmp_path / "run", "Moody", options=options)
 
-    def stop(progress: Progress) -> None:
-        if progress.total < 60 and progress.done > 4:
-            raise KeyboardInterrupt
-
     retry = Means(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop)
+        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop_the_retry)
     kept = (tmp_path / "run" / RETRY).read_bytes()
     (tmp_path / "calls").unlink()
     (tmp_path / "mended").touch()
