@@ -9,7 +9,6 @@ VENV := .venv
 PY := $(VENV)/bin/python
 LOGS := .cache/log
 SECONDS ?= 60
-WORLD := src/maskwise/world
 
 # What an installation depends on: a change in any of these installs again.
 KERNEL := $(wildcard src/maskwise/masks/*.c src/maskwise/masks/*.h)
@@ -45,9 +44,9 @@ help: ## list the targets
 demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled benchmark and write a report to look at
 	@rm -rf demo && mkdir -p demo
 	$(call maskwise,eval world --model tiny --out demo/run)
-	$(call maskwise,show $(WORLD)/bundled 1 --predictions demo/run/predictions.jsonl --out demo/example1.png)
-	$(call maskwise,show $(WORLD)/bundled 60 --predictions demo/run/predictions.jsonl --out demo/example2.png)
-	$(call maskwise,show $(WORLD)/bundled 121 --predictions demo/run/predictions.jsonl --out demo/example3.png)
+	$(call maskwise,show world 1 --predictions demo/run/predictions.jsonl --out demo/example1.png)
+	$(call maskwise,show world 60 --predictions demo/run/predictions.jsonl --out demo/example2.png)
+	$(call maskwise,show world 121 --predictions demo/run/predictions.jsonl --out demo/example3.png)
 	@printf '\nLook at demo/run/report.html in a browser, and at demo/example1.png, example2.png and example3.png.\n'
 	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/adapters.md for your own model.\n'
 

@@ -97,7 +97,7 @@ def test_errors_are_one_line_without_a_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "maskwise.cli.main", "stats", str(tmp_path / "absent")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"maskwise: {tmp_path / 'absent'} does not exist: no manifest.json\n"
+    assert done.stderr == f"maskwise: {tmp_path / 'absent'} is neither a dataset folder nor one of: world\n"
     assert done.stdout == ""
 
 
@@ -306,6 +306,11 @@ def test_show_draws_by_id_or_number(folder: Path, tmp_path: Path) -> None:
     # A sample whose id looks like a number is found by id first.
     assert "A dog?" not in run("show", folder, "7", "--out", tmp_path / "c.png").stdout
     assert run("show", folder, "7", "--out", tmp_path / "c.png").stdout.rstrip().endswith(": 7")
+
+
+def test_what_comes_with_the_package_is_known_by_name(tmp_path: Path) -> None:
+    assert "240" in run("stats", "world").stdout
+    assert run("show", "world", "0", "--out", tmp_path / "a.png").exit_code == 0
 
 
 def test_show_draws_a_picture_and_all_its_regions_where_there_is_no_question(tmp_path: Path) -> None:

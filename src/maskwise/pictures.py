@@ -9,6 +9,7 @@ A picture is a path, or the encoded bytes themselves.
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -84,6 +85,10 @@ def check_relative(relative: str) -> None:
         raise PictureError(f"path {relative!r} must be relative, with / between folders and without ..")
 
 
+_IN_MEMORY = re.compile(r" <_io\.BytesIO[^>]*>")
+"""What Pillow calls a file that has no name."""
+
+
 @contextmanager
 def _opened(picture: PictureFile) -> Iterator[Image.Image]:
     try:
@@ -97,7 +102,7 @@ def _opened(picture: PictureFile) -> Iterator[Image.Image]:
     except Exception as error:
         # Decoders meet hostile bytes with any exception at all; the reader needs the file's name first.
         raise PictureError(
-            f"{_name(picture)} cannot be read: {str(error) or type(error).__name__}"
+            f"{_name(picture)} cannot be read: {_IN_MEMORY.sub('', str(error)) or type(error).__name__}"
         ) from error
 
 

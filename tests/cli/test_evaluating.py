@@ -108,3 +108,25 @@ def test_ls_lists_models_with_a_line_each() -> None:
     listed = json.loads(run("ls", "models", "--json").stdout)
     assert listed == {"models": list_models()}
     assert "oracle" in run("ls", "models").stdout
+
+
+def test_a_model_whose_source_was_changed_is_another_model(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "from tests.harness.fakes import Painter\n\n\nclass Mine(Painter):\n    pass\n"
+    (tmp_path / "my_painter.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    arguments = ["eval", dataset, "--model", "my_painter:Mine", "--predict-only", "--out", tmp_path / "run"]
+    assert "had been answered before" not in run(*arguments).stdout
+    assert "questions about" in run(*arguments).stdout
+    assert "had been answered before" in run(*arguments).stdout
+    (tmp_path / "my_painter.py").write_text(source + "\n# changed\n")
+    assert "model.source was" in " ".join(fail(capsys, monkeypatch, *arguments).split())
+
+
+def test_a_run_in_which_all_failed_says_so(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 3, questions=("raise",))
+    printed = run(
+        "eval", dataset, "--model", f"{FAKES}:Moody", "--protocol", "strict", "--out", tmp_path / "r"
+    )
+    assert "all of them failed" in printed.stdout

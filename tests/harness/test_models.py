@@ -134,11 +134,10 @@ def region(score: object) -> PredictedRegion:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"regions": (region(np.float32(0.5)),)}, r"numpy\.float32"),
+        ({"regions": (region(np.zeros(2)),)}, r"numpy\.ndarray"),
         ({"regions": ("a strip",)}, "got `str`"),
         ({"mask_type": "seen"}, "'seen'"),
         ({"answer": Answer(text="half: \ud800")}, "surrogates"),
-        ({"no_target": np.True_}, "numpy"),
     ],
 )
 def test_a_prediction_that_cannot_be_recorded_is_an_error(fields: dict[str, Any], said: str) -> None:
@@ -148,9 +147,9 @@ def test_a_prediction_that_cannot_be_recorded_is_an_error(fields: dict[str, Any]
 
 def test_a_prediction_is_what_it_is_once_read_again() -> None:
     """So that engines that send predictions about give the same bytes as those that do not."""
-    said = Prediction(sample="", regions=[region(1)])  # type: ignore[arg-type]
+    said = Prediction(sample="", regions=[region(1), region(np.float32(0.5))], no_target=np.False_)  # type: ignore[arg-type]
     [found] = ask(Sayer(said), "asked", PICTURE, samples("a"))
-    assert found == Prediction(sample="s0", regions=(region(1.0),))
+    assert found == Prediction(sample="s0", regions=(region(1.0), region(0.5)))
     text = msgspec.json.encode(found)
     assert msgspec.json.encode(msgspec.json.decode(text, type=Prediction)) == text
 

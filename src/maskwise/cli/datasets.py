@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from maskwise.errors import PictureError, StoreError
+from maskwise.harness.evaluate import find_dataset
 from maskwise.harness.session import usable_threads
 from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
 from maskwise.report.overlay import draw_overlay
@@ -21,7 +22,9 @@ from maskwise.store import MASK_TYPES, Dataset, Log
 LISTED = 10
 """How many findings of a kind are printed; JSON has them all."""
 
-Folder = Annotated[Path, typer.Argument(metavar="DATASET", help="A dataset folder.", show_default=False)]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DATASET", help="A dataset folder, or `world`.", show_default=False)
+]
 PictureRoot = Annotated[
     Path | None,
     typer.Option(help="Where the pictures lie, if not where the dataset says.", show_default=False),
@@ -44,7 +47,7 @@ def validate(
     progress = Console(stderr=True)
     try:
         with progress.status(f"checking {escape(str(dataset))}"):
-            opened = Dataset.open(dataset, picture_root=picture_root)
+            opened = Dataset.open(find_dataset(dataset), picture_root=picture_root)
             found = validate_dataset(opened, pictures=pictures, threads=usable_threads())
     except StoreError as error:
         found = Validation(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
@@ -61,7 +64,9 @@ def stats(dataset: Folder, as_json: AsJson = False) -> None:
     Example: maskwise stats data/val --json
     """
     with Console(stderr=True).status(f"counting {escape(str(dataset))}"):
-        facts = msgspec.to_builtins(describe_dataset(Dataset.open(dataset), threads=usable_threads()))
+        facts = msgspec.to_builtins(
+            describe_dataset(Dataset.open(find_dataset(dataset)), threads=usable_threads())
+        )
     if as_json:
         typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
@@ -107,7 +112,7 @@ def show(
 
     Example: maskwise show data/val 12 --out sample.png
     """
-    opened = Dataset.open(dataset, picture_root=picture_root)
+    opened = Dataset.open(find_dataset(dataset), picture_root=picture_root)
     record = None if _means_picture(opened, sample) else find_sample(opened, sample)
     picture = sample if record is None else record.picture
     image = opened.open_picture(picture)

@@ -24,7 +24,7 @@ from maskwise.cli.scoring import print_scores
 from maskwise.harness.evaluate import Evaluated, Means, Task, evaluate
 from maskwise.harness.models import parse_options
 from maskwise.harness.progress import Progress
-from maskwise.harness.record import PARTIAL, writing
+from maskwise.harness.record import PARTIAL, PREDICTIONS, writing
 from maskwise.harness.score import Sureness, result_to_json
 from maskwise.harness.session import usable_threads
 from maskwise.report.evidence import Places
@@ -59,7 +59,8 @@ def evaluate_model(
     ] = None,
     seed: Annotated[int, typer.Option(help="Which pictures --limit draws.")] = 0,
     protocol: Annotated[
-        list[str] | None, typer.Option("--protocol", help="May be given several times.  [default: all]")
+        list[str] | None,
+        typer.Option("--protocol", help="`maskwise ls protocols`; several may be given.  [default: all]"),
     ] = None,
     predict_only: Annotated[bool, typer.Option("--predict-only", help="Do not score.")] = False,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Who does the work.")] = "local",
@@ -208,7 +209,11 @@ def _print(done: Evaluated) -> None:
     console.print(
         f"{done.samples:,} questions about {done.pictures:,} pictures in {escape(str(done.folder))}"
     )
-    if done.failed:
+    if done.before:
+        console.print(f"{done.before:,} of them had been answered before")
+    if done.failed == done.samples:
+        console.print(f"[bold red]all of them failed: the figures say nothing; {PREDICTIONS} tells why[/]")
+    elif done.failed:
         console.print(f"[yellow]{done.failed:,} failed; --retry-failed asks them again[/]")
     if done.result is not None:
         console.print(f"Look at {escape(str(done.folder / REPORT))} in a browser.")

@@ -5,7 +5,6 @@ import platform
 import re
 from collections.abc import Iterator
 from importlib import metadata
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import maskwise
+from maskwise.harness.evaluate import NAMED
 from maskwise.harness.session import usable_threads
 from maskwise.masks import kernel_name
 
@@ -85,9 +85,5 @@ def _installed(package: str) -> str | None:
 
 
 def _bundled() -> dict[str, list[str]]:
-    """Models and datasets that came with the package."""
-    root = Path(maskwise.__file__).parent
-    return {
-        "models": sorted(path.stem for path in root.rglob("*.onnx")),
-        "datasets": sorted(path.parent.name for path in root.rglob("manifest.json")),
-    }
+    """Models and datasets that came with the package, by the names commands take."""
+    return {"models": ["tiny"], "datasets": list(NAMED)}

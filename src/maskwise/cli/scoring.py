@@ -13,6 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from maskwise.errors import ProtocolError
+from maskwise.harness.evaluate import find_dataset
 from maskwise.harness.predictions import Settings
 from maskwise.harness.runs import write_run
 from maskwise.harness.score import Sureness, result_to_json, score
@@ -24,7 +25,7 @@ Form = Literal["jsonl", "coco", "png", "arrays"]
 
 def score_predictions(
     *,
-    truth: Annotated[Path, typer.Option("--truth", help="The dataset folder.", show_default=False)],
+    truth: Annotated[Path, typer.Option("--truth", help="A dataset folder, or `world`.", show_default=False)],
     predictions: Annotated[
         Path,
         typer.Option(
@@ -34,7 +35,8 @@ def score_predictions(
         ),
     ],
     protocol: Annotated[
-        list[str] | None, typer.Option("--protocol", help="May be given several times.  [default: all]")
+        list[str] | None,
+        typer.Option("--protocol", help="`maskwise ls protocols`; several may be given.  [default: all]"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write a run folder for report and compare.")
@@ -78,7 +80,7 @@ def score_predictions(
     """
     options = _read_options(option or [], protocol, legacy_float32)
     settings = Settings(mask_type, zero_inside, min_score, forced)
-    dataset = Dataset.open(truth)
+    dataset = Dataset.open(find_dataset(truth))
     with _progress(quiet=as_json) as bar:
         task = bar.add_task("reading", total=None)
         result = score(

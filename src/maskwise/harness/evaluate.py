@@ -91,13 +91,16 @@ class Means:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A run that has predicted everything. failed: samples without a reply; result: None where no score was wanted."""
+    """A run that has predicted everything. failed: samples without a reply; result: None where no score was wanted;
+    before: samples that had been predicted when it was continued.
+    """
 
     folder: Path
     samples: int
     pictures: int
     failed: int
     result: Result | None = None
+    before: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,14 +145,14 @@ def evaluate(
     say("opening")
     with _claimed(folder), _opened(folder, task, means or Means(), watch) as run:
         say("predicting")
-        done = _predict(run)
+        before, done = _predict(run)
         result = None
         if not predict_only:
             view = run.dataset if task.limit is None else run.dataset.take(np.sort(run.plan.rows))
             result = score(view, folder / PREDICTIONS, protocols, sureness=sureness, threads=threads, say=say)
             with writing(folder):
                 fill_run(folder, result, view, predictions=folder / PREDICTIONS)
-        return Evaluated(folder, done.samples, done.pictures, done.failed, result)
+        return Evaluated(folder, done.samples, done.pictures, done.failed, result, before)
 
 
 def find_dataset(name: str | Path) -> Path:
@@ -212,14 +215,17 @@ def _opened(folder: Path, task: Task, means: Means, watch: Callable[[Progress], 
         yield _Run(folder, task, means, plan, worker, engine, watch)
 
 
-def _predict(run: _Run) -> Done:
-    """Complete predictions.jsonl, and ask failed samples again where that is wanted."""
+def _predict(run: _Run) -> tuple[int, Done]:
+    """Complete predictions.jsonl, and ask failed samples again where that is wanted. Returns how many samples had been
+    predicted before, and what there is now.
+    """
     path, again, ids = run.folder / PREDICTIONS, run.folder / RETRY, run.dataset.samples.id
     evaluation = check_asked(run.folder, _asked(run))
     with writing(run.folder):
         done = find_done(path, run.plan, ids)
         if done.pictures == len(run.plan) and again.exists() and is_replaced(path, again):
             again.unlink()
+    before = done.samples
     if done.pictures == len(run.plan):
         _remove_shards(run.folder, path)
     if done.pictures < len(run.plan) or (run.means.retry_failed and done.failed):
@@ -235,7 +241,7 @@ def _predict(run: _Run) -> Done:
     if evaluation is not None and record is not None and record.state == "predicting":
         with writing(run.folder):
             write_record(run.folder, evaluation, "predicted", run.truth)
-    return done
+    return before, done
 
 
 def _asked(run: _Run) -> Asked:

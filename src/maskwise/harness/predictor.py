@@ -25,10 +25,14 @@ that can be given the true answer in its prompt has `predict_forced(picture, sam
 teacher forcing.
 """
 
+import hashlib
+import inspect
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
+import numpy as np
 from PIL import Image
 
 from maskwise.errors import MaskwiseError, ModelError
@@ -75,6 +79,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     weights_hash: str | None = None
     options: dict[str, Any] = {}
     config: dict[str, Any] = {}
+    source: str | None = None
+    """SHA-256 of the file its class is written in."""
     knows_truth: bool = False
 
 
@@ -91,8 +97,19 @@ def describe_model(model: Model, spec: str, options: Mapping[str, Any]) -> Model
         weights_hash=weights,
         options=_to_json(options, f"model {spec!r}: its options"),
         config=_to_json(getattr(model, "config", {}), f"model {spec!r}: its config"),
+        source=_hash_source(type(model)),
         knows_truth=not isinstance(model, Predictor),
     )
+
+
+def _hash_source(model: type) -> str | None:
+    """None for our own, which our version tells, and for what is written in no file."""
+    if model.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return None
+    try:
+        return hashlib.sha256(Path(inspect.getfile(model)).read_bytes()).hexdigest()
+    except (TypeError, OSError):
+        return None
 
 
 def _to_json(content: Any, what: str) -> dict[str, Any]:
@@ -133,10 +150,19 @@ def _signed(prediction: Any, sample: str, way: Way) -> Prediction:
         raise ModelError(f"the model returned a {type(prediction).__name__}; expected a Prediction")
     try:
         # Python checks no types. What cannot be written and read again would end the run, or never be scored.
-        checked = _PREDICTIONS.decode(msgspec.json.encode(prediction))
+        checked = _PREDICTIONS.decode(msgspec.json.encode(prediction, enc_hook=_plain))
     except (TypeError, ValueError, MaskwiseError) as error:
         raise ModelError(f"the model returned a prediction that cannot be recorded: {error}") from None
     return msgspec.structs.replace(checked, sample=sample, forced=way == "forced")
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's, as models reckon with them, is a number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(
+        f"objects of type {type(value).__module__}.{type(value).__name__} have no place in a prediction"
+    )
 
 
 _PREDICTIONS = msgspec.json.Decoder(Prediction)

@@ -37,7 +37,7 @@ ABOUT_OTHERS = frozenset(
 
 _NOT_IT = re.compile(
     r"\b(part|side|end|piece|half|bit) of GAP (is|keeps|makes|gives|helps|lets|the)"
-    r"|everything .*GAP|them but|to reach GAP",
+    r"|(covers|hides|blocks|in front of)( part of)? GAP\?|everything .*GAP|them but|to reach GAP",
     re.IGNORECASE,
 )
 """Asks for a piece of it, for all else, or for what is in its way."""

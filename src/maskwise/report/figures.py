@@ -29,7 +29,7 @@ WORDS = {
     "boundary_iou": Words("Boundary IoU", "as gIoU, along the outlines", _OVERLAP),
     "precision": Words("Precision", "masks that hit a target (IoU 0.5 or more)", _TARGETS),
     "recall": Words("Recall", "targets that were hit", _TARGETS),
-    "f1": Words("F1", "of the two above", _TARGETS),
+    "f1": Words("F1", "of precision and recall", _TARGETS),
     "target_accuracy": Words("Target accuracy", "questions with targets that got a mask", _REPLY),
     "no_target_accuracy": Words("No-target accuracy", "questions without targets that got none", _REPLY),
     "t_acc": Words("T-acc", "target accuracy as published", _REPLY),
