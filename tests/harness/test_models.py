@@ -134,7 +134,7 @@ def region(score: object) -> PredictedRegion:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"regions": (region(np.zeros(2)),)}, r"numpy\.ndarray"),
+        ({"no_target": np.zeros(2)}, r"numpy\.ndarray"),
         ({"regions": ("a strip",)}, "got `str`"),
         ({"mask_type": "seen"}, "'seen'"),
         ({"answer": Answer(text="half: \ud800")}, "surrogates"),
