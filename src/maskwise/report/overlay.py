@@ -398,7 +398,7 @@ def _write_words(
         draw.text((x, y), text, font=font, fill=INK)
         together = number + 1 < len(words) and words[number + 1][1] == colour
         if colour is not None:
-            end = x + font.getlength(text + " " if together else text)
+            end = x + font.getlength(text + " " if together else text.rstrip(".,;:!?"))
             draw.rectangle((x, bottom, end, bottom + font.size / 6), fill=colour)
         x += round(font.getlength(text + " "))
 
