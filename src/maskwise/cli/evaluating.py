@@ -211,7 +211,7 @@ def _print(done: Evaluated) -> None:
     )
     if done.before:
         console.print(f"{done.before:,} of them had been answered before")
-    if done.failed == done.samples:
+    if done.samples and done.failed == done.samples:
         console.print(f"[bold red]all of them failed: the figures say nothing; {PREDICTIONS} tells why[/]")
     elif done.failed:
         console.print(f"[yellow]{done.failed:,} failed; --retry-failed asks them again[/]")

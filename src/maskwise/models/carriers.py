@@ -2,7 +2,7 @@
 
 The world's own wordings are few, and a choice that has met no others takes every unknown word for a hint. In a
 carrier nothing is named that the world knows, so what is meant stays what the noun phrase means. Wordings that the
-world's test split holds out stay unknown: no carrier has three words in a row of one.
+world's test split holds out stay unknown: no carrier has three words in a row that only they have.
 """
 
 import re

@@ -2,7 +2,6 @@
 
 exam = set_examination(folder / "val", 40, seed, "val")
 exam.score_objects(model)                      # the eye alone: a perfect choice among what it found
-exam.knowing_objects().score_answers(model)    # the choice alone: all objects are known
 exam.looked_at_by(model).score_answers(model)  # both
 """
 
@@ -13,7 +12,6 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from maskwise.harness.score import Sureness, score
-from maskwise.models.descriptions import Objects
 from maskwise.models.lessons import Lesson, lesson_to_objects, scene_to_lesson
 from maskwise.models.sight import match_masks
 from maskwise.models.tiny import Place, Sight, Tiny, reply, sight_of
@@ -44,13 +42,9 @@ class Examination:
                 replies.append(reply(sight, kept, "amodal" if sample.mask_type == "amodal" else "visible"))
         return self.score(replies)
 
-    def knowing_objects(self) -> "Looked":
-        """Every picture as an eye that never errs sees it."""
-        return Looked(self, [_sight(lesson_to_objects(lesson)) for lesson in self.lessons])
-
     def looked_at_by(self, model: Tiny) -> "Looked":
         """Every picture as the model sees it."""
-        return Looked(self, [_sight(model.find(lesson.picture)) for lesson in self.lessons])
+        return Looked(self, [sight_of(model.find(lesson.picture), (SIZE, SIZE)) for lesson in self.lessons])
 
     def score(self, replies: Iterable[Prediction]) -> dict[str, float]:
         """Figures of replies to all questions, in order."""
@@ -86,7 +80,3 @@ def set_examination(folder: Path, scenes: int, seed: int, split: str) -> Examina
         write_scenes(folder, scenes, seed, split=split)
     lessons = [scene_to_lesson(scene(seed, i, split, SIZE, questions=QUESTIONS)) for i in range(scenes)]
     return Examination(Dataset.open(folder), lessons)
-
-
-def _sight(objects: Objects) -> Sight:
-    return sight_of(objects, (SIZE, SIZE))
