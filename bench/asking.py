@@ -22,20 +22,20 @@ def tables() -> list[Table]:
     """First against MobileSAM's encoder (a tenth is wanted), further against first (a third is wanted)."""
     model = bundled_model()
     shown = [scene(7, index, "test") for index in range(SCENES)]
-    pictures = [Image.fromarray(one.picture) for one in shown]
+    images = [Image.fromarray(one.image) for one in shown]
     questions = [[one.questions[0].text] for one in shown]
-    sights = [model.see(picture) for picture in pictures]
-    first = fastest(lambda: [model.predict(*pair) for pair in zip(pictures, questions)], SCENES)
+    sights = [model.see(image) for image in images]
+    first = fastest(lambda: [model.predict(*pair) for pair in zip(images, questions)], SCENES)
     further = fastest(lambda: [model.answer(*pair) for pair in zip(sights, questions)], SCENES)
-    rows = [Row("MobileSAM, picture encoder alone", _mobile_sam())] if _weights().exists() else []
+    rows = [Row("MobileSAM, image encoder alone", _mobile_sam())] if _weights().exists() else []
     return [
         Table(
-            "A first question about a picture, bundled model (processor time, all threads)",
-            [*rows, Row("maskwise tiny, picture and question", first)],
-            {"MobileSAM, picture encoder alone": 10},
+            "A first question about an image, bundled model (processor time, all threads)",
+            [*rows, Row("maskwise tiny, image and question", first)],
+            {"MobileSAM, image encoder alone": 10},
         ),
         Table(
-            "A further question about a picture already looked at (processor time, all threads)",
+            "A further question about an image already looked at (processor time, all threads)",
             [Row("maskwise tiny, first question", first), Row("maskwise tiny, further question", further)],
             {"maskwise tiny, first question": 3},
         ),
@@ -48,5 +48,5 @@ def _weights() -> Path:
 
 def _mobile_sam() -> float:
     session = onnxruntime.InferenceSession(_weights(), providers=["CPUExecutionProvider"])
-    picture = {session.get_inputs()[0].name: np.zeros((1, 3, 1024, 1024), np.float32)}
-    return fastest(lambda: session.run(None, picture), 1, repeats=3, seconds=20)
+    image = {session.get_inputs()[0].name: np.zeros((1, 3, 1024, 1024), np.float32)}
+    return fastest(lambda: session.run(None, image), 1, repeats=3, seconds=20)

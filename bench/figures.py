@@ -20,8 +20,8 @@ from maskwise.world import write_scenes
 MODELS = (
     "tiny",
     "text-blind",
-    "picture-blind",
-    "whole-picture",
+    "image-blind",
+    "whole-image",
     "visible-copy",
     "hull",
     "oracle-finds",

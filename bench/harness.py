@@ -23,7 +23,7 @@ from maskwise.harness.evaluate import Task, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
 from maskwise.models.tiny import bundled_model
-from maskwise.schema import Picture, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import ImageInfo, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import scene, write_scenes
 
@@ -43,12 +43,12 @@ def sections() -> Iterator[str]:
 
 
 def overhead(folder: Path) -> str:
-    """Wall time of `evaluate` from its first picture to its last, beside the model alone on pictures in memory."""
+    """Wall time of `evaluate` from its first image to its last, beside the model alone on images in memory."""
     write_scenes(folder / "scenes", SCENES, 11, split="test", workers=os.cpu_count() or 1)
     dataset, model = Dataset.open(folder / "scenes"), bundled_model()
     work = [
-        (dataset.open_picture(picture.id), [sample.question for sample in samples])
-        for picture, samples in dataset.groups()
+        (dataset.open_image(image.id), [sample.question for sample in samples])
+        for image, samples in dataset.groups()
     ]
     alone, reading, ours = [], [], []
     for number in range(ROUNDS):  # in turn, so that all meet the same moods of the machine
@@ -57,12 +57,12 @@ def overhead(folder: Path) -> str:
         ours.append(_time_evaluation(folder / "scenes", folder / f"run{number}"))
     base = min(alone)
     rows = (
-        ("the model alone, pictures decoded beforehand", alone),
-        ("a plain loop: open the picture, ask, keep nothing", reading),
+        ("the model alone, images decoded beforehand", alone),
+        ("a plain loop: open the image, ask, keep nothing", reading),
         ("**`maskwise eval --predict-only`**, every line flushed", ours),
     )
     lines = [
-        f"## What the harness adds to `tiny`: {len(dataset)} questions about {SCENES} pictures, wall time, least of "
+        f"## What the harness adds to `tiny`: {len(dataset)} questions about {SCENES} images, wall time, least of "
         f"{ROUNDS} (wanted: at most {MOST_OVERHEAD:.0%} over the loop)",
         "",
         "| way | s | over the model alone | questions/s |",
@@ -79,20 +79,20 @@ def overhead(folder: Path) -> str:
 
 
 def further_questions() -> str:
-    """Wall time of k questions about one picture in one call, beside one question."""
+    """Wall time of k questions about one image in one call, beside one question."""
     model = bundled_model()
     shown = [scene(5, index, "test", questions=max(ASKED)) for index in range(12)]
-    pictures = [Image.fromarray(one.picture) for one in shown]
+    images = [Image.fromarray(one.image) for one in shown]
     texts = [[question.text for question in one.questions] for one in shown]
     texts = [(own * max(ASKED))[: max(ASKED)] for own in texts]  # a scene may have fewer to ask
     times: dict[int, list[float]] = {count: [] for count in ASKED}
     for _ in range(ROUNDS):
         for count in ASKED:
-            work = [(picture, own[:count]) for picture, own in zip(pictures, texts)]
+            work = [(image, own[:count]) for image, own in zip(images, texts)]
             times[count].append(_time_bare(model, work) / len(work))
     one = min(times[1])
     lines = [
-        "## k questions about one picture, `tiny`, wall time (wanted: at most 1 + k/3 times one)",
+        "## k questions about one image, `tiny`, wall time (wanted: at most 1 + k/3 times one)",
         "",
         "| k | ms | times one | wanted at most |",
         "|--:|--:|--:|--:|",
@@ -134,26 +134,26 @@ def memory(folder: Path) -> str:
 
 
 def write_small(path: Path, samples: int) -> None:
-    """Small pictures, five questions each; the files are few, so that what is measured is not the disk."""
-    pictures = path.with_name("pictures")
-    pictures.mkdir(exist_ok=True)
+    """Small images, five questions each; the files are few, so that what is measured is not the disk."""
+    images = path.with_name("images")
+    images.mkdir(exist_ok=True)
     chance = np.random.default_rng(0)
     for number in range(FILES):
-        Image.fromarray(chance.integers(0, 256, (SIDE, SIDE, 3), np.uint8)).save(pictures / f"{number}.png")
-    with DatasetWriter(path, name="small", picture_root=pictures) as writer:
+        Image.fromarray(chance.integers(0, 256, (SIDE, SIDE, 3), np.uint8)).save(images / f"{number}.png")
+    with DatasetWriter(path, name="small", image_root=images) as writer:
         for k in range(samples // QUESTIONS):
             region = Region(id=f"r{k}", name="thing", visible=_box(k))
             file = f"{k % FILES}.png"
-            writer.add_picture(Picture(id=f"p{k}", width=SIDE, height=SIDE, path=file), (region,))
+            writer.add_image(ImageInfo(id=f"p{k}", width=SIDE, height=SIDE, path=file), (region,))
             for q in range(QUESTIONS):
                 text = f"Where is thing {k}, asked for the {q}th time?"
-                writer.add_sample(Sample(id=f"p{k}-{q}", picture=f"p{k}", question=text, targets=(region,)))
+                writer.add_sample(Sample(id=f"p{k}-{q}", image=f"p{k}", question=text, targets=(region,)))
 
 
 class Boxes:
     """A model that keeps nothing: a box a question."""
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question."""
         return [
             Prediction(sample="", regions=(PredictedRegion(visible=_box(len(question))),))
@@ -169,15 +169,15 @@ def _box(k: int) -> Mask:
 
 def _time_bare(model: object, work: list[tuple[Image.Image, list[str]]]) -> float:
     started = time.perf_counter()
-    for picture, questions in work:
-        model.predict(picture, questions)  # type: ignore[attr-defined]
+    for image, questions in work:
+        model.predict(image, questions)  # type: ignore[attr-defined]
     return time.perf_counter() - started
 
 
 def _time_reading(model: object, dataset: Dataset) -> float:
     started = time.perf_counter()
-    for picture, samples in dataset.groups():
-        model.predict(dataset.open_picture(picture.id), [sample.question for sample in samples])  # type: ignore[attr-defined]
+    for image, samples in dataset.groups():
+        model.predict(dataset.open_image(image.id), [sample.question for sample in samples])  # type: ignore[attr-defined]
     return time.perf_counter() - started
 
 

@@ -1,4 +1,4 @@
-"""A set as large as MMR to score: 194,398 questions about 57,643 pictures, 340,000 targets, a third of them objects.
+"""A set as large as MMR to score: 194,398 questions about 57,643 images, 340,000 targets, a third of them objects.
 
 The other targets are parts. Blobs stand for masks, at 640 x 480 with the size distribution of COCO objects and PACO
 parts, run strings about as long as real ones (mean 246 bytes on COCO instances). Predictions are the targets deformed,
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.masks import Masks
-from maskwise.schema import Answer, Picture, Region, Sample
+from maskwise.schema import Answer, ImageInfo, Region, Sample
 from maskwise.store import DatasetWriter
 
 CACHE = Path(__file__).parent / ".cache"
 HEIGHT, WIDTH = 480, 640
-QUESTIONS, PICTURES, OBJECTS, PARTS = 194_398, 57_643, 114_000, 226_000
+QUESTIONS, IMAGES, OBJECTS, PARTS = 194_398, 57_643, 114_000, 226_000
 VERTICES = 40
 NAMES = (
     "knife",
@@ -60,7 +60,7 @@ def roughen(generator: np.random.Generator, count: int, strength: float) -> NDAr
 def make_set(folder: Path, scale: float) -> None:
     """Write the dataset and its predictions below `folder`."""
     generator = np.random.default_rng(0)
-    pictures, questions = round(PICTURES * scale), round(QUESTIONS * scale)
+    images, questions = round(IMAGES * scale), round(QUESTIONS * scale)
     targets = round((OBJECTS + PARTS) * scale)
     per_question = 1 + np.bincount(
         generator.choice(questions, targets - questions, p=_uneven(generator, questions)), minlength=questions
@@ -75,10 +75,8 @@ def make_set(folder: Path, scale: float) -> None:
         for item, part in enumerate(is_part.tolist())
     ]
     first = np.concatenate([[0], np.cumsum(per_question)])
-    owner = np.sort(
-        np.concatenate([np.arange(pictures), generator.integers(0, pictures, questions - pictures)])
-    )
-    write_truth(folder / "truth", truth, names, first=first, owner=owner, pictures=pictures)
+    owner = np.sort(np.concatenate([np.arange(images), generator.integers(0, images, questions - images)]))
+    write_truth(folder / "truth", truth, names, first=first, owner=owner, images=images)
     missed = generator.random(targets) < 0.08
     moved = np.where(generator.random((targets, 1)) < 0.05, generator.normal(0, 150, (targets, 2)), 0)
     drawn = draw_blobs(
@@ -108,16 +106,16 @@ def write_truth(
     *,
     first: NDArray[np.int64],
     owner: NDArray[np.int64],
-    pictures: int,
+    images: int,
 ) -> None:
     """The dataset, through the writer every benchmark reader uses."""
     cursor = 0
     with DatasetWriter(path, name="mmr-sized") as writer:
-        for picture in range(pictures):
-            writer.add_picture(
-                Picture(id=f"p{picture}", width=WIDTH, height=HEIGHT, path=f"train2017/{picture:012}.jpg")
+        for image in range(images):
+            writer.add_image(
+                ImageInfo(id=f"p{image}", width=WIDTH, height=HEIGHT, path=f"train2017/{image:012}.jpg")
             )
-            while cursor < len(owner) and owner[cursor] == picture:
+            while cursor < len(owner) and owner[cursor] == image:
                 span = range(first[cursor], first[cursor + 1])
                 regions = tuple(Region(id=f"r{item}", name=names[item], visible=masks[item]) for item in span)
                 answer = Answer(text=f"You could use {', '.join(names[item] for item in span)} for that.")
@@ -125,7 +123,7 @@ def write_truth(
                 writer.add_sample(
                     Sample(
                         id=f"q{cursor}",
-                        picture=f"p{picture}",
+                        image=f"p{image}",
                         question="Which part would you hold, and what is it attached to?",
                         targets=regions,
                         answer=answer,

@@ -16,11 +16,11 @@ from bench.memory import peak_megabytes
 from bench.scenes import mask_pairs
 from bench.timing import Row, Table
 from maskwise.masks import Masks, pair_areas
-from maskwise.schema import Picture, Region
+from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset, DatasetWriter
 
 CACHE = Path(__file__).parent / ".cache"
-MASKS, A_PICTURE, DIFFERENT = 470_000, 10, 4_700
+MASKS, A_IMAGE, DIFFERENT = 470_000, 10, 4_700
 HEIGHT, WIDTH = 480, 640
 MOST_MEGABYTES = 400
 
@@ -54,14 +54,14 @@ def prepare() -> None:
     CACHE.mkdir(exist_ok=True)
     masks = list(mask_pairs(DIFFERENT, HEIGHT, WIDTH)[0])
     with DatasetWriter(folder, name="opening") as writer:
-        for picture in range(MASKS // A_PICTURE):
+        for image in range(MASKS // A_IMAGE):
             regions = tuple(
-                Region(id=str(i), name="thing", visible=masks[(picture * A_PICTURE + i) % DIFFERENT])
-                for i in range(A_PICTURE)
+                Region(id=str(i), name="thing", visible=masks[(image * A_IMAGE + i) % DIFFERENT])
+                for i in range(A_IMAGE)
             )
-            writer.add_picture(Picture(id=str(picture), width=WIDTH, height=HEIGHT, path="none.jpg"), regions)
+            writer.add_image(ImageInfo(id=str(image), width=WIDTH, height=HEIGHT, path="none.jpg"), regions)
     rows = [
-        {"size": [HEIGHT, WIDTH], "counts": masks[i % DIFFERENT].counts, "image_id": i // A_PICTURE}
+        {"size": [HEIGHT, WIDTH], "counts": masks[i % DIFFERENT].counts, "image_id": i // A_IMAGE}
         for i in range(MASKS)
     ]
     text.write_bytes(orjson.dumps(rows))

@@ -34,37 +34,37 @@ from maskwise.world import write_scenes
 
 SCENES, SEED, ROUNDS = 1500, 13, 3
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-QUESTIONS, PICTURES = 194_398, 57_643
+QUESTIONS, IMAGES = 194_398, 57_643
 """All of MMR (github.com/jdg900/MMR, README)."""
 
 
 class Busy:
-    """A model that only takes time: products of matrices on one thread, about 50 ms a picture."""
+    """A model that only takes time: products of matrices on one thread, about 50 ms an image."""
 
     name = "busy"
 
     def __init__(self, *, products: int = 50) -> None:
         self.products, self.matrix = products, np.full((256, 256), 1 / 256, np.float32)
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """The upper half, whatever is asked."""
         matrix = self.matrix
         for _ in range(self.products):
             matrix = matrix @ self.matrix
-        inside = np.zeros((picture.height, picture.width), bool)
-        inside[: picture.height // 2] = matrix[0, 0] > 0
+        inside = np.zeros((image.height, image.width), bool)
+        inside[: image.height // 2] = matrix[0, 0] > 0
         region = PredictedRegion(visible=Mask.from_dense(inside))
         return [Prediction(sample="", regions=(region,)) for _ in questions]
 
 
 class Pace(NamedTuple):
-    """How a run went: seconds until the first answer; from a quarter on, questions and pictures a second, and what a
+    """How a run went: seconds until the first answer; from a quarter on, questions and images a second, and what a
     question took of a processor, in milliseconds: in the actors, in this process, in the rest of Ray.
     """
 
     start: float
     questions: float
-    pictures: float
+    images: float
     actors: float
     driver: float
     ray: float
@@ -109,16 +109,16 @@ def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
 
     def watch(progress: Progress) -> None:
         seen.append((time.perf_counter(), progress.done))
-        if len(seen) in (1 + len(opened.pictures) // 4, 1 + len(opened.pictures)):
+        if len(seen) in (1 + len(opened.images) // 4, 1 + len(opened.images)):
             spent.append(_processor_seconds())
 
     evaluate(
         Task(dataset, model), out, means=Means("ray", {"actors": actors}), predict_only=True, watch=watch
     )
-    first = len(opened.pictures) // 4
+    first = len(opened.images) // 4
     seconds, asked = seen[-1][0] - seen[first][0], seen[-1][1] - seen[first][1]
     costs = [1000 * (spent[1][kind] - spent[0][kind]) / asked for kind in ("actors", "driver", "ray")]
-    return Pace(seen[1][0] - began, asked / seconds, (len(opened.pictures) - first) / seconds, *costs)
+    return Pace(seen[1][0] - began, asked / seconds, (len(opened.images) - first) / seconds, *costs)
 
 
 def _processor_seconds() -> Counter[str]:
@@ -154,20 +154,20 @@ def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
     best = {actors: max(found, key=lambda pace: pace.questions) for actors, found in paces.items()}
     one = best[min(best)]
     lines = [
-        f"`{model}`, {len(opened):,} questions about {len(opened.pictures):,} pictures of the world, best of "
+        f"`{model}`, {len(opened):,} questions about {len(opened.images):,} images of the world, best of "
         f"{max(map(len, paces.values()))}, {os.cpu_count()} cores; processor time in ms a question:",
         "",
-        "| actors | questions/s | times one | pictures/s | first answer | in actors | in the driver | in Ray |",
+        "| actors | questions/s | times one | images/s | first answer | in actors | in the driver | in Ray |",
         "|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for actors, pace in best.items():
         lines.append(
-            f"| {actors} | {pace.questions:,.1f} | {pace.questions / one.questions:.2f} | {pace.pictures:,.1f} | "
+            f"| {actors} | {pace.questions:,.1f} | {pace.questions / one.questions:.2f} | {pace.images:,.1f} | "
             f"{pace.start:.1f} s | {pace.actors:.2f} | {pace.driver:.2f} | {pace.ray:.2f} |"
         )
     lines += [
         "",
-        "| all of MMR | at as many questions a picture as here | at its own, if a picture costs the same |",
+        "| all of MMR | at as many questions an image as here | at its own, if an image costs the same |",
     ]
     lines += ["|---|--:|--:|"]
     for actors in (*best, 8 * max(best), 64 * max(best)):
@@ -175,7 +175,7 @@ def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
         share = actors / (actors if actors in best else max(best))
         name = f"{actors} actor" if actors == 1 else f"{actors} actors"
         name += "" if actors in best else f", {actors // max(best)} such machines"
-        whole, own = QUESTIONS / pace.questions / share, PICTURES / pace.pictures / share
+        whole, own = QUESTIONS / pace.questions / share, IMAGES / pace.images / share
         lines.append(f"| {name} | {_hours(whole)} | {_hours(own)} |")
     return "\n".join(lines) + "\n\n"
 
@@ -186,7 +186,7 @@ def _hours(seconds: float) -> str:
 
 def _driver_table(path: Path, dataset: Path) -> str:
     """How many answers a second this process could write down, in order and out of order."""
-    lines = _picture_lines(path, dataset)
+    lines = _image_lines(path, dataset)
     questions = sum(len(line_to_answer(line).predictions) for line in lines)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
@@ -197,10 +197,10 @@ def _driver_table(path: Path, dataset: Path) -> str:
         began = time.perf_counter()
         with Log(Path(folder) / "late.jsonl", Prediction) as log:
             shards = Shards(Path(folder) / "shards")
-            for picture, line in enumerate(lines):
-                shards.keep(picture, line)
-            for picture in range(len(lines)):
-                log.extend(shards.take(picture).predictions)
+            for image, line in enumerate(lines):
+                shards.keep(image, line)
+            for image in range(len(lines)):
+                log.extend(shards.take(image).predictions)
         late = time.perf_counter() - began
     return "\n".join(
         [
@@ -213,15 +213,15 @@ def _driver_table(path: Path, dataset: Path) -> str:
     )
 
 
-def _picture_lines(path: Path, dataset: Path) -> list[bytes]:
-    """The predictions of a run, picture by picture, as they travel."""
+def _image_lines(path: Path, dataset: Path) -> list[bytes]:
+    """The predictions of a run, image by image, as they travel."""
     replies = Log(path, Prediction).read()
     opened = Dataset.open(dataset)
-    owner = dict(zip(opened.samples.id, opened.samples.picture))
+    owner = dict(zip(opened.samples.id, opened.samples.image))
     groups: dict[int, list[Prediction]] = {}
     for reply in replies:
         groups.setdefault(int(owner[reply.sample]), []).append(reply)
-    return [answer_to_line(picture, Answered(own, [None] * len(own))) for picture, own in groups.items()]
+    return [answer_to_line(image, Answered(own, [None] * len(own))) for image, own in groups.items()]
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def per_mask(folder: Path) -> Table:
 
 
 def intervals() -> Table:
-    """The bootstrap of a ratio of sums, clustered by picture."""
+    """The bootstrap of a ratio of sums, clustered by image."""
     random = np.random.default_rng(0)
     union = random.integers(1, 90_000, 200_000)
     metric = Metric(random.integers(0, union), union)
@@ -90,7 +90,7 @@ def intervals() -> Table:
         for _ in range(3)
     )
     return Table(
-        f"Bootstrap of cIoU, 1,000 resamples of 57,000 pictures with 200,000 samples (µs; wanted at most "
+        f"Bootstrap of cIoU, 1,000 resamples of 57,000 images with 200,000 samples (µs; wanted at most "
         f"{MOST_SECONDS:g} s)",
         [Row("maskwise, `bootstrap`", seconds * 1e6)],
         {},

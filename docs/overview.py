@@ -1,4 +1,4 @@
-"""Draw the picture of the README, one scene and two questions about the same thing: `python docs/overview.py`."""
+"""Draw the image of the README, one scene and two questions about the same thing: `python docs/overview.py`."""
 
 import itertools
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ GAP, WIDTH = 12, 1280
 def main() -> None:
     """The bare scene, the visible mask of a half-hidden thing and its amodal mask, side by side."""
     shown = scene(SEED, INDEX, SPLIT, SIZE)
-    picture = Image.fromarray(shown.picture)
-    panels = [draw_overlay(picture, [])]
+    image = Image.fromarray(shown.image)
+    panels = [draw_overlay(image, [])]
     for sample in hidden_pair(shown.samples):
         panels.append(
             draw_overlay(
-                picture,
+                image,
                 sample.targets,
                 mask_type=sample.mask_type,
                 question=sample.question,

@@ -5,7 +5,7 @@
 
 It runs in LISA's own environment (torch, transformers, pillow) with LISA's code (github.com/dvlab-research/LISA) at
 hand and needs nothing of maskwise. Take it as a pattern: for M2SA, PixelLM, GSVA and their kin only the class `Lisa`
-changes. docs/adapters.md describes requests and replies. `--echo` answers every question with the whole picture and
+changes. docs/adapters.md describes requests and replies. `--echo` answers every question with the whole image and
 loads nothing, to try the way there and back:
 
     maskwise eval world --limit 5 --out runs/echo --model "command: python examples/lisa_adapter.py --echo"
@@ -35,21 +35,21 @@ class Lisa:
         self.options = options
         self.loaded = False
 
-    def predict(self, picture: Image.Image, questions: list[str]) -> list[dict]:
-        """One prediction a question; both encoders see the picture once for all of them."""
+    def predict(self, image: Image.Image, questions: list[str]) -> list[dict]:
+        """One prediction a question; both encoders see the image once for all of them."""
         import numpy as np  # noqa: PLC0415
         import torch  # noqa: PLC0415
 
         if not self.loaded:
             self.load()
-        pixels = np.asarray(picture)
+        pixels = np.asarray(image)
         resized = self.resize.apply_image(pixels)
         with torch.inference_mode():
             clip = self.clip.preprocess(pixels, return_tensors="pt")["pixel_values"].to(
                 self.device, self.dtype
             )
             embedding = self.encode(self.prepare(resized))
-            # LISA encodes the picture anew for every question; here it is handed what it would find.
+            # LISA encodes the image anew for every question; here it is handed what it would find.
             self.model.get_visual_embs = lambda images: embedding
             return [
                 self.answer(question, clip, resized.shape[:2], pixels.shape[:2]) for question in questions
@@ -59,12 +59,12 @@ class Lisa:
         """Let it speak freely, then take the masks of all [SEG] it said."""
         talk = self.conversations.conv_templates[self.options.conversation].copy()
         talk.messages = []
-        picture = (
+        image = (
             self.words.DEFAULT_IM_START_TOKEN
             + self.words.DEFAULT_IMAGE_TOKEN
             + self.words.DEFAULT_IM_END_TOKEN
         )
-        talk.append_message(talk.roles[0], picture + "\n" + QUESTION.format(question=question))
+        talk.append_message(talk.roles[0], image + "\n" + QUESTION.format(question=question))
         talk.append_message(talk.roles[1], "")
         tokens = (
             self.to_tokens(talk.get_prompt(), self.tokenizer, return_tensors="pt")
@@ -126,16 +126,16 @@ class Lisa:
 
 
 class Echo:
-    """Answers with the whole picture."""
+    """Answers with the whole image."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.mask_type = options.mask_type
 
-    def predict(self, picture: Image.Image, questions: list[str]) -> list[dict]:
+    def predict(self, image: Image.Image, questions: list[str]) -> list[dict]:
         """One prediction a question."""
         mask = {
-            "size": [picture.height, picture.width],
-            "counts": runs_to_counts([0, picture.height * picture.width]),
+            "size": [image.height, image.width],
+            "counts": runs_to_counts([0, image.height * image.width]),
         }
         return [{"answer": {"text": question}, "regions": [{self.mask_type: mask}]} for question in questions]
 
@@ -162,18 +162,18 @@ def runs_to_counts(runs: list[int]) -> str:
     return "".join(signs)
 
 
-def open_picture(sent: dict) -> Image.Image:
-    """The picture of a request: a file, or the bytes of a PNG."""
+def open_image(sent: dict) -> Image.Image:
+    """The image of a request: a file, or the bytes of a PNG."""
     source = sent["path"] if "path" in sent else io.BytesIO(base64.b64decode(sent["png"]))
-    with Image.open(source) as picture:
-        return picture.convert("RGB")
+    with Image.open(source) as image:
+        return image.convert("RGB")
 
 
 def answer(model: Lisa | Echo, line: str) -> dict:
     """The reply to a request; what goes wrong is its error, and the next request is answered."""
     request = json.loads(line)
     try:
-        predictions = model.predict(open_picture(request["picture"]), request["questions"])
+        predictions = model.predict(open_image(request["image"]), request["questions"])
         return {"id": request["id"], "predictions": predictions}
     except Exception as error:
         traceback.print_exc()
@@ -191,7 +191,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--mask-type", default="visible", choices=["visible", "amodal"], help="what it was trained on"
     )
-    parser.add_argument("--echo", action="store_true", help="answer with the whole picture, load nothing")
+    parser.add_argument("--echo", action="store_true", help="answer with the whole image, load nothing")
     return parser.parse_args()
 
 

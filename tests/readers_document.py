@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from maskwise.benchmarks import Benchmark, list_benchmarks
-from maskwise.sources import Source, list_sources
+from maskwise.formats import Source, list_sources
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 OPENING = """# Benchmarks and sources: what is read, and from where
 
 `maskwise read NAME PATH --out DATASET [--split SPLIT]` converts one split to a dataset folder. PATH is the folder a
-dataset was downloaded to, or one annotation file. `--pictures DIR` names the pictures' folder where they lie elsewhere;
-`--no-pictures` does without them, where sizes are in the annotations; `--embed` puts the pictures themselves in the
-dataset. Links that lead out of the pictures' folder are not followed.
+dataset was downloaded to, or one annotation file. `--images DIR` names the images' folder where they lie elsewhere;
+`--no-images` does without them, where sizes are in the annotations; `--embed` puts the images themselves in the
+dataset. Links that lead out of the images' folder are not followed.
 
 A record that does not follow its format is skipped, with a line in the dataset's `problems.jsonl`: file, record, what
 was expected, what came. `--strict` stops instead. What is odd but usable (a visible mask that reaches over the amodal

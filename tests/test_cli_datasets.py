@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import maskwise
 from maskwise.cli.main import app
+from maskwise.images import image_size
 from maskwise.masks import Mask, kernel_name
-from maskwise.pictures import picture_size
-from maskwise.schema import Answer, Phrase, Picture, Region, Sample
+from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store import DatasetWriter
 
 RUN = CliRunner()
@@ -46,14 +46,14 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "photos").mkdir()
     Image.new("RGB", (30, 20), "navy").save(tmp_path / "photos" / "a.png")
     embedded = (tmp_path / "photos" / "a.png").read_bytes()
-    with DatasetWriter(tmp_path / "data", name="cups & co", picture_root=tmp_path / "photos") as writer:
-        writer.add_picture(Picture(id="p0", width=30, height=20, path="a.png"), [CUP, HANDLE, GHOST])
-        writer.add_picture(Picture(id="p1", width=30, height=20), [CUP], embedded)
+    with DatasetWriter(tmp_path / "data", name="cups & co", image_root=tmp_path / "photos") as writer:
+        writer.add_image(ImageInfo(id="p0", width=30, height=20, path="a.png"), [CUP, HANDLE, GHOST])
+        writer.add_image(ImageInfo(id="p1", width=30, height=20), [CUP], embedded)
         answer = Answer(text="The cup.", phrases=(Phrase(start=4, stop=7, regions=(0,)),))
         writer.add_sample(
             Sample(
                 id="q0",
-                picture="p0",
+                image="p0",
                 question="To drink?",
                 mask_type="amodal",
                 targets=(CUP, HANDLE),
@@ -61,10 +61,8 @@ def folder(tmp_path: Path) -> Path:
                 tags={"split": "val"},
             )
         )
-        writer.add_sample(Sample(id="7", picture="p1", question="A dog?", ignore=mask(3)))
-        writer.add_sample(
-            Sample(id="q2", picture="p0", question="Behind?", targets=(GHOST,), mask_type="both")
-        )
+        writer.add_sample(Sample(id="7", image="p1", question="A dog?", ignore=mask(3)))
+        writer.add_sample(Sample(id="q2", image="p0", question="Behind?", targets=(GHOST,), mask_type="both"))
     return tmp_path / "data"
 
 
@@ -113,9 +111,9 @@ def test_stats_count_everything(folder: Path) -> None:
     facts = json.loads(run("stats", folder, "--json").stdout)
     assert facts["name"] == "cups & co"
     assert facts["counts"] == {
-        "pictures": 2,
-        "pictures with questions": 2,
-        "pictures embedded": 1,
+        "images": 2,
+        "images with questions": 2,
+        "images embedded": 1,
         "questions": 3,
         "answers": 1,
         "regions": 4,
@@ -131,7 +129,7 @@ def test_stats_count_everything(folder: Path) -> None:
     assert facts["mask_types"] == {"visible": 1, "amodal": 1, "both": 1}
     assert {band: n for band, n in facts["occlusion"].items() if n} == {"10 % to 25 %": 2, "fully hidden": 1}
     assert facts["region_sizes"]["small (under 1024 pixels)"] == 4
-    assert facts["picture_sizes"] == {"smallest": "30 x 20", "median": "30 x 20", "largest": "30 x 20"}
+    assert facts["image_sizes"] == {"smallest": "30 x 20", "median": "30 x 20", "largest": "30 x 20"}
     assert facts["categories"] == {"cup": 2, "handle": 1, "ghost": 1}
     assert facts["tags"] == {"split": {"(none)": 2, "val": 1}}
 
@@ -193,7 +191,7 @@ def test_a_good_dataset_is_valid(folder: Path) -> None:
 
 def test_visible_outside_amodal_is_a_warning(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "spill", name="spill") as writer:
-        writer.add_picture(Picture(id="p", width=30, height=20), [CUP, SPILL])
+        writer.add_image(ImageInfo(id="p", width=30, height=20), [CUP, SPILL])
     assert findings(tmp_path / "spill") == [("warning", "visible outside amodal", "p/spill")]
     result = run("validate", tmp_path / "spill")
     assert result.exit_code == 0
@@ -233,7 +231,7 @@ def test_duplicate_ids_are_named(folder: Path) -> None:
     assert findings(folder) == [("error", "duplicate id", "q0"), ("error", "duplicate id", "p0/cup")]
 
 
-def test_parts_across_pictures_and_in_circles_are_named(folder: Path) -> None:
+def test_parts_across_images_and_in_circles_are_named(folder: Path) -> None:
     rewrite(folder, "regions", replace("part_of", [1, 0, None, 2]))
     assert findings(folder) == [
         ("error", "part", "p1/cup"),
@@ -242,7 +240,7 @@ def test_parts_across_pictures_and_in_circles_are_named(folder: Path) -> None:
     ]
 
 
-def test_targets_of_another_picture_are_named(folder: Path) -> None:
+def test_targets_of_another_image_are_named(folder: Path) -> None:
     rewrite(folder, "samples", replace("targets", [[0, 1], [2], [2]]))
     assert findings(folder) == [("error", "target", "7")]
 
@@ -267,28 +265,28 @@ def test_phrases_outside_their_answer_are_named(folder: Path, phrase: dict) -> N
     assert findings(folder) == [("error", "phrase", "q0")]
 
 
-def test_missing_damaged_and_resized_pictures_are_named(folder: Path) -> None:
+def test_missing_damaged_and_resized_images_are_named(folder: Path) -> None:
     photo = folder.parent / "photos" / "a.png"
     Image.new("RGB", (20, 30)).save(photo)
-    assert findings(folder) == [("error", "picture", "p0")]
-    photo.write_bytes(b"not a picture")
-    assert findings(folder) == [("error", "picture", "p0")]
+    assert findings(folder) == [("error", "image", "p0")]
+    photo.write_bytes(b"not an image")
+    assert findings(folder) == [("error", "image", "p0")]
     photo.unlink()
-    assert findings(folder) == [("error", "picture", "p0")]
-    assert run("validate", folder, "--no-pictures").exit_code == 0
-    assert run("validate", folder, "--picture-root", folder.parent).exit_code == 1
+    assert findings(folder) == [("error", "image", "p0")]
+    assert run("validate", folder, "--no-images").exit_code == 0
+    assert run("validate", folder, "--image-root", folder.parent).exit_code == 1
 
 
-def test_pictures_without_a_root_are_a_warning(tmp_path: Path) -> None:
+def test_images_without_a_root_are_a_warning(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "data", name="data") as writer:
-        writer.add_picture(Picture(id="p", width=30, height=20, path="a.png"))
-    assert findings(tmp_path / "data") == [("warning", "pictures", str(tmp_path / "data"))]
+        writer.add_image(ImageInfo(id="p", width=30, height=20, path="a.png"))
+    assert findings(tmp_path / "data") == [("warning", "images", str(tmp_path / "data"))]
 
 
 def test_long_lists_are_cut_in_print_only(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "data", name="data") as writer:
         for number in range(15):
-            writer.add_picture(Picture(id=f"p{number}", width=30, height=20), [SPILL])
+            writer.add_image(ImageInfo(id=f"p{number}", width=30, height=20), [SPILL])
     assert "and 5 more (--json lists all)" in run("validate", tmp_path / "data").stdout
     assert len(findings(tmp_path / "data")) == 15
 
@@ -300,7 +298,7 @@ def test_show_draws_by_id_or_number(folder: Path, tmp_path: Path) -> None:
     result = run("show", folder, "q0", "--out", tmp_path / "a.png")
     assert result.exit_code == 0
     assert result.stdout.rstrip().endswith("q0")
-    assert max(picture_size(tmp_path / "a.png")) >= 640
+    assert max(image_size(tmp_path / "a.png")) >= 640
     assert run("show", folder, "0", "--out", tmp_path / "b.png").exit_code == 0
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     # A sample whose id looks like a number is found by id first.
@@ -313,17 +311,17 @@ def test_what_comes_with_the_package_is_known_by_name(tmp_path: Path) -> None:
     assert run("show", "world", "0", "--out", tmp_path / "a.png").exit_code == 0
 
 
-def test_show_draws_a_picture_and_all_its_regions_where_there_is_no_question(tmp_path: Path) -> None:
+def test_show_draws_a_image_and_all_its_regions_where_there_is_no_question(tmp_path: Path) -> None:
     region = Region(id="r", name="block", visible=Mask.from_dense(np.ones((8, 8), bool)))
     Image.new("RGB", (8, 8), "navy").save(tmp_path / "p7.png")
     with DatasetWriter(tmp_path / "d", name="silent") as writer:
-        writer.add_picture(Picture(id="p7", width=8, height=8), (region,), (tmp_path / "p7.png").read_bytes())
+        writer.add_image(ImageInfo(id="p7", width=8, height=8), (region,), (tmp_path / "p7.png").read_bytes())
     result = run("show", tmp_path / "d", "0", "--out", tmp_path / "a.png")
-    assert "give a picture's id, such as 'p7'" in " ".join(f"{result.exception} {result.output}".split())
+    assert "give an image's id, such as 'p7'" in " ".join(f"{result.exception} {result.output}".split())
     assert run("show", tmp_path / "d", "p7", "--out", tmp_path / "a.png").exit_code == 0
-    assert max(picture_size(tmp_path / "a.png")) >= 640
+    assert max(image_size(tmp_path / "a.png")) >= 640
     assert run("show", tmp_path / "d", "p7", "--plain", "--out", tmp_path / "b.png").exit_code == 0
-    assert picture_size(tmp_path / "b.png") == (8, 8)
+    assert image_size(tmp_path / "b.png") == (8, 8)
 
 
 def test_show_draws_every_region_when_asked(folder: Path, tmp_path: Path) -> None:

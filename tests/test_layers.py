@@ -16,10 +16,10 @@ PACKAGE = Path(__file__).parent.parent / "src" / "maskwise"
 ROOMS = [
     "errors",
     "masks",
-    "pictures",
+    "images",
     "schema",
     "store",
-    "sources",
+    "formats",
     "benchmarks",
     "world",
     "protocols",
@@ -30,7 +30,7 @@ ROOMS = [
     "review",
     "models",
     "probes",
-    "web",
+    "server",
     "cli",
 ]
 """From the ground up: a room imports itself and what stands before it."""
@@ -42,7 +42,7 @@ EXTRAS = {
     "accelerate": ["models"],
     "anthropic": ["writers"],
     "datasets": ["builder"],
-    "fastapi": ["web"],
+    "fastapi": ["server"],
     "huggingface_hub": ["builder", "models"],
     "mlcroissant": ["builder"],
     "onnx": ["models"],
@@ -50,15 +50,15 @@ EXTRAS = {
     "ray": ["harness"],
     "safetensors": ["models"],
     "sqlalchemy": ["review"],
-    "starlette": ["web"],
+    "starlette": ["server"],
     "tenacity": ["writers"],
     "tensorboard": ["models"],
     "torch": ["models"],
-    "uvicorn": ["web", "cli"],
+    "uvicorn": ["server", "cli"],
 }
 """What an extra brings, and the rooms that may import it."""
 
-LAZY_ROOMS = ["models", "review", "web", "writers"]
+LAZY_ROOMS = ["models", "review", "server", "writers"]
 """Rooms whose modules may need an extra: the command line imports them inside the command that asks for them."""
 
 LAZY_MODULES = ["maskwise.harness.engines.ray"]
@@ -202,5 +202,5 @@ def test_lazy_modules_are_imported_by_name_only() -> None:
 
 def test_relative_imports_resolve() -> None:
     node = ast.parse("from ..schema import Mask").body[0]
-    assert imported_names(node, "maskwise.sources") == ["maskwise.schema"]
+    assert imported_names(node, "maskwise.formats") == ["maskwise.schema"]
     assert imported_names(ast.parse("from maskwise import masks").body[0], "maskwise") == ["maskwise.masks"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from maskwise.errors import PictureError
+from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks
 from maskwise.report.overlay import PALETTE, draw_overlay
 from maskwise.schema import Answer, Phrase, PredictedRegion, Region
@@ -90,7 +90,7 @@ def test_the_front_is_painted_over_the_back() -> None:
 
 
 @pytest.mark.parametrize("corner", [(0, 0), (0, 600), (440, 0), (440, 600)])
-def test_names_stand_inside_the_picture(corner: tuple[int, int]) -> None:
+def test_names_stand_inside_the_image(corner: tuple[int, int]) -> None:
     mask = rectangle(*corner, corner[0] + 40, corner[1] + 40)
     plain = pixels(draw_overlay(GREY, [Region(id="a", name="", visible=mask)]))
     named = pixels(draw_overlay(GREY, [Region(id="a", name="a rather long name here", visible=mask)]))
@@ -109,7 +109,7 @@ def test_names_do_not_cover_each_other() -> None:
         assert blended.sum() > 500
 
 
-def test_small_pictures_are_enlarged_and_large_ones_reduced() -> None:
+def test_small_images_are_enlarged_and_large_ones_reduced() -> None:
     small = draw_overlay(Image.new("RGB", (160, 120)), [])
     assert small.size == (640, 480)
     assert draw_overlay(Image.new("RGB", (1, 1)), []).size == (640, 640)
@@ -138,7 +138,7 @@ def test_question_answer_and_legend_stand_below() -> None:
     assert tint(pixels(plain)[480:]) == 0
 
 
-def test_narrow_pictures_still_carry_words() -> None:
+def test_narrow_images_still_carry_words() -> None:
     thin = Image.new("RGB", (20, 700))
     region = Region(id="a", name="something long", visible=rectangle(0, 0, 700, 20, (700, 20)))
     drawn = draw_overlay(thin, [region], question="What is this?")
@@ -161,11 +161,11 @@ def test_what_is_unknown_or_empty_is_drawn_all_the_same() -> None:
 
 
 def test_masks_of_another_size_are_refused() -> None:
-    with pytest.raises(PictureError, match=r"\(480, 640\) does not fit a picture of 64 x 48"):
+    with pytest.raises(ImageError, match=r"\(480, 640\) does not fit an image of 64 x 48"):
         draw_overlay(Image.new("RGB", (64, 48)), [HALF_HIDDEN])
 
 
-def test_the_picture_itself_is_not_changed() -> None:
+def test_the_image_itself_is_not_changed() -> None:
     before = GREY.copy()
     draw_overlay(GREY, [HALF_HIDDEN], question="?")
     assert before == GREY
@@ -193,9 +193,9 @@ def test_any_small_scene_draws(height: int, width: int, names: list, mask_type: 
 
 @pytest.mark.parametrize("number", range(1, 6))
 def test_real_scenes_draw(number: int) -> None:
-    picture = Image.open(shared("data", "cocoa", f"{number}.jpg"))
+    image = Image.open(shared("data", "cocoa", f"{number}.jpg"))
     record = json.loads(shared("data", "cocoa", f"{number}.json").read_text())
-    size = (picture.height, picture.width)
+    size = (image.height, image.width)
     regions = []
     for row, found in enumerate(record["regions"]):
         amodal = Masks.from_polygons([[found["segmentation"]]], [size])[0]
@@ -203,10 +203,10 @@ def test_real_scenes_draw(number: int) -> None:
         regions.append(
             Region(id=str(row), name=found["name"], visible=visible, amodal=amodal, order=found["order"])
         )
-    drawn = draw_overlay(picture, regions)
-    assert drawn.width == picture.width
+    drawn = draw_overlay(image, regions)
+    assert drawn.width == image.width
     hidden = Masks.from_masks([region.amodal for region in regions]) - Masks.from_masks(
         [region.visible for region in regions]
     )
     assert hidden.area().sum() > 0
-    assert tint(pixels(drawn)[: picture.height]) > tint(pixels(picture.convert("RGB")))
+    assert tint(pixels(drawn)[: image.height]) > tint(pixels(image.convert("RGB")))

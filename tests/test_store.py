@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from maskwise.errors import MaskwiseError, PictureError, RecordError, StoreError
+from maskwise.errors import ImageError, MaskwiseError, RecordError, StoreError
 from maskwise.masks import Mask, Masks
-from maskwise.schema import Answer, Phrase, Picture, Region, Sample
+from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, DatasetWriter
 from maskwise.store import writer as writer_module
 
@@ -44,14 +44,14 @@ GHOST = Region(
     amodal=mask("...#", "....", "...."),
     overlap=mask("...#", "....", "...."),
 )
-PICTURES = [Picture(id="p0", width=4, height=3, path="a/0.png"), Picture(id="p1", width=4, height=3)]
+IMAGES = [ImageInfo(id="p0", width=4, height=3, path="a/0.png"), ImageInfo(id="p1", width=4, height=3)]
 REGIONS = {"p0": [TAIL, CAT, BOX], "p1": [CAT]}
 SAMPLES = [
-    Sample(id="s0", picture="p0", question="What is hidden?", mask_type="amodal", targets=(CAT, BOX)),
-    Sample(id="s1", picture="p1", question="Et là ?", targets=(GHOST, CAT), tags={"split": "val"}),
+    Sample(id="s0", image="p0", question="What is hidden?", mask_type="amodal", targets=(CAT, BOX)),
+    Sample(id="s1", image="p1", question="Et là ?", targets=(GHOST, CAT), tags={"split": "val"}),
     Sample(
         id="s2",
-        picture="p0",
+        image="p0",
         question="Which part?",
         mask_type="both",
         targets=(TAIL,),
@@ -59,14 +59,14 @@ SAMPLES = [
         ignore=mask("....", "....", "####"),
         tags={"split": "test", "level": "part"},
     ),
-    Sample(id="s3", picture="p1", question="Any dog?", answer=Answer(text="No.")),
+    Sample(id="s3", image="p1", question="Any dog?", answer=Answer(text="No.")),
 ]
 
 
 def write(path: Path, samples: Iterable[Sample] = SAMPLES, **options: str) -> Path:
     with DatasetWriter(path, name="tiny", **options) as writer:
-        for picture in PICTURES:
-            writer.add_picture(picture, REGIONS[picture.id])
+        for image in IMAGES:
+            writer.add_image(image, REGIONS[image.id])
         for sample in samples:
             writer.add_sample(sample)
     return path
@@ -109,17 +109,17 @@ def test_index_past_the_end(dataset: Dataset) -> None:
         dataset.sample("nobody")
 
 
-def test_pictures_and_their_regions(dataset: Dataset) -> None:
-    assert dataset.picture("p1") == dataset.picture(1) == PICTURES[1]
+def test_images_and_their_regions(dataset: Dataset) -> None:
+    assert dataset.image("p1") == dataset.image(1) == IMAGES[1]
     assert dataset.regions_of("p0") == (TAIL, CAT, BOX)
     assert dataset.regions_of(1) == (CAT, GHOST)
     for key in ("p9", 2, -1):
-        with pytest.raises(StoreError, match=r"no picture .*2"):
-            dataset.picture(key)
+        with pytest.raises(StoreError, match=r"no image .*2"):
+            dataset.image(key)
 
 
-def test_groups_bring_all_questions_of_a_picture(dataset: Dataset) -> None:
-    groups = [(picture.id, [sample.id for sample in samples]) for picture, samples in dataset.groups()]
+def test_groups_bring_all_questions_of_a_image(dataset: Dataset) -> None:
+    groups = [(image.id, [sample.id for sample in samples]) for image, samples in dataset.groups()]
     assert groups == [("p0", ["s0", "s2"]), ("p1", ["s1", "s3"])]
 
 
@@ -136,7 +136,7 @@ def test_slices_are_views(dataset: Dataset) -> None:
     assert dataset.slice(0, 1).samples.tag_names == []
 
 
-def test_shards_part_the_pictures(dataset: Dataset) -> None:
+def test_shards_part_the_images(dataset: Dataset) -> None:
     shards = [[sample.id for sample in dataset.shard(index, 2)] for index in range(2)]
     assert shards == [["s0", "s2"], ["s1", "s3"]]
     assert [len(dataset.shard(index, 5)) for index in range(5)] == [2, 2, 0, 0, 0]
@@ -146,20 +146,20 @@ def test_shards_part_the_pictures(dataset: Dataset) -> None:
 
 
 def test_a_view_becomes_parquet(folder: Path, tmp_path: Path) -> None:
-    Dataset.open(folder, picture_root=tmp_path).slice(0, 2).to_parquet(tmp_path / "view")
+    Dataset.open(folder, image_root=tmp_path).slice(0, 2).to_parquet(tmp_path / "view")
     view = Dataset.open(tmp_path / "view")
     view.verify()
     assert list(view) == SAMPLES[:2]
-    assert view.manifest.counts == {"pictures": 2, "regions": 5, "samples": 2, "masks": 9}
-    assert view.picture_root == tmp_path.resolve()
+    assert view.manifest.counts == {"images": 2, "regions": 5, "samples": 2, "masks": 9}
+    assert view.image_root == tmp_path.resolve()
     with pytest.raises(StoreError, match="exists already"):
         view.to_parquet(tmp_path / "view")
 
 
 def test_the_manifest_counts(folder: Path) -> None:
     manifest = Dataset.open(folder).manifest
-    assert manifest.counts == {"pictures": 2, "regions": 5, "samples": 4, "masks": 10}
-    assert set(manifest.files) == {"pictures.arrow", "regions.arrow", "samples.arrow"}
+    assert manifest.counts == {"images": 2, "regions": 5, "samples": 4, "masks": 10}
+    assert set(manifest.files) == {"images.arrow", "regions.arrow", "samples.arrow"}
     assert manifest.created_by.startswith("maskwise ")
 
 
@@ -181,8 +181,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
 @st.composite
-def records(draw: st.DrawFn) -> tuple[dict[str, tuple[Picture, list[Region]]], list[Sample]]:
-    pictures: dict[str, tuple[Picture, list[Region]]] = {}
+def records(draw: st.DrawFn) -> tuple[dict[str, tuple[ImageInfo, list[Region]]], list[Sample]]:
+    images: dict[str, tuple[ImageInfo, list[Region]]] = {}
     for number in range(draw(st.integers(1, 4))):
         height, width = draw(sizes)
 
@@ -203,57 +203,57 @@ def records(draw: st.DrawFn) -> tuple[dict[str, tuple[Picture, list[Region]]], l
             )
             for row in range(draw(st.integers(0, 4)))
         ]
-        pictures[f"p{number}"] = (
-            Picture(
+        images[f"p{number}"] = (
+            ImageInfo(
                 id=f"p{number}", width=width, height=height, path=draw(st.sampled_from([None, "x/y.png"]))
             ),
             regions,
         )
     samples = []
     for number in range(draw(st.integers(0, 8))):
-        key = draw(st.sampled_from(sorted(pictures)))
-        picture, regions = pictures[key]
+        key = draw(st.sampled_from(sorted(images)))
+        image, regions = images[key]
         targets = tuple(draw(st.lists(st.sampled_from(regions), max_size=4))) if regions else ()
         text = draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=2, max_size=9))
         phrases = (Phrase(start=0, stop=1, regions=(len(targets) - 1,)),) if targets else ()
         samples.append(
             Sample(
                 id=f"s{number}",
-                picture=key,
+                image=key,
                 question=draw(texts),
                 mask_type=draw(st.sampled_from(MASK_TYPES)),
                 targets=targets,
                 answer=draw(st.sampled_from([None, Answer(text=text), Answer(text=text, phrases=phrases)])),
-                ignore=Mask.empty(picture.height, picture.width) if draw(st.booleans()) else None,
+                ignore=Mask.empty(image.height, image.width) if draw(st.booleans()) else None,
                 tags=draw(st.dictionaries(texts, texts, max_size=3)),
             )
         )
-    return pictures, samples
+    return images, samples
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(records(), st.integers(1, 5))
 def test_any_records_come_back(tmp_path: Path, drawn: tuple[dict, list[Sample]], batch: int) -> None:
-    pictures, samples = drawn
+    images, samples = drawn
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer_module, "FLUSH_ROWS", batch)
         with DatasetWriter(tmp_path / "any", name="any", overwrite=True) as writer:
-            for picture, regions in pictures.values():
-                writer.add_picture(picture, regions)
+            for image, regions in images.values():
+                writer.add_image(image, regions)
             for sample in samples:
                 writer.add_sample(sample)
     dataset = Dataset.open(tmp_path / "any")
     dataset.verify()
     assert list(dataset) == samples
-    for row, (picture, regions) in enumerate(pictures.values()):
-        assert dataset.picture(row) == picture
+    for row, (image, regions) in enumerate(images.values()):
+        assert dataset.image(row) == image
         assert list(dataset.regions_of(row)) == regions
     shards = [sample.id for index in range(3) for sample in dataset.shard(index, 3)]
     assert sorted(shards) == sorted(sample.id for sample in samples)
     offsets, values = dataset.samples.targets
     assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
         [
-            dataset.regions.of_picture.offsets[dataset.pictures.row[sample.picture]] + int(region.id[1:])
+            dataset.regions.of_image.offsets[dataset.images.row[sample.image]] + int(region.id[1:])
             for region in sample.targets
         ]
         for sample in samples
@@ -267,7 +267,7 @@ def test_columns_of_samples(dataset: Dataset) -> None:
     samples = dataset.samples
     assert samples.id == ["s0", "s1", "s2", "s3"]
     assert samples.question[1] == "Et là ?"
-    assert samples.picture.tolist() == [0, 1, 0, 1]
+    assert samples.image.tolist() == [0, 1, 0, 1]
     assert samples.size.tolist() == [[3, 4]] * 4
     assert [MASK_TYPES[code] for code in samples.mask_type] == ["amodal", "visible", "both", "visible"]
     assert samples.targets.offsets.tolist() == [0, 2, 4, 5, 5]
@@ -280,7 +280,7 @@ def test_columns_of_samples(dataset: Dataset) -> None:
     assert samples.tag("unheard of").names == (None,)
 
 
-def test_columns_of_regions_and_pictures(dataset: Dataset) -> None:
+def test_columns_of_regions_and_images(dataset: Dataset) -> None:
     regions = dataset.regions
     assert regions.id == ["tail", "cat", "box", "cat", "ghost"]
     assert [regions.name.names[code] for code in regions.name.codes] == [
@@ -290,7 +290,7 @@ def test_columns_of_regions_and_pictures(dataset: Dataset) -> None:
         "a cat",
         "ghost",
     ]
-    assert regions.picture.tolist() == [0, 0, 0, 1, 1]
+    assert regions.image.tolist() == [0, 0, 0, 1, 1]
     assert regions.part_of.present.tolist() == [True, False, False, False, False]
     assert regions.part_of.values[0] == 1
     assert regions.order.present.tolist() == [False, True, True, True, False]
@@ -301,8 +301,8 @@ def test_columns_of_regions_and_pictures(dataset: Dataset) -> None:
     assert visible.masks.area().tolist() == [1, 4, 0, 4, 0]
     assert visible.masks.size[2].tolist() == [0, 0]
     assert regions.masks("overlap").present.tolist() == [False, False, False, False, True]
-    assert dataset.pictures.path == ["a/0.png", None]
-    assert dataset.pictures.size.tolist() == [[3, 4], [3, 4]]
+    assert dataset.images.path == ["a/0.png", None]
+    assert dataset.images.size.tolist() == [[3, 4], [3, 4]]
 
 
 def test_unions_of_targets_without_a_loop(dataset: Dataset) -> None:
@@ -337,7 +337,7 @@ def test_masks_lie_in_the_mapped_file(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_columns_of_one_batch_share_memory(folder: Path) -> None:
     dataset = Dataset.open(folder)
     mapped = dataset.samples.mapped
-    for array in (dataset.samples.picture, dataset.samples.targets.values):
+    for array in (dataset.samples.image, dataset.samples.targets.values):
         assert mapped.ctypes.data <= array.ctypes.data < mapped.ctypes.data + len(mapped)
         assert not array.flags.writeable
 
@@ -348,65 +348,65 @@ def test_columns_of_one_batch_share_memory(folder: Path) -> None:
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterable[DatasetWriter]:
     with DatasetWriter(tmp_path / "out", name="out") as opened:
-        opened.add_picture(PICTURES[0], [TAIL, CAT])
+        opened.add_image(IMAGES[0], [TAIL, CAT])
         yield opened
 
 
 def test_duplicates_and_strangers_are_named(writer: DatasetWriter) -> None:
-    with pytest.raises(RecordError, match="picture 'p0' was added before"):
-        writer.add_picture(PICTURES[0])
-    with pytest.raises(RecordError, match="picture 'p1': region 'cat' was added before"):
-        writer.add_picture(PICTURES[1], [CAT, CAT])
-    with pytest.raises(RecordError, match="sample 's1' asks about picture 'p9', which was not added"):
-        writer.add_sample(Sample(id="s1", picture="p9", question="?"))
-    writer.add_sample(Sample(id="s1", picture="p0", question="?"))
+    with pytest.raises(RecordError, match="image 'p0' was added before"):
+        writer.add_image(IMAGES[0])
+    with pytest.raises(RecordError, match="image 'p1': region 'cat' was added before"):
+        writer.add_image(IMAGES[1], [CAT, CAT])
+    with pytest.raises(RecordError, match="sample 's1' asks about image 'p9', which was not added"):
+        writer.add_sample(Sample(id="s1", image="p9", question="?"))
+    writer.add_sample(Sample(id="s1", image="p0", question="?"))
     with pytest.raises(RecordError, match="sample 's1' was added before"):
-        writer.add_sample(Sample(id="s1", picture="p0", question="?"))
+        writer.add_sample(Sample(id="s1", image="p0", question="?"))
 
 
 def test_masks_of_another_size_are_named(writer: DatasetWriter) -> None:
     small = Region(id="small", name="small", visible=mask("#"))
-    with pytest.raises(RecordError, match=r"region 'small' .*\(1, 1\), but picture 'p2' has \(3, 4\)"):
-        writer.add_picture(Picture(id="p2", width=4, height=3), [small])
+    with pytest.raises(RecordError, match=r"region 'small' .*\(1, 1\), but image 'p2' has \(3, 4\)"):
+        writer.add_image(ImageInfo(id="p2", width=4, height=3), [small])
     with pytest.raises(RecordError, match="region 'small'"):
-        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=(small,)))
+        writer.add_sample(Sample(id="s", image="p0", question="?", targets=(small,)))
     with pytest.raises(RecordError, match="sample 's': its ignore mask"):
-        writer.add_sample(Sample(id="s", picture="p0", question="?", ignore=mask("#")))
+        writer.add_sample(Sample(id="s", image="p0", question="?", ignore=mask("#")))
 
 
 def test_parts_need_a_whole(writer: DatasetWriter) -> None:
-    picture = Picture(id="p2", width=4, height=3)
+    image = ImageInfo(id="p2", width=4, height=3)
     with pytest.raises(RecordError, match="'tail' is a part of 'cat', which is unknown"):
-        writer.add_picture(picture, [TAIL])
+        writer.add_image(image, [TAIL])
     ring = [
         Region(id=name, name=name, visible=CAT.visible, part_of=of)
         for name, of in [("a", "b"), ("b", "c"), ("c", "a")]
     ]
     with pytest.raises(RecordError, match="'a' is, through others, a part of itself"):
-        writer.add_picture(picture, ring)
+        writer.add_image(image, ring)
 
 
-def test_a_target_may_not_contradict_its_picture(writer: DatasetWriter) -> None:
+def test_a_target_may_not_contradict_its_image(writer: DatasetWriter) -> None:
     other = Region(id="cat", name="another cat", visible=CAT.visible)
-    with pytest.raises(RecordError, match="target 'cat' differs from the region of that id in picture 'p0'"):
-        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=(other,)))
+    with pytest.raises(RecordError, match="target 'cat' differs from the region of that id in image 'p0'"):
+        writer.add_sample(Sample(id="s", image="p0", question="?", targets=(other,)))
     twins = (BOX, Region(id="box", name="another box", amodal=BOX.amodal))
     with pytest.raises(RecordError, match="target 'box' differs"):
-        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=twins))
+        writer.add_sample(Sample(id="s", image="p0", question="?", targets=twins))
 
 
 def test_a_refused_record_leaves_nothing_behind(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "out", name="out") as writer:
         with pytest.raises(RecordError):
-            writer.add_picture(PICTURES[0], [TAIL])
-        writer.add_picture(PICTURES[0], [CAT])
+            writer.add_image(IMAGES[0], [TAIL])
+        writer.add_image(IMAGES[0], [CAT])
         with pytest.raises(RecordError):
             writer.add_sample(
-                Sample(id="s", picture="p0", question="?", targets=(BOX, BOX, GHOST, replace_cat()))
+                Sample(id="s", image="p0", question="?", targets=(BOX, BOX, GHOST, replace_cat()))
             )
-        writer.add_sample(Sample(id="s", picture="p0", question="?", targets=(CAT,)))
+        writer.add_sample(Sample(id="s", image="p0", question="?", targets=(CAT,)))
     dataset = Dataset.open(tmp_path / "out")
-    assert (len(dataset.pictures), len(dataset.regions), len(dataset)) == (1, 1, 1)
+    assert (len(dataset.images), len(dataset.regions), len(dataset)) == (1, 1, 1)
 
 
 def replace_cat() -> Region:
@@ -414,9 +414,9 @@ def replace_cat() -> Region:
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../up.png", "a/../../b.png"])
-def test_picture_paths_stay_below_the_root(writer: DatasetWriter, path: str) -> None:
-    with pytest.raises(PictureError, match="must be relative"):
-        writer.add_picture(Picture(id="p2", width=1, height=1, path=path))
+def test_image_paths_stay_below_the_root(writer: DatasetWriter, path: str) -> None:
+    with pytest.raises(ImageError, match="must be relative"):
+        writer.add_image(ImageInfo(id="p2", width=1, height=1, path=path))
 
 
 def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
@@ -428,7 +428,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
 def test_an_error_while_writing_leaves_no_folder(tmp_path: Path) -> None:
     def fail() -> None:
         with DatasetWriter(tmp_path / "out", name="out") as writer:
-            writer.add_picture(PICTURES[0], [CAT])
+            writer.add_image(IMAGES[0], [CAT])
             raise RuntimeError("the source broke")
 
     with pytest.raises(RuntimeError, match="the source broke"):
@@ -439,11 +439,11 @@ def test_an_error_while_writing_leaves_no_folder(tmp_path: Path) -> None:
 def test_a_killed_writer_leaves_no_folder_that_opens(tmp_path: Path) -> None:
     script = textwrap.dedent(f"""
         import os, signal
-        from maskwise.schema import Picture
+        from maskwise.schema import ImageInfo
         from maskwise.store import DatasetWriter, writer
         writer.FLUSH_ROWS = 1
         with DatasetWriter({str(tmp_path / "out")!r}, name="out") as opened:
-            opened.add_picture(Picture(id="p", width=4, height=3))
+            opened.add_image(ImageInfo(id="p", width=4, height=3))
             os.kill(os.getpid(), signal.SIGKILL)
     """)
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
@@ -470,7 +470,7 @@ def test_nothing_is_replaced_unasked(folder: Path, tmp_path: Path) -> None:
         write(folder)
     assert len(Dataset.open(folder)) == 4
     with DatasetWriter(folder, name="again", overwrite=True) as writer:
-        writer.add_picture(PICTURES[1])
+        writer.add_image(IMAGES[1])
     assert len(Dataset.open(folder)) == 0
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "draft.txt").write_text("all my work")
@@ -501,13 +501,13 @@ def test_what_is_not_a_dataset_is_refused(tmp_path: Path, folder: Path) -> None:
 
 
 def test_another_schema_version_is_refused(folder: Path) -> None:
-    change_manifest(folder, schema_version=2, shape="unheard of")
-    with pytest.raises(StoreError, match=r"has schema version 2; maskwise .* reads 1"):
+    change_manifest(folder, schema_version=99, shape="unheard of")
+    with pytest.raises(StoreError, match=r"has schema version 99; maskwise .* reads 2"):
         Dataset.open(folder)
 
 
 def test_counts_are_compared(folder: Path) -> None:
-    change_manifest(folder, counts={"pictures": 2, "regions": 5, "samples": 7, "masks": 9})
+    change_manifest(folder, counts={"images": 2, "regions": 5, "samples": 7, "masks": 9})
     with pytest.raises(StoreError, match="4 samples, but the manifest counts 7"):
         Dataset.open(folder)
 
@@ -537,7 +537,7 @@ def test_a_changed_byte_is_found_by_verify(folder: Path) -> None:
 
 def test_files_outside_the_folder_are_not_tables(folder: Path) -> None:
     facts = {"bytes": 1, "sha256": "0"}
-    change_manifest(folder, files={"../pictures.arrow": facts})
+    change_manifest(folder, files={"../images.arrow": facts})
     with pytest.raises(StoreError, match="lists"):
         Dataset.open(folder)
 
@@ -552,7 +552,7 @@ def reseal(folder: Path) -> None:
 @given(st.data())
 def test_damaged_tables_raise_or_read(folder: Path, data: st.DataObject) -> None:
     """Bytes changed anywhere never crash the process; the error is ours and names the table."""
-    table = folder / data.draw(st.sampled_from(["pictures.arrow", "regions.arrow", "samples.arrow"]))
+    table = folder / data.draw(st.sampled_from(["images.arrow", "regions.arrow", "samples.arrow"]))
     whole = table.read_bytes()
     damaged = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 4))):
@@ -570,50 +570,50 @@ def test_damaged_tables_raise_or_read(folder: Path, data: st.DataObject) -> None
         table.write_bytes(whole)
 
 
-# -- pictures ----------------------------------------------------------------------------------------------------------
+# -- images ----------------------------------------------------------------------------------------------------------
 
 
-def test_embedded_pictures_come_back(tmp_path: Path) -> None:
+def test_embedded_images_come_back(tmp_path: Path) -> None:
     Image.new("RGB", (4, 3), "red").save(tmp_path / "red.png")
     data = (tmp_path / "red.png").read_bytes()
     with DatasetWriter(tmp_path / "out", name="out") as writer:
-        writer.add_picture(PICTURES[1], [CAT], data)
-        writer.add_picture(Picture(id="p2", width=4, height=3))
+        writer.add_image(IMAGES[1], [CAT], data)
+        writer.add_image(ImageInfo(id="p2", width=4, height=3))
     dataset = Dataset.open(tmp_path / "out")
-    assert dataset.open_picture("p1").getpixel((0, 0)) == (255, 0, 0)
-    with pytest.raises(PictureError, match="'p2' has neither a path nor embedded bytes"):
-        dataset.open_picture("p2")
+    assert dataset.open_image("p1").getpixel((0, 0)) == (255, 0, 0)
+    with pytest.raises(ImageError, match="'p2' has neither a path nor embedded bytes"):
+        dataset.open_image("p2")
 
 
-def test_pictures_by_path(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(PictureError, match="open it with a picture_root"):
-        Dataset.open(folder).open_picture("p0")
+def test_images_by_path(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ImageError, match="open it with a image_root"):
+        Dataset.open(folder).open_image("p0")
     (tmp_path / "root" / "a").mkdir(parents=True)
     Image.new("RGB", (4, 3), "blue").save(tmp_path / "root" / "a" / "0.png")
-    dataset = Dataset.open(folder, picture_root=tmp_path / "root")
-    assert dataset.open_picture(0).getpixel((3, 2)) == (0, 0, 255)
-    assert dataset.slice(0, 1).open_picture("p0").size == (4, 3)
+    dataset = Dataset.open(folder, image_root=tmp_path / "root")
+    assert dataset.open_image(0).getpixel((3, 2)) == (0, 0, 255)
+    assert dataset.slice(0, 1).open_image("p0").size == (4, 3)
     Image.new("RGB", (3, 4)).save(tmp_path / "root" / "a" / "0.png")
-    with pytest.raises(PictureError, match="'p0' is 3 x 4 on disk, but its masks are for 4 x 3"):
-        dataset.open_picture("p0")
+    with pytest.raises(ImageError, match="'p0' is 3 x 4 on disk, but its masks are for 4 x 3"):
+        dataset.open_image("p0")
 
 
-def test_pictures_inside_the_folder_move_with_it(tmp_path: Path) -> None:
-    with DatasetWriter(tmp_path / "out", name="out", picture_root="pictures") as writer:
-        (writer.folder / "pictures" / "a").mkdir(parents=True)
-        Image.new("RGB", (4, 3), "lime").save(writer.folder / "pictures" / "a" / "0.png")
-        writer.add_picture(PICTURES[0])
+def test_images_inside_the_folder_move_with_it(tmp_path: Path) -> None:
+    with DatasetWriter(tmp_path / "out", name="out", image_root="images") as writer:
+        (writer.folder / "images" / "a").mkdir(parents=True)
+        Image.new("RGB", (4, 3), "lime").save(writer.folder / "images" / "a" / "0.png")
+        writer.add_image(IMAGES[0])
     (tmp_path / "out").rename(tmp_path / "moved")
-    assert Dataset.open(tmp_path / "moved").open_picture("p0").getpixel((1, 1)) == (0, 255, 0)
+    assert Dataset.open(tmp_path / "moved").open_image("p0").getpixel((1, 1)) == (0, 255, 0)
 
 
 def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> None:
-    table = folder / "pictures.arrow"
+    table = folder / "images.arrow"
     table.write_bytes(table.read_bytes().replace(b"a/0.png", b"../../x"))
     reseal(folder)
-    with pytest.raises(PictureError, match="must be relative"):
-        Dataset.open(folder, picture_root=tmp_path).open_picture("p0")
+    with pytest.raises(ImageError, match="must be relative"):
+        Dataset.open(folder, image_root=tmp_path).open_image("p0")
     os.symlink("/", tmp_path / "a")
     table.write_bytes(table.read_bytes().replace(b"../../x", b"a/etc/x"))
-    with pytest.raises(PictureError, match="through a link"):
-        Dataset.open(folder, picture_root=tmp_path).open_picture("p0")
+    with pytest.raises(ImageError, match="through a link"):
+        Dataset.open(folder, image_root=tmp_path).open_image("p0")

@@ -2,7 +2,7 @@
 
 MaskwiseError                what the command line prints without a traceback
 ├── MaskError                a mask that is not a mask: bad counts, size, polygon
-├── PictureError             a picture that cannot be opened safely
+├── ImageError             an image that cannot be opened safely
 ├── RecordError              a record whose fields contradict each other
 ├── StoreError               a dataset folder or log that is missing, incomplete or changed
 ├── SourceError              an annotation file that does not follow its format
@@ -28,8 +28,8 @@ class MaskError(MaskwiseError):
         self.item = item
 
 
-class PictureError(MaskwiseError):
-    """A picture that is missing, damaged, too large or of an unknown format."""
+class ImageError(MaskwiseError):
+    """An image that is missing, damaged, too large or of an unknown format."""
 
 
 class RecordError(MaskwiseError):

@@ -19,9 +19,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class Region(Record, frozen=True, kw_only=True):
-    """One thing in a picture, object or part.
+    """One thing in an image, object or part.
 
-    At least one of `visible` and `amodal` is known; both have the picture's size. A fully hidden thing has an empty
+    At least one of `visible` and `amodal` is known; both have the image's size. A fully hidden thing has an empty
     visible mask. `part_of` is the id of the region this one is a part of. Visible is not always inside amodal in
     published data: that is reported by `maskwise validate`, never repaired.
     """
@@ -50,7 +50,7 @@ class Region(Record, frozen=True, kw_only=True):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width of the picture."""
+        """Height and width of the image."""
         mask = self.visible if self.visible is not None else self.amodal
         assert mask is not None
         return mask.size
@@ -91,8 +91,8 @@ class Answer(Record, frozen=True, kw_only=True):
                 )
 
 
-class Picture(Record, frozen=True, kw_only=True):
-    """A picture of a dataset. `path` is relative to the dataset's picture root, or None when it is embedded."""
+class ImageInfo(Record, frozen=True, kw_only=True):
+    """An image of a dataset. `path` is relative to the dataset's image root, or None when it is embedded."""
 
     id: str
     width: int
@@ -101,18 +101,18 @@ class Picture(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.width <= 0 or self.height <= 0:
-            raise RecordError(f"picture {self.id!r}: size {self.width} x {self.height} is empty")
+            raise RecordError(f"image {self.id!r}: size {self.width} x {self.height} is empty")
 
 
 class Sample(Record, frozen=True, kw_only=True):
-    """One question about one picture and what a right reply is.
+    """One question about one image and what a right reply is.
 
     `targets`: none, one or many regions, in the order the answer names them. `mask_type`: which mask the question
     wants. `ignore`: pixels that count for nothing. `tags`: what reports slice by (question_type, source, split, ...).
     """
 
     id: str
-    picture: str
+    image: str
     question: str
     mask_type: MaskType = "visible"
     targets: tuple[Region, ...] = ()

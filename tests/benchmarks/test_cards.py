@@ -9,8 +9,8 @@ import yaml
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
 from maskwise.benchmarks.benchmark import CARDS
 from maskwise.errors import SourceError
+from maskwise.formats import list_sources
 from maskwise.protocols import PROTOCOLS
-from maskwise.sources import list_sources
 from tests.readers_document import DOCUMENT, document
 
 BENCHMARKS = list_benchmarks()

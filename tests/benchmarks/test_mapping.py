@@ -16,11 +16,11 @@ from maskwise.benchmarks.amodalreasonseg import MAPPING as ARS_MAPPING
 from maskwise.benchmarks.mapping import Mapping
 from maskwise.benchmarks.r2sm import MAPPING as R2SM_MAPPING
 from maskwise.errors import SourceError
-from maskwise.sources import convert
-from maskwise.sources.records import read_yaml
+from maskwise.formats import convert
+from maskwise.formats.records import read_yaml
 from maskwise.store import Dataset
-from tests.sources import layouts
-from tests.sources.reading import read, reasons
+from tests.formats import layouts
+from tests.formats.reading import read, reasons
 
 
 def mapping_file(root: Path, base: Path, **changes: Any) -> Path:
@@ -93,7 +93,7 @@ def test_a_field_missing_later_costs_one_record(tmp_path: Path) -> None:
 
 
 def test_dots_reach_inside(tmp_path: Path) -> None:
-    layouts.write_picture(tmp_path / "a/1.jpg")
+    layouts.write_image(tmp_path / "a/1.jpg")
     record = {
         "meta": {"file": "a/1.jpg", "size": [10, 12]},
         "qa": [{"q": "What?", "kind": "whole"}],
@@ -104,7 +104,7 @@ def test_dots_reach_inside(tmp_path: Path) -> None:
         tmp_path,
         R2SM_MAPPING,
         records="set.items",
-        picture="meta.file",
+        image="meta.file",
         height="meta.size.0",
         width="meta.size.1",
         question="qa.0.q",
@@ -143,8 +143,8 @@ def png(colour: int) -> bytes:
     return out.getvalue()
 
 
-def test_parquet_with_pictures_inside(tmp_path: Path) -> None:
-    """As the hub keeps datasets: shards, pictures as bytes, run lengths as structs of bytes."""
+def test_parquet_with_images_inside(tmp_path: Path) -> None:
+    """As the hub keeps datasets: shards, images as bytes, run lengths as structs of bytes."""
     mask = layouts.rle(layouts.FRONT)
     rows = [
         {
@@ -160,9 +160,9 @@ def test_parquet_with_pictures_inside(tmp_path: Path) -> None:
         table = pa.Table.from_pylist(rows[2 * shard : 2 * shard + 2])
         pq.write_table(table, tmp_path / f"in/data/val-0000{shard}-of-00002.parquet")
     conversion = convert(find_benchmark("r2sm"), tmp_path / "in", tmp_path / "out")
-    assert conversion.kept == {"pictures": 2, "regions": 2, "questions": 4, "targets": 4}
+    assert conversion.kept == {"images": 2, "regions": 2, "questions": 4, "targets": 4}
     dataset = Dataset.open(tmp_path / "out")
-    assert dataset.open_picture(dataset[0].picture).size == (12, 10)
+    assert dataset.open_image(dataset[0].image).size == (12, 10)
     assert [sample.question for sample in dataset] == [f"question {number}" for number in range(4)]
 
 
@@ -178,7 +178,7 @@ def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:
         {"surprise": 1},
         {"mask_types": {"a": "hidden"}},
         {"default_mask_type": "none"},
-        {"picture": None},
+        {"image": None},
         {"target": 3},
     ],
 )

@@ -14,39 +14,39 @@ from maskwise.benchmarks.polygon_fill import Drawing, fill_polygon
 from tests.shared import shared
 
 
-def picture(points: list[list[int]], *rows: str, drawing: Drawing = "4.11") -> None:
+def image(points: list[list[int]], *rows: str, drawing: Drawing = "4.11") -> None:
     found = fill_polygon(np.array(points, np.int32).reshape(-1, 2), len(rows), len(rows[0]), drawing=drawing)
     assert ["".join(".#"[int(inside)] for inside in row) for row in found] == list(rows)
 
 
 def test_a_rectangle_has_both_its_borders() -> None:
-    picture([[1, 1], [3, 1], [3, 2], [1, 2]], ".....", ".###.", ".###.", ".....")
+    image([[1, 1], [3, 1], [3, 2], [1, 2]], ".....", ".###.", ".###.", ".....")
 
 
 def test_one_point_two_points_and_none() -> None:
-    picture([[2, 1]], "....", "..#.")
-    picture([[0, 0], [3, 1]], "##..", "..##")
-    picture([], "....", "....")
+    image([[2, 1]], "....", "..#.")
+    image([[0, 0], [3, 1]], "##..", "..##")
+    image([], "....", "....")
 
 
 def test_a_triangle() -> None:
-    picture([[0, 0], [4, 0], [0, 4]], "#####", "####.", "###..", "##...", "#....")
+    image([[0, 0], [4, 0], [0, 4]], "#####", "####.", "###..", "##...", "#....")
 
 
 def test_a_bow_tie_is_empty_where_it_winds_back() -> None:
-    picture([[0, 0], [4, 4], [4, 0], [0, 4]], "#...#", "##.##", "#####", "##.##", "#...#")
+    image([[0, 0], [4, 4], [4, 0], [0, 4]], "#...#", "##.##", "#####", "##.##", "#...#")
 
 
 def test_what_lies_outside_is_cut_off() -> None:
-    picture([[-5, -5], [20, -5], [20, 20], [-5, 20]], "###", "###")
-    picture([[10, 10], [20, 10], [20, 20]], "...", "...")
-    picture([[-2, 1], [5, 1]], "...", "###", "...")
+    image([[-5, -5], [20, -5], [20, 20], [-5, 20]], "###", "###")
+    image([[10, 10], [20, 10], [20, 20]], "...", "...")
+    image([[-2, 1], [5, 1]], "...", "###", "...")
 
 
 def test_releases_4_8_to_4_10_reach_over_a_slanted_outline() -> None:
     """As OpenCV 4.8.0.74 drew it; opencv/opencv#26130 tells of it."""
-    picture([[0, 1], [1, 5]], "..", "#.", "#.", "##", ".#", ".#", drawing="4.8")
-    picture([[0, 1], [1, 5]], "..", "#.", "#.", "#.", ".#", ".#", drawing="4.11")
+    image([[0, 1], [1, 5]], "..", "#.", "#.", "##", ".#", ".#", drawing="4.8")
+    image([[0, 1], [1, 5]], "..", "#.", "#.", "#.", ".#", ".#", drawing="4.11")
 
 
 RECORDED: list[tuple[Drawing, int, int, list[list[int]], str]] = json.loads(

@@ -1,4 +1,4 @@
-"""MMR and MUSE: targets in order, parts, overlaps, answers in words, two picture roots."""
+"""MMR and MUSE: targets in order, parts, overlaps, answers in words, two image roots."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco_mask
 
-from tests.sources import layouts
-from tests.sources.reading import read, reasons
+from tests.formats import layouts
+from tests.formats.reading import read, reasons
 
 
 def change_record(path: Path, **fields: Any) -> None:
@@ -35,7 +35,7 @@ def test_mmr_answers_name_their_masks(tmp_path: Path) -> None:
     layouts.mmr(tmp_path)
     (scene,), _ = read("mmr", tmp_path)
     first, second = scene.samples
-    assert (first.id, first.picture, first.question) == ("5/0", "5", "What cuts?")
+    assert (first.id, first.image, first.question) == ("5/0", "5", "What cuts?")
     assert first.answer is not None
     assert first.answer.text == "The knife_1."
     assert second.answer is not None
@@ -132,14 +132,14 @@ def test_a_question_may_have_no_target(tmp_path: Path) -> None:
     assert (scene.samples[0].targets, problems) == ((), [])
 
 
-def test_a_picture_listed_again_stays_apart(tmp_path: Path) -> None:
+def test_a_image_listed_again_stays_apart(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     records = json.loads(path.read_text())
     layouts.write_json(path, records * 2)
     scenes, problems = read("mmr", tmp_path)
-    assert [scene.picture.id for scene in scenes] == ["5", "5#2"]
+    assert [scene.image.id for scene in scenes] == ["5", "5#2"]
     assert [sample.id for scene in scenes for sample in scene.samples] == ["5/0", "5/1", "5#2/0", "5#2/1"]
-    assert reasons(problems, kept=True) == ["picture listed again"]
+    assert reasons(problems, kept=True) == ["image listed again"]
 
 
 def test_missing_answer_texts_are_none(tmp_path: Path) -> None:
@@ -149,14 +149,14 @@ def test_missing_answer_texts_are_none(tmp_path: Path) -> None:
     assert [sample.answer is None for sample in scene.samples] == [False, True]
 
 
-def test_muse_has_two_picture_roots(tmp_path: Path) -> None:
+def test_muse_has_two_image_roots(tmp_path: Path) -> None:
     path = layouts.muse(tmp_path)
     records = json.loads(path.read_text())
-    layouts.write_picture(tmp_path / "train2017/3.jpg")
+    layouts.write_image(tmp_path / "train2017/3.jpg")
     records.append(records[1] | {"coco_url": "http://images.cocodataset.org/train2017/3.jpg"})
     layouts.write_json(path, records)
     scenes, problems = read("muse", tmp_path)
-    assert [scene.picture.path for scene in scenes] == [
+    assert [scene.image.path for scene in scenes] == [
         "train2014/COCO_train2014_1.jpg",
         "val2017/2.jpg",
         "train2017/3.jpg",
@@ -190,11 +190,11 @@ def test_muse_phrases_go_by_the_rephrased_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "fields", [{"coco_url": None}, {"coco_url": "http://x/../../secret"}, {"coco_url": ""}]
 )
-def test_muse_records_without_a_picture(fields: dict[str, Any], tmp_path: Path) -> None:
+def test_muse_records_without_a_image(fields: dict[str, Any], tmp_path: Path) -> None:
     path = layouts.muse(tmp_path)
     records = json.loads(path.read_text())
     records[1] |= fields
     layouts.write_json(path, records)
     scenes, problems = read("muse", tmp_path)
     assert len(scenes) == 1
-    assert reasons(problems) == ["missing picture"]
+    assert reasons(problems) == ["missing image"]

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.benchmarks.reasonseg import read as read_reasonseg
+from maskwise.formats import Problems
+from maskwise.formats.layout import ImageFolder, Place
 from maskwise.schema import Sample
-from maskwise.sources import Problems
-from maskwise.sources.layout import PictureFolder, Place
+from tests.formats import layouts
+from tests.formats.reading import read, reasons
 from tests.shared import shared
-from tests.sources import layouts
-from tests.sources.reading import read, reasons
 
 
 def box(label: str, left: int, top: int, right: int, bottom: int) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def box(label: str, left: int, top: int, right: int, bottom: int) -> dict[str, A
 
 
 def sample(root: Path, *shapes: dict[str, Any], **fields: Any) -> Sample:
-    layouts.write_picture(root / "val/a.jpg")
+    layouts.write_image(root / "val/a.jpg")
     value = {"text": ["What?"], "is_sentence": False, "shapes": list(shapes)} | fields
     layouts.write_json(root / "val/a.json", value)
     (scene,), _ = read("reasonseg", root)
@@ -117,12 +117,12 @@ def test_cp1252_files_are_read(tmp_path: Path) -> None:
 )
 def test_a_bad_file_is_skipped_alone(fields: dict[str, Any], tmp_path: Path) -> None:
     path = layouts.reasonseg(tmp_path)
-    layouts.write_picture(path.with_name("b.jpg"))
+    layouts.write_image(path.with_name("b.jpg"))
     layouts.write_json(path.with_name("b.json"), json.loads(path.read_text()) | fields)
     layouts.write_json(path.with_name("c.json"), json.loads(path.read_text()))
     scenes, problems = read("reasonseg", tmp_path)
-    assert [scene.picture.id for scene in scenes] == ["a"]
-    assert reasons(problems) == ["fields of another type", "missing picture"]
+    assert [scene.image.id for scene in scenes] == ["a"]
+    assert reasons(problems) == ["fields of another type", "missing image"]
 
 
 def by_lisa(shapes: list[dict[str, Any]], height: int, width: int) -> NDArray[np.uint8]:
@@ -151,21 +151,17 @@ def test_every_real_file_as_lisa_with_opencv() -> None:
     scenes, problems = read("reasonseg", folder)
     assert (len(scenes), reasons(problems)) == (57, [])
     for scene in scenes:
-        value = json.loads((folder / f"{scene.picture.id}.json").read_text())
-        with Image.open(folder / f"{scene.picture.id}.jpg") as image:
-            assert (scene.picture.width, scene.picture.height) in (image.size, image.size[::-1])
+        value = json.loads((folder / f"{scene.image.id}.json").read_text())
+        with Image.open(folder / f"{scene.image.id}.jpg") as image:
+            assert (scene.image.width, scene.image.height) in (image.size, image.size[::-1])
         (found,) = scene.samples
         assert found.question == value["text"][0]
-        assert np.array_equal(
-            plane(found), by_lisa(value["shapes"], scene.picture.height, scene.picture.width)
-        )
+        assert np.array_equal(plane(found), by_lisa(value["shapes"], scene.image.height, scene.image.width))
 
 
 def test_the_pinned_opencv_draws_at_least_as_much() -> None:
     folder = shared("data", "reasonseg_val")
-    place = Place(
-        annotations=folder, split="val", problems=Problems(), pictures=PictureFolder(folder, (".",))
-    )
+    place = Place(annotations=folder, split="val", problems=Problems(), images=ImageFolder(folder, (".",)))
     now, pinned = (
         [scene.regions[0].visible for scene in read_reasonseg(place, drawing=drawing).scenes]
         for drawing in ("4.11", "4.8")

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import SourceError
-from tests.sources import layouts
-from tests.sources.reading import read, reasons
+from tests.formats import layouts
+from tests.formats.reading import read, reasons
 
 
 def test_grefcoco_has_none_one_and_many_targets(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from maskwise.cli.main import app
+from maskwise.images import image_size
 from maskwise.masks import Masks
-from maskwise.pictures import picture_size
 from maskwise.world import scene
 from tests.harness.fakes import FAKES
 
@@ -17,26 +17,24 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.fixture
-def picture(tmp_path: Path) -> Path:
+def image(tmp_path: Path) -> Path:
     path = tmp_path / "scene.png"
-    Image.fromarray(scene(21, 4, "val", 200).picture).save(path)
+    Image.fromarray(scene(21, 4, "val", 200).image).save(path)
     return path
 
 
-def test_ask_tells_answer_type_and_masks(picture: Path, tmp_path: Path) -> None:
-    result = run(
-        "ask", picture, "Everything in the picture, hidden parts included.", "--out", tmp_path / "out"
-    )
+def test_ask_tells_answer_type_and_masks(image: Path, tmp_path: Path) -> None:
+    result = run("ask", image, "Everything in the image, hidden parts included.", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "mask type: amodal" in result.stdout
-    assert max(picture_size(tmp_path / "out" / "overlay.png")) >= 640
+    assert max(image_size(tmp_path / "out" / "overlay.png")) >= 640
     written = json.loads((tmp_path / "out" / "prediction.json").read_text())
     assert written["mask_type"] == "amodal"
 
 
-def test_ask_prints_masks_as_coco_rle(picture: Path) -> None:
+def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
     name = next(item.name for item in scene(21, 4, "val", 200).items if item.part is None and item.order == 1)
-    result = run("ask", picture, f"Segment the {name}.", "--json")
+    result = run("ask", image, f"Segment the {name}.", "--json")
     prediction = json.loads(result.stdout)
     assert prediction["mask_type"] == "visible"
     assert prediction["regions"]
@@ -50,15 +48,15 @@ def test_ask_prints_masks_as_coco_rle(picture: Path) -> None:
     ("arguments", "message"),
     [
         (["missing.png", "the mug"], "missing.png"),
-        (["PICTURE", "  "], "the question is empty"),
-        (["PICTURE", "the mug", "--model", "oracle-type"], "has to be told the truth"),
-        (["PICTURE", "the mug", "--model", "nothing-like-it"], "nothing-like-it"),
-        (["PICTURE", "the mug", "--model-option", "folder=/nowhere"], "/nowhere lacks eye.onnx"),
-        (["PICTURE", "raise", "--model", f"{FAKES}:Moody"], "failed: ValueError: what"),
+        (["IMAGE", "  "], "the question is empty"),
+        (["IMAGE", "the mug", "--model", "oracle-type"], "has to be told the truth"),
+        (["IMAGE", "the mug", "--model", "nothing-like-it"], "nothing-like-it"),
+        (["IMAGE", "the mug", "--model-option", "folder=/nowhere"], "/nowhere lacks eye.onnx"),
+        (["IMAGE", "raise", "--model", f"{FAKES}:Moody"], "failed: ValueError: what"),
     ],
 )
-def test_ask_says_what_is_wrong(picture: Path, arguments: list[str], message: str) -> None:
-    result = run("ask", *[picture if argument == "PICTURE" else argument for argument in arguments])
+def test_ask_says_what_is_wrong(image: Path, arguments: list[str], message: str) -> None:
+    result = run("ask", *[image if argument == "IMAGE" else argument for argument in arguments])
     assert result.exit_code != 0
     assert message in f"{result.exception} {result.output}"
 

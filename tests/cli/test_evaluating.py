@@ -28,7 +28,7 @@ def test_eval_predicts_scores_and_reports(dataset: Path, tmp_path: Path) -> None
         "eval", dataset, "--model", f"{FAKES}:Moody", "--protocol", "strict", "--out", tmp_path / "run"
     )
     words = " ".join(printed.output.split())
-    assert "48 questions about 24 pictures" in words
+    assert "48 questions about 24 images" in words
     assert "16 failed; --retry-failed asks them again" in words
     page = (tmp_path / "run" / "report.html").read_text()
     assert "painter" in page
@@ -49,7 +49,7 @@ def test_eval_prints_json_and_continues(dataset: Path, tmp_path: Path) -> None:
         3,
     )
     first = json.loads(run(*arguments, "--predict-only", "--out", tmp_path / "run", "--json").stdout)
-    assert (first["pictures"], first["failed"], first["scores"]) == (6, 0, None)
+    assert (first["images"], first["failed"], first["scores"]) == (6, 0, None)
     lines = (tmp_path / "run" / "predictions.jsonl").read_bytes()
     second = json.loads(run(*arguments, "--protocol", "union", "--out", tmp_path / "run", "--json").stdout)
     assert list(second["scores"]["protocols"]) == ["union"]
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said_in_one_line(
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_ctrl_c_leaves_a_run_that_continues(tmp_path: Path) -> None:
-    """It is stopped at the second picture, which takes as long as it has to."""
+    """It is stopped at the second image, which takes as long as it has to."""
     dataset = write_dataset(tmp_path / "truth", questions=("fine",) + ("slow",) * 99)
     woken = tmp_path / "woken"
     model = ("--model", f"{MORTALS}:Known", "--model-option", f"woken={woken}", "--protocol", "union")

@@ -7,7 +7,7 @@ import pytest
 
 from maskwise.store import Dataset
 from tests.cli.commands import fail, run
-from tests.sources import layouts
+from tests.formats import layouts
 
 
 def test_read_writes_a_dataset_and_says_what_it_kept(tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_read_writes_a_dataset_and_says_what_it_kept(tmp_path: Path) -> None:
     records = json.loads(path.read_text())
     layouts.write_json(path, [*records, "nonsense"])
     words = " ".join(run("read", "mmr", tmp_path / "in", "--out", tmp_path / "out").output.split())
-    assert "1 pictures, 2 regions, 2 questions, 3 targets" in words
+    assert "1 images, 2 regions, 2 questions, 3 targets" in words
     assert "1 fields of another type" in words
     assert "published: 8,194 questions (found 2;" in words
     assert len(Dataset.open(tmp_path / "out")) == 2
@@ -24,7 +24,7 @@ def test_read_writes_a_dataset_and_says_what_it_kept(tmp_path: Path) -> None:
 def test_read_prints_json(tmp_path: Path) -> None:
     layouts.coco(tmp_path / "in")
     result = run("read", "coco", tmp_path / "in", "--out", tmp_path / "out", "--json", "--embed")
-    assert json.loads(result.stdout)["kept"] == {"pictures": 2, "regions": 2, "questions": 0, "targets": 0}
+    assert json.loads(result.stdout)["kept"] == {"images": 2, "regions": 2, "questions": 0, "targets": 0}
 
 
 def test_read_says_what_is_missing_in_one_breath(

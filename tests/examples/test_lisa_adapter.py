@@ -48,7 +48,7 @@ def test_its_run_lengths_are_those_of_coco(array: Any) -> None:
 
 
 @pytest.mark.parametrize("mask_type", ["visible", "amodal"])
-def test_echo_answers_with_the_whole_picture(mask_type: str) -> None:
+def test_echo_answers_with_the_whole_image(mask_type: str) -> None:
     model = CommandModel(command("--echo", "--mask-type", mask_type))
     found = model.predict(Image.new("RGB", (30, 20)), ["a", "ü?"])
     model.close()
@@ -81,8 +81,8 @@ def test_a_whole_evaluation(tmp_path: Path) -> None:
 
 def test_what_goes_wrong_is_reported_and_the_next_is_answered() -> None:
     requests = [
-        {"id": "1", "picture": {"png": "aGVsbG8="}, "questions": ["a"]},
-        {"id": "2", "picture": {"path": "/no/such/file"}, "questions": ["a"]},
+        {"id": "1", "image": {"png": "aGVsbG8="}, "questions": ["a"]},
+        {"id": "2", "image": {"path": "/no/such/file"}, "questions": ["a"]},
     ]
     said = subprocess.run(
         [sys.executable, str(SCRIPT), "--echo"],

@@ -20,7 +20,7 @@ def check(case: Mapping[str, Any]) -> list[str]:
     terms = lisa.pair(evaluation.plane("wanted"))
     scores = lisa.score(evaluation)
     exact = exact_block(scores, lisa.score(evaluation, epsilon=False), terms)
-    exact["per_mask"] = per_picture(evaluation, terms)[: len(images)]
+    exact["per_mask"] = group_by_image(evaluation, terms)[: len(images)]
     official = lisa.score(evaluation, legacy_float32=True).headline()
     running = run(evaluation, terms, scores)
     official_block = {**official, "per_image": per_image(running, "n")[: len(images)]}
@@ -72,8 +72,8 @@ def exact_block(scores: Scores, plain: Scores, terms: Terms) -> dict[str, Any]:
     }
 
 
-def per_picture(evaluation: Evaluation, terms: Terms) -> list[list[dict[str, list[int]]]]:
-    """The counts of all pairs, picture by picture."""
+def group_by_image(evaluation: Evaluation, terms: Terms) -> list[list[dict[str, list[int]]]]:
+    """The counts of all pairs, image by image."""
     out: list[list[dict[str, list[int]]]] = [[] for _ in range(evaluation.truth.clusters)]
     order = np.argsort(evaluation.truth.cluster[terms.sample], kind="stable")
     for row in order.tolist():

@@ -7,7 +7,7 @@ import numpy as np
 
 from maskwise.protocols import mmr
 from tests.golden.compare import differences
-from tests.golden.lisa import exact_block, per_image, per_picture, run
+from tests.golden.lisa import exact_block, group_by_image, per_image, run
 from tests.golden.records import EXACT, OFFICIAL, REPEATED, questions_evaluation
 
 
@@ -18,7 +18,7 @@ def check(case: Mapping[str, Any]) -> list[str]:
     plane = evaluation.plane("wanted")
     terms, scores = mmr.pair(plane), mmr.score(evaluation)
     exact = exact_block(scores, mmr.score(evaluation, epsilon=False), terms)
-    exact["per_mask"] = per_picture(evaluation, terms)[: len(images)]
+    exact["per_mask"] = group_by_image(evaluation, terms)[: len(images)]
     silent = np.unique(plane.truth.cluster[~mmr.evaluated(plane)[0]])
     exact["images_skipped"] = [item for item in silent.tolist() if item < len(images)]
     expected = dict(case["expected"])

@@ -9,7 +9,7 @@ from maskwise.protocols import muse
 from maskwise.protocols.evaluation import Evaluation
 from maskwise.protocols.metrics import Int64s
 from tests.golden.compare import differences
-from tests.golden.lisa import exact_block, per_image, per_picture, run
+from tests.golden.lisa import exact_block, group_by_image, per_image, run
 from tests.golden.records import EXACT, OFFICIAL, questions_evaluation
 
 NOT_OURS = ("pairs", "seed_spread", "matching_agrees", "error")
@@ -46,7 +46,7 @@ def block(evaluation: Evaluation, *, raw_logits: bool, pairs: Int64s | None = No
     terms = muse.pair(evaluation.plane("wanted"), raw_logits=raw_logits, pairs=pairs)
     scores = muse.score(evaluation, raw_logits=raw_logits, pairs=pairs)
     plain = muse.score(evaluation, raw_logits=raw_logits, pairs=pairs, epsilon=False)
-    return {**exact_block(scores, plain, terms), "per_pair": per_picture(evaluation, terms)}
+    return {**exact_block(scores, plain, terms), "per_pair": group_by_image(evaluation, terms)}
 
 
 def official_block(evaluation: Evaluation, nested: list[list[list[list[int]]]]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def official_block(evaluation: Evaluation, nested: list[list[list[list[int]]]]) 
     return {
         **scores.headline(),
         "per_image": per_image(run(evaluation, terms, scores), "max_num"),
-        "per_pair": per_picture(evaluation, terms),
+        "per_pair": group_by_image(evaluation, terms),
     }
 
 

@@ -44,13 +44,13 @@ def add_up(parts: Sequence[Mapping[str, Any]], size: tuple[int, int]) -> tuple[M
 
 
 def question(
-    name: str, picture: str, targets: Sequence[tuple[Mask, Mask | None]], ignore: Mask | None = None
+    name: str, image: str, targets: Sequence[tuple[Mask, Mask | None]], ignore: Mask | None = None
 ) -> Sample:
     regions = tuple(
         Region(id=f"{name}-{item}", name="thing", visible=mask, overlap=overlap)
         for item, (mask, overlap) in enumerate(targets)
     )
-    return Sample(id=name, picture=picture, question="?", targets=regions, ignore=ignore)
+    return Sample(id=name, image=image, question="?", targets=regions, ignore=ignore)
 
 
 def reply(name: str, masks: Sequence[Mask], *, no_target: bool = False) -> Prediction:
@@ -72,7 +72,7 @@ def evaluate(
 
 
 def questions_evaluation(images: Sequence[Mapping[str, Any]], repeat: int = 1) -> Evaluation:
-    """The evaluation of MMR and MUSE cases: pictures with questions, each with targets made of parts, and preds."""
+    """The evaluation of MMR and MUSE cases: images with questions, each with targets made of parts, and preds."""
     ready = []
     for image in images:
         size = (image["height"], image["width"])

@@ -16,7 +16,7 @@ from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
 from maskwise.masks import Mask
-from maskwise.schema import Answer, Picture, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import DatasetWriter
 
 HEIGHT, WIDTH = 12, 16
@@ -24,23 +24,23 @@ FAKES = "tests.harness.fakes"
 
 
 def write_dataset(
-    path: Path, pictures: int = 24, *, questions: Sequence[str] = ("what is it?",), bad: int | None = None
+    path: Path, images: int = 24, *, questions: Sequence[str] = ("what is it?",), bad: int | None = None
 ) -> Path:
-    """A dataset of tiny pictures, 1 to 3 questions each, the samples of different pictures mixed, one picture bad."""
+    """A dataset of tiny images, 1 to 3 questions each, the samples of different images mixed, one image bad."""
     samples = []
     with DatasetWriter(path, name="small") as writer:
-        for k in range(pictures):
+        for k in range(images):
             pixels = np.full((HEIGHT, WIDTH, 3), (37 * k) % 256, np.uint8)
             file = io.BytesIO()
             Image.fromarray(pixels).save(file, "PNG")
-            data = b"not a picture" if k == bad else file.getvalue()
+            data = b"not an image" if k == bad else file.getvalue()
             region = Region(id=f"r{k}", name="strip", visible=strip(3 + k % 8), amodal=strip(4 + k % 8))
-            writer.add_picture(Picture(id=f"p{k}", width=WIDTH, height=HEIGHT), (region,), data)
+            writer.add_image(ImageInfo(id=f"p{k}", width=WIDTH, height=HEIGHT), (region,), data)
             for q in range(1 + k % 3):
                 samples.append(
                     Sample(
                         id=f"p{k}-{q}",
-                        picture=f"p{k}",
+                        image=f"p{k}",
                         question=f"{questions[(k + q) % len(questions)]} {k}.{q}",
                         mask_type=("visible", "amodal")[q % 2],
                         targets=(region,) if (k + q) % 5 else (),
@@ -53,26 +53,26 @@ def write_dataset(
 
 
 def strip(width: int) -> Mask:
-    """The left columns of the picture."""
+    """The left columns of the image."""
     inside = np.zeros((HEIGHT, WIDTH), bool)
     inside[:, :width] = True
     return Mask.from_dense(inside)
 
 
 class Painter:
-    """Answers at once, by the words and the picture: a strip whose width both decide."""
+    """Answers at once, by the words and the image: a strip whose width both decide."""
 
     name = "painter"
 
     def __init__(self, *, weights: str = "w0", sleep: float = 0.0, calls: str | None = None) -> None:
         self.weights_hash, self.sleep, self.calls = weights, sleep, calls
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         time.sleep(self.sleep)
         if self.calls is not None:
             with open(self.calls, "a") as file:
                 file.write("|".join(questions) + "\n")
-        pixel = picture.getpixel((0, 0))[0]
+        pixel = image.getpixel((0, 0))[0]
         return [self.paint(question, pixel) for question in questions]
 
     def paint(self, question: str, pixel: int) -> Prediction:
@@ -92,8 +92,8 @@ class Moody(Painter):
         super().__init__(**options)  # type: ignore[arg-type]
         self.mended = mended
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        found = super().predict(picture, questions)
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        found = super().predict(image, questions)
         if self.mended and Path(self.mended).exists():
             return found
         for question in questions:
@@ -141,9 +141,9 @@ class Renewed(Moody):
 class Pupil(Painter):
     """Can be given the true answer."""
 
-    def predict_forced(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_forced(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         assert all(sample.answer for sample in samples)
-        return self.predict(picture, [sample.answer.text for sample in samples if sample.answer])
+        return self.predict(image, [sample.answer.text for sample in samples if sample.answer])
 
 
 class Timed(Painter):
@@ -151,5 +151,5 @@ class Timed(Painter):
 
     timeout: float | None = None
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         raise ModelError(f"gave up after {self.timeout} s")

@@ -24,8 +24,8 @@ class Mortal(Painter):
         super().__init__(**options)  # type: ignore[arg-type]
         self.deaths, self.lives, self.die, self.leave = Path(deaths), lives, die, leave
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        found = super().predict(picture, questions)
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        found = super().predict(image, questions)
         for question in questions:
             if question.split()[-1] in (self.die, self.leave):
                 self.end(question.split()[-1])
@@ -46,13 +46,13 @@ class Known(Painter):
         super().__init__(**options)  # type: ignore[arg-type]
         self.pids, self.woken = pids, Path(woken)
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         if self.pids:
             with open(self.pids, "a") as file:
                 file.write(f"{os.getpid()}\n")
         while any("slow" in question for question in questions) and not self.woken.exists():
             time.sleep(0.05)
-        return super().predict(picture, questions)
+        return super().predict(image, questions)
 
 
 class Fickle(Painter):

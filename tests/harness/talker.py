@@ -94,7 +94,7 @@ def flood_deaf(request: Request) -> None:
 
 
 def report_an_error(request: Request) -> None:
-    say(json.dumps({"id": request["id"], "error": "the picture is upside down"}))
+    say(json.dumps({"id": request["id"], "error": "the image is upside down"}))
 
 
 def spoil_one(request: Request) -> None:
@@ -102,8 +102,8 @@ def spoil_one(request: Request) -> None:
     say(json.dumps({"id": request["id"], "predictions": [{"regions": [region]}, {"no_target": True}]}))
 
 
-def describe_the_picture(request: Request) -> None:
-    reply(request["id"], json.dumps({name: value[:8] for name, value in request["picture"].items()}))
+def describe_the_image(request: Request) -> None:
+    reply(request["id"], json.dumps({name: value[:8] for name, value in request["image"].items()}))
 
 
 def fall_silent(request: Request) -> None:
@@ -138,7 +138,7 @@ WAYS = {
     "deaf": flood_deaf,
     "error": report_an_error,
     "one bad": spoil_one,
-    "picture": describe_the_picture,
+    "image": describe_the_image,
     "silent": fall_silent,
     "noisy": shout,
     "leave": answer_and_leave,

@@ -20,7 +20,7 @@ from maskwise.harness.models import open_model
 from tests.harness.clock import Clock
 
 TALKER = Path(__file__).parent / "talker.py"
-PICTURE = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
+IMAGE = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
 Talk = Callable[..., CommandModel]
 
 
@@ -47,13 +47,13 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
 
 
 def texts(model: CommandModel, *questions: str) -> list[str]:
-    answers = [prediction.answer for prediction in model.predict(PICTURE, questions)]
+    answers = [prediction.answer for prediction in model.predict(IMAGE, questions)]
     return ["" if answer is None else answer.text for answer in answers]
 
 
 def fails(model: CommandModel, *questions: str) -> str:
     with pytest.raises(ModelError) as caught:
-        model.predict(PICTURE, questions)
+        model.predict(IMAGE, questions)
     assert not isinstance(caught.value, ModelGoneError)
     return str(caught.value)
 
@@ -72,7 +72,7 @@ def test_it_is_started_once_and_answers_in_order(talk: Talk) -> None:
     first = model._child
     assert texts(model, "a cup") == ["A CUP"]
     assert model._child is first
-    assert model.predict(PICTURE, []) == []
+    assert model.predict(IMAGE, []) == []
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_it_is_started_once_and_answers_in_order(talk: Talk) -> None:
         ("order", "carries the id of another request"),
         ("few", "1 predictions for 2 questions"),
         ("many", "3 predictions for 2 questions"),
-        ("error", "the model reports: the picture is upside down"),
+        ("error", "the model reports: the image is upside down"),
     ],
 )
 def test_a_wrong_reply_fails_its_request_alone(talk: Talk, how: str, message: str) -> None:
@@ -122,7 +122,7 @@ def test_what_was_asked_before_may_be_asked_again(talk: Talk) -> None:
 
 
 def test_one_malformed_prediction_fails_its_question_alone(talk: Talk) -> None:
-    bad, good = talk().predict(PICTURE, ["one bad", "and a good one"])
+    bad, good = talk().predict(IMAGE, ["one bad", "and a good one"])
     assert bad.error is not None
     assert "malformed" in bad.error
     assert good.no_target
@@ -166,7 +166,7 @@ def test_an_edited_script_is_not_started(tmp_path: Path) -> None:
     assert texts(model, "still") == ["STILL"], "the child that runs is what was recorded"
     fails(model, "crash")
     with pytest.raises(ModelGoneError, match=r"model\.py has changed since the run began"):
-        model.predict(PICTURE, ["after"])
+        model.predict(IMAGE, ["after"])
 
 
 def test_one_that_left_between_two_questions_is_started_again(talk: Talk) -> None:
@@ -217,18 +217,18 @@ def test_a_flood_fails_what_it_drowns(talk: Talk, how: str) -> None:
 def test_a_child_that_always_dies_is_given_up(talk: Talk) -> None:
     model = talk("--die", patience=3)
     for _ in range(4):
-        assert "exit code 1" in fails(model, "the same picture again and again is one failure")
+        assert "exit code 1" in fails(model, "the same image again and again is one failure")
     with pytest.raises(ModelError):
-        model.predict(PICTURE.copy(), ["b"])
-    with pytest.raises(ModelGoneError, match=r"3 pictures in a row went by.*no such checkpoint"):
-        model.predict(PICTURE.copy(), ["c"])
+        model.predict(IMAGE.copy(), ["b"])
+    with pytest.raises(ModelGoneError, match=r"3 images in a row went by.*no such checkpoint"):
+        model.predict(IMAGE.copy(), ["c"])
 
 
 def test_replies_between_deaths_keep_it_going(talk: Talk) -> None:
     model = talk(patience=2)
     for _ in range(3):
         with pytest.raises(ModelError, match="exit code 3"):
-            model.predict(PICTURE.copy(), ["crash"])
+            model.predict(IMAGE.copy(), ["crash"])
         assert texts(model, "well") == ["WELL"]
 
 
@@ -242,18 +242,18 @@ def test_much_on_standard_error_does_not_stop_it(talk: Talk, tmp_path: Path) -> 
 def test_standard_error_goes_to_ours_without_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     model = CommandModel(command())
     with pytest.raises(ModelError):
-        model.predict(PICTURE, ["crash"])
+        model.predict(IMAGE, ["crash"])
     model.close()
     assert "CUDA out of memory" in capsys.readouterr().err
 
 
-def test_pictures_go_by_path_where_their_file_says_the_same(talk: Talk, tmp_path: Path) -> None:
-    PICTURE.save(tmp_path / "p.png")
+def test_images_go_by_path_where_their_file_says_the_same(talk: Talk, tmp_path: Path) -> None:
+    IMAGE.save(tmp_path / "p.png")
     model = talk()
-    with Image.open(tmp_path / "p.png") as picture:
-        [by_path] = model.predict(picture, ["picture"])
-        [turned] = model.predict(picture.transpose(Image.Transpose.ROTATE_90), ["picture"])
-    [in_memory] = model.predict(PICTURE, ["picture"])
+    with Image.open(tmp_path / "p.png") as image:
+        [by_path] = model.predict(image, ["image"])
+        [turned] = model.predict(image.transpose(Image.Transpose.ROTATE_90), ["image"])
+    [in_memory] = model.predict(IMAGE, ["image"])
     assert by_path.answer is not None
     assert by_path.answer.text == '{"path": "' + str(tmp_path.resolve())[:8] + '"}'
     for prediction in (turned, in_memory):
@@ -296,4 +296,4 @@ def test_a_program_that_is_no_program(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("not a program")
     os.chmod(tmp_path / "model", 0o755)
     with pytest.raises(ModelGoneError, match="cannot be started"):
-        CommandModel(str(tmp_path / "model")).predict(PICTURE, ["a"])
+        CommandModel(str(tmp_path / "model")).predict(IMAGE, ["a"])

@@ -72,10 +72,10 @@ def test_a_run_folder_is_a_record(dataset: Path, tmp_path: Path) -> None:
     done = run(
         dataset, tmp_path / "run", options={"weights": "w7"}, watch=lambda p: seen.append(copy.copy(p))
     )
-    assert (done.samples, done.pictures, done.failed) == (48, 24, 0)
+    assert (done.samples, done.images, done.failed) == (48, 24, 0)
     ids = [reply.sample for reply in replies(tmp_path / "run")]
     assert ids == [f"p{k}-{q}" for k in range(24) for q in range(1 + k % 3)], (
-        "pictures in order, questions together"
+        "images in order, questions together"
     )
     facts = record(tmp_path / "run")
     assert facts["state"] == "scored"
@@ -111,7 +111,7 @@ def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: 
         write_run(tmp_path / "run", result, opened, predictions=other)
 
 
-def test_all_questions_of_a_picture_are_asked_together(dataset: Path, tmp_path: Path) -> None:
+def test_all_questions_of_a_image_are_asked_together(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", options={"calls": str(tmp_path / "calls")}, predict_only=True)
     calls = (tmp_path / "calls").read_text().splitlines()
     assert [len(call.split("|")) for call in calls] == [1 + k % 3 for k in range(24)]
@@ -154,13 +154,13 @@ def test_world_is_known_by_name() -> None:
 # -- a part of a dataset -----------------------------------------------------------------------------------------------
 
 
-def test_a_limit_draws_pictures_with_all_their_questions(dataset: Path, tmp_path: Path) -> None:
+def test_a_limit_draws_images_with_all_their_questions(dataset: Path, tmp_path: Path) -> None:
     done = run(dataset, tmp_path / "run", limit=5, seed=3)
     ids = [reply.sample for reply in replies(tmp_path / "run")]
-    pictures = list(dict.fromkeys(name.partition("-")[0] for name in ids))
-    assert done.pictures == len(pictures) == 5
-    assert pictures == sorted(pictures, key=lambda name: int(name[1:]))
-    assert ids == [f"{name}-{q}" for name in pictures for q in range(1 + int(name[1:]) % 3)]
+    images = list(dict.fromkeys(name.partition("-")[0] for name in ids))
+    assert done.images == len(images) == 5
+    assert images == sorted(images, key=lambda name: int(name[1:]))
+    assert ids == [f"{name}-{q}" for name in images for q in range(1 + int(name[1:]) % 3)]
     assert done.result is not None
     assert len(done.result.truth) == len(ids), "the rest of the dataset does not count as missing"
     assert (done.result.scores["strict"].verdicts.status != FAILED).all()
@@ -183,8 +183,8 @@ def test_reports_know_the_part_a_run_was_on(dataset: Path, tmp_path: Path) -> No
     evidence = open_evidence(opened, Places())
     assert evidence.dataset.samples.id == opened.ids
     assert all(evidence.reply(row) is not None for row in range(len(opened.ids)))
-    assert "5 pictures drawn with seed 0" in run_to_html(opened)
-    assert "5 pictures drawn with seed 0" in run_to_markdown(opened)
+    assert "5 images drawn with seed 0" in run_to_html(opened)
+    assert "5 images drawn with seed 0" in run_to_markdown(opened)
 
 
 # -- continuing --------------------------------------------------------------------------------------------------------

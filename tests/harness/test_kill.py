@@ -25,7 +25,7 @@ from tests.harness.mortals import MORTALS
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 KILLS, PAUSE, LONGEST = 50, 0.004, 0.3
-"""Kills in all; seconds the model sleeps over a picture; the longest a child lives before it is killed."""
+"""Kills in all; seconds the model sleeps over an image; the longest a child lives before it is killed."""
 
 PATIENCE = 300.0
 """Seconds until something that has to happen is given up."""
@@ -139,7 +139,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attemp
 
 
 def test_a_second_process_is_refused_and_changes_nothing(tmp_path: Path, attempts: Attempts) -> None:
-    """The first one is at its second picture until it is killed."""
+    """The first one is at its second image until it is killed."""
     dataset = write_dataset(tmp_path / "truth", 36, questions=("fine",) + ("slow",) * 99)
     out, predictions = tmp_path / "run", tmp_path / "run" / "predictions.jsonl"
     options = {"woken": str(tmp_path / "woken")}

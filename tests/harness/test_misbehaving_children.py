@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from maskwise.cli.main import app
 from maskwise.errors import ModelGoneError
 from maskwise.harness import child
-from maskwise.schema import Picture, Sample
+from maskwise.schema import ImageInfo, Sample
 from maskwise.store import DatasetWriter
 from tests.harness.clock import Clock
 from tests.report.runs import SIZE, png
@@ -29,19 +29,19 @@ WAYS = {
     "order": "the id of another request",
     "few": "0 predictions for 1 questions",
     "many": "2 predictions for 1 questions",
-    "error": "the model reports: the picture is upside down",
+    "error": "the model reports: the image is upside down",
 }
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One picture for every way to misbehave, with one question that provokes it and one that does not."""
+    """One image for every way to misbehave, with one question that provokes it and one that does not."""
     path = tmp_path_factory.mktemp("ways") / "data"
     with DatasetWriter(path, name="ways") as writer:
         for number, how in enumerate(WAYS):
-            writer.add_picture(Picture(id=how, width=SIZE, height=SIZE), data=png(number))
+            writer.add_image(ImageInfo(id=how, width=SIZE, height=SIZE), data=png(number))
             for id, question in ((how, how), (f"{how}, then well", "well")):
-                writer.add_sample(Sample(id=id, picture=how, question=question))
+                writer.add_sample(Sample(id=id, image=how, question=question))
     return path
 
 
@@ -93,6 +93,6 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(dataset: Path, whole: P
 def test_one_that_never_answers_stops_the_run_and_loses_nothing(dataset: Path, tmp_path: Path) -> None:
     done = evaluate(dataset, tmp_path / "run", "--die")
     assert isinstance(done.exception, ModelGoneError)
-    assert "5 pictures in a row went by without any reply" in str(done.exception)
+    assert "5 images in a row went by without any reply" in str(done.exception)
     assert "no such checkpoint" in str(done.exception)
     assert len(read_lines(tmp_path / "run")) == 8

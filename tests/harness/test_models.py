@@ -18,11 +18,11 @@ from maskwise.harness.predictor import Predictor, TruthPredictor, ask, describe_
 from maskwise.schema import Answer, PredictedRegion, Prediction, Sample
 from tests.harness.fakes import FAKES, Moody, Painter, Pupil, Tuned, strip
 
-PICTURE = Image.new("RGB", (16, 12))
+IMAGE = Image.new("RGB", (16, 12))
 
 
 def samples(*questions: str) -> list[Sample]:
-    return [Sample(id=f"s{k}", picture="p", question=text) for k, text in enumerate(questions)]
+    return [Sample(id=f"s{k}", image="p", question=text) for k, text in enumerate(questions)]
 
 
 def test_every_model_with_a_name_has_a_line() -> None:
@@ -47,7 +47,7 @@ def test_any_factory_is_a_model() -> None:
 
 def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "beside_me.py").write_text(
-        "class Mine:\n    def predict(self, picture, questions):\n        return []\n"
+        "class Mine:\n    def predict(self, image, questions):\n        return []\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -61,7 +61,7 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
         ("tests.nowhere:Model", {}, "No module named 'tests.nowhere'"),
         (f"{FAKES}:Nobody", {}, "Nobody"),
         (f"{FAKES}:WIDTH", {}, "is a int, not a factory"),
-        (f"{FAKES}:strip", {"width": 3}, r"a Mask has no predict\(picture, questions\)"),
+        (f"{FAKES}:strip", {"width": 3}, r"a Mask has no predict\(image, questions\)"),
         (f"{FAKES}:Painter", {"wieghts": "w3"}, "its options: weights, sleep, calls"),
         ("oracle", {"drop": 2}, "drop=2 is not a chance"),
         ("oracle", {"noise": "much"}, "could not be opened: TypeError"),
@@ -123,7 +123,7 @@ class Sayer:
     def __init__(self, prediction: Prediction) -> None:
         self.prediction = prediction
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         return [self.prediction for _ in questions]
 
 
@@ -142,25 +142,25 @@ def region(score: object) -> PredictedRegion:
 )
 def test_a_prediction_that_cannot_be_recorded_is_an_error(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ModelError, match=f"cannot be recorded: .*{said}"):
-        ask(Sayer(Prediction(sample="", **fields)), "asked", PICTURE, samples("a"))
+        ask(Sayer(Prediction(sample="", **fields)), "asked", IMAGE, samples("a"))
 
 
 def test_a_prediction_is_what_it_is_once_read_again() -> None:
     """So that engines that send predictions about give the same bytes as those that do not."""
     said = Prediction(sample="", regions=[region(1), region(np.float32(0.5))], no_target=np.False_)  # type: ignore[arg-type]
-    [found] = ask(Sayer(said), "asked", PICTURE, samples("a"))
+    [found] = ask(Sayer(said), "asked", IMAGE, samples("a"))
     assert found == Prediction(sample="s0", regions=(region(1.0), region(0.5)))
     text = msgspec.json.encode(found)
     assert msgspec.json.encode(msgspec.json.decode(text, type=Prediction)) == text
 
 
 def test_asking_signs_replies() -> None:
-    replies = ask(Painter(), "asked", PICTURE, samples("a", "b"))
+    replies = ask(Painter(), "asked", IMAGE, samples("a", "b"))
     assert [reply.sample for reply in replies] == ["s0", "s1"]
     with pytest.raises(ModelError, match="1 predictions to 2 questions"):
-        ask(Moody(), "asked", PICTURE, samples("few", "b"))
+        ask(Moody(), "asked", IMAGE, samples("few", "b"))
     with pytest.raises(ModelError, match="returned a str"):
-        ask(Moody(), "asked", PICTURE, samples("text"))
+        ask(Moody(), "asked", IMAGE, samples("text"))
 
 
 def test_ways_of_asking() -> None:

@@ -14,7 +14,7 @@ from maskwise.masks import Mask
 from maskwise.schema import Answer, Phrase, Prediction, Region, Sample
 
 HEIGHT, WIDTH = 60, 80
-PICTURE = Image.new("RGB", (WIDTH, HEIGHT))
+IMAGE = Image.new("RGB", (WIDTH, HEIGHT))
 
 
 def box(top: int, left: int, bottom: int, right: int) -> Mask:
@@ -40,11 +40,11 @@ ANSWER = Answer(
 
 def sample(name: str = "s", **fields: Any) -> Sample:
     given = {"mask_type": "amodal", "targets": REGIONS, "answer": ANSWER, **fields}
-    return Sample(id=name, picture="p", question="?", **given)
+    return Sample(id=name, image="p", question="?", **given)
 
 
 def reply(oracle: Oracle, *asked: Sample) -> list[Prediction]:
-    return ask(oracle, "knowing", PICTURE, asked or (sample(),))
+    return ask(oracle, "knowing", IMAGE, asked or (sample(),))
 
 
 def test_without_options_it_repeats_the_truth() -> None:

@@ -1,4 +1,4 @@
-"""A plan keeps the questions of a picture together, in the dataset's order, whatever part of it is asked for."""
+"""A plan keeps the questions of an image together, in the dataset's order, whatever part of it is asked for."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ counts = st.lists(st.integers(1, 4), max_size=12)
 
 
 def plan_of(sizes: list[int]) -> Plan:
-    """Pictures 10, 11, ... with that many questions each; sample rows count from 100."""
+    """Images 10, 11, ... with that many questions each; sample rows count from 100."""
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     return Plan(10 + np.arange(len(sizes)), 100 + np.arange(int(offsets[-1])), offsets)
 
@@ -26,9 +26,9 @@ def plan_of(sizes: list[int]) -> Plan:
 def test_a_plan_groups_the_samples_of_a_dataset(tmp_path: Path) -> None:
     dataset = Dataset.open(write_dataset(tmp_path / "small", 9))
     plan = Plan.of(dataset)
-    groups = [(picture.id, [sample.id for sample in samples]) for picture, samples in dataset.groups()]
+    groups = [(image.id, [sample.id for sample in samples]) for image, samples in dataset.groups()]
     ids = dataset.samples.id
-    assert [(dataset.pictures.id[work.picture], [ids[row] for row in work.rows]) for work in plan] == groups
+    assert [(dataset.images.id[work.image], [ids[row] for row in work.rows]) for work in plan] == groups
     assert plan.samples == len(dataset) == 18
 
 
@@ -49,17 +49,17 @@ def test_a_plan_of_some_samples(sizes: list[int], data: st.DataObject) -> None:
     plan = plan_of(sizes)
     positions = data.draw(st.lists(st.integers(0, plan.samples - 1), unique=True)) if plan.samples else []
     wanted = {100 + position for position in positions}
-    expected = [Work(work.picture, tuple(row for row in work.rows if row in wanted)) for work in plan]
+    expected = [Work(work.image, tuple(row for row in work.rows if row in wanted)) for work in plan]
     assert list(plan.only(sorted(positions))) == [work for work in expected if work.rows]
 
 
-def test_a_draw_does_not_depend_on_the_order_of_pictures(tmp_path: Path) -> None:
+def test_a_draw_does_not_depend_on_the_order_of_images(tmp_path: Path) -> None:
     dataset = Dataset.open(write_dataset(tmp_path / "small", 12))
-    whole = {dataset.pictures.id[work.picture] for work in Plan.of(dataset, limit=4, seed=2)}
+    whole = {dataset.images.id[work.image] for work in Plan.of(dataset, limit=4, seed=2)}
     part = Dataset.open(write_dataset(tmp_path / "smaller", 11))
-    smaller = {part.pictures.id[work.picture] for work in Plan.of(part, limit=4, seed=2)}
+    smaller = {part.images.id[work.image] for work in Plan.of(part, limit=4, seed=2)}
     assert len(whole) == len(smaller) == 4
-    assert len(whole - smaller) <= 1, "a picture that is gone makes room for one other"
+    assert len(whole - smaller) <= 1, "an image that is gone makes room for one other"
     with pytest.raises(StoreError, match="limit of 0"):
         Plan.of(dataset, limit=0)
 
@@ -68,7 +68,7 @@ def test_a_draw_does_not_depend_on_the_order_of_pictures(tmp_path: Path) -> None
 
 
 def asked(*targets: Region, **fields: object) -> Sample:
-    return Sample(id="s", picture="p", question="?", targets=targets, **fields)  # type: ignore[arg-type]
+    return Sample(id="s", image="p", question="?", targets=targets, **fields)  # type: ignore[arg-type]
 
 
 def thing(visible: int, amodal: int | None = None) -> Region:

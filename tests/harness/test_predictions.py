@@ -24,9 +24,9 @@ from tests.protocols.scenes import question, reply, seen, speak, strip, target
 from tests.protocols.strategies import FRAME, datasets, replies_to
 
 SAMPLES = [
-    question("a", target(strip(0, 4)), picture="p"),
-    question("b/1", target(strip(2, 6)), picture="q"),
-    question("c", picture="q"),
+    question("a", target(strip(0, 4)), image="p"),
+    question("b/1", target(strip(2, 6)), image="q"),
+    question("c", image="q"),
 ]
 TRUTH = Truth.from_samples(SAMPLES, [(1, 10)] * 3)
 
@@ -201,7 +201,7 @@ class TestCoco:
         assert replies.visible.masks.area().tolist() == [4, 4, 4]
         assert lisa.score(Evaluation(TRUTH, replies)).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
 
-    def test_an_image_id_may_be_a_picture_with_one_question(self, tmp_path):
+    def test_an_image_id_may_be_a_image_with_one_question(self, tmp_path):
         rle = {"size": [1, 10], "counts": strip(0, 4).counts}
         path = self.write(tmp_path, [{"image_id": "p", "segmentation": rle, "score": 1.0}])
         assert read_predictions(path, TRUTH).replies.offsets.tolist() == [0, 1, 1, 1]
@@ -252,14 +252,14 @@ class TestPngs:
         self.save(tmp_path / "a.png", strip(0, 4), mode)
         assert read_predictions(tmp_path, TRUTH).replies.visible.masks[0] == strip(0, 4)
 
-    def test_other_pictures_are_refused(self, tmp_path):
+    def test_other_images_are_refused(self, tmp_path):
         self.save(tmp_path / "a.png", strip(0, 4), "RGB")
         with pytest.raises(StoreError, match="one channel"):
             read_predictions(tmp_path, TRUTH)
         self.save(tmp_path / "a.png", strip(0, 4, 12))
         with pytest.raises(StoreError, match=r"\(1, 12\).*\(1, 10\)"):
             read_predictions(tmp_path, TRUTH)
-        (tmp_path / "a.png").write_bytes(b"no picture")
+        (tmp_path / "a.png").write_bytes(b"no image")
         with pytest.raises(StoreError, match="not a PNG"):
             read_predictions(tmp_path, TRUTH)
 

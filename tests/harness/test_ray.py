@@ -101,7 +101,7 @@ def test_the_same_as_the_local_engine_failures_included(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     done = run(dataset, tmp_path / "ray", f"{FAKES}:Moody", actors=4, options={"calls": str(calls)})
     asked = [len(call.split("|")) for call in lines(calls)]
-    assert asked.count(3) >= 16, "all questions of a picture together"
+    assert asked.count(3) >= 16, "all questions of an image together"
     local = run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options={"calls": str(calls)})
     same(tmp_path / "ray", tmp_path / "local")
     assert done.failed == local.failed > 20
@@ -154,13 +154,13 @@ def test_what_a_dead_worker_had_in_hand_is_done_by_another(dataset: Path, tmp_pa
 
 
 @pytest.mark.usefixtures("large_blocks")
-def test_a_picture_at_which_all_die_fails_alone(dataset: Path, tmp_path: Path) -> None:
+def test_a_image_at_which_all_die_fails_alone(dataset: Path, tmp_path: Path) -> None:
     options = {"deaths": str(tmp_path / "deaths"), "lives": 100, "die": "10.1"}
     run(dataset, tmp_path / "run", f"{MORTALS}:Mortal", options=options)
     assert lines(tmp_path / "deaths") == ["10.1"] * engine.MAX_DEATHS
     errors = {reply.sample: reply.error for reply in replies(tmp_path / "run")}
     failed = {errors.pop("p10-0"), errors.pop("p10-1")}
-    assert failed == {"the model's process died 3 times at this picture"}
+    assert failed == {"the model's process died 3 times at this image"}
     assert set(errors.values()) == {None}
 
 
@@ -191,7 +191,7 @@ def test_a_worker_killed_by_the_system(tmp_path: Path) -> None:
 
 
 def test_a_driver_killed_loses_nothing_that_arrived(cluster: str, tmp_path: Path) -> None:
-    """The first picture takes long, so all others come before their turn; then the driver is killed."""
+    """The first image takes long, so all others come before their turn; then the driver is killed."""
     dataset = write_dataset(tmp_path / "truth", 40, questions=("slow",) + ("fine",) * 99)
     files = {name: tmp_path / name for name in ("woken", "calls", "pids")}
     options = {name: str(path) for name, path in files.items()}

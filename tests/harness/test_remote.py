@@ -21,7 +21,7 @@ from maskwise.harness.models import open_model
 from maskwise.harness.remote import ServerModel
 from maskwise.schema import Prediction
 
-PICTURE = Image.new("RGB", (3, 2), "red")
+IMAGE = Image.new("RGB", (3, 2), "red")
 HEALTH = {"status": "ok", "model": "m", "weights_hash": "w"}
 Turn = Callable[["Handler"], None]
 
@@ -123,14 +123,14 @@ def flood(handler: Handler) -> None:
 )
 def test_passing_trouble_is_got_over(server: Server, trouble: Turn) -> None:
     server.script = [trouble, trouble, answer]
-    assert ServerModel(server.address).predict(PICTURE, ["a"]) == [Prediction(sample="", no_target=True)]
+    assert ServerModel(server.address).predict(IMAGE, ["a"]) == [Prediction(sample="", no_target=True)]
     assert len(server.bodies) == 3
 
 
 def test_lasting_trouble_stops_the_run(server: Server) -> None:
     server.script = [say(503, {"error": "busy"})] * 4
     with pytest.raises(ModelGoneError, match=r"given up after 4 tries: status 503, busy"):
-        ServerModel(server.address, tries=4).predict(PICTURE, ["a"])
+        ServerModel(server.address, tries=4).predict(IMAGE, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_a_wrong_reply_fails_its_request_alone(server: Server, turn: Turn, messa
     server.script = [turn, answer]
     client = ServerModel(server.address, timeout=0.5 if turn is drip else 60)
     with pytest.raises(ModelError) as caught:
-        client.predict(PICTURE, ["a"])
+        client.predict(IMAGE, ["a"])
     assert message in str(caught.value)
     assert not isinstance(caught.value, ModelGoneError)
     client.timeout = 60
-    assert len(client.predict(PICTURE, ["a"])) == 1
+    assert len(client.predict(IMAGE, ["a"])) == 1
 
 
 def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,14 +165,14 @@ def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: p
 
     monkeypatch.setattr(client, "_request", die)
     with pytest.raises(ModelGoneError, match=r"given up after 2 tries: .*timed out"):
-        client.predict(PICTURE, ["a"])
+        client.predict(IMAGE, ["a"])
 
 
 @pytest.mark.parametrize(("status", "message"), [(401, "MASKWISE_TOKEN"), (404, "maskwise serve")])
 def test_what_every_request_will_meet_stops_the_run(server: Server, status: int, message: str) -> None:
     server.script = [say(status, {"error": "no"})]
     with pytest.raises(ModelGoneError, match=message):
-        ServerModel(server.address).predict(PICTURE, ["a"])
+        ServerModel(server.address).predict(IMAGE, ["a"])
 
 
 def test_nobody_there(server: Server) -> None:

@@ -15,7 +15,7 @@ from maskwise.harness.runs import hash_path, write_run
 from maskwise.harness.score import Sureness, result_to_json, score
 from maskwise.protocols import PROTOCOLS, Evaluation, Replies, Truth
 from maskwise.report.run import Run
-from maskwise.schema import Picture
+from maskwise.schema import ImageInfo
 from maskwise.store import Dataset, DatasetWriter
 from tests.protocols.scenes import question, reply, seen, speak, strip, target
 
@@ -34,7 +34,7 @@ def samples():
         tags = {"source": "coco" if k % 2 else "lvis"}
         phrases = [list(range(len(targets)))] if k % 5 == 0 else None
         out.append(
-            question(f"s{k}", *targets, picture=f"p{k // 3}", mask_type=wanted, tags=tags, phrases=phrases)
+            question(f"s{k}", *targets, image=f"p{k // 3}", mask_type=wanted, tags=tags, phrases=phrases)
         )
     return out
 
@@ -44,7 +44,7 @@ def dataset(tmp_path_factory, samples):
     path = tmp_path_factory.mktemp("score") / "truth"
     with DatasetWriter(path, name="small") as writer:
         for k in range(10):
-            writer.add_picture(Picture(id=f"p{k}", width=10, height=1))
+            writer.add_image(ImageInfo(id=f"p{k}", width=10, height=1))
         for sample in samples:
             writer.add_sample(sample)
     return Dataset.open(path)
@@ -229,7 +229,7 @@ class TestCommand:
         assert Settings(**settings) == Settings()
 
     @pytest.mark.parametrize(
-        "arguments", [("--protocol", "lise"), ("--option", "aura.unit"), ("--option", "aura.unit=image")]
+        "arguments", [("--protocol", "lise"), ("--option", "aura.unit"), ("--option", "aura.unit=region")]
     )
     def test_mistakes_are_said(self, dataset, predictions, arguments):
         done = self.run(

@@ -27,7 +27,7 @@ def plan(dataset: Dataset) -> Plan:
 @pytest.fixture(scope="module")
 def answers(dataset: Dataset, plan: Plan) -> dict[int, Answered]:
     worker = Worker(Job(dataset.path, f"{FAKES}:Painter"))
-    return {work.picture: worker.answer(worker.load(work)) for work in plan}
+    return {work.image: worker.answer(worker.load(work)) for work in plan}
 
 
 def recalled(folder: Path, plan: Plan, dataset: Dataset) -> Shards:
@@ -41,8 +41,8 @@ def files(folder: Path) -> list[str]:
 
 
 def test_an_answer_is_the_same_after_being_a_line(answers: dict[int, Answered]) -> None:
-    for picture, answered in answers.items():
-        assert line_to_answer(answer_to_line(picture, answered)) == answered
+    for image, answered in answers.items():
+        assert line_to_answer(answer_to_line(image, answered)) == answered
 
 
 def test_nothing_early_leaves_nothing(tmp_path: Path, plan: Plan, dataset: Dataset) -> None:
@@ -53,10 +53,10 @@ def test_nothing_early_leaves_nothing(tmp_path: Path, plan: Plan, dataset: Datas
 
 def test_what_is_kept_is_given_back_once(tmp_path: Path, answers: dict[int, Answered]) -> None:
     shards = Shards(tmp_path / "shards")
-    for picture in (7, 3, 5):
-        shards.keep(picture, answer_to_line(picture, answers[picture]))
-    assert [picture in shards for picture in (3, 4, 5, 7)] == [True, False, True, True]
-    assert [shards.take(picture) for picture in (3, 5, 7)] == [answers[3], answers[5], answers[7]]
+    for image in (7, 3, 5):
+        shards.keep(image, answer_to_line(image, answers[image]))
+    assert [image in shards for image in (3, 4, 5, 7)] == [True, False, True, True]
+    assert [shards.take(image) for image in (3, 5, 7)] == [answers[3], answers[5], answers[7]]
     with pytest.raises(KeyError):
         shards.take(3)
 
@@ -66,14 +66,14 @@ def test_files_go_when_all_in_them_had_their_turn(
 ) -> None:
     monkeypatch.setattr("maskwise.harness.engines.shards.FULL", 3)
     shards = Shards(tmp_path)
-    for picture in range(10):
-        shards.keep(picture, answer_to_line(picture, answers[picture]))
+    for image in range(10):
+        shards.keep(image, answer_to_line(image, answers[image]))
     assert files(tmp_path) == [f"{number:06}.jsonl" for number in (1, 2, 3, 4)]
-    for picture in range(8):
-        shards.take(picture)
+    for image in range(8):
+        shards.take(image)
     assert files(tmp_path) == ["000003.jsonl", "000004.jsonl"]
-    for picture in (8, 9):
-        shards.take(picture)
+    for image in (8, 9):
+        shards.take(image)
     assert files(tmp_path) == ["000004.jsonl"], "the last one is still being written"
 
 
@@ -81,22 +81,22 @@ def test_only_whole_lines_of_the_plan_are_taken_over(
     tmp_path: Path, answers: dict[int, Answered], plan: Plan, dataset: Dataset
 ) -> None:
     before = Shards(tmp_path)
-    for picture in (4, 2, 8, 9):
-        before.keep(picture, answer_to_line(picture, answers[picture]))
+    for image in (4, 2, 8, 9):
+        before.keep(image, answer_to_line(image, answers[image]))
     path = tmp_path / "000001.jsonl"
-    strange = answer_to_line(11, answers[12]) + b'{"picture": 999, "predictions": [], "ious": []}\n[]\n'
+    strange = answer_to_line(11, answers[12]) + b'{"image": 999, "predictions": [], "ious": []}\n[]\n'
     path.write_bytes(path.read_bytes()[:-5] + b"\n" + strange + answer_to_line(13, answers[13])[:-20])
     shards = recalled(tmp_path, plan[3:], dataset)
-    assert [picture for picture in range(40) if picture in shards] == [4, 8]
+    assert [image for image in range(40) if image in shards] == [4, 8]
     shards.keep(20, answer_to_line(20, answers[20]))
     assert files(tmp_path) == ["000001.jsonl", "000002.jsonl"], "never written behind a torn line"
-    assert [shards.take(picture) for picture in (4, 8, 20)] == [answers[4], answers[8], answers[20]]
+    assert [shards.take(image) for image in (4, 8, 20)] == [answers[4], answers[8], answers[20]]
     assert files(tmp_path) == ["000002.jsonl"]
-    assert not [picture for picture in range(40) if picture in recalled(tmp_path, plan[21:], dataset)]
+    assert not [image for image in range(40) if image in recalled(tmp_path, plan[21:], dataset)]
     assert files(tmp_path) == [], "what nobody needs any more goes"
 
 
-def test_a_part_of_a_pictures_questions_is_another_answer(
+def test_a_part_of_a_images_questions_is_another_answer(
     tmp_path: Path, answers: dict[int, Answered], plan: Plan, dataset: Dataset
 ) -> None:
     Shards(tmp_path).keep(2, answer_to_line(2, answers[2]))
@@ -120,9 +120,9 @@ def test_any_order_cut_anywhere_gives_the_order_of_the_plan(
 
     def arrive(todo: list[int]) -> Iterator[tuple[int, bytes]]:
         nonlocal asked
-        for picture in chance.permutation(todo).tolist():
+        for image in chance.permutation(todo).tolist():
             asked += 1
-            yield picture, answer_to_line(picture, answers[picture])
+            yield image, answer_to_line(image, answers[image])
 
     for trial in range(20):
         done: list[Answered] = []
@@ -130,8 +130,8 @@ def test_any_order_cut_anywhere_gives_the_order_of_the_plan(
         while len(done) < len(plan):
             rest = plan[len(done) :]
             kept = recalled(tmp_path / str(trial), rest, dataset)
-            arriving = arrive([work.picture for work in rest if work.picture not in kept])
+            arriving = arrive([work.image for work in rest if work.image not in kept])
             for work in rest[: 1 + int(chance.integers(len(rest)))]:
                 done.append(ray.wait_for(work, arriving, kept))
-        assert done == [answers[work.picture] for work in plan]
+        assert done == [answers[work.image] for work in plan]
         assert asked == len(plan), "nothing was asked twice"

@@ -14,11 +14,11 @@ CONTROLS = [name for name, known in BUILT_IN.items() if "controls" in known.fact
 
 def replies(name: str, index: int = 2) -> list[Prediction]:
     shown = scene(31, index, "test")
-    model, picture = open_model(name), Image.fromarray(shown.picture)
+    model, image = open_model(name), Image.fromarray(shown.image)
     if isinstance(model, Predictor):
-        return list(model.predict(picture, [question.text for question in shown.questions]))
+        return list(model.predict(image, [question.text for question in shown.questions]))
     assert isinstance(model, TruthPredictor)
-    return list(model.predict_knowing(picture, shown.samples))
+    return list(model.predict_knowing(image, shown.samples))
 
 
 @pytest.mark.parametrize("name", CONTROLS)
@@ -31,12 +31,11 @@ def test_blind_to_the_text_means_one_reply_for_all() -> None:
     assert all(other == first for other in others)
 
 
-def test_blind_to_the_picture_means_one_reply_for_all_pictures() -> None:
-    model = open_model("picture-blind")
+def test_blind_to_the_image_means_one_reply_for_all_images() -> None:
+    model = open_model("image-blind")
     assert isinstance(model, Predictor)
     one, other = (
-        list(model.predict(Image.fromarray(scene(31, index, "test").picture), ["the mug"]))
-        for index in (0, 1)
+        list(model.predict(Image.fromarray(scene(31, index, "test").image), ["the mug"])) for index in (0, 1)
     )
     assert one == other
 
@@ -76,7 +75,7 @@ def test_told_every_object_it_draws_them_as_they_are() -> None:
 def test_only_scenes_of_the_world_can_be_told() -> None:
     model = open_model("oracle-finds")
     assert isinstance(model, TruthPredictor)
-    sample = Sample(id="s", picture="000000123.jpg", question="the mug")
+    sample = Sample(id="s", image="000000123.jpg", question="the mug")
     with pytest.raises(ModelError, match="the scenes of the world alone"):
         model.predict_knowing(Image.new("RGB", (8, 8)), [sample])
 

@@ -38,8 +38,8 @@ def test_exchanged_channels_leave_the_colour_untold() -> None:
 
 def test_the_lesson_given_is_left_as_it_was() -> None:
     ours = lessons()
-    picture, owner = ours[0].picture.copy(), ours[0].owner.copy()
+    image, owner = ours[0].image.copy(), ours[0].owner.copy()
     for seed in range(5):
         harden(ours[0], ours[1], np.random.default_rng(seed))
-    assert (ours[0].picture == picture).all()
+    assert (ours[0].image == image).all()
     assert (ours[0].owner == owner).all()

@@ -13,7 +13,7 @@ from maskwise.models.lessons import (
     write_file,
 )
 from maskwise.models.tiny import CATEGORY_NAMES, COLOUR_NAMES, KINDS, SIDE
-from maskwise.schema import Picture, Region, Sample
+from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import scene, write_scenes
 from maskwise.world.catalogue import CATEGORIES
@@ -38,7 +38,7 @@ def test_a_world_dataset_teaches_what_its_scenes_do(tmp_path: Path) -> None:
     write_scenes(tmp_path / "scenes", 2, 3, split="test")
     for index, lesson in enumerate(dataset_to_lessons(Dataset.open(tmp_path / "scenes"))):
         truth = scene_to_lesson(scene(3, index, "test"))
-        assert (lesson.picture == truth.picture).all()
+        assert (lesson.image == truth.image).all()
         assert (lesson.owner == truth.owner).all()
         assert (lesson.kinds[:, :2] == truth.kinds[:, :2]).all()
         assert (lesson.kinds[:, 2] == -1).all(), "names do not tell materials"
@@ -61,10 +61,10 @@ def test_other_datasets_teach_masks_and_the_names_that_are_known(tmp_path: Path)
         Region(id="c", name="crowd", visible=box(60, 80), crowd=True),
         Region(id="d", name="gondola of the zeppelin", visible=box(20, 40), part_of="b"),
     ]
-    picture = np.zeros((40, 80, 3), np.uint8)
+    image = np.zeros((40, 80, 3), np.uint8)
     with DatasetWriter(tmp_path / "d", name="mixed") as writer:
-        writer.add_picture(Picture(id="p", width=80, height=40), regions, png(picture))
-        writer.add_sample(Sample(id="s", picture="p", question="the gondola", targets=(regions[3],)))
+        writer.add_image(ImageInfo(id="p", width=80, height=40), regions, png(image))
+        writer.add_sample(Sample(id="s", image="p", question="the gondola", targets=(regions[3],)))
     (lesson,) = dataset_to_lessons(Dataset.open(tmp_path / "d"))
     assert lesson.kinds.tolist() == [
         [CATEGORY_NAMES.index("mug"), COLOUR_NAMES.index("red"), -1],
@@ -78,7 +78,7 @@ def test_other_datasets_teach_masks_and_the_names_that_are_known(tmp_path: Path)
     assert objects.amodal[0].sum() == 2 * objects.visible[0].sum()
 
 
-def test_a_picture_without_questions_teaches_too_however_many_objects_it_has(tmp_path: Path) -> None:
+def test_a_image_without_questions_teaches_too_however_many_objects_it_has(tmp_path: Path) -> None:
     planes = np.zeros((200, SIDE, SIDE), bool)
     for number, plane in enumerate(planes):
         plane[4 * (number // 20), 8 * (number % 20)] = True
@@ -86,8 +86,8 @@ def test_a_picture_without_questions_teaches_too_however_many_objects_it_has(tmp
         Region(id=str(i), name="dot", visible=Mask.from_dense(plane)) for i, plane in enumerate(planes)
     ]
     with DatasetWriter(tmp_path / "d", name="dots") as writer:
-        picture = Picture(id="p", width=SIDE, height=SIDE)
-        writer.add_picture(picture, regions, png(np.zeros((SIDE, SIDE, 3), np.uint8)))
+        image = ImageInfo(id="p", width=SIDE, height=SIDE)
+        writer.add_image(image, regions, png(np.zeros((SIDE, SIDE, 3), np.uint8)))
     (lesson,) = dataset_to_lessons(Dataset.open(tmp_path / "d"))
     assert lesson.questions == []
     assert set(np.unique(lesson.owner)) == set(range(-1, 200))
@@ -103,10 +103,10 @@ def test_parts_are_known_by_their_names_and_unknown_targets_teach_nothing(tmp_pa
         Region(id="h", name="mug:handle", visible=handle, part_of="m"),
     ]
     with DatasetWriter(tmp_path / "d", name="paco") as writer:
-        picture = Picture(id="p", width=SIDE, height=SIDE)
-        writer.add_picture(picture, regions, png(np.zeros((SIDE, SIDE, 3), np.uint8)))
+        image = ImageInfo(id="p", width=SIDE, height=SIDE)
+        writer.add_image(image, regions, png(np.zeros((SIDE, SIDE, 3), np.uint8)))
         for number, target in enumerate((regions[2], regions[1])):
-            writer.add_sample(Sample(id=str(number), picture="p", question=target.name, targets=(target,)))
+            writer.add_sample(Sample(id=str(number), image="p", question=target.name, targets=(target,)))
     (lesson,) = dataset_to_lessons(Dataset.open(tmp_path / "d"))
     place = CATEGORIES["mug"].parts.index("handle") + 1
     assert lesson.questions == [{"text": "mug:handle", "targets": [(0, place)]}]

@@ -33,7 +33,7 @@ def shown() -> Scene:
 
 
 def ask(model: Tiny, shown: Scene, *questions: str) -> list[Prediction]:
-    return model.predict(Image.fromarray(shown.picture), questions)
+    return model.predict(Image.fromarray(shown.image), questions)
 
 
 def test_it_answers_most_questions_of_unseen_scenes(model: Tiny) -> None:
@@ -77,7 +77,7 @@ def test_what_is_not_there_is_not_found(model: Tiny, shown: Scene) -> None:
 
 def test_asking_later_is_asking_at_once(model: Tiny, shown: Scene) -> None:
     questions = [question.text for question in shown.questions]
-    sight = model.see(Image.fromarray(shown.picture))
+    sight = model.see(Image.fromarray(shown.image))
     apart = [reply for question in questions for reply in model.answer(sight, [question])]
     together = ask(model, shown, *questions)
     for one, other in zip(apart, together):
@@ -86,10 +86,10 @@ def test_asking_later_is_asking_at_once(model: Tiny, shown: Scene) -> None:
 
 
 @pytest.mark.parametrize("size", [(33, 97), (1, 1), (640, 480)])
-def test_pictures_of_any_size_and_kind_are_answered_in_their_size(model: Tiny, size: tuple[int, int]) -> None:
+def test_images_of_any_size_and_kind_are_answered_in_their_size(model: Tiny, size: tuple[int, int]) -> None:
     noise = np.random.default_rng(3).integers(0, 255, (size[1], size[0], 3), np.uint8)
-    for picture in (Image.fromarray(noise), Image.new("L", size, 200)):
-        for reply in model.predict(picture, ["everything here", ""]):
+    for image in (Image.fromarray(noise), Image.new("L", size, 200)):
+        for reply in model.predict(image, ["everything here", ""]):
             assert all(r.visible is None or r.visible.size == (size[1], size[0]) for r in reply.regions)
 
 

@@ -91,14 +91,14 @@ def test_a_damaged_checkpoint_is_named(run: Path, tmp_path: Path) -> None:
 def test_onnx_says_what_torch_says(run: Path) -> None:
     eye, chooser = load_networks(run / "run")
     ours, theirs = TorchNetworks(eye, chooser), OnnxNetworks(run / "run", threads=1)
-    picture = np.random.default_rng(1).random((1, 3, SIDE, SIDE), np.float32)
-    maps, same = ours.see(picture), theirs.see(picture)
+    image = np.random.default_rng(1).random((1, 3, SIDE, SIDE), np.float32)
+    maps, same = ours.see(image), theirs.see(image)
     for a, b in zip(maps, same):
         np.testing.assert_allclose(a, b, atol=1e-3, rtol=1e-3)
     boxes = np.array([[0.1, 0.2, 0.5, 0.6], [-0.1, 0.3, 0.4, 1.1], [0, 0, 1, 1]], np.float32)
     for a, b in zip(ours.look(*maps[:2], boxes), theirs.look(*maps[:2], boxes)):
         np.testing.assert_allclose(a, b, atol=1e-3, rtol=1e-3)
-    sight = Tiny(ours).see(Dataset.open(run / "more").open_picture(0))
+    sight = Tiny(ours).see(Dataset.open(run / "more").open_image(0))
     assert len(Tiny(theirs).answer(sight, ["the mug", "all of it"])) == 2
 
 
@@ -110,7 +110,7 @@ def test_a_folder_without_networks_is_refused(tmp_path: Path) -> None:
         export(tmp_path, tmp_path)
 
 
-def test_the_loss_falls_when_one_picture_is_seen_again_and_again() -> None:
+def test_the_loss_falls_when_one_image_is_seen_again_and_again() -> None:
     torch.manual_seed(0)
     lessons = [scene_to_lesson(scene(1, 0, "train"))]
     eye = make_eye()

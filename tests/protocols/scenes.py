@@ -1,4 +1,4 @@
-"""Tiny pictures written as text, and questions and replies about them."""
+"""Tiny images written as text, and questions and replies about them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def target(
 def question(
     name: str,
     *targets: Region,
-    picture: str = "p",
+    image: str = "p",
     mask_type: MaskType = "visible",
     ignore: Mask | None = None,
     phrases: Sequence[Sequence[int]] | None = None,
@@ -41,7 +41,7 @@ def question(
 ) -> Sample:
     return Sample(
         id=name,
-        picture=picture,
+        image=image,
         question="?",
         mask_type=mask_type,
         targets=targets,

@@ -1,4 +1,4 @@
-"""Random datasets on small pictures, and random replies to them."""
+"""Random datasets on small images, and random replies to them."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -51,7 +51,7 @@ def datasets(draw, most=5):
         samples.append(
             Sample(
                 id=f"s{number}",
-                picture=f"p{draw(st.integers(0, 2))}",
+                image=f"p{draw(st.integers(0, 2))}",
                 question="?",
                 mask_type=draw(st.sampled_from(["visible", "amodal", "both"])),
                 targets=targets,

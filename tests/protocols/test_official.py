@@ -1,4 +1,4 @@
-"""Official protocols on pictures of one row, each figure worked by hand in a comment."""
+"""Official protocols on images of one row, each figure worked by hand in a comment."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ class TestLisa:
         assert scores.rows(["a", "b"])[1].reason == "no reply"
 
     def test_float32_sums_drift_from_exact_ones(self):
-        samples = [question(str(k), target(strip(0, 3 + k % 5)), picture=str(k)) for k in range(3000)]
+        samples = [question(str(k), target(strip(0, 3 + k % 5)), image=str(k)) for k in range(3000)]
         replies = [reply(str(k), seen(strip(1, 7))) for k in range(3000)]
         evaluation = evaluate(samples, replies)
         exact, legacy = lisa.score(evaluation), lisa.score(evaluation, legacy_float32=True)
@@ -79,7 +79,7 @@ class TestLisa:
 
 class TestMmr:
     def test_a_missing_mask_shifts_the_questions_after_it(self):
-        # Targets A, B of question 1 and C of question 2, of one picture; predictions A and C.
+        # Targets A, B of question 1 and C of question 2, of one image; predictions A and C.
         # In one list: A with A (1), C with B (0), nothing with C (0): gIoU 1/3.
         samples = [
             question("1", target(strip(0, 2)), target(strip(3, 5))),
@@ -91,21 +91,21 @@ class TestMmr:
         # cIoU: pairs A, A (2 / 2) and B, C (0 / 2 + 3).
         assert headline(scores)["ciou"] == pytest.approx(2 / 7, abs=EPS)
 
-    def test_a_picture_without_any_mask_is_left_out(self):
+    def test_a_image_without_any_mask_is_left_out(self):
         samples = [
-            question("1", target(strip(0, 2)), picture="p"),
-            question("2", target(strip(0, 2)), picture="q"),
+            question("1", target(strip(0, 2)), image="p"),
+            question("2", target(strip(0, 2)), image="q"),
         ]
         scores = mmr.score(evaluate(samples, [reply("1", seen(strip(0, 2))), reply("2")]))
         assert headline(scores)["giou"] == pytest.approx(1.0, abs=EPS)
         assert scores.verdicts.status.tolist() == [SCORED, UNSCORED]
         assert scores.metrics["giou"].denominator.tolist() == [1, 0]
 
-    def test_questions_of_a_picture_need_not_lie_together(self):
+    def test_questions_of_a_image_need_not_lie_together(self):
         apart = [
-            question("1", target(strip(0, 2)), picture="p"),
-            question("2", target(strip(2, 4)), picture="q"),
-            question("3", target(strip(4, 6)), picture="p"),
+            question("1", target(strip(0, 2)), image="p"),
+            question("2", target(strip(2, 4)), image="q"),
+            question("3", target(strip(4, 6)), image="p"),
         ]
         replies = [
             reply("1", seen(strip(0, 2)), seen(strip(4, 6))),
@@ -116,7 +116,7 @@ class TestMmr:
 
 
 class TestMuse:
-    def test_left_overs_count_and_the_divisor_is_the_pictures(self):
+    def test_left_overs_count_and_the_divisor_is_the_images(self):
         # Question 1: one target met (IoU 1), one extra mask (0). Question 2: one target missed (0).
         # Pairs: 1 + 0 + 0, divisor max(2 masks, 2 targets) = 2, although three pairs were scored.
         samples = [question("1", target(strip(0, 2))), question("2", target(strip(4, 6)))]
@@ -191,13 +191,13 @@ class TestUnion:
 
 
 class TestAura:
-    """One picture with two questions, another with one, so that the units differ."""
+    """One image with two questions, another with one, so that the units differ."""
 
     def scene(self):
         samples = [
-            question("1", target(strip(0, 2), strip(0, 4)), picture="p"),
-            question("2", target(strip(4, 6), strip(4, 6)), picture="p"),
-            question("3", target(strip(6, 9), strip(6, 10)), picture="q"),
+            question("1", target(strip(0, 2), strip(0, 4)), image="p"),
+            question("2", target(strip(4, 6), strip(4, 6)), image="p"),
+            question("3", target(strip(6, 9), strip(6, 10)), image="q"),
         ]
         replies = [
             reply("1", seen(strip(0, 2), strip(0, 2))),  # visible 1, amodal 2 / 4
@@ -206,7 +206,7 @@ class TestAura:
         ]
         return evaluate(samples, replies)
 
-    def test_mean_over_pictures_by_default(self):
+    def test_mean_over_images_by_default(self):
         found = headline(aura.score(self.scene()))
         assert found["giou_visible"] == pytest.approx(((1 + 0) / 2 + 1) / 2)
         assert found["giou_amodal"] == pytest.approx(((0.5 + 0) / 2 + 1) / 2)
@@ -283,8 +283,8 @@ class TestR2sm:
 
 def test_an_unknown_option_or_value_is_refused():
     evaluation = evaluate([question("a")], [reply("a")])
-    with pytest.raises(ProtocolError, match="it takes picture, question, mask"):
-        get("aura").score(evaluation, unit="image")
+    with pytest.raises(ProtocolError, match="it takes image, question, mask"):
+        get("aura").score(evaluation, unit="region")
     with pytest.raises(Exception, match="unknown option of aura 'units'"):
         get("aura").score(evaluation, units="mask")
     with pytest.raises(Exception, match="unknown protocol 'lise'"):

@@ -20,8 +20,8 @@ def test_the_interval_of_a_mean_of_independent_samples_is_the_textbook_one():
     assert interval.high == pytest.approx(values.mean() + reach, abs=reach / 5)
 
 
-def test_samples_of_one_picture_are_drawn_together():
-    # Ten equal questions about each of 100 pictures tell no more than one.
+def test_samples_of_one_image_are_drawn_together():
+    # Ten equal questions about each of 100 images tell no more than one.
     values = np.random.default_rng(1).normal(0.5, 0.1, 100)
     alone = bootstrap({"m": mean_of(values)}, np.arange(100))["m"]
     repeated = bootstrap({"m": mean_of(np.repeat(values, 10))}, np.repeat(np.arange(100), 10))["m"]
@@ -45,13 +45,13 @@ def test_the_same_seed_gives_the_same_interval_whatever_the_threads():
     assert runs[0] != bootstrap({"m": mean_of(values)}, np.arange(300), seed=1)
 
 
-def test_one_picture_has_no_interval_and_no_sample_no_figure():
+def test_one_image_has_no_interval_and_no_sample_no_figure():
     assert bootstrap({"m": mean_of([0.1, 0.9])}, np.zeros(2, np.int64))["m"].low is None
     assert bootstrap({"m": mean_of([])}, np.zeros(0, np.int64))["m"].low is None
 
 
 def test_the_nominal_level_is_kept():
-    # 300 experiments of 60 pictures with correlated questions: about 95 % of intervals hold the truth.
+    # 300 experiments of 60 images with correlated questions: about 95 % of intervals hold the truth.
     generator = np.random.default_rng(4)
     cluster = np.repeat(np.arange(60), 4)
     kept = linear = 0
@@ -72,7 +72,7 @@ def test_groups_have_the_figures_of_their_samples():
     metric = Metric(generator.binomial(union, 0.6), union, epsilon=1e-10, gate=union)
     groups = Groups(codes, cluster, 5)
     assert groups.samples().tolist() == np.bincount(codes, minlength=5).tolist()
-    assert groups.pictures()[0] == len(set(cluster[codes == 0].tolist()))
+    assert groups.images()[0] == len(set(cluster[codes == 0].tolist()))
     figures = groups.figures(metric)
     for code in range(4):
         value, line = figures[code]
@@ -126,7 +126,7 @@ def test_p_values_are_uniform_where_nothing_differs():
 def test_a_slice_of_two_runs():
     rows = np.arange(10) < 5
     found = compare(mean_of(np.zeros(10)), mean_of(np.where(rows, 1.0, 0.0)), np.arange(10), rows=rows)
-    assert (found.a, found.b, found.difference, found.pictures) == (0.0, 1.0, 1.0, 5)
+    assert (found.a, found.b, found.difference, found.images) == (0.0, 1.0, 1.0, 5)
 
 
 def test_runs_over_other_samples_cannot_be_paired():

@@ -1,4 +1,4 @@
-"""Strict: by hand on tiny pictures, and against a slow reference on random ones."""
+"""Strict: by hand on tiny images, and against a slow reference on random ones."""
 
 from dataclasses import replace
 
@@ -91,7 +91,7 @@ def test_missing_and_failed_replies_score_zero_and_are_counted():
     assert [row.reason for row in rows] == [
         None,
         "out of memory",
-        "mask size differs from the picture",
+        "mask size differs from the image",
         "no reply",
         "no reply",
     ]

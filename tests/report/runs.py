@@ -11,7 +11,7 @@ from maskwise.harness.runs import write_run
 from maskwise.harness.score import score
 from maskwise.masks import Mask
 from maskwise.report.run import Run
-from maskwise.schema import Answer, Phrase, Picture, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import Answer, ImageInfo, Phrase, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset, DatasetWriter, Log
 
 SIZE = 48
@@ -36,14 +36,14 @@ def square(left: int, top: int, side: int) -> Mask:
     return Mask.from_dense(plane)
 
 
-def make_dataset(folder: Path, *, pictures: int = 12, words: Words = plain, embed: bool = True) -> Path:
-    """Two questions a picture: one target with a hidden lower half; every fourth picture's second one has none."""
-    with DatasetWriter(folder, name=words("toy"), picture_root=None if embed else "nowhere") as writer:
-        for number in range(pictures):
-            picture = words(f"p{number}")
+def make_dataset(folder: Path, *, images: int = 12, words: Words = plain, embed: bool = True) -> Path:
+    """Two questions an image: one target with a hidden lower half; every fourth image's second one has none."""
+    with DatasetWriter(folder, name=words("toy"), image_root=None if embed else "nowhere") as writer:
+        for number in range(images):
+            image = words(f"p{number}")
             path = None if embed else f"{number}.png"
-            record = Picture(id=picture, width=SIZE, height=SIZE, path=path)
-            writer.add_picture(record, data=png(number) if embed else None)
+            record = ImageInfo(id=image, width=SIZE, height=SIZE, path=path)
+            writer.add_image(record, data=png(number) if embed else None)
             whole = square(10 + number % 5, 10, 20)
             seen = whole & square(0, 0, 20) if number % 2 else whole
             region = Region(id=f"r{number}", name=words("box"), visible=seen, amodal=whole)
@@ -54,7 +54,7 @@ def make_dataset(folder: Path, *, pictures: int = 12, words: Words = plain, embe
                 writer.add_sample(
                     Sample(
                         id=words(f"s{number}-{item}"),
-                        picture=picture,
+                        image=image,
                         question=words(f"question {number}"),
                         mask_type=mask_type,
                         targets=targets,

@@ -59,7 +59,7 @@ def test_adjusted_p_values_by_hand() -> None:
 
 
 def test_other_datasets_are_refused(toy: Path, tmp_path: Path) -> None:
-    data = make_dataset(tmp_path / "data", pictures=13)
+    data = make_dataset(tmp_path / "data", images=13)
     other = make_run(
         tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data), protocols=["strict"]
     )

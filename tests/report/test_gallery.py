@@ -10,12 +10,12 @@ from maskwise.masks import Mask
 from maskwise.report import gallery as gallery_module
 from maskwise.report.evidence import Places, open_evidence
 from maskwise.report.gallery import (
-    MAX_PICTURE_BYTES,
+    MAX_IMAGE_BYTES,
     Speaker,
     colour_words,
     fill_gallery,
+    image_to_uri,
     pair_colours,
-    picture_to_uri,
 )
 from maskwise.report.run import Rows, Run
 from maskwise.report.selection import pick_disagreements, pick_samples
@@ -62,11 +62,11 @@ def test_each_sample_once_however_few() -> None:
     assert pick_samples(rows_of([]), np.arange(0), 10) == []
 
 
-def test_other_pictures_come_first() -> None:
+def test_other_images_come_first() -> None:
     values = [0.0, 0.0, 0.0, *(0.1 + item / 100 for item in range(37))]
-    pictures = np.array([0, 0, 0, *range(1, 38)])
-    picked = picked_by_kind(pick_samples(rows_of(values), pictures, 2))
-    assert pictures[picked["worst"]].tolist() == [0, 1]
+    images = np.array([0, 0, 0, *range(1, 38)])
+    picked = picked_by_kind(pick_samples(rows_of(values), images, 2))
+    assert images[picked["worst"]].tolist() == [0, 1]
 
 
 def test_every_reason_is_shown() -> None:
@@ -93,7 +93,7 @@ def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
         Region(id=str(item), name="box", visible=mask)
         for item, mask in enumerate((square(0, 0, 10), square(20, 20, 10)))
     )
-    sample = Sample(id="s", picture="p", question="?", targets=targets)
+    sample = Sample(id="s", image="p", question="?", targets=targets)
     far = PredictedRegion(visible=square(35, 0, 5))
     second = PredictedRegion(visible=square(20, 20, 5))
     amodal_only = PredictedRegion(amodal=square(0, 0, 10))
@@ -105,7 +105,7 @@ def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
 
 def test_both_masks_wanted_means_the_mean() -> None:
     target = Region(id="0", name="", visible=square(0, 0, 10), amodal=square(0, 0, 20))
-    sample = Sample(id="s", picture="p", question="?", targets=(target,), mask_type="both")
+    sample = Sample(id="s", image="p", question="?", targets=(target,), mask_type="both")
     assert pair_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == ([0], [0.5])
 
 
@@ -122,9 +122,9 @@ def test_words_have_the_colour_of_their_region() -> None:
     assert colour_words(None, []) == ()
 
 
-def test_pictures_are_small_whatever_they_show() -> None:
+def test_images_are_small_whatever_they_show() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (640, 640, 3), np.uint8)
-    assert len(picture_to_uri(Image.fromarray(noise))) < MAX_PICTURE_BYTES * 1.5
+    assert len(image_to_uri(Image.fromarray(noise))) < MAX_IMAGE_BYTES * 1.5
 
 
 def test_cards_fit_the_room_counted_for_them(hostile_run: Run) -> None:
@@ -147,14 +147,14 @@ def test_what_does_not_fit_is_left_out_and_told(run: Run, monkeypatch: pytest.Mo
     assert any(f"{missing} more samples were left out" in note.text for note in cut.find("p", "note"))
 
 
-def test_each_picture_is_stored_once(page: Page) -> None:
+def test_each_image_is_stored_once(page: Page) -> None:
     images = page.find("image")
     assert len({image.attributes["id"] for image in images}) == len(images) <= 12
     used = {use.attributes["href"] for use in page.find("use")}
     assert used == {"#" + image.attributes["id"] for image in images}
 
 
-def test_missing_pictures_leave_frames(tmp_path: Path) -> None:
+def test_missing_images_leave_frames(tmp_path: Path) -> None:
     data = make_dataset(tmp_path / "data", embed=False)
     made = make_run(
         tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data), protocols=["strict"]
@@ -164,8 +164,7 @@ def test_missing_pictures_leave_frames(tmp_path: Path) -> None:
     assert len(page.find("rect", "missing")) == 2 * len(page.find("article"))
     assert page.find("path", "visible")
     assert any(
-        "No picture: picture" in note.text and "does not exist" in note.text
-        for note in page.find("p", "note")
+        "No image: image" in note.text and "does not exist" in note.text for note in page.find("p", "note")
     )
 
 
@@ -192,7 +191,7 @@ def test_changed_predictions_are_not_shown(tmp_path: Path) -> None:
 
 
 def test_masks_of_another_size_are_not_drawn(tmp_path: Path) -> None:
-    data = make_dataset(tmp_path / "data", pictures=4)
+    data = make_dataset(tmp_path / "data", images=4)
     predictions = tmp_path / "p.jsonl"
     mask = Mask.from_dense(np.ones((5, 5), np.bool_))
     line = f'{{"sample":"s1-0","regions":[{{"visible":{{"size":[5,5],"counts":"{mask.counts}"}}}}]}}\n'

@@ -83,7 +83,7 @@ def test_the_same_runs_give_the_same_bytes(site: Path, toy: Path, tmp_path: Path
 
 
 def test_other_questions_have_another_table(toy: Path, tmp_path: Path) -> None:
-    data = make_dataset(tmp_path / "data", pictures=8)
+    data = make_dataset(tmp_path / "data", images=8)
     other = make_run(tmp_path / "other", data, make_predictions(tmp_path / "p.jsonl", data))
     found = make_leaderboard([Run.open(toy / "near"), other])
     assert [one.dataset for one in found.datasets] == ["toy", "toy"]
@@ -175,7 +175,7 @@ def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -
         ("oracle", ["knows the truth"]),
     ]
     [drawn] = [one for one in found.datasets if one.part]
-    assert drawn.part == "3 pictures drawn with seed 0"
+    assert drawn.part == "3 images drawn with seed 0"
     assert drawn.sha256 == whole.sha256
 
 
@@ -237,7 +237,7 @@ def test_hostile_names_stay_text(hostile_run: Run, tmp_path: Path) -> None:
 def test_json_alone_writes_nothing(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("leaderboard", toy / "near", "--json")
-    assert json.loads(done.stdout)["format"] == "maskwise leaderboard 1"
+    assert json.loads(done.stdout)["format"] == "maskwise leaderboard 2"
     assert not list(tmp_path.iterdir())
 
 

@@ -81,7 +81,7 @@ def test_small_and_empty_masks() -> None:
     assert mask_to_path(Mask.empty(20, 20)) == ""
     plane = np.zeros((4000, 5000), np.bool_)
     plane[7, 9] = True
-    assert mask_to_path(Mask.from_dense(plane)) == "M3 2h1v1h-1z", "one pixel of a huge picture stays visible"
+    assert mask_to_path(Mask.from_dense(plane)) == "M3 2h1v1h-1z", "one pixel of a huge image stays visible"
 
 
 def test_canvas_keeps_the_shape() -> None:

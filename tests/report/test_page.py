@@ -137,7 +137,7 @@ def test_gallery_filters_and_layers(page: Page) -> None:
     assert "No reply." in notes
 
 
-def test_controls_and_pictures_are_labelled(page: Page) -> None:
+def test_controls_and_images_are_labelled(page: Page) -> None:
     assert page.find("html")[0].attributes["lang"] == "en"
     for drawing in page.find("svg"):
         attributes = drawing.attributes

@@ -53,7 +53,7 @@ def test_a_folder_without_run_json_is_not_a_run(copy: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": 3}', "{" * 5000, '{"format": "maskwise run 1"}', "\xff"]
+    "text", ["", "[]", '{"format": 3}', "{" * 5000, '{"format": "maskwise run 2"}', "\xff"]
 )
 def test_damaged_json_is_refused(copy: Path, text: str) -> None:
     (copy / "run.json").write_text(text, encoding="latin-1")

@@ -14,7 +14,7 @@ from maskwise.errors import RecordError, StoreError
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log, read_manifest
 from maskwise.world import bundled, bundled_predictions, scene, write_scenes
-from maskwise.world.dataset import encode_picture
+from maskwise.world.dataset import encode_image
 from maskwise.world.spoil import spoil_dataset
 
 
@@ -25,15 +25,15 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_folder_holds_pictures_regions_and_samples(written: Path) -> None:
+def test_a_folder_holds_images_regions_and_samples(written: Path) -> None:
     dataset = Dataset.open(written)
     dataset.verify()
-    assert len(dataset.pictures) == 10
+    assert len(dataset.images) == 10
     for index in (0, 7):
         made = scene(4, index, "test", 96, questions=4)
-        assert (np.asarray(dataset.open_picture(made.id)) == made.picture).all(), "png keeps every pixel"
+        assert (np.asarray(dataset.open_image(made.id)) == made.image).all(), "png keeps every pixel"
         assert dataset.regions_of(made.id) == made.regions
-        assert tuple(sample for sample in dataset if sample.picture == made.id) == made.samples
+        assert tuple(sample for sample in dataset if sample.image == made.id) == made.samples
 
 
 def test_the_manifest_tells_how_to_make_it_again(written: Path) -> None:
@@ -50,7 +50,7 @@ def test_workers_change_nothing(written: Path, tmp_path: Path) -> None:
 
 def test_jpeg_is_smaller_and_close() -> None:
     made = scene(4, 0)
-    png, jpeg = encode_picture(made.picture, "png"), encode_picture(made.picture, "jpeg")
+    png, jpeg = encode_image(made.image, "png"), encode_image(made.image, "jpeg")
     assert len(jpeg) < 0.5 * len(png)
 
 
@@ -70,7 +70,7 @@ def test_senseless_numbers_are_refused(tmp_path: Path, wrong: dict[str, int]) ->
 def test_an_existing_folder_is_kept_unless_told(written: Path) -> None:
     with pytest.raises(StoreError):
         write_scenes(written, 1, 0)
-    assert len(Dataset.open(written).pictures) == 10
+    assert len(Dataset.open(written).images) == 10
 
 
 def test_the_command_writes_a_dataset(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_command_writes_a_dataset(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     counts = json.loads(done.stdout)["counts"]
-    assert counts["pictures"] == 3
+    assert counts["images"] == 3
     assert counts["samples"] == len(Dataset.open(out)) == 18
 
 
@@ -108,7 +108,7 @@ def test_the_command_refuses_an_unknown_split(tmp_path: Path) -> None:
 def test_the_bundle_is_complete_and_small() -> None:
     dataset = Dataset.open(bundled())
     dataset.verify()
-    assert len(dataset.pictures) == 48
+    assert len(dataset.images) == 48
     assert len(dataset) == 240
     size = sum(file.stat().st_size for file in bundled().iterdir()) + bundled_predictions().stat().st_size
     assert size < 3_000_000
@@ -116,17 +116,17 @@ def test_the_bundle_is_complete_and_small() -> None:
 
 @pytest.mark.parametrize("index", [0, 17, 47])
 def test_the_bundle_can_be_made_again(index: int) -> None:
-    """Other processors and libraries may round a pixel otherwise, so masks may differ there and pictures a little."""
+    """Other processors and libraries may round a pixel otherwise, so masks may differ there and images a little."""
     dataset = Dataset.open(bundled())
     made = scene(2506, index, "test", 224, questions=5)
-    assert np.abs(np.asarray(dataset.open_picture(made.id)).astype(int) - made.picture).mean() < 4
+    assert np.abs(np.asarray(dataset.open_image(made.id)).astype(int) - made.image).mean() < 4
     stored = dataset.regions_of(made.id)
     assert [region.name for region in stored] == [region.name for region in made.regions]
     for ours, theirs in zip(made.regions, stored):
         assert ours.amodal is not None
         assert theirs.amodal is not None
         assert ours.amodal.iou(theirs.amodal) > 0.97
-    samples = [sample for sample in dataset if sample.picture == made.id]
+    samples = [sample for sample in dataset if sample.image == made.id]
     assert [sample.question for sample in samples] == [sample.question for sample in made.samples]
 
 

@@ -159,7 +159,7 @@ def test_samples_are_the_questions(scenes: list[Scene]) -> None:
         assert len({sample.id for sample in samples}) == len(samples)
         assert len({sample.question for sample in samples}) == len(samples)
         for sample, question in zip(samples, made.questions):
-            assert sample.picture == made.id
+            assert sample.image == made.id
             assert sample.mask_type == question.mask_type
             assert [target.id for target in sample.targets] == [
                 made.regions[place].id for place in question.targets
@@ -187,7 +187,7 @@ def test_left_and_right_in_words_are_left_and_right_in_pixels(scenes: list[Scene
 
 
 def test_nothing_asked_for_in_vain_is_there(scenes: list[Scene]) -> None:
-    """No absent category, colour or part is in the picture under another form, however hidden."""
+    """No absent category, colour or part is in the image under another form, however hidden."""
     for made, question in asked(scenes):
         if question.targets:
             continue

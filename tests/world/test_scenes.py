@@ -17,24 +17,24 @@ def by_object(made: Scene) -> list[tuple[int, list[int]]]:
 
 def test_a_scene_depends_on_seed_split_and_index_alone() -> None:
     first, again = scene(5, 3, "test"), scene(5, 3, "test")
-    assert (first.picture == again.picture).all()
+    assert (first.image == again.image).all()
     assert first.items == again.items
     assert first.samples == again.samples
-    assert (scene(6, 3, "test").picture != first.picture).any()
-    assert (scene(5, 4, "test").picture != first.picture).any()
-    assert (scene(5, 3, "val").picture != scene(5, 3, "train").picture).any()
+    assert (scene(6, 3, "test").image != first.image).any()
+    assert (scene(5, 4, "test").image != first.image).any()
+    assert (scene(5, 3, "val").image != scene(5, 3, "train").image).any()
 
 
 def test_streams_are_the_scenes_in_order() -> None:
     every_second = itertools.islice(stream(5, "val", start=1, step=2), 3)
     assert [made.id for made in every_second] == ["val-5-1", "val-5-3", "val-5-5"]
-    assert (next(stream(5, "val", start=4)).picture == scene(5, 4, "val").picture).all()
+    assert (next(stream(5, "val", start=4)).image == scene(5, 4, "val").image).all()
 
 
 @pytest.mark.parametrize("size", [64, 96, 250])
 def test_any_size_shows_the_same_things_in_the_same_places(size: int) -> None:
     small, other = scene(5, 2, "train"), scene(5, 2, "train", size)
-    assert other.picture.shape == (size, size, 3)
+    assert other.image.shape == (size, size, 3)
     assert [thing.category for thing in other.layout.things] == [
         thing.category for thing in small.layout.things
     ]
@@ -46,11 +46,11 @@ def test_any_size_shows_the_same_things_in_the_same_places(size: int) -> None:
         assert a.full / 160**2 == pytest.approx(b.full / size**2, rel=0.25, abs=0.003)
 
 
-def test_the_number_of_questions_does_not_change_the_picture() -> None:
+def test_the_number_of_questions_does_not_change_the_image() -> None:
     none, many = scene(5, 2, questions=0), scene(5, 2, questions=12)
     assert not none.questions
     assert len(many.questions) > 6
-    assert (none.picture == many.picture).all()
+    assert (none.image == many.image).all()
 
 
 def test_an_unknown_split_names_the_known_ones() -> None:
@@ -87,7 +87,7 @@ def test_only_what_stands_in_front_hides(scenes: list[Scene]) -> None:
     """A pixel shows the frontmost object whose full shape covers it."""
     for made in scenes:
         visible, amodal = made.dense
-        covered = np.zeros(made.picture.shape[:2], bool)
+        covered = np.zeros(made.image.shape[:2], bool)
         for place in made.inventory.objects():
             assert (visible[place] == (amodal[place] & ~covered)).all()
             covered |= amodal[place]
@@ -102,7 +102,7 @@ def test_nearer_things_stand_lower(scenes: list[Scene]) -> None:
 def test_measures_agree_with_the_masks(scenes: list[Scene]) -> None:
     for made in scenes[::5]:
         visible, amodal = made.dense
-        size = made.picture.shape[1]
+        size = made.image.shape[1]
         for place, item in enumerate(made.items):
             assert item.seen == visible[place].sum()
             assert item.full == amodal[place].sum() > 0
@@ -138,7 +138,7 @@ def test_names_are_unique(scenes: list[Scene]) -> None:
         assert len(set(names)) == len(names)
 
 
-def test_colours_are_what_the_picture_shows(scenes: list[Scene]) -> None:
+def test_colours_are_what_the_image_shows(scenes: list[Scene]) -> None:
     """The reddest things are red, the bluest blue: no thing is painted with another's colour."""
     means: dict[str, list[np.ndarray]] = {}
     for made in scenes:
@@ -152,7 +152,7 @@ def test_colours_are_what_the_picture_shows(scenes: list[Scene]) -> None:
             ]
             seen = visible[wears].any(0)
             if seen.sum() > 200:
-                means.setdefault(item.colour, []).append(made.picture[seen].mean(0))
+                means.setdefault(item.colour, []).append(made.image[seen].mean(0))
     average = {colour: np.mean(values, 0) for colour, values in means.items()}
     red, green, blue = average["red"], average["green"], average["blue"]
     assert red[0] > 1.5 * max(red[1:])
@@ -166,10 +166,10 @@ def _carriers(category: str) -> tuple[str, ...]:
     return CATEGORIES[category].colour_on or CATEGORIES[category].parts
 
 
-def test_pictures_are_pictures_not_diagrams(scenes: list[Scene]) -> None:
+def test_images_are_images_not_diagrams(scenes: list[Scene]) -> None:
     """Light, texture and noise: hardly any two neighbouring pixels are equal, and the full range is used."""
     for made in scenes[::7]:
-        pixels = made.picture.astype(int)
+        pixels = made.image.astype(int)
         assert (pixels[:, 1:] == pixels[:, :-1]).all(2).mean() < 0.4
         assert pixels.max() - pixels.min() > 120
 

@@ -21,9 +21,9 @@ EXAMPLES = [
     ("Find the object half hidden by the box.", "visible"),
     ("What is behind the lamp?", "visible"),
     ("Outline the lamp tucked behind the sofa.", "visible"),
-    ("Look over the whole picture and mark the mug.", "visible"),
+    ("Look over the whole image and mark the mug.", "visible"),
     ("Pretend to be a robot and point at the lamp.", "visible"),
-    ("I am about to remove the box from the picture, so mark it.", "visible"),
+    ("I am about to remove the box from the image, so mark it.", "visible"),
     # Or to rule the hidden part out.
     ("Mask the red mug without the hidden parts.", "visible"),
     ("Do not guess what is hidden: mark the broom as shown.", "visible"),

@@ -18,7 +18,7 @@ from maskwise.benchmarks.r2sm import R2SM
 from maskwise.benchmarks.reasonseg import REASONSEG
 from maskwise.benchmarks.refcocom import REFCOCOM
 from maskwise.errors import UnknownNameError
-from maskwise.sources import Source, list_sources
+from maskwise.formats import Source, list_sources
 
 __all__ = ["RISKS", "Benchmark", "Card", "find_benchmark", "find_reader", "list_benchmarks"]
 

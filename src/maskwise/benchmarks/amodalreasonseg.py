@@ -9,15 +9,15 @@ from pathlib import Path
 
 from maskwise.benchmarks.benchmark import Benchmark
 from maskwise.benchmarks.mapping import read_mapped
-from maskwise.sources.layout import Layout, Place
-from maskwise.sources.source import Published, Reading
+from maskwise.formats.layout import Layout, Place
+from maskwise.formats.source import Published, Reading
 
 MAPPING = Path(__file__).with_name("amodalreasonseg.yaml")
 SECOND_HAND = "benchmark card of the paper, second-hand"
 
 
 def read(place: Place) -> Reading:
-    """Pictures with their questions."""
+    """Images with their questions."""
     return read_mapped(place, MAPPING)
 
 
@@ -27,12 +27,12 @@ AMODALREASONSEG = Benchmark(
     protocol="aura",
     layout=Layout(
         annotations=("{split}.json", "{split}.jsonl", "{split}.parquet"),
-        pictures=(".", "images", "{split}2014", "train2014", "val2014"),
+        images=(".", "images", "{split}2014", "train2014", "val2014"),
         notes="fields as declared in amodalreasonseg.yaml; pass another mapping with --mapping.",
     ),
     read=read,
     published=(
-        Published(None, "pictures", 3_143, SECOND_HAND),
+        Published(None, "images", 3_143, SECOND_HAND),
         Published(None, "questions", 35_494, SECOND_HAND),
     ),
     facts={

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from maskwise.sources.records import read_yaml
-from maskwise.sources.source import Source
+from maskwise.formats.records import read_yaml
+from maskwise.formats.source import Source
 
 CARDS = Path(__file__).parent / "cards"
 

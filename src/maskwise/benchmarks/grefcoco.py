@@ -1,4 +1,4 @@
-"""gRefCOCO: expressions about no, one or many objects of COCO train2014 pictures.
+"""gRefCOCO: expressions about no, one or many objects of COCO train2014 images.
 
 `grefs(unc).json` lists references of all splits: `image_id`, `split`, `ann_id` (a list; `[-1]`: no target) and
 `sentences`. `instances.json` beside it holds the masks. One sample a sentence, its text `raw` as the official loader
@@ -12,12 +12,12 @@ import msgspec
 
 from maskwise.benchmarks.benchmark import Benchmark
 from maskwise.errors import SourceError
-from maskwise.schema import Picture
-from maskwise.sources.coco import Id, Image, Instance, Instances, read_entries, read_images, to_outline
-from maskwise.sources.draft import Draft, Question, finish
-from maskwise.sources.layout import Layout, Place, locate_picture
-from maskwise.sources.records import decode_record, read_json
-from maskwise.sources.source import Published, Reading
+from maskwise.formats.coco import CocoImage, Id, Instance, Instances, read_entries, read_images, to_outline
+from maskwise.formats.draft import Draft, Question, finish
+from maskwise.formats.layout import Layout, Place, locate_image
+from maskwise.formats.records import decode_record, read_json
+from maskwise.formats.source import Published, Reading
+from maskwise.schema import ImageInfo
 
 PAPER = "GRES paper (CVPR 2023)"
 
@@ -47,7 +47,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 def read(place: Place) -> Reading:
-    """Pictures with their expressions."""
+    """Images with their expressions."""
     path = place.annotations.with_name("instances.json")
     if not path.is_file():
         raise SourceError(f"{path} is missing: the masks of {place.annotations.name} are in it")
@@ -74,8 +74,8 @@ def _drafts(place: Place, by_image: dict[Id, list[Reference]], file: Instances) 
     for instance in read_entries(place, file.annotations, Instance, images=images):
         instances[instance.image_id].append(instance)
     for id, references in by_image.items():
-        picture = _locate(place, images.get(id), f"image {id}")
-        if picture is None:
+        image = _locate(place, images.get(id), f"image {id}")
+        if image is None:
             continue
         crowds = {instance.id for instance in instances[id] if instance.iscrowd}
         questions = tuple(_questions(place, references, crowds))
@@ -85,14 +85,14 @@ def _drafts(place: Place, by_image: dict[Id, list[Reference]], file: Instances) 
             for instance in instances[id]
             if str(instance.id) in meant
         )
-        yield Draft(picture, place.file, outlines, questions)
+        yield Draft(image, place.file, outlines, questions)
 
 
-def _locate(place: Place, image: Image | None, record: str) -> Picture | None:
+def _locate(place: Place, image: CocoImage | None, record: str) -> ImageInfo | None:
     if image is None:
         place.skip("reference to an unknown image", record, expected="one of instances.json", found=record)
         return None
-    return locate_picture(place, image.name, (image.height, image.width), id=str(image.id), record=record)
+    return locate_image(place, image.name, (image.height, image.width), id=str(image.id), record=record)
 
 
 def _questions(place: Place, references: list[Reference], crowds: set[Id]) -> Iterator[Question]:
@@ -116,7 +116,7 @@ GREFCOCO = Benchmark(
             "grefcoco/grefs(unc).json",
             "grefs(unc).json",
         ),
-        pictures=(
+        images=(
             "refer_seg/images/mscoco/images/train2014",
             "images/mscoco/images/train2014",
             "images/train2014",
@@ -130,7 +130,7 @@ GREFCOCO = Benchmark(
     read=read,
     published=(
         Published(None, "questions", 278_232, PAPER),
-        Published(None, "pictures", 19_994, PAPER),
+        Published(None, "images", 19_994, PAPER),
     ),
     facts={
         "licence": "none stated in the repository; COCO photos under their own Flickr licences",

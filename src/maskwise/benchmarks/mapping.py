@@ -1,4 +1,4 @@
-"""Records of no published format, read as a declared mapping says: which field is the question, the picture, a mask.
+"""Records of no published format, read as a declared mapping says: which field is the question, the image, a mask.
 
 Files are JSON, JSON lines or Parquet. Masks are polygons or COCO run lengths. Nothing is guessed: a field that the
 mapping names and the first record lacks is an error that names the mapping and the fields found; in a later record it
@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from maskwise.benchmarks.targets import Targets, parse_answer
-from maskwise.errors import PictureError, SourceError
-from maskwise.pictures import MAX_PIXELS, picture_size
-from maskwise.schema import Answer, MaskType, Picture
-from maskwise.sources.draft import Draft, Question, finish
-from maskwise.sources.layout import Place, locate_picture
-from maskwise.sources.problems import Problems
-from maskwise.sources.records import decode_json, decode_record, read_text, read_yaml
-from maskwise.sources.source import Reading
+from maskwise.errors import ImageError, SourceError
+from maskwise.formats.draft import Draft, Question, finish
+from maskwise.formats.layout import Place, locate_image
+from maskwise.formats.problems import Problems
+from maskwise.formats.records import decode_json, decode_record, read_text, read_yaml
+from maskwise.formats.source import Reading
+from maskwise.images import MAX_PIXELS, image_size
+from maskwise.schema import Answer, ImageInfo, MaskType
 
 Fields = dict[str, Any]
 """A record, decoded."""
@@ -40,7 +40,7 @@ class TargetMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Fields of a record; dots reach inside."""
 
-    picture: str
+    image: str
     question: str
     target: TargetMapping
     records: str | None = None
@@ -67,27 +67,27 @@ class Record(NamedTuple):
     fields: Fields
 
 
-class PictureFile(NamedTuple):
-    """A picture as records name it: a path, or bytes known by their hash."""
+class ImageFile(NamedTuple):
+    """An image as records name it: a path, or bytes known by their hash."""
 
     name: str
     data: bytes | None = None
 
 
 def read_mapped(place: Place, default: Path) -> Reading:
-    """Pictures with their questions, as the user's mapping or the default one says."""
+    """Images with their questions, as the user's mapping or the default one says."""
     path = place.mapping or default
     mapping = read_yaml(path, Mapping)
     records = list(_records(place, mapping))
     for record in records[:1]:
         _check_first(place, record, mapping, path=path)
-    by_picture = _by_picture(place, records, mapping)
-    return Reading(len(by_picture), finish(_drafts(place, by_picture, mapping), place.problems))
+    by_image = _by_image(place, records, mapping)
+    return Reading(len(by_image), finish(_drafts(place, by_image, mapping), place.problems))
 
 
 def _check_first(place: Place, record: Record, mapping: Mapping, *, path: Path) -> None:
     try:
-        _to_picture(record, mapping)
+        _to_image(record, mapping)
         _to_question(msgspec.structs.replace(place, problems=Problems()), record, mapping, targets=Targets())
     except Misfit as error:
         raise SourceError(
@@ -96,29 +96,29 @@ def _check_first(place: Place, record: Record, mapping: Mapping, *, path: Path) 
         ) from None
 
 
-def _by_picture(
+def _by_image(
     place: Place, records: list[Record], mapping: Mapping
-) -> dict[str, tuple[PictureFile, list[Record]]]:
-    """Records by the picture they are about, pictures in order of first appearance."""
-    by_picture: dict[str, tuple[PictureFile, list[Record]]] = {}
+) -> dict[str, tuple[ImageFile, list[Record]]]:
+    """Records by the image they are about, images in order of first appearance."""
+    by_image: dict[str, tuple[ImageFile, list[Record]]] = {}
     for record in records:
         try:
-            picture = _to_picture(record, mapping)
+            image = _to_image(record, mapping)
         except Misfit as error:
             place.skip(
-                "record that does not fit the mapping", record.name, expected="a picture", found=str(error)
+                "record that does not fit the mapping", record.name, expected="an image", found=str(error)
             )
             continue
-        by_picture.setdefault(picture.name, (picture, []))[1].append(record)
-    return by_picture
+        by_image.setdefault(image.name, (image, []))[1].append(record)
+    return by_image
 
 
 def _drafts(
-    place: Place, by_picture: dict[str, tuple[PictureFile, list[Record]]], mapping: Mapping
+    place: Place, by_image: dict[str, tuple[ImageFile, list[Record]]], mapping: Mapping
 ) -> Iterator[Draft]:
-    for file, records in by_picture.values():
-        picture = _locate(place, file, records[0], mapping=mapping)
-        if picture is None:
+    for file, records in by_image.values():
+        image = _locate(place, file, records[0], mapping=mapping)
+        if image is None:
             continue
         targets, questions = Targets(), []
         for record in records:
@@ -127,39 +127,39 @@ def _drafts(
             except Misfit as error:
                 reason = "record that does not fit the mapping"
                 place.skip(reason, record.name, expected="what the mapping names", found=str(error))
-        yield Draft(picture, place.file, targets.outlines, tuple(questions), data=file.data)
+        yield Draft(image, place.file, targets.outlines, tuple(questions), data=file.data)
 
 
-def _locate(place: Place, file: PictureFile, record: Record, *, mapping: Mapping) -> Picture | None:
+def _locate(place: Place, file: ImageFile, record: Record, *, mapping: Mapping) -> ImageInfo | None:
     size = None
     if mapping.height is not None and mapping.width is not None:
         height, width = _pick(record.fields, mapping.height), _pick(record.fields, mapping.width)
         if type(height) is not int or type(width) is not int:
-            place.skip("absurd picture size", record.name, expected="whole numbers", found=(height, width))
+            place.skip("absurd image size", record.name, expected="whole numbers", found=(height, width))
             return None
         size = (height, width)
     if file.data is None:
-        return locate_picture(place, file.name, size, id=file.name, record=record.name)
+        return locate_image(place, file.name, size, id=file.name, record=record.name)
     try:
-        width, height = picture_size(file.data)
-    except PictureError as error:
-        place.skip("picture that cannot be read", record.name, expected="a picture", found=str(error))
+        width, height = image_size(file.data)
+    except ImageError as error:
+        place.skip("image that cannot be read", record.name, expected="an image", found=str(error))
         return None
     if height * width > MAX_PIXELS or (size is not None and size != (height, width)):
         found = f"height and width {height, width}"
-        place.skip("picture of another size", record.name, expected=f"{size or MAX_PIXELS}", found=found)
+        place.skip("image of another size", record.name, expected=f"{size or MAX_PIXELS}", found=found)
         return None
-    return Picture(id=file.name, width=width, height=height)
+    return ImageInfo(id=file.name, width=width, height=height)
 
 
-def _to_picture(record: Record, mapping: Mapping) -> PictureFile:
-    value = _pick(record.fields, mapping.picture)
+def _to_image(record: Record, mapping: Mapping) -> ImageFile:
+    value = _pick(record.fields, mapping.image)
     if isinstance(value, str) and value:
-        return PictureFile(value)
+        return ImageFile(value)
     data = value.get("bytes") if isinstance(value, dict) else value
     if isinstance(data, bytes) and data:
-        return PictureFile(hashlib.sha256(data).hexdigest()[:16], data)
-    raise Misfit(f"field {mapping.picture!r} is a {type(value).__name__}, not a path or bytes")
+        return ImageFile(hashlib.sha256(data).hexdigest()[:16], data)
+    raise Misfit(f"field {mapping.image!r} is a {type(value).__name__}, not a path or bytes")
 
 
 def _to_question(place: Place, record: Record, mapping: Mapping, *, targets: Targets) -> Question:

@@ -1,4 +1,4 @@
-"""MUSE: many targets. Questions about COCO pictures with LVIS masks, from the PixelLM paper.
+"""MUSE: many targets. Questions about COCO images with LVIS masks, from the PixelLM paper.
 
 A record with `file_name` lies in train2014; one with `coco_url` in train2017 where the address says so, otherwise in
 val2017. `text_answers` may be missing. Answers call a target by its `rephrased_name`.
@@ -7,15 +7,15 @@ val2017. `text_answers` may be missing. Answers call a target by its `rephrased_
 from pathlib import PurePosixPath
 
 from maskwise.benchmarks.benchmark import Benchmark
-from maskwise.benchmarks.question_lists import ListedPicture, ListedTarget, read_question_list
-from maskwise.sources.layout import Layout, Place
-from maskwise.sources.source import Published, Reading
+from maskwise.benchmarks.question_lists import ListedImage, ListedTarget, read_question_list
+from maskwise.formats.layout import Layout, Place
+from maskwise.formats.source import Published, Reading
 
 README = "github.com/MaverickRen/PixelLM, README"
 
 
-class MusePicture(ListedPicture, frozen=True, kw_only=True):
-    """A picture with its questions."""
+class MuseImage(ListedImage, frozen=True, kw_only=True):
+    """An image with its questions."""
 
     file_name: str | None = None
     coco_url: str | None = None
@@ -46,8 +46,8 @@ class MuseTarget(ListedTarget, frozen=True, kw_only=True):
 
 
 def read(place: Place) -> Reading:
-    """Pictures with their questions."""
-    return read_question_list(place, MusePicture, MuseTarget, tags={"split": place.split, "source": "lvis"})
+    """Images with their questions."""
+    return read_question_list(place, MuseImage, MuseTarget, tags={"split": place.split, "source": "lvis"})
 
 
 MUSE = Benchmark(
@@ -56,9 +56,9 @@ MUSE = Benchmark(
     protocol="muse",
     layout=Layout(
         annotations=("muse/muse_{split}.json", "muse_{split}.json", "MUSE_{split}.json"),
-        pictures=("refer_seg/images/mscoco/images", "images/mscoco/images", "images", "coco", "."),
+        images=("refer_seg/images/mscoco/images", "images/mscoco/images", "images", "coco", "."),
         splits=("train", "val", "test_less", "test_many"),
-        notes="below the pictures' folder: train2014 for records with file_name, train2017 and val2017 for the others.",
+        notes="below the images' folder: train2014 for records with file_name, train2017 and val2017 for the others.",
     ),
     read=read,
     published=(

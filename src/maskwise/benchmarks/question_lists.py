@@ -1,12 +1,12 @@
-"""Files that list pictures with their questions, the targets of each question and an answer in words: MMR and MUSE.
+"""Files that list images with their questions, the targets of each question and an answer in words: MMR and MUSE.
 
 `answers[q]` lists the targets of question q. `text_answers[q]`, where there, is its answer with `{seg}` after the words
 each mask belongs to. A target's segmentation may have several parts, which the official evaluations sum: pixels
 covered twice are neither target nor background there, so they are kept as the region's overlap. Targets have no ids:
-equal ones of a picture are one region.
+equal ones of an image are one region.
 
 Questions and targets stay in their order, by which official protocols go. Where the number of `{seg}` is not that of
-the targets the official evaluations go on, so the question is kept, without phrases. A picture listed again stays
+the targets the official evaluations go on, so the question is kept, without phrases. An image listed again stays
 apart (`id#2`), because the official evaluations average by record.
 """
 
@@ -16,17 +16,17 @@ from collections.abc import Iterator
 import msgspec
 
 from maskwise.benchmarks.targets import Targets, find_wholes, parse_answer
+from maskwise.formats.draft import Draft, Question, finish
+from maskwise.formats.layout import Place, locate_image
+from maskwise.formats.records import decode_record, read_json
+from maskwise.formats.source import Reading
 from maskwise.schema import Answer
-from maskwise.sources.draft import Draft, Question, finish
-from maskwise.sources.layout import Place, locate_picture
-from maskwise.sources.records import decode_record, read_json
-from maskwise.sources.source import Reading
 
 TOKEN = "{seg}"
 
 
-class ListedPicture(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture with its questions."""
+class ListedImage(msgspec.Struct, frozen=True, kw_only=True):
+    """An image with its questions."""
 
     height: int
     width: int
@@ -36,12 +36,12 @@ class ListedPicture(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The picture's id."""
+        """The image's id."""
         raise NotImplementedError
 
     @property
     def file(self) -> str:
-        """The picture's file below the folder of COCO's folders."""
+        """The image's file below the folder of COCO's folders."""
         raise NotImplementedError
 
 
@@ -58,18 +58,18 @@ class ListedTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_question_list(
-    place: Place, picture: type[ListedPicture], target: type[ListedTarget], *, tags: dict[str, str]
+    place: Place, image: type[ListedImage], target: type[ListedTarget], *, tags: dict[str, str]
 ) -> Reading:
-    """Pictures with their questions, from a file whose records are of the given types."""
+    """Images with their questions, from a file whose records are of the given types."""
     records = read_json(place.annotations, list[msgspec.Raw])
-    drafts = _drafts(place, records, picture, target=target, tags=tags)
+    drafts = _drafts(place, records, image, target=target, tags=tags)
     return Reading(len(records), finish(drafts, place.problems, overlaps=True))
 
 
 def _drafts(
     place: Place,
     records: list[msgspec.Raw],
-    kind: type[ListedPicture],
+    kind: type[ListedImage],
     *,
     target: type[ListedTarget],
     tags: dict[str, str],
@@ -87,18 +87,18 @@ def _drafts(
         times[record.id] += 1
         id = record.id if times[record.id] == 1 else f"{record.id}#{times[record.id]}"
         if id != record.id:
-            place.keep("picture listed again", name, expected="one record a picture", found=record.id)
-        picture = locate_picture(place, record.file, (record.height, record.width), id=id, record=name)
-        if picture is not None:
+            place.keep("image listed again", name, expected="one record an image", found=record.id)
+        image = locate_image(place, record.file, (record.height, record.width), id=id, record=name)
+        if image is not None:
             targets = Targets()
             questions = tuple(_questions(place, record, target, targets=targets, id=id, name=name))
             questions = tuple(question._replace(tags=tags) for question in questions)
-            yield Draft(picture, place.file, targets.outlines, questions)
+            yield Draft(image, place.file, targets.outlines, questions)
 
 
 def _questions(
     place: Place,
-    record: ListedPicture,
+    record: ListedImage,
     kind: type[ListedTarget],
     *,
     targets: Targets,
@@ -125,9 +125,7 @@ def _list_of(kind: type[ListedTarget]) -> type[list[ListedTarget]]:
     return list[kind]  # type: ignore[valid-type]
 
 
-def _answer(
-    place: Place, record: ListedPicture, names: list[str], *, number: int, where: str
-) -> Answer | None:
+def _answer(place: Place, record: ListedImage, names: list[str], *, number: int, where: str) -> Answer | None:
     text = record.text_answers[number] if number < len(record.text_answers) else None
     if text is None:
         return None

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from maskwise.benchmarks.benchmark import Benchmark
 from maskwise.benchmarks.mapping import read_mapped
-from maskwise.sources.layout import Layout, Place
-from maskwise.sources.source import Published, Reading
+from maskwise.formats.layout import Layout, Place
+from maskwise.formats.source import Published, Reading
 
 MAPPING = Path(__file__).with_name("r2sm.yaml")
 SECOND_HAND = "benchmark card of the paper, second-hand"
 
 
 def read(place: Place) -> Reading:
-    """Pictures with their queries."""
+    """Images with their queries."""
     return read_mapped(place, MAPPING)
 
 
@@ -26,16 +26,16 @@ R2SM = Benchmark(
     protocol="r2sm",
     layout=Layout(
         annotations=("{split}.json", "{split}.jsonl", "{split}.parquet", "data/{split}-*.parquet"),
-        pictures=(".", "images"),
+        images=(".", "images"),
         notes="fields as declared in r2sm.yaml; pass another mapping with --mapping.",
     ),
     read=read,
     published=(
-        Published(None, "pictures", 7_276, SECOND_HAND),
+        Published(None, "images", 7_276, SECOND_HAND),
         Published(None, "questions", 36_324, SECOND_HAND),
     ),
     facts={
-        "licence": "not known; pictures of COCO, D2S and MUVA under their own terms",
+        "licence": "not known; images of COCO, D2S and MUVA under their own terms",
         "download": "huggingface.co/datasets/vllabnthu/R2SM",
         "paper": "arXiv 2506.01795",
     },

@@ -1,4 +1,4 @@
-"""ReasonSeg: one implicit question a picture, one mask, from the LISA paper.
+"""ReasonSeg: one implicit question an image, one mask, from the LISA paper.
 
 Beside each `X.jpg` lies `X.json`: `text` (a list: the question and, in train, rephrasings), `is_sentence`, and
 `shapes` of labelled polygons. The mask is what LISA draws (utils/data_processing.py): a label `flag` is left out, one
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from maskwise.benchmarks.benchmark import Benchmark
 from maskwise.benchmarks.polygon_fill import Drawing, fill_polygon
 from maskwise.errors import SourceError
+from maskwise.formats.draft import Draft, Outline, Question, finish
+from maskwise.formats.layout import Layout, Place, locate_image
+from maskwise.formats.records import read_json
+from maskwise.formats.source import Published, Reading
 from maskwise.masks import Masks
 from maskwise.schema import Answer
-from maskwise.sources.draft import Draft, Outline, Question, finish
-from maskwise.sources.layout import Layout, Place, locate_picture
-from maskwise.sources.records import read_json
-from maskwise.sources.source import Published, Reading
 
 PAPER = "LISA paper (CVPR 2024)"
 TARGET, IGNORE = 1, 255
@@ -40,7 +40,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 class ReasonSegFile(msgspec.Struct, frozen=True):
-    """What a JSON says of its picture."""
+    """What a JSON says of its image."""
 
     text: list[str]
     is_sentence: bool
@@ -56,7 +56,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def read(place: Place, *, drawing: Drawing = "4.11") -> Reading:
-    """Pictures with their question. drawing: which OpenCV draws the polygons (see `polygon_fill`)."""
+    """Images with their question. drawing: which OpenCV draws the polygons (see `polygon_fill`)."""
     files = sorted(place.annotations.glob("*.json"))
     answers = _answers(place)
     drafts = (draft for file in files for draft in _draft(place, file, answers, drawing=drawing))
@@ -75,10 +75,10 @@ def _draft(
     except SourceError as error:
         place.skip("fields of another type", path.name, expected="ReasonSegFile", found=str(error))
         return
-    picture = locate_picture(place, f"{path.stem}.jpg", None, id=path.stem, record=path.name)
-    if picture is None:
+    image = locate_image(place, f"{path.stem}.jpg", None, id=path.stem, record=path.name)
+    if image is None:
         return
-    plane = _draw(file.shapes, corners, (picture.height, picture.width), drawing=drawing)
+    plane = _draw(file.shapes, corners, (image.height, image.width), drawing=drawing)
     target, ignore = Masks.from_dense(np.stack([plane == TARGET, plane == IGNORE]))
     if not target.area:
         place.keep("no target", path.name, expected="a polygon", found="an empty mask, as LISA scores it")
@@ -97,7 +97,7 @@ def _draft(
         for number, text in enumerate(texts)
     )
     outline = Outline("target", "target", path.name, visible=target)
-    yield Draft(picture, path.name, (outline,), questions)
+    yield Draft(image, path.name, (outline,), questions)
 
 
 def _draw(
@@ -122,7 +122,7 @@ def _to_points(shape: Shape) -> NDArray[np.int32]:
 
 
 def _answers(place: Place) -> dict[tuple[str, str], str]:
-    """Answers in words by picture and question; only train has some."""
+    """Answers in words by image and question; only train has some."""
     path = place.annotations.parent / "explanatory" / f"{place.split}.json"
     entries = read_json(path, list[Explanation]) if path.is_file() else []
     return {(entry.image, entry.query): entry.outputs for entry in entries}
@@ -138,19 +138,19 @@ REASONSEG = Benchmark(
     protocol="lisa",
     layout=Layout(
         annotations=("ReasonSeg/{split}", "{split}"),
-        pictures=("ReasonSeg/{split}", "{split}", "."),
+        images=("ReasonSeg/{split}", "{split}", "."),
         splits=("train", "val", "test"),
         inside="*.json",
         notes="beside each X.jpg its X.json. A folder of such files itself can be named too.",
     ),
     read=read,
     published=(
-        Published("train", "pictures", 239, PAPER),
-        Published("val", "pictures", 200, PAPER),
-        Published("test", "pictures", 779, PAPER),
+        Published("train", "images", 239, PAPER),
+        Published("val", "images", 200, PAPER),
+        Published("test", "images", 779, PAPER),
     ),
     facts={
-        "licence": "none stated for the annotations; pictures of OpenImages and ScanNetv2 under their own terms",
+        "licence": "none stated for the annotations; images of OpenImages and ScanNetv2 under their own terms",
         "download": "github.com/dvlab-research/LISA",
         "paper": "Lai et al., CVPR 2024",
     },

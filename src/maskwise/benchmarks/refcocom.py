@@ -1,4 +1,4 @@
-"""RefCOCOm: expressions about objects and parts of COCO train2014 pictures, from the MRES paper, as MMR evaluates them.
+"""RefCOCOm: expressions about objects and parts of COCO train2014 images, from the MRES paper, as MMR evaluates them.
 
 A file is a list of segments: `img_name`, `segment_id` and `sentences`; the mask is `masks/SEGMENT_ID.png`, in which
 only the value 255 is foreground (MMR divides grey by 255 and cuts to whole numbers). One sample a sentence, trimmed
@@ -12,15 +12,15 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from maskwise.benchmarks.benchmark import Benchmark
-from maskwise.errors import MaskError, PictureError, SourceError
+from maskwise.errors import ImageError, MaskError, SourceError
+from maskwise.formats.coco import Id
+from maskwise.formats.draft import Draft, Outline, Question, finish
+from maskwise.formats.layout import Layout, Place, Size, locate_image
+from maskwise.formats.rasters import read_raster
+from maskwise.formats.records import decode_record, read_json
+from maskwise.formats.source import Reading
+from maskwise.images import check_relative
 from maskwise.masks import Mask
-from maskwise.pictures import check_relative
-from maskwise.sources.coco import Id
-from maskwise.sources.draft import Draft, Outline, Question, finish
-from maskwise.sources.layout import Layout, Place, Size, locate_picture
-from maskwise.sources.rasters import read_raster
-from maskwise.sources.records import decode_record, read_json
-from maskwise.sources.source import Reading
 
 FOREGROUND = 255
 MASK_FOLDERS = ("masks", "../masks", "../../Refcocom/masks")
@@ -43,31 +43,29 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 def read(place: Place) -> Reading:
-    """Pictures with their expressions."""
+    """Images with their expressions."""
     folders = [place.annotations.parent / folder for folder in MASK_FOLDERS]
     masks = next((folder for folder in folders if folder.is_dir()), None)
     if masks is None:
         raise SourceError(
             f"{place.annotations}: no folder of masks; looked for {', '.join(map(str, folders))}"
         )
-    by_picture: dict[str, list[Segment]] = defaultdict(list)
+    by_image: dict[str, list[Segment]] = defaultdict(list)
     for position, raw in enumerate(read_json(place.annotations, list[msgspec.Raw])):
         name = f"[{position}]"
         segment = decode_record(raw, Segment, problems=place.problems, file=place.file, record=name)
         if segment is not None:
-            by_picture[segment.img_name].append(segment)
-    return Reading(len(by_picture), finish(_drafts(place, by_picture, masks), place.problems))
+            by_image[segment.img_name].append(segment)
+    return Reading(len(by_image), finish(_drafts(place, by_image, masks), place.problems))
 
 
-def _drafts(place: Place, by_picture: dict[str, list[Segment]], masks: Path) -> Iterator[Draft]:
-    for name, segments in by_picture.items():
-        picture = locate_picture(
-            place, name, None, id=PurePosixPath(name).stem or name, record=f"picture {name}"
-        )
-        if picture is not None:
-            size = (picture.height, picture.width)
+def _drafts(place: Place, by_image: dict[str, list[Segment]], masks: Path) -> Iterator[Draft]:
+    for name, segments in by_image.items():
+        image = locate_image(place, name, None, id=PurePosixPath(name).stem or name, record=f"image {name}")
+        if image is not None:
+            size = (image.height, image.width)
             outlines = tuple(_outlines(place, segments, masks, size=size))
-            yield Draft(picture, place.file, outlines, tuple(_questions(place, segments)))
+            yield Draft(image, place.file, outlines, tuple(_questions(place, segments)))
 
 
 def _outlines(place: Place, segments: list[Segment], masks: Path, *, size: Size) -> Iterator[Outline]:
@@ -76,7 +74,7 @@ def _outlines(place: Place, segments: list[Segment], masks: Path, *, size: Size)
         try:
             check_relative(f"{id}.png")
             mask = Mask.from_dense(read_raster(masks / f"{id}.png", size) == FOREGROUND)
-        except (MaskError, PictureError) as error:
+        except (MaskError, ImageError) as error:
             place.skip("mask that is none", record, expected=f"{id}.png", found=str(error))
             continue
         yield Outline(id, str(segment.cat), record, visible=mask)
@@ -101,7 +99,7 @@ REFCOCOM = Benchmark(
             "RefCOCOm/annotations/{split}.json",
             "annotations/{split}.json",
         ),
-        pictures=(
+        images=(
             "refer_seg/images/mscoco/images/train2014",
             "images/mscoco/images/train2014",
             "images/train2014",

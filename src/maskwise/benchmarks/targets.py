@@ -1,19 +1,19 @@
-"""The regions that a picture's questions speak of, each once, and the phrases of answers that name them."""
+"""The regions that an image's questions speak of, each once, and the phrases of answers that name them."""
 
 import re
 from collections.abc import Sequence
 
 import msgspec
 
+from maskwise.formats.draft import Outline
 from maskwise.schema import Answer, Phrase
-from maskwise.sources.draft import Outline
 
 MAX_PHRASE = 256
 """How many characters before a token are searched for a name."""
 
 
 class Targets:
-    """Gathers the outlines of one picture. The same name and segmentations again are the same region."""
+    """Gathers the outlines of one image. The same name and segmentations again are the same region."""
 
     def __init__(self) -> None:
         self._outlines: dict[str, Outline] = {}

@@ -1,4 +1,4 @@
-"""`maskwise ask`: one question about one picture, answered by the bundled model."""
+"""`maskwise ask`: one question about one image, answered by the bundled model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,17 +7,17 @@ import msgspec
 import typer
 from PIL import Image
 
-from maskwise.errors import MaskwiseError, ModelError, PictureError
+from maskwise.errors import ImageError, MaskwiseError, ModelError
 from maskwise.harness.models import open_model, parse_options
 from maskwise.harness.predictor import Predictor
 from maskwise.harness.predictor import ask as ask_model
-from maskwise.pictures import open_picture
+from maskwise.images import open_image
 from maskwise.report.overlay import draw_overlay
 from maskwise.schema import Prediction, Sample
 
 
 def ask(
-    picture: Annotated[Path, typer.Argument(help="A picture file.", show_default=False)],
+    image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
     question: Annotated[str, typer.Argument(help="What to look for, in words.", show_default=False)],
     *,
     out: Annotated[
@@ -32,7 +32,7 @@ def ask(
         bool, typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE.")
     ] = False,
 ) -> None:
-    """Ask a question about a picture: an answer in words, the mask type it wants, and the masks.
+    """Ask a question about an image: an answer in words, the mask type it wants, and the masks.
 
     The bundled model knows the things of `maskwise world`, and no others.
 
@@ -43,10 +43,10 @@ def ask(
     opened = open_model(model, **parse_options(model_option or []))
     if not isinstance(opened, Predictor):
         raise MaskwiseError(f"model {model!r} has to be told the truth and cannot be asked")
-    image = open_picture(picture)
-    asked = Sample(id=picture.name, picture=picture.name, question=question)
+    pixels = open_image(image)
+    asked = Sample(id=image.name, image=image.name, question=question)
     try:
-        (prediction,) = ask_model(opened, "asked", image, [asked])
+        (prediction,) = ask_model(opened, "asked", pixels, [asked])
     except MaskwiseError:
         raise
     except Exception as error:  # a model may raise anything
@@ -57,7 +57,7 @@ def ask(
             out,
             encoded,
             draw_overlay(
-                image,
+                pixels,
                 prediction.regions,
                 mask_type=prediction.mask_type or "both",
                 question=question,
@@ -73,7 +73,7 @@ def _write(folder: Path, encoded: bytes, overlay: Image.Image) -> None:
         (folder / "prediction.json").write_bytes(encoded + b"\n")
         overlay.save(folder / "overlay.png")
     except OSError as error:
-        raise PictureError(f"cannot write to {folder}: {error}") from error
+        raise ImageError(f"cannot write to {folder}: {error}") from error
 
 
 def _tell(prediction: Prediction, out: Path | None) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from maskwise.errors import PictureError, StoreError
+from maskwise.errors import ImageError, StoreError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.harness.session import usable_threads
 from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
@@ -25,30 +25,30 @@ LISTED = 10
 Folder = Annotated[
     Path, typer.Argument(metavar="DATASET", help="A dataset folder, or `world`.", show_default=False)
 ]
-PictureRoot = Annotated[
+ImageRoot = Annotated[
     Path | None,
-    typer.Option(help="Where the pictures lie, if not where the dataset says.", show_default=False),
+    typer.Option(help="Where the images lie, if not where the dataset says.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def validate(
     dataset: Folder,
-    picture_root: PictureRoot = None,
-    pictures: Annotated[bool, typer.Option(help="Look at the header of every picture.")] = True,
+    image_root: ImageRoot = None,
+    images: Annotated[bool, typer.Option(help="Look at the header of every image.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Check a dataset: sums, every mask, ids, references, pictures. Exit code 1 where something is wrong.
+    """Check a dataset: sums, every mask, ids, references, images. Exit code 1 where something is wrong.
 
     Visible masks that reach outside their amodal mask are counted as warnings: published data has them.
 
-    Example: maskwise validate data/val --picture-root /data/coco
+    Example: maskwise validate data/val --image-root /data/coco
     """
     progress = Console(stderr=True)
     try:
         with progress.status(f"checking {escape(str(dataset))}"):
-            opened = Dataset.open(find_dataset(dataset), picture_root=picture_root)
-            found = validate_dataset(opened, pictures=pictures, threads=usable_threads())
+            opened = Dataset.open(find_dataset(dataset), image_root=image_root)
+            found = validate_dataset(opened, images=images, threads=usable_threads())
     except StoreError as error:
         found = Validation(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
     if as_json:
@@ -78,7 +78,7 @@ def stats(dataset: Folder, as_json: AsJson = False) -> None:
         "mask type asked for": facts["mask_types"],
         "occlusion of regions": facts["occlusion"],
         "size of regions": facts["region_sizes"],
-        "size of pictures": facts["picture_sizes"],
+        "size of images": facts["image_sizes"],
         f"names ({facts['category_count']})": facts["categories"],
         **{f"tag {key}": values for key, values in facts["tags"].items()},
         "about": facts["about"],
@@ -93,50 +93,50 @@ def show(
         str,
         typer.Argument(
             metavar="SAMPLE",
-            help="A sample's id, its number from 0, or a picture's id for all its regions.",
+            help="A sample's id, its number from 0, or an image's id for all its regions.",
             show_default=False,
         ),
     ],
     *,
-    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("sample.png"),
+    out: Annotated[Path, typer.Option(help="The image to write.")] = Path("sample.png"),
     mask_type: Annotated[str, typer.Option(help="visible, amodal or both.")] = "both",
     all_regions: Annotated[bool, typer.Option(help="Draw every region, not the targets alone.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="The picture alone, nothing drawn.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="The image alone, nothing drawn.")] = False,
     predictions: Annotated[
         Path | None,
         typer.Option(help="Draw what this predictions.jsonl says instead of the truth.", show_default=False),
     ] = None,
-    picture_root: PictureRoot = None,
+    image_root: ImageRoot = None,
 ) -> None:
     """Draw a sample: visible parts filled, hidden parts striped, the whole outlined, question and answer below.
 
     Example: maskwise show data/val 12 --out sample.png
     """
-    opened = Dataset.open(find_dataset(dataset), picture_root=picture_root)
-    record = None if _means_picture(opened, sample) else find_sample(opened, sample)
-    picture = sample if record is None else record.picture
-    image = opened.open_picture(picture)
+    opened = Dataset.open(find_dataset(dataset), image_root=image_root)
+    record = None if _means_image(opened, sample) else find_sample(opened, sample)
+    image = sample if record is None else record.image
+    drawn = opened.open_image(image)
     if not plain:
-        regions: Sequence[Region | PredictedRegion] = opened.regions_of(picture)
+        regions: Sequence[Region | PredictedRegion] = opened.regions_of(image)
         answer = None
         if record is not None and not all_regions:
             said = record if predictions is None else find_prediction(predictions, record.id)
             regions, answer = said.targets if isinstance(said, Sample) else said.regions, said.answer
         question = None if record is None else record.question
-        image = draw_overlay(
-            image, regions, mask_type=_mask_type(mask_type), question=question, answer=answer
+        drawn = draw_overlay(
+            drawn, regions, mask_type=_mask_type(mask_type), question=question, answer=answer
         )
     try:
-        image.save(out)
+        drawn.save(out)
     except (OSError, ValueError) as error:
-        raise PictureError(f"cannot write {out}: {error}") from error
-    typer.echo(f"wrote {out} ({image.width} x {image.height}): {picture if record is None else record.id}")
+        raise ImageError(f"cannot write {out}: {error}") from error
+    typer.echo(f"wrote {out} ({drawn.width} x {drawn.height}): {image if record is None else record.id}")
 
 
-def _means_picture(dataset: Dataset, key: str) -> bool:
-    """Whether a key is a picture's id, and neither a sample's id nor its number."""
+def _means_image(dataset: Dataset, key: str) -> bool:
+    """Whether a key is an image's id, and neither a sample's id nor its number."""
     number = key.isdecimal() and int(key) < len(dataset)
-    return key in dataset.pictures.row and key not in dataset.samples.row and not number
+    return key in dataset.images.row and key not in dataset.samples.row and not number
 
 
 def find_prediction(path: Path, sample: str) -> Prediction:
@@ -157,8 +157,8 @@ def find_sample(dataset: Dataset, key: str) -> Sample:
         return dataset[int(key)]
     if not len(dataset):
         raise StoreError(
-            f"{dataset.path} has no samples, only pictures and regions: give a picture's id, such as "
-            f"{next(iter(dataset.pictures.id), 'none')!r}"
+            f"{dataset.path} has no samples, only images and regions: give an image's id, such as "
+            f"{next(iter(dataset.images.id), 'none')!r}"
         )
     raise StoreError(
         f"{dataset.path}: no sample with id {key!r}, and it is not a number from 0 to {len(dataset) - 1}"

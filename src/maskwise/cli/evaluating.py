@@ -55,9 +55,9 @@ def evaluate_model(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Only this many pictures, drawn at random, with all their questions."),
+        typer.Option(min=1, help="Only this many images, drawn at random, with all their questions."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Which pictures --limit draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="Which images --limit draws.")] = 0,
     protocol: Annotated[
         list[str] | None,
         typer.Option("--protocol", help="`maskwise ls protocols`; several may be given.  [default: all]"),
@@ -84,7 +84,7 @@ def evaluate_model(
     timeout: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds a question may take.  [default: any time]")
     ] = None,
-    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if they were moved.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="The run folder.  [default: runs/DATASET-MODEL]")
     ] = None,
@@ -100,7 +100,7 @@ def evaluate_model(
         dataset,
         model,
         parse_options(model_option or []),
-        pictures,
+        images,
         limit,
         seed,
         teacher_forced=teacher_forced,
@@ -129,7 +129,7 @@ def evaluate_model(
             )
             if done.result is not None:
                 bars.update(bar, description="writing the report")
-                _write_report(folder, pictures)
+                _write_report(folder, images)
         except KeyboardInterrupt:
             bars.stop()
             typer.echo(
@@ -183,8 +183,8 @@ def _show(bars: Bars, bar: Any, progress: Progress) -> None:
     )
 
 
-def _write_report(folder: Path, pictures: Path | None) -> None:
-    page = run_to_html(Run.open(folder), places=Places(pictures=pictures))
+def _write_report(folder: Path, images: Path | None) -> None:
+    page = run_to_html(Run.open(folder), places=Places(images=images))
     beside = folder / (REPORT + PARTIAL)
     with writing(folder):
         beside.write_text(page, encoding="utf-8")
@@ -195,7 +195,7 @@ def _print_json(done: Evaluated) -> None:
     found = {
         "run": str(done.folder),
         "samples": done.samples,
-        "pictures": done.pictures,
+        "images": done.images,
         "failed": done.failed,
         "scores": None if done.result is None else result_to_json(done.result),
     }
@@ -206,9 +206,7 @@ def _print(done: Evaluated) -> None:
     console = Console(highlight=False)
     if done.result is not None:
         print_scores(result_to_json(done.result))
-    console.print(
-        f"{done.samples:,} questions about {done.pictures:,} pictures in {escape(str(done.folder))}"
-    )
+    console.print(f"{done.samples:,} questions about {done.images:,} images in {escape(str(done.folder))}")
     if done.before:
         console.print(f"{done.before:,} of them had been answered before")
     if done.samples and done.failed == done.samples:

@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
+from maskwise.formats import Conversion, Source, convert, list_sources
 from maskwise.harness.models import list_models
 from maskwise.protocols import PROTOCOLS
-from maskwise.sources import Conversion, Source, convert, list_sources
 
 Name = Annotated[str, typer.Argument(help="A benchmark or source; `maskwise ls` lists them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -27,17 +27,15 @@ def read(
     *,
     out: Annotated[Path, typer.Option("--out", help="The dataset folder to write.")],
     split: Annotated[str | None, typer.Option(help="Which split, where there are several.")] = None,
-    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if not below PATH.")] = None,
-    no_pictures: Annotated[
-        bool, typer.Option("--no-pictures", help="Read annotations only; sizes are what they say.")
+    images: Annotated[Path | None, typer.Option(help="Where the images lie, if not below PATH.")] = None,
+    no_images: Annotated[
+        bool, typer.Option("--no-images", help="Read annotations only; sizes are what they say.")
     ] = False,
     mapping: Annotated[
         Path | None, typer.Option(help="A field mapping (YAML), for formats that need one.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad record.")] = False,
-    embed: Annotated[
-        bool, typer.Option("--embed", help="Put the pictures themselves in the dataset.")
-    ] = False,
+    embed: Annotated[bool, typer.Option("--embed", help="Put the images themselves in the dataset.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older dataset.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +43,7 @@ def read(
 
     Says what was kept, what was skipped and why (problems.jsonl in the folder has every case), and what is published.
 
-    Example: maskwise read mmr /data/MMR --split val --pictures /data/coco --out mmr_val
+    Example: maskwise read mmr /data/MMR --split val --images /data/coco --out mmr_val
     """
     with _progress(quiet=as_json) as bar:
         task = bar.add_task(name, total=None)
@@ -54,8 +52,8 @@ def read(
             path,
             out,
             split=split,
-            pictures=pictures,
-            with_pictures=not no_pictures,
+            images=images,
+            with_images=not no_images,
             mapping=mapping,
             strict=strict,
             embed=embed,

@@ -41,7 +41,7 @@ def report(
     ] = 12,
     truth: Annotated[Path | None, typer.Option(help="The dataset, if it was moved.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="The predictions, if they were moved.")] = None,
-    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if they were moved.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
 ) -> None:
     """Write a run as one offline page, or as Markdown or JSON.
 
@@ -54,7 +54,7 @@ def report(
     if form == "html" and out is None:
         raise StoreError("a page needs a file to go to: --out report.html")
     if form == "html":
-        places = Places(truth, predictions, pictures)
+        places = Places(truth, predictions, images)
         text = run_to_html(opened, protocol=protocol, samples=samples, places=places)
     elif form == "md":
         text = run_to_markdown(opened, protocol=protocol)
@@ -76,7 +76,7 @@ def compare(
     permutations: Annotated[
         int, typer.Option(min=100, max=100_000, help="Random swaps a p-value is made from.")
     ] = 2000,
-    pictures: Annotated[Path | None, typer.Option(help="Where the pictures lie, if they were moved.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
 ) -> None:
     """Compare two runs on one dataset: differences with intervals and p-values, overall and by slice.
 
@@ -85,7 +85,7 @@ def compare(
     pair = pair_runs(Run.open(a), Run.open(b), protocol)
     found = compare_runs(pair, permutations=permutations, threads=usable_threads(), track=_show_progress)
     if out is not None:
-        places = Places(pictures=pictures)
+        places = Places(images=images)
         _write(comparison_to_html(pair, found, samples=samples, places=(places, places)), out)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
@@ -123,7 +123,7 @@ def _print_comparison(found: RunComparison) -> None:
     console = Console()
     console.print(f"[bold]A[/bold] {escape(found.a)}\n[bold]B[/bold] {escape(found.b)}")
     console.print(
-        f"{escape(found.dataset)}, {found.samples} questions about {found.pictures} pictures, {found.protocol}\n"
+        f"{escape(found.dataset)}, {found.samples} questions about {found.images} images, {found.protocol}\n"
     )
     console.print(describe(found.metrics["giou"], found.level) + "\n")
     overall = _new_table("figure", found)

@@ -134,7 +134,7 @@ def _progress(*, quiet: bool) -> Progress:
 def print_scores(found: dict[str, Any]) -> None:
     """Print what `result_to_json` gives for people: figures, and why samples have none."""
     console = Console()
-    caption = "percent, with 95 % intervals over pictures"
+    caption = "percent, with 95 % intervals over images"
     table = Table(box=SIMPLE_HEAD, caption=caption, pad_edge=False)
     table.add_column("protocol", no_wrap=True)
     for name in ("gIoU", "cIoU", "scored", "failed", "unscored"):

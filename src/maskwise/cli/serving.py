@@ -38,7 +38,7 @@ def serve(
     Example: maskwise serve --model tiny --port 8000
     """
     try:
-        from maskwise.web import server  # noqa: PLC0415
+        from maskwise.server import app  # noqa: PLC0415
     except ImportError as error:
         raise MaskwiseError(
             f"maskwise serve needs {error.name}, which the extra brings: pip install 'maskwise[web]'"
@@ -50,9 +50,9 @@ def serve(
     if not isinstance(opened, Predictor):
         raise MaskwiseError(f"model {model!r} has to be told the truth, which requests do not hold")
     facts = describe_model(opened, model, options)
-    service = server.Service(opened, facts, token, server.Limits())
+    service = app.Service(opened, facts, token, app.Limits())
     try:
-        listening = server.listen(service, host, port)
+        listening = app.listen(service, host, port)
         where = listening.address
         typer.echo(f"{facts.name} at {where} (documents at {where}/docs, Ctrl-C ends it)", err=True)
         listening.run()

@@ -21,9 +21,9 @@ def world(
         Literal["train", "val", "test"],
         typer.Option(help="test holds out wordings and colours and hides more."),
     ] = "train",
-    size: Annotated[int, typer.Option(min=32, max=4096, help="Side of a picture in pixels.")] = SIZE,
+    size: Annotated[int, typer.Option(min=32, max=4096, help="Side of an image in pixels.")] = SIZE,
     questions: Annotated[int, typer.Option(min=0, help="Questions a scene.")] = QUESTIONS,
-    pictures: Annotated[
+    images: Annotated[
         Literal["png", "jpeg"], typer.Option(help="png keeps every pixel; jpeg is a quarter of the size.")
     ] = "png",
     workers: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 1,
@@ -44,7 +44,7 @@ def world(
             split=split,
             size=size,
             questions=questions,
-            encoding=pictures,
+            encoding=images,
             workers=workers,
             overwrite=overwrite,
             done=lambda: progress.advance(task),

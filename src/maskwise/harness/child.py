@@ -1,7 +1,7 @@
 """A model in a child process that speaks JSON lines: `--model "command: python their_script.py"`.
 
     model = CommandModel("python their_script.py --checkpoint m2sa", timeout=60)
-    model.predict(picture, questions)
+    model.predict(image, questions)
     model.close()
 
 One line goes to its standard input, one comes back (`exchange` says what is in them); whatever it writes to standard
@@ -15,7 +15,7 @@ What goes wrong fails the questions asked just then, and nothing else:
 | reports an error, or has another number of predictions than questions | the questions fail; it is kept |
 | does not answer in time | it is killed with all it started, and started anew for the next questions |
 | dies | it is started anew for the next questions |
-| lets several pictures in a row go by without any reply, started anew for each | it is given up: ModelGoneError |
+| lets several images in a row go by without any reply, started anew for each | it is given up: ModelGoneError |
 
 A reply that comes after its questions were given up is dropped.
 """
@@ -72,9 +72,9 @@ GRACE = 5.0
 class CommandModel:
     """A predictor in a child process. It starts with the first question; `close` ends it.
 
-    timeout: seconds a question may take, None for any number; the questions of a picture share theirs. start_timeout:
+    timeout: seconds a question may take, None for any number; the questions of an image share theirs. start_timeout:
     seconds added until the first reply after a start, while weights load; once a start is known to take less, the next
-    ones get SLACK times what it took. patience: how many pictures in a row may go by without any reply. log: a file
+    ones get SLACK times what it took. patience: how many images in a row may go by without any reply. log: a file
     that gets what the child writes to standard error, which otherwise goes to ours.
     """
 
@@ -103,15 +103,15 @@ class CommandModel:
         self._longest_start: float | None = None
         self._in_vain: list[Image.Image] = []
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
         if not questions:
             return []
-        id, line = encode_request(picture, questions)
+        id, line = encode_request(image, questions)
         try:
             reply = self._ask(id, line, len(questions))
         except _Lost as lost:
-            raise self._judge(picture, lost) from None
+            raise self._judge(image, lost) from None
         self._in_vain.clear()
         return reply_to_predictions(reply, len(questions))
 
@@ -147,16 +147,16 @@ class CommandModel:
             return self.start_timeout
         return min(self.start_timeout, max(LEAST_START, SLACK * self._longest_start))
 
-    def _judge(self, picture: Image.Image, lost: "_Lost") -> ModelError:
-        """What a lost child means: one failure, or the end where picture after picture goes by without a reply."""
-        if not lost.child.answered and not any(picture is seen for seen in self._in_vain):
-            self._in_vain.append(picture)
+    def _judge(self, image: Image.Image, lost: "_Lost") -> ModelError:
+        """What a lost child means: one failure, or the end where image after image goes by without a reply."""
+        if not lost.child.answered and not any(image is seen for seen in self._in_vain):
+            self._in_vain.append(image)
         if len(self._in_vain) < self.patience:
             # Not its last words, which differ between a child just started and one that was asked before: a run that is
             # continued has to say the same. They are in the log.
             return ModelError(f"the command {lost}")
         return ModelGoneError(
-            f"{self.name!r} is given up: {self.patience} pictures in a row went by without any reply. The last time it "
+            f"{self.name!r} is given up: {self.patience} images in a row went by without any reply. The last time it "
             f"{lost}{lost.child.last_words()}"
         )
 

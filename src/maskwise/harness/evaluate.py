@@ -4,7 +4,7 @@
     done.result.scores["strict"].headline()["giou"]
 
 The run folder (docs/runs.md) holds run.json from the first moment and predictions.jsonl as it grows, one line a sample
-in the order of the plan, whole pictures at a time. Calling again continues: a torn line or a half-written picture is
+in the order of the plan, whole images at a time. Calling again continues: a torn line or a half-written image is
 cut off and asked again, nothing else is. What comes out is the same, byte for byte, however often it was cut short.
 """
 
@@ -64,14 +64,14 @@ NAMED = {"world": bundled}
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be predicted. dataset: a folder, or `world`; model, options: as `open_model`; pictures: where they
-    lie, if they were moved; limit, seed: that many pictures, drawn by the seed, with all their questions.
+    """What is to be predicted. dataset: a folder, or `world`; model, options: as `open_model`; images: where they
+    lie, if they were moved; limit, seed: that many images, drawn by the seed, with all their questions.
     """
 
     dataset: str | Path
     model: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    pictures: Path | None = None
+    images: Path | None = None
     limit: int | None = None
     seed: int = 0
     teacher_forced: bool = False
@@ -97,7 +97,7 @@ class Evaluated:
 
     folder: Path
     samples: int
-    pictures: int
+    images: int
     failed: int
     result: Result | None = None
     before: int = 0
@@ -121,7 +121,7 @@ class _Run:
 
     @property
     def truth(self) -> dict[str, Any]:
-        return describe_truth(self.dataset, samples=self.plan.samples, pictures=len(self.plan))
+        return describe_truth(self.dataset, samples=self.plan.samples, images=len(self.plan))
 
 
 def evaluate(
@@ -138,7 +138,7 @@ def evaluate(
 ) -> Evaluated:
     """Predict what the run folder does not hold yet, then score.
 
-    protocols: all of them if None. watch: told after every picture how far the run is; say: what is being done.
+    protocols: all of them if None. watch: told after every image how far the run is; say: what is being done.
     """
     check_protocols(protocols, teacher_forced=task.teacher_forced)
     folder = Path(out)
@@ -152,7 +152,7 @@ def evaluate(
             result = score(view, folder / PREDICTIONS, protocols, sureness=sureness, threads=threads, say=say)
             with writing(folder):
                 fill_run(folder, result, view, predictions=folder / PREDICTIONS)
-        return Evaluated(folder, done.samples, done.pictures, done.failed, result, before)
+        return Evaluated(folder, done.samples, done.images, done.failed, result, before)
 
 
 def find_dataset(name: str | Path) -> Path:
@@ -203,7 +203,7 @@ def _opened(folder: Path, task: Task, means: Means, watch: Callable[[Progress], 
     job = Job(
         dataset=place,
         model=task.model,
-        pictures=task.pictures,
+        images=task.images,
         options=dict(task.options),
         teacher_forced=task.teacher_forced,
         timeout=means.timeout,
@@ -223,12 +223,12 @@ def _predict(run: _Run) -> tuple[int, Done]:
     evaluation = check_asked(run.folder, _asked(run))
     with writing(run.folder):
         done = find_done(path, run.plan, ids)
-        if done.pictures == len(run.plan) and again.exists() and is_replaced(path, again):
+        if done.images == len(run.plan) and again.exists() and is_replaced(path, again):
             again.unlink()
     before = done.samples
-    if done.pictures == len(run.plan):
+    if done.images == len(run.plan):
         _remove_shards(run.folder, path)
-    if done.pictures < len(run.plan) or (run.means.retry_failed and done.failed):
+    if done.images < len(run.plan) or (run.means.retry_failed and done.failed):
         evaluation = _begin_session(run, evaluation, done)
         _append(run, run.plan, path)
         if run.means.retry_failed:
@@ -261,7 +261,7 @@ def _begin_session(run: _Run, before: EvaluationFacts | None, done: Done) -> Eva
     evaluation = EvaluationFacts(
         asked=_asked(run),
         samples=run.plan.samples,
-        pictures=len(run.plan),
+        images=len(run.plan),
         sessions=(*(before.sessions if before else ()), session),
     )
     with writing(run.folder):
@@ -270,14 +270,14 @@ def _begin_session(run: _Run, before: EvaluationFacts | None, done: Done) -> Eva
 
 
 def _append(run: _Run, plan: Plan, path: Path) -> None:
-    """Complete a log of the predictions of a plan, whole pictures at a time."""
+    """Complete a log of the predictions of a plan, whole images at a time."""
     ids = run.dataset.samples.id
     with contextlib.ExitStack() as stack:
         with writing(run.folder):
             log = stack.enter_context(Log(path, Prediction))
             done = find_done(path, plan, ids)
             log.cut(done.end)
-        rest = plan[done.pictures :]
+        rest = plan[done.images :]
         progress = Progress(plan.samples, done.samples, done.failed)
         run.watch(progress)
         shards = run.folder / SHARDS / path.stem

@@ -1,6 +1,6 @@
 """What is said to a model outside this process and what it replies, as JSON: the same on a pipe and over HTTP.
 
-    {"id": "7", "picture": {"png": "<base64>"}, "questions": ["What could I drink from?"]}
+    {"id": "7", "image": {"png": "<base64>"}, "questions": ["What could I drink from?"]}
     {"id": "7", "predictions": [{"mask_type": "visible", "regions": [...]}]}
     {"id": "7", "error": "out of memory"}
 
@@ -27,7 +27,7 @@ MODEL_HEADER = "Maskwise-Model"
 """Names the model behind a server, in its replies and its health, so that a client sees when there is another."""
 
 MAX_REQUEST_BYTES = 2**28
-"""The longest request sent: about that of a picture of 65 million pixels."""
+"""The longest request sent: about that of an image of 65 million pixels."""
 
 MAX_REPLY_BYTES = 2**26
 """The longest reply read: thousands of masks."""
@@ -36,22 +36,22 @@ MAX_QUOTE = 120
 """Characters quoted of what cannot be understood."""
 
 
-class SentPicture(Record, frozen=True, kw_only=True):
-    """A picture by the path of its file, or whole, as the bytes of a PNG (base64 in JSON)."""
+class SentImage(Record, frozen=True, kw_only=True):
+    """An image by the path of its file, or whole, as the bytes of a PNG (base64 in JSON)."""
 
     path: str | None = None
     png: bytes | None = None
 
     def __post_init__(self) -> None:
         if (self.path is None) == (self.png is None):
-            raise RecordError('a picture needs either a "path" or a "png"')
+            raise RecordError('an image needs either a "path" or a "png"')
 
 
 class Request(Record, frozen=True, kw_only=True):
-    """Questions about one picture. `id` is any text; the reply repeats it."""
+    """Questions about one image. `id` is any text; the reply repeats it."""
 
     id: str
-    picture: SentPicture
+    image: SentImage
     questions: tuple[str, ...]
 
 
@@ -67,35 +67,33 @@ class Reply(Record, frozen=True, kw_only=True):
             raise RecordError('a reply needs either "predictions" or an "error"')
 
 
-def send_picture(picture: Image.Image, *, whole: bool = False) -> SentPicture:
-    """The path of a picture just as its file holds it, else (or if `whole`) its pixels as an RGB PNG.
+def send_image(image: Image.Image, *, whole: bool = False) -> SentImage:
+    """The path of an image just as its file holds it, else (or if `whole`) its pixels as an RGB PNG.
 
-    A picture that was turned, converted or made in memory has no file that says the same.
+    An image that was turned, converted or made in memory has no file that says the same.
     """
-    if isinstance(picture, ImageFile.ImageFile) and isinstance(picture.filename, str) and not whole:
-        path = Path(picture.filename)
+    if isinstance(image, ImageFile.ImageFile) and isinstance(image.filename, str) and not whole:
+        path = Path(image.filename)
         if path.is_file():
-            return SentPicture(path=str(path.resolve()))
+            return SentImage(path=str(path.resolve()))
     buffer = io.BytesIO()
-    picture.convert("RGB").save(buffer, "PNG", compress_level=1)
-    return SentPicture(png=buffer.getvalue())
+    image.convert("RGB").save(buffer, "PNG", compress_level=1)
+    return SentImage(png=buffer.getvalue())
 
 
-def encode_request(
-    picture: Image.Image, questions: Sequence[str], *, whole: bool = False
-) -> tuple[str, bytes]:
+def encode_request(image: Image.Image, questions: Sequence[str], *, whole: bool = False) -> tuple[str, bytes]:
     """An id and one line of JSON, without its newline; ModelError where it is longer than MAX_REQUEST_BYTES.
 
-    The id follows from picture and questions, so that whatever quotes it is the same in a run that is continued.
+    The id follows from image and questions, so that whatever quotes it is the same in a run that is continued.
     """
-    sent = send_picture(picture, whole=whole)
+    sent = send_image(image, whole=whole)
     digest = hashlib.blake2b(sent.png or str(sent.path).encode(), digest_size=8)
     digest.update(msgspec.json.encode(questions))
-    request = Request(id=digest.hexdigest(), picture=sent, questions=tuple(questions))
+    request = Request(id=digest.hexdigest(), image=sent, questions=tuple(questions))
     line = msgspec.json.encode(request)
     if len(line) > MAX_REQUEST_BYTES:
         raise ModelError(
-            f"the picture of {picture.width} x {picture.height} pixels makes a request of {len(line)} bytes; "
+            f"the image of {image.width} x {image.height} pixels makes a request of {len(line)} bytes; "
             f"no more than {MAX_REQUEST_BYTES} can be sent"
         )
     return request.id, line

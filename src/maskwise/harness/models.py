@@ -42,8 +42,8 @@ BUILT_IN = {
     ),
     "oracle": BuiltIn("maskwise.harness.oracle:Oracle", "the truth with adjustable noise, to test metrics"),
     "text-blind": _control("text_blind", "tiny, every question replaced by an empty one"),
-    "picture-blind": _control("picture_blind", "tiny, every picture replaced by a grey one"),
-    "whole-picture": _control("whole_picture", "one region, the whole picture"),
+    "image-blind": _control("image_blind", "tiny, every image replaced by a grey one"),
+    "whole-image": _control("whole_image", "one region, the whole image"),
     "visible-copy": _control("visible_copy", "tiny, its visible masks handed in as amodal ones"),
     "hull": _control("hull", "tiny, its amodal masks hulls of its visible ones, clipped to what hides them"),
     "oracle-finds": _control("oracle_finds", "tiny, told every object there is (world only)"),
@@ -131,7 +131,7 @@ def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str
         raise ModelError(f"model {spec!r} could not be opened: {type(error).__name__}: {error}") from error
     if not isinstance(model, Predictor | TruthPredictor):
         raise ModelError(
-            f"model {spec!r}: a {type(model).__name__} has no predict(picture, questions); "
+            f"model {spec!r}: a {type(model).__name__} has no predict(image, questions); "
             "maskwise.harness.predictor describes what a model is"
         )
     return model

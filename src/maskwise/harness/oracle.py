@@ -44,18 +44,18 @@ class Oracle:
             raise ModelError(f"oracle: seed={seed} is not a whole number, 0 or more")
         self.noise, self.drop, self.add, self.flip, self.seed = noise, drop, add, flip, seed
 
-    def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""
-        return [self._reply(picture, sample) for sample in samples]
+        return [self._reply(image, sample) for sample in samples]
 
-    def _reply(self, picture: Image.Image, sample: Sample) -> Prediction:
+    def _reply(self, image: Image.Image, sample: Sample) -> Prediction:
         chance = np.random.Generator(
             np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(zlib.crc32(sample.id.encode()),)))
         )
         kept = [item for item in range(len(sample.targets)) if chance.random() >= self.drop]
         regions = [self._spoil(sample.targets[item], chance) for item in kept]
         if chance.random() < self.add:
-            regions.append(_invent(picture.height, picture.width, chance))
+            regions.append(_invent(image.height, image.width, chance))
         return Prediction(
             sample="",
             answer=_answer(sample.answer, kept),
@@ -106,7 +106,7 @@ def _draw_field(height: int, width: int, chance: np.random.Generator) -> NDArray
 
 
 def _invent(height: int, width: int, chance: np.random.Generator) -> PredictedRegion:
-    """An ellipse between a twentieth and a quarter of the picture across, of low confidence."""
+    """An ellipse between a twentieth and a quarter of the image across, of low confidence."""
     top, left, tall, wide = chance.random(4) * (height, width, 0.1 * height, 0.1 * width)
     radius = 0.025 * height + tall + 0.5, 0.025 * width + wide + 0.5
     y, x = np.ogrid[:height, :width]

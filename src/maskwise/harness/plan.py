@@ -1,6 +1,6 @@
-"""The work of a run: pictures in the dataset's order, each with all its questions.
+"""The work of a run: images in the dataset's order, each with all its questions.
 
-The order is that of the pictures' rows, and within a picture that of the samples' rows. It is the order of
+The order is that of the images' rows, and within an image that of the samples' rows. It is the order of
 predictions.jsonl, whatever engine does the work.
 """
 
@@ -18,34 +18,34 @@ Int64s = NDArray[np.int64]
 
 
 class Work(NamedTuple):
-    """One picture with the questions to ask about it, as rows of the dataset."""
+    """One image with the questions to ask about it, as rows of the dataset."""
 
-    picture: int
+    image: int
     rows: tuple[int, ...]
 
 
 class Plan(Sequence[Work]):
     """The work of a run, a few bytes a sample.
 
-    pictures: int64 [p], rows of pictures; rows: int64 [n], rows of samples, picture by picture; offsets: int64 [p + 1],
-    where each picture's begin. A slice is a plan again.
+    images: int64 [p], rows of images; rows: int64 [n], rows of samples, image by image; offsets: int64 [p + 1],
+    where each image's begin. A slice is a plan again.
     """
 
-    def __init__(self, pictures: Int64s, rows: Int64s, offsets: Int64s) -> None:
-        self.pictures, self.rows, self.offsets = pictures, rows, offsets
+    def __init__(self, images: Int64s, rows: Int64s, offsets: Int64s) -> None:
+        self.images, self.rows, self.offsets = images, rows, offsets
 
     @classmethod
     def of(cls, dataset: Dataset, *, limit: int | None = None, seed: int = 0) -> "Plan":
-        """All pictures that have a question, or `limit` of them drawn by `seed`, each with all its questions.
+        """All images that have a question, or `limit` of them drawn by `seed`, each with all its questions.
 
-        Pictures are drawn by the hash of seed and id: the draw does not depend on the order of the dataset, and a
+        Images are drawn by the hash of seed and id: the draw does not depend on the order of the dataset, and a
         larger one holds a smaller one.
         """
-        owner = dataset.samples.picture
+        owner = dataset.samples.image
         rows = np.argsort(owner, kind="stable").astype(np.int64)
-        pictures, counts = np.unique(owner, return_counts=True)
-        plan = cls(pictures.astype(np.int64), rows, np.concatenate([[0], np.cumsum(counts)]))
-        return plan if limit is None else plan._draw(dataset.pictures.id, limit, seed)
+        images, counts = np.unique(owner, return_counts=True)
+        plan = cls(images.astype(np.int64), rows, np.concatenate([[0], np.cumsum(counts)]))
+        return plan if limit is None else plan._draw(dataset.images.id, limit, seed)
 
     @property
     def samples(self) -> int:
@@ -53,7 +53,7 @@ class Plan(Sequence[Work]):
         return len(self.rows)
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.images)
 
     def __iter__(self) -> Iterator[Work]:
         return (self[item] for item in range(len(self)))
@@ -68,25 +68,25 @@ class Plan(Sequence[Work]):
             if step != 1:
                 raise ValueError(f"a plan is cut into whole pieces, without a step of {step}")
             ends = self.offsets[first : max(first, stop) + 1]
-            return Plan(self.pictures[first:stop], self.rows[ends[0] : ends[-1]], ends - ends[0])
+            return Plan(self.images[first:stop], self.rows[ends[0] : ends[-1]], ends - ends[0])
         item = range(len(self))[index]
         rows = self.rows[self.offsets[item] : self.offsets[item + 1]]
-        return Work(int(self.pictures[item]), tuple(rows.tolist()))
+        return Work(int(self.images[item]), tuple(rows.tolist()))
 
     def only(self, positions: Sequence[int]) -> "Plan":
-        """The samples at these positions of `rows`, rising; pictures left without one are dropped."""
+        """The samples at these positions of `rows`, rising; images left without one are dropped."""
         keep = np.asarray(positions, np.int64)
         counts = np.histogram(keep, self.offsets)[0] if len(self) else np.zeros(0, np.int64)
         # The last bin of a histogram takes its right end too; no position lies there.
         some = counts > 0
-        return Plan(self.pictures[some], self.rows[keep], np.concatenate([[0], np.cumsum(counts[some])]))
+        return Plan(self.images[some], self.rows[keep], np.concatenate([[0], np.cumsum(counts[some])]))
 
     def _draw(self, ids: Sequence[str], limit: int, seed: int) -> "Plan":
         if limit < 1:
-            raise StoreError(f"a limit of {limit} pictures leaves nothing to do; expected 1 or more")
+            raise StoreError(f"a limit of {limit} images leaves nothing to do; expected 1 or more")
         keys = [
-            hashlib.sha256(f"{seed} {ids[picture]}".encode(errors="surrogatepass")).digest()
-            for picture in self.pictures.tolist()
+            hashlib.sha256(f"{seed} {ids[image]}".encode(errors="surrogatepass")).digest()
+            for image in self.images.tolist()
         ]
         chosen = np.sort(np.array(sorted(range(len(keys)), key=keys.__getitem__)[:limit], np.int64))
         drawn = np.zeros(len(self), bool)

@@ -1,8 +1,8 @@
-"""What a model is to the harness: anything that answers questions about a picture.
+"""What a model is to the harness: anything that answers questions about an image.
 
     class Mine:
-        def predict(self, picture, questions):            # a PIL image, upright RGB, and texts
-            ...                                           # the picture is encoded once for all its questions
+        def predict(self, image, questions):            # a PIL image, upright RGB, and texts
+            ...                                           # the image is encoded once for all its questions
             return [Prediction(sample="", regions=(...)) for question in questions]
 
 One prediction a question, in order; `sample` is left empty, the harness fills it. A question that went wrong may come
@@ -20,8 +20,8 @@ What a model may have besides:
 | | attribute keeps to it by itself and raises ModelError where more have passed |
 | `close()` | called once, at the end |
 
-A model that is told the truth has `predict_knowing(picture, samples)` instead of `predict`; its runs say so. A model
-that can be given the true answer in its prompt has `predict_forced(picture, samples)`, called only where a run asks for
+A model that is told the truth has `predict_knowing(image, samples)` instead of `predict`; its runs say so. A model
+that can be given the true answer in its prompt has `predict_forced(image, samples)`, called only where a run asks for
 teacher forcing.
 """
 
@@ -48,7 +48,7 @@ METHODS: dict[Way, str] = {"asked": "predict", "knowing": "predict_knowing", "fo
 class Predictor(Protocol):
     """A model that is asked."""
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> Sequence[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> Sequence[Prediction]:
         """One prediction a question, in order."""
 
 
@@ -56,7 +56,7 @@ class Predictor(Protocol):
 class TruthPredictor(Protocol):
     """A model that is told the truth: an oracle, or a control made from it."""
 
-    def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
+    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
         """One prediction a sample, in order."""
 
 
@@ -64,7 +64,7 @@ class TruthPredictor(Protocol):
 class ForcedPredictor(Protocol):
     """A model that can be given the true answer in its prompt, where an official protocol needs that."""
 
-    def predict_forced(self, picture: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
+    def predict_forced(self, image: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
         """One prediction a sample, in order."""
 
 
@@ -127,19 +127,19 @@ def find_way(model: Model, *, teacher_forced: bool = False) -> Way:
         return "asked" if isinstance(model, Predictor) else "knowing"
     if not isinstance(model, ForcedPredictor):
         raise ModelError(
-            "this model cannot be given the true answer in its prompt: it has no predict_forced(picture, samples)"
+            "this model cannot be given the true answer in its prompt: it has no predict_forced(image, samples)"
         )
     return "forced"
 
 
-def ask(model: Model, way: Way, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
-    """Call a model once for all samples of a picture: predictions in order, with the samples' ids.
+def ask(model: Model, way: Way, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    """Call a model once for all samples of an image: predictions in order, with the samples' ids.
 
     Whatever the model raises comes through; ModelError where it returns something else than predictions.
     """
     method = getattr(model, METHODS[way])
     told = [sample.question for sample in samples] if way == "asked" else samples
-    found = list(method(picture, told))
+    found = list(method(image, told))
     if len(found) != len(samples):
         raise ModelError(f"the model gave {len(found)} predictions to {len(samples)} questions")
     return [_signed(one, sample.id, way) for one, sample in zip(found, samples)]

@@ -22,9 +22,9 @@ class Line(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Done:
-    """Whole pictures in a file of predictions: how many, their samples, how many of those failed, where they end."""
+    """Whole images in a file of predictions: how many, their samples, how many of those failed, where they end."""
 
-    pictures: int = 0
+    images: int = 0
     samples: int = 0
     failed: int = 0
     end: int = 0
@@ -46,7 +46,7 @@ class Progress:
         return self.iou_sum / self.judged if self.judged else None
 
     def add(self, answered: Answered) -> None:
-        """Count the answers to one picture."""
+        """Count the answers to one image."""
         self.done += len(answered.predictions)
         self.failed += sum(prediction.error is not None for prediction in answered.predictions)
         for iou in answered.ious:
@@ -56,7 +56,7 @@ class Progress:
 
 
 def find_done(path: Path, plan: Plan, ids: Sequence[str]) -> Done:
-    """How much of a plan a file holds, in whole pictures; nothing where there is no file.
+    """How much of a plan a file holds, in whole images; nothing where there is no file.
 
     Every line has to be for the sample the plan has there: a file that was changed by hand is refused, not mixed.
     """
@@ -82,8 +82,8 @@ def find_done(path: Path, plan: Plan, ids: Sequence[str]) -> Done:
                     f"{'no more lines' if wanted is None else repr(wanted)}: it is not as this run left it"
                 )
             failed, end = failed + (line.error is not None), end + len(text)
-            if number + 1 == offsets[done.pictures + 1]:
-                done = Done(done.pictures + 1, number + 1, failed, end)
+            if number + 1 == offsets[done.images + 1]:
+                done = Done(done.images + 1, number + 1, failed, end)
     return done
 
 

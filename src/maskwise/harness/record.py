@@ -17,7 +17,7 @@ from maskwise.harness.predictor import ModelFacts
 from maskwise.harness.session import Session
 
 RUN, PREDICTIONS = "run.json", "predictions.jsonl"
-FORMAT = "maskwise run 1"
+FORMAT = "maskwise run 2"
 PARTIAL = ".partial"
 MAX_JSON_BYTES = 2**27
 
@@ -36,14 +36,14 @@ T = TypeVar("T", bound=Formatted)
 
 
 class Draw(msgspec.Struct, frozen=True, kw_only=True):
-    """Pictures drawn from a dataset: how many, by which seed."""
+    """Images drawn from a dataset: how many, by which seed."""
 
     limit: int
     seed: int
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """All that decides what is predicted. dataset: SHA-256 of the manifest; draw: None for all pictures."""
+    """All that decides what is predicted. dataset: SHA-256 of the manifest; draw: None for all images."""
 
     maskwise: str
     dataset: str
@@ -53,11 +53,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvaluationFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The `evaluation` of run.json. samples, pictures: how many are asked about; sessions: all starts, oldest first."""
+    """The `evaluation` of run.json. samples, images: how many are asked about; sessions: all starts, oldest first."""
 
     asked: Asked
     samples: int
-    pictures: int
+    images: int
     sessions: tuple[Session, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
     model = ServerModel("http://localhost:8000")
     model.name, model.weights_hash        # what the server says of its model
-    model.predict(picture, questions)
+    model.predict(image, questions)
 
 `POST /v1/predict` takes a request and gives a reply, as `exchange` has them; `GET /healthz` says which model it is. A
 server that cannot be reached, is busy or fails on its own account (429, 5xx) is asked again, ever more slowly; in the
@@ -76,11 +76,11 @@ class ServerModel:
         self.name, self.weights_hash = health.model or self.address, health.weights_hash
         self.config = {"server": health.config}
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
         if not questions:
             return []
-        id, body = encode_request(picture, questions, whole=True)
+        id, body = encode_request(image, questions, whole=True)
         seconds = None if self.timeout is None else self.timeout * len(questions)
         got = self._insist("POST", PREDICT, body, seconds=seconds)
         if got.status == http.HTTPStatus.OK and got.model != self._model:

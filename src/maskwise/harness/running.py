@@ -14,7 +14,7 @@ from maskwise.schema import Prediction, Sample
 
 
 def union_ious(samples: Sequence[Sample | str], predictions: Sequence[Prediction]) -> list[float | None]:
-    """IoU of each sample of a picture; None where there is none: a target lacks the mask, or the sample is not one."""
+    """IoU of each sample of an image; None where there is none: a target lacks the mask, or the sample is not one."""
     return [
         union_iou(sample, prediction) if isinstance(sample, Sample) else None
         for sample, prediction in zip(samples, predictions)

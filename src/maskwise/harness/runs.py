@@ -67,7 +67,7 @@ def fill_run(
     settings: Settings | None = None,
 ) -> None:
     """As `write_run`, in a folder that is there and whose lock the caller holds."""
-    truth = describe_truth(dataset, samples=len(result.truth), pictures=result.truth.clusters)
+    truth = describe_truth(dataset, samples=len(result.truth), images=result.truth.clusters)
     evaluation = _begin_scores(out, predictions, truth)
     write_json(out / SCORES, result_to_json(result))
     _write_table(out / "scores.arrow", list(_score_batches(result)))
@@ -90,7 +90,7 @@ def fill_run(
             "protocols": [
                 {"name": name, "options": dict(scores.options)} for name, scores in result.scores.items()
             ],
-            "intervals": {**asdict(result.sureness), "cluster": "picture"},
+            "intervals": {**asdict(result.sureness), "cluster": "image"},
             **({"evaluation": evaluation} if evaluation else {}),
         },
     )
@@ -121,14 +121,14 @@ def hash_path(path: Path) -> str:
     return whole.hexdigest()
 
 
-def describe_truth(dataset: Dataset, *, samples: int, pictures: int) -> dict[str, Any]:
+def describe_truth(dataset: Dataset, *, samples: int, images: int) -> dict[str, Any]:
     """What run.json says of a dataset and of how much of it was scored."""
     return {
         "path": str(dataset.path.resolve()),
         "name": dataset.name,
         "sha256": hash_path(dataset.path / MANIFEST),
         "samples": samples,
-        "pictures": pictures,
+        "images": images,
     }
 
 
@@ -140,7 +140,7 @@ def _score_batches(result: Result) -> Iterator[pa.RecordBatch]:
     )
     shared = {
         "sample": _coded(np.arange(len(result.truth)), list(result.truth.ids)),
-        "picture": _coded(result.truth.picture, list(result.truth.pictures)),
+        "image": _coded(result.truth.image, list(result.truth.images)),
     }
     slices = {f"slice:{name}": _coded(codes.codes, _labels(codes)) for name, codes in result.slices.items()}
     for item, scores in enumerate(result.scores.values()):
@@ -178,7 +178,7 @@ def _metrics_batch(result: Result) -> pa.RecordBatch:
     """Every figure but those of scores.arrow: numerator and denominator of each sample."""
     columns = {
         "sample": pa.array(list(result.truth.ids), pa.string()),
-        "picture": _coded(result.truth.picture, list(result.truth.pictures)),
+        "image": _coded(result.truth.image, list(result.truth.images)),
     }
     for protocol, scores in result.scores.items():
         for name, metric in scores.metrics.items():

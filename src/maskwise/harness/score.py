@@ -31,7 +31,7 @@ MAIN = ("giou", "ciou")
 
 @dataclass(frozen=True)
 class Sureness:
-    """How intervals are made: bootstrap resamples over pictures, their seed, and the level."""
+    """How intervals are made: bootstrap resamples over images, their seed, and the level."""
 
     resamples: int = 1000
     seed: int = 0
@@ -131,7 +131,7 @@ def summarise(
 def result_to_json(result: Result) -> dict[str, Any]:
     """The content of `scores.json`; see docs/runs.md."""
     return {
-        "format": "maskwise scores 1",
+        "format": "maskwise scores 2",
         "predictions": {
             "read": result.found.read,
             "matched": result.found.matched,
@@ -195,14 +195,14 @@ def _slice_tables(
     out: Tables = {name: {} for name in names}
     for slicing, codes in slices.items():
         groups = Groups(codes.codes, truth.cluster, len(codes.names))
-        samples, pictures = groups.samples().tolist(), groups.pictures().tolist()
+        samples, images = groups.samples().tolist(), groups.images().tolist()
         for name in names:
             figures = {key: groups.figures(metrics[name, key], level) for key in MAIN}
             out[name][slicing] = [
                 {
                     "name": group,
                     "samples": samples[item],
-                    "pictures": pictures[item],
+                    "images": images[item],
                     "metrics": {key: _figure(*figures[key][item]) for key in MAIN},
                 }
                 for item, group in enumerate(codes.names)

@@ -1,4 +1,4 @@
-"""The ear and the choice: which objects or parts of the picture a question means."""
+"""The ear and the choice: which objects or parts of the image a question means."""
 
 from collections.abc import Sequence
 

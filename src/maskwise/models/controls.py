@@ -34,9 +34,9 @@ class Control:
         self.name, self.answer, self.model = name, answer, bundled_model()
         self.weights_hash = self.model.weights_hash
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question."""
-        return self.answer(self.model, picture, questions)
+        return self.answer(self.model, image, questions)
 
 
 class StageOracle:
@@ -46,15 +46,15 @@ class StageOracle:
         self.name, self.tell, self.model = f"oracle-{stage}", tell, bundled_model()
         self.weights_hash = self.model.weights_hash
 
-    def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""
-        sight = self.model.see(picture)
+        sight = self.model.see(image)
         replies = self.model.answer(sight, [sample.question for sample in samples])
         return [self.tell(sight, one, sample) for one, sample in zip(replies, samples)]
 
 
 class FindsOracle:
-    """The bundled model, told what there is to see: an eye that never errs, in pictures of the world."""
+    """The bundled model, told what there is to see: an eye that never errs, in images of the world."""
 
     name = "oracle-finds"
 
@@ -62,38 +62,36 @@ class FindsOracle:
         self.model = bundled_model()
         self.weights_hash = self.model.weights_hash
 
-    def predict_knowing(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""
-        objects = lesson_to_objects(scene_to_lesson(_scene_of(samples[0].picture)))
-        return self.model.answer(sight_of(objects, picture.size), [sample.question for sample in samples])
+        objects = lesson_to_objects(scene_to_lesson(_scene_of(samples[0].image)))
+        return self.model.answer(sight_of(objects, image.size), [sample.question for sample in samples])
 
 
-def _scene_of(picture: str) -> Scene:
-    """The scene a picture's id names."""
-    split, *numbers = picture.split("-")
+def _scene_of(image: str) -> Scene:
+    """The scene an image's id names."""
+    split, *numbers = image.split("-")
     if split not in SPLITS or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
-        raise ModelError(f"oracle-finds knows the scenes of the world alone, not picture {picture!r}")
+        raise ModelError(f"oracle-finds knows the scenes of the world alone, not image {image!r}")
     return scene(int(numbers[0]), int(numbers[1]), split, SIDE)
 
 
 def text_blind() -> Control:
     """The bundled model, every question replaced by an empty one."""
+    return Control("text-blind", lambda model, image, questions: model.predict(image, [""] * len(questions)))
+
+
+def image_blind() -> Control:
+    """The bundled model, every image replaced by a grey one."""
     return Control(
-        "text-blind", lambda model, picture, questions: model.predict(picture, [""] * len(questions))
+        "image-blind",
+        lambda model, image, questions: model.predict(Image.new("RGB", image.size, "grey"), questions),
     )
 
 
-def picture_blind() -> Control:
-    """The bundled model, every picture replaced by a grey one."""
-    return Control(
-        "picture-blind",
-        lambda model, picture, questions: model.predict(Image.new("RGB", picture.size, "grey"), questions),
-    )
-
-
-def whole_picture() -> Control:
-    """One region, the whole picture, of the type the words want."""
-    return Control("whole-picture", _answer_everything)
+def whole_image() -> Control:
+    """One region, the whole image, of the type the words want."""
+    return Control("whole-image", _answer_everything)
 
 
 def visible_copy() -> Control:
@@ -107,7 +105,7 @@ def hull() -> Control:
 
 
 def oracle_finds() -> "FindsOracle":
-    """The bundled model, told every object of the picture with its masks, its parts and what it is."""
+    """The bundled model, told every object of the image with its masks, its parts and what it is."""
     return FindsOracle()
 
 
@@ -126,19 +124,19 @@ def oracle_masks() -> StageOracle:
     return StageOracle("masks", _tell_masks)
 
 
-def _answer_everything(_: Tiny, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-    width, height = picture.size
+def _answer_everything(_: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    width, height = image.size
     frame = Mask.from_dense(np.ones((height, width), np.bool_))
     regions = (PredictedRegion(visible=frame, amodal=frame),)
     return [Prediction(sample="", mask_type=one.mask_type, regions=regions) for one in decide(questions)]
 
 
-def _answer_with_copies(model: Tiny, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-    return [_redrawn(one, lambda visible: visible) for one in model.predict(picture, questions)]
+def _answer_with_copies(model: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    return [_redrawn(one, lambda visible: visible) for one in model.predict(image, questions)]
 
 
-def _answer_with_hulls(model: Tiny, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-    sight = model.see(picture)
+def _answer_with_hulls(model: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    sight = model.see(image)
     objects = reply(sight, [place for place in sight.items if place[1] == 0], "visible").regions
     seen = [region.visible.to_dense() for region in objects if region.visible is not None]
 

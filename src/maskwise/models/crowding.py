@@ -1,6 +1,6 @@
 """Harder lessons from lessons: more hiding than the world's training scenes have, and colours that tell nothing.
 
-Objects of other scenes are set in front, so that heavily hidden ones are met often; and the channels of some pictures
+Objects of other scenes are set in front, so that heavily hidden ones are met often; and the channels of some images
 are exchanged, so that what a thing is cannot be read off its colour.
 """
 
@@ -12,7 +12,7 @@ TRIES = 6
 """Objects tried at most; about one in three can be set in front."""
 
 EXCHANGED = 0.25
-"""How often a picture's channels are exchanged; its colours are then not told."""
+"""How often an image's channels are exchanged; its colours are then not told."""
 
 LEAST_SEEN = 0.08
 """Of every object at least this share stays seen."""
@@ -29,7 +29,7 @@ def harden(lesson: Lesson, other: Lesson, random: np.random.Generator) -> Lesson
         order = random.permutation(3)
         kinds = lesson.kinds.copy()
         kinds[:, 1] = -1
-        lesson = lesson._replace(picture=lesson.picture[:, :, order], kinds=kinds)
+        lesson = lesson._replace(image=lesson.image[:, :, order], kinds=kinds)
     return lesson
 
 
@@ -65,15 +65,15 @@ def _set_in_front(lesson: Lesson, other: Lesson, random: np.random.Generator) ->
         slice(left + first_column, left + first_column + width),
     )
     inside = parts > 0
-    owner, picture = lesson.owner.copy(), lesson.picture.copy()
+    owner, image = lesson.owner.copy(), lesson.image.copy()
     owner[window][inside] = len(lesson.kinds)
     seen = np.bincount(owner[owner >= 0].astype(np.int64), minlength=len(lesson.kinds))
     if any(seen[i] < LEAST_SEEN * (numbers > 0).sum() for i, numbers in enumerate(lesson.parts)):
         return lesson
-    picture[window][inside] = other.picture[source][inside]
+    image[window][inside] = other.image[source][inside]
     box = (window[1].start, window[0].start, window[1].stop, window[0].stop)
     return lesson._replace(
-        picture=picture,
+        image=image,
         owner=owner,
         kinds=np.concatenate([lesson.kinds, other.kinds[number : number + 1]]),
         boxes=np.concatenate([lesson.boxes, np.array([box])]),

@@ -1,4 +1,4 @@
-"""What is known of the objects of a picture before a question is asked, as numbers a network can read."""
+"""What is known of the objects of an image before a question is asked, as numbers a network can read."""
 
 from typing import NamedTuple
 

@@ -43,8 +43,8 @@ class Examination:
         return self.score(replies)
 
     def looked_at_by(self, model: Tiny) -> "Looked":
-        """Every picture as the model sees it."""
-        return Looked(self, [sight_of(model.find(lesson.picture), (SIZE, SIZE)) for lesson in self.lessons])
+        """Every image as the model sees it."""
+        return Looked(self, [sight_of(model.find(lesson.image), (SIZE, SIZE)) for lesson in self.lessons])
 
     def score(self, replies: Iterable[Prediction]) -> dict[str, float]:
         """Figures of replies to all questions, in order."""
@@ -59,7 +59,7 @@ class Examination:
 
 
 class Looked:
-    """An examination whose pictures have been looked at."""
+    """An examination whose images have been looked at."""
 
     def __init__(self, exam: Examination, sights: list[Sight]) -> None:
         self.exam, self.sights = exam, sights

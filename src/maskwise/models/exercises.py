@@ -1,4 +1,4 @@
-"""What the choice learns from: pictures as the eye described them, and what each question means among its finds.
+"""What the choice learns from: images as the eye described them, and what each question means among its finds.
 
 Looking takes a while, so what was seen is kept in files beside the lessons; a file that exists is whole.
 """
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
 
 class Exercise(NamedTuple):
-    """A described picture and its questions."""
+    """A described image and its questions."""
 
     description: Description
     asked: list[Asked]
@@ -49,7 +49,7 @@ def view_truth(lesson: Lesson) -> View:
 
 def view(model: Tiny, lesson: Lesson) -> View:
     """As the model sees it."""
-    found = model.find(lesson.picture)
+    found = model.find(lesson.image)
     matches = match_masks(found.visible, lesson_to_objects(lesson).visible)
     return View(describe(found, MOST_PARTS), np.array(matches, np.int64))
 

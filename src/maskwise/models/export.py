@@ -37,13 +37,13 @@ class _FirstStep(nn.Module):
         super().__init__()
         self.eye = eye
 
-    def forward(self, picture: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        maps = self.eye.see(picture)
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        maps = self.eye.see(image)
         return maps.fine, maps.coarse, maps.heat.sigmoid(), maps.box
 
 
 class _SecondStep(nn.Module):
-    """The second step for the boxes of one picture."""
+    """The second step for the boxes of one image."""
 
     def __init__(self, look: SecondLook) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _SecondStep(nn.Module):
 
 
 class _ThirdStep(nn.Module):
-    """The choice for several questions about one picture."""
+    """The choice for several questions about one image."""
 
     def __init__(self, chooser: Chooser) -> None:
         super().__init__()
@@ -84,13 +84,13 @@ def export(folder: Path, out: Path) -> list[Path]:
     """Write eye.onnx, look.onnx and choice.onnx from the checkpoints of a training run."""
     eye, chooser = load_networks(folder)
     out.mkdir(parents=True, exist_ok=True)
-    picture = torch.zeros(1, 3, SIDE, SIDE)
+    image = torch.zeros(1, 3, SIDE, SIDE)
     fine, coarse = torch.zeros(1, FINE, SIDE // 2, SIDE // 2), torch.zeros(1, COARSE, SIDE // 4, SIDE // 4)
     boxes = torch.tensor([[0.1, 0.1, 0.5, 0.6], [0.2, 0.3, 0.9, 0.9]])
     words = torch.ones(2, 5, 1 + MOST_TRIPLES, dtype=torch.long)
     single, pair = torch.zeros(1, 3, SINGLE), torch.zeros(1, 3, 3, PAIR)
     steps: dict[str, Step] = {
-        "eye": Step(_FirstStep(eye), {"picture": picture}, ("fine", "coarse", "heat", "box"), {}),
+        "eye": Step(_FirstStep(eye), {"image": image}, ("fine", "coarse", "heat", "box"), {}),
         "look": Step(
             _SecondStep(eye.look),
             {"fine": fine, "coarse": coarse, "boxes": boxes},

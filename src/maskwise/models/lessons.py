@@ -1,4 +1,4 @@
-"""What there is to learn from: world scenes and the pictures of dataset folders, as arrays.
+"""What there is to learn from: world scenes and the images of dataset folders, as arrays.
 
 World scenes are rendered once and kept in files, so that an interrupted run loses nothing. A file holds SCENES_A_FILE
 scenes of one split and seed. It is written beside its place and then moved there: a file that exists is whole.
@@ -26,13 +26,13 @@ SCENES_A_FILE = 500
 
 
 class Lesson(NamedTuple):
-    """One scene. `picture`: uint8 (size, size, 3). `owner`: int16 (size, size), the object seen at each pixel, or -1.
+    """One scene. `image`: uint8 (size, size, 3). `owner`: int16 (size, size), the object seen at each pixel, or -1.
     `kinds`: int64 (n, 3), category, colour and material of each object, -1 where unknown. `boxes`: int64 (n, 4), left,
     top, right, bottom of `parts`; `parts`: for each object the part at each pixel of its box, 0 outside.
     `questions`: text, the noun phrase (`np`) where known, and targets as pairs of object and part (0 = the whole).
     """
 
-    picture: NDArray[np.uint8]
+    image: NDArray[np.uint8]
     owner: NDArray[np.int16]
     kinds: NDArray[np.int64]
     boxes: NDArray[np.int64]
@@ -56,7 +56,7 @@ def scene_to_lesson(shown: Scene) -> Lesson:
         parts.append(np.ascontiguousarray(numbers[top:bottom, left:right]))
         boxes.append((columns.start + left, rows.start + top, columns.start + right, rows.start + bottom))
     return Lesson(
-        shown.picture,
+        shown.image,
         inventory.owner.astype(np.int16),
         np.array(kinds, np.int64).reshape(-1, 3),
         np.array(boxes, np.int64).reshape(-1, 4),
@@ -99,7 +99,7 @@ def write_file(folder: Path, split: str, seed: int, scenes: range, *, questions:
     being_written = path.with_suffix(".part.npz")
     np.savez(
         being_written,
-        picture=np.stack([lesson.picture for lesson in lessons]),
+        image=np.stack([lesson.image for lesson in lessons]),
         owner=np.stack([lesson.owner for lesson in lessons]).astype(np.int8),
         counts=np.array([len(lesson.kinds) for lesson in lessons]),
         kinds=np.concatenate([lesson.kinds for lesson in lessons]),
@@ -127,7 +127,7 @@ def read_file(path: Path) -> list[Lesson]:
         kinds = columns["kinds"][objects : objects + count]
         lessons.append(
             Lesson(
-                columns["picture"][place],
+                columns["image"][place],
                 columns["owner"][place].astype(np.int16),
                 kinds,
                 boxes,
@@ -152,16 +152,16 @@ def lesson_to_objects(lesson: Lesson) -> Objects:
 
 
 def dataset_to_lessons(dataset: Dataset) -> Iterator[Lesson]:
-    """The pictures of a dataset, scaled to the model's frame; those without an object are passed over.
+    """The images of a dataset, scaled to the model's frame; those without an object are passed over.
 
     Names are understood as far as they hold a category or colour of the world; masks teach in any case. An object
     without an amodal mask is taken to be seen whole, and one with more than MOST_PARTS parts keeps the first ones.
     """
     asked: dict[int, list[int]] = {}
-    for row, place in enumerate(dataset.samples.picture.tolist()):
+    for row, place in enumerate(dataset.samples.image.tolist()):
         asked.setdefault(place, []).append(row)
-    for place, picture in enumerate(dataset.pictures.id):
-        regions = dataset.regions_of(picture)
+    for place, image in enumerate(dataset.images.id):
+        regions = dataset.regions_of(image)
         things = [
             (region, *_planes(region)) for region in regions if region.part_of is None and not region.crowd
         ]
@@ -180,7 +180,7 @@ def dataset_to_lessons(dataset: Dataset) -> Iterator[Lesson]:
             box = _box(amodal)
             boxes.append(box)
             parts.append(_part_numbers(amodal, own)[box[1] : box[3], box[0] : box[2]])
-        frame = dataset.open_picture(picture).convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+        frame = dataset.open_image(image).convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
         kinds = np.array([_kinds(thing.name) for thing, _, _ in things], np.int64)
         questions = [
             {"text": sample.question, "targets": [places[region.id] for region in sample.targets]}

@@ -1,6 +1,6 @@
-"""The eye: finds every object of a picture once, without a question, with both masks and its parts.
+"""The eye: finds every object of an image once, without a question, with both masks and its parts.
 
-A convolutional encoder with a feature pyramid makes two maps, at a half and a quarter of the picture's side. On the
+A convolutional encoder with a feature pyramid makes two maps, at a half and a quarter of the image's side. On the
 quarter map every cell says how much it is the middle of what is seen of an object (`heat`) and where the whole object
 lies (`box`, amodal). For each object found, a second look into its box draws the visible mask, the amodal mask and
 which part each pixel belongs to, and tells category, colour and material.
@@ -68,7 +68,7 @@ class Residual(nn.Module):
 
 
 class Eye(nn.Module):
-    """See the module's docstring. Pictures are [b, 3, s, s] in 0..1, s a multiple of 16."""
+    """See the module's docstring. Images are [b, 3, s, s] in 0..1, s a multiple of 16."""
 
     def __init__(self, categories: int, colours: int, materials: int, parts: int) -> None:
         super().__init__()
@@ -90,14 +90,14 @@ class Eye(nn.Module):
             assert head.bias is not None
             nn.init.constant_(head.bias, start)
 
-    def forward(self, pictures: Tensor, boxes: Sequence[Tensor]) -> tuple[Maps, Look]:
-        """Both steps at once, as in training, where the boxes are known; at least one a picture."""
-        maps = self.see(pictures)
+    def forward(self, images: Tensor, boxes: Sequence[Tensor]) -> tuple[Maps, Look]:
+        """Both steps at once, as in training, where the boxes are known; at least one an image."""
+        maps = self.see(images)
         return maps, self.look(maps.fine, maps.coarse, boxes)
 
-    def see(self, pictures: Tensor) -> Maps:
+    def see(self, images: Tensor) -> Maps:
         """The first step."""
-        fine = self.stem((pictures - 0.45) / 0.25)
+        fine = self.stem((images - 0.45) / 0.25)
         quarter = self.quarter(fine)
         eighth = self.eighth(quarter)
         sixteenth = self.sixteenth(eighth)
@@ -131,7 +131,7 @@ class SecondLook(nn.Module):
         self.sizes = [categories, colours, materials]
 
     def forward(self, fine: Tensor, coarse: Tensor, boxes: Sequence[Tensor]) -> Look:
-        """boxes: for each picture [n, 4] left, top, right, bottom as shares of the frame."""
+        """boxes: for each image [n, 4] left, top, right, bottom as shares of the frame."""
         steps = torch.linspace(-1.0, 1.0, LOOK, device=fine.device)
         place = torch.stack([steps.expand(LOOK, LOOK), steps[:, None].expand(LOOK, LOOK)])
         there = sample_boxes(coarse, boxes, LOOK)

@@ -18,7 +18,7 @@ OCCLUDED = 3.0
 """Weight of hidden pixels in the amodal loss: they are few, and what the task is about."""
 
 LOOKS = 4
-"""Objects of each picture that are looked at twice, drawn at random; always as many, since kernels are made anew for
+"""Objects of each image that are looked at twice, drawn at random; always as many, since kernels are made anew for
 every other number of rows.
 """
 
@@ -27,13 +27,13 @@ HIDDEN_FIRST = 4.0
 
 
 class Targets(NamedTuple):
-    """A batch. pictures: float [b, 3, s, s]. heat: [b, 1, c, c] in 0..1. box: [b, 4, c, c] pixels, where `weight`
-    [b, 1, c, c] is positive. surface: int64 [b, 2, c, c], category and colour or -1. boxes: for each picture [n, 4] in
+    """A batch. images: float [b, 3, s, s]. heat: [b, 1, c, c] in 0..1. box: [b, 4, c, c] pixels, where `weight`
+    [b, 1, c, c] is positive. surface: int64 [b, 2, c, c], category and colour or -1. boxes: for each image [n, 4] in
     shares of the frame. Then one row a box: masks as drawn (uint8 [k, 3, CELLS, CELLS]: visible, amodal, part), and
     int64 [k, 3] kinds, -1 where unknown.
     """
 
-    pictures: Tensor
+    images: Tensor
     heat: Tensor
     box: Tensor
     weight: Tensor
@@ -47,16 +47,16 @@ def make_targets(lessons: list[Lesson], random: np.random.Generator, *, harder: 
     """A batch for training: mirrored at random, colours a little off, boxes a little off; see `harden` for `harder`,
     which also looks more often at what is hidden.
 
-    All objects are to be found; LOOKS of each picture are looked at twice.
+    All objects are to be found; LOOKS of each image are looked at twice.
     """
     if harder:
         lessons = [harden(lesson, lessons[random.integers(len(lessons))], random) for lesson in lessons]
-    pictures, maps, boxes, drawn, kinds = [], [], [], [], []
+    images, maps, boxes, drawn, kinds = [], [], [], [], []
     for lesson in lessons:
         mirrored = bool(random.integers(2))
-        picture = lesson.picture[:, ::-1] if mirrored else lesson.picture
+        image = lesson.image[:, ::-1] if mirrored else lesson.image
         gain = random.uniform(0.92, 1.08, 3) * random.uniform(0.9, 1.1)
-        pictures.append(np.clip(picture * gain.astype(np.float32) / 255, 0, 1).transpose(2, 0, 1))
+        images.append(np.clip(image * gain.astype(np.float32) / 255, 0, 1).transpose(2, 0, 1))
         planes = _planes(lesson, mirrored)
         maps.append(_cell_targets(lesson, planes))
         looks = np.resize(_order(planes, random) if harder else random.permutation(len(planes)), LOOKS)
@@ -66,7 +66,7 @@ def make_targets(lessons: list[Lesson], random: np.random.Generator, *, harder: 
         kinds.append(lesson.kinds[looks])
     heat, box, weight, surface = (torch.from_numpy(np.stack(column)) for column in zip(*maps))
     return Targets(
-        pictures=torch.from_numpy(np.stack(pictures).astype(np.float32)),
+        images=torch.from_numpy(np.stack(images).astype(np.float32)),
         heat=heat,
         box=box,
         weight=weight,
@@ -110,7 +110,7 @@ def _hidden_share(plane: _Plane) -> float:
 
 
 def _cell_targets(lesson: Lesson, planes: list[_Plane]) -> tuple[NDArray[np.float32], ...]:
-    """heat, box, weight, surface of one picture."""
+    """heat, box, weight, surface of one image."""
     side = lesson.owner.shape[0]
     cells = side // STRIDE
     middle = np.arange(cells, dtype=np.float32) * STRIDE + STRIDE / 2
@@ -162,7 +162,7 @@ def _drawn(plane: _Plane, random: np.random.Generator) -> tuple[NDArray[np.float
 
 def seeing_loss(eye: nn.Module, targets: Targets, categories: int) -> dict[str, Tensor]:
     """All terms, to be summed."""
-    maps, look = eye(targets.pictures, targets.boxes)
+    maps, look = eye(targets.images, targets.boxes)
     surface_category, surface_colour = maps.surface.split([categories, maps.surface.shape[1] - categories], 1)
     visible, amodal, part = (targets.drawn[:, i] for i in range(3))
     hidden = (amodal > visible).float()

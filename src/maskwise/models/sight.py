@@ -28,7 +28,7 @@ TWIN = 0.5
 
 
 class Seen(NamedTuple):
-    """The first step, for one picture: heat (c, c) in 0..1 and box (4, c, c) in pixels."""
+    """The first step, for one image: heat (c, c) in 0..1 and box (4, c, c) in pixels."""
 
     heat: Floats
     box: Floats

@@ -1,9 +1,9 @@
-"""The bundled model: an eye that finds every object of a picture once, and a choice among them by the words.
+"""The bundled model: an eye that finds every object of an image once, and a choice among them by the words.
 
     model = bundled_model()
-    sight = model.see(picture)                          # the costly part, once a picture
+    sight = model.see(image)                          # the costly part, once an image
     model.answer(sight, ["What could I drink from?"])   # every question then costs only the choice
-    model.predict(picture, questions)                   # both
+    model.predict(image, questions)                   # both
 
 Runs on onnxruntime; nothing here needs torch.
 """
@@ -33,7 +33,7 @@ from maskwise.world.grammar import write_answer
 from maskwise.world.items import Item, name_items
 
 SIDE = 160
-"""Pictures are scaled to a square of this side."""
+"""Images are scaled to a square of this side."""
 
 LIKELY = 0.4
 """A thing is meant when the choice gives it at least this probability."""
@@ -49,9 +49,9 @@ Place = tuple[int, int]
 
 
 class Networks(Protocol):
-    """The three networks, on whatever runs them; arrays are those of `perception` and `choice`, for one picture."""
+    """The three networks, on whatever runs them; arrays are those of `perception` and `choice`, for one image."""
 
-    def see(self, picture: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
+    def see(self, image: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
         """[1, 3, s, s] to fine, coarse, heat in 0..1, box."""
 
     def look(
@@ -79,9 +79,9 @@ class OnnxNetworks:
         self.eye, self.second, self.choice = (_open(path, options) for path in paths)
         self.hash = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
-    def see(self, picture: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
+    def see(self, image: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
         """See Networks."""
-        return tuple(self.eye.run(None, {"picture": picture}))
+        return tuple(self.eye.run(None, {"image": image}))
 
     def look(
         self, fine: NDArray[np.float32], coarse: NDArray[np.float32], boxes: NDArray[np.float32]
@@ -106,7 +106,7 @@ def _open(path: Path, options: onnxruntime.SessionOptions) -> onnxruntime.Infere
 
 
 class Sight(NamedTuple):
-    """A picture looked at: its size (width, height), its objects in the model's frame, what is known of them, and the
+    """An image looked at: its size (width, height), its objects in the model's frame, what is known of them, and the
     name of each object and part.
     """
 
@@ -127,14 +127,14 @@ class Tiny:
         # The mask type is decided by weights of its own: other ones are another model.
         self.weights_hash = own and hashlib.sha256(f"{own} {hash_decider()}".encode()).hexdigest()
 
-    def predict(self, picture: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question, in order; `sample` is left empty for the caller to fill."""
-        return self.answer(self.see(picture), questions)
+        return self.answer(self.see(image), questions)
 
-    def see(self, picture: Image.Image) -> Sight:
-        """Look at a picture of any size."""
-        frame = np.asarray(picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
-        return sight_of(self.find(frame), picture.size)
+    def see(self, image: Image.Image) -> Sight:
+        """Look at an image of any size."""
+        frame = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+        return sight_of(self.find(frame), image.size)
 
     def find(self, frame: NDArray[np.generic]) -> Objects:
         """The objects in a frame (SIDE, SIDE, 3) of 0..255."""
@@ -148,7 +148,7 @@ class Tiny:
         return draw_objects(looked, boxes, side=SIDE, parts_of=parts_of)
 
     def answer(self, sight: Sight, questions: Sequence[str]) -> list[Prediction]:
-        """As predict, for a picture already looked at."""
+        """As predict, for an image already looked at."""
         wanted: list[Wanted] = [intent.mask_type for intent in decide(questions)]
         replies = []
         for odds, mask_type in zip(self.choose(sight, questions), wanted):
@@ -177,7 +177,7 @@ def no_objects() -> Objects:
 
 
 def sight_of(objects: Objects, size: tuple[int, int]) -> Sight:
-    """All that questions need to know of the objects of a picture of that size (width, height)."""
+    """All that questions need to know of the objects of an image of that size (width, height)."""
     return Sight(size, objects, describe(objects, MOST_PARTS), list_items(objects))
 
 
@@ -228,7 +228,7 @@ def reply(
 
 
 def _draw(sight: Sight, places: list[Place]) -> tuple[Masks, Masks]:
-    """Visible and amodal masks at the picture's own size, edges kept smooth."""
+    """Visible and amodal masks at the image's own size, edges kept smooth."""
     objects = sight.objects
     amodal = [objects.amodal[i] if k == 0 else objects.part[i] == k for i, k in places]
     visible = [plane & objects.visible[i] for plane, (i, _) in zip(amodal, places)]

@@ -3,7 +3,7 @@
     lessons/            world scenes as arrays, a file at a time
     val/                a dataset of validation scenes
     first.safetensors   perception, taught on every object and part of every scene
-    eye.safetensors     perception, taught further on harder pictures (crowding.py)
+    eye.safetensors     perception, taught further on harder images (crowding.py)
     views/              the lessons as that eye sees them, a file at a time
     choice.safetensors  the choice, taught on questions about these views
     *.jsonl, events/    the curves
@@ -70,7 +70,7 @@ class WorldSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A training run. `first`, `eye`: perception, on scenes as they are, then on harder ones. `datasets`: dataset
-    folders mixed in with the world's scenes, picture by picture. `views`: of how many lessons the choice learns what
+    folders mixed in with the world's scenes, image by image. `views`: of how many lessons the choice learns what
     the eye sees; of all it learns what there is.
     """
 
@@ -153,7 +153,7 @@ def _gather(settings: Settings, folder: Path) -> list[Lesson]:
     lessons = [lesson for path in _track(paths, "rendering lessons", files) for lesson in read_file(path)]
     for path in settings.datasets:
         dataset = Dataset.open(path)
-        lessons += _track(dataset_to_lessons(dataset), f"reading {path}", len(dataset.pictures.id))
+        lessons += _track(dataset_to_lessons(dataset), f"reading {path}", len(dataset.images.id))
     if not lessons:
         raise MaskwiseError("nothing to learn from: world.scenes is 0 and no dataset has an object")
     return lessons
@@ -208,9 +208,9 @@ class TorchNetworks:
         self.eye, self.chooser = eye.eval(), chooser.eval()
 
     @torch.inference_mode()
-    def see(self, picture: Floats) -> tuple[Floats, ...]:
+    def see(self, image: Floats) -> tuple[Floats, ...]:
         """The first step."""
-        maps = self.eye.see(self._here(picture))
+        maps = self.eye.see(self._here(image))
         return tuple(t.cpu().numpy() for t in (maps.fine, maps.coarse, maps.heat.sigmoid(), maps.box))
 
     @torch.inference_mode()

@@ -14,7 +14,7 @@ compared with, or whether the true answer was in the prompt. What we chose, and 
 - `unmatched="count"`: a target nobody met scores 0 and its pixels join the union. `"ignore"`: it is left out, as the
   paper says of two baselines.
 - `extra="ignore"`: masks beyond the targets are free, as in the LISA code base. `"count"`: each scores 0.
-- `unit="picture"`: the mean over a picture's targets, then over pictures, as the words say. `"question"`: over
+- `unit="image"`: the mean over an image's targets, then over images, as the words say. `"question"`: over
   questions; `"mask"`: over targets, as LISA's code would.
 - `answers="any"`: `"free"` or `"forced"` refuses the others.
 
@@ -35,12 +35,10 @@ from maskwise.protocols.metrics import Floats, Int64s, Metric, Scores, sums, who
 from maskwise.protocols.pairs import in_order, left_over
 from maskwise.protocols.phrases import unite_phrases
 
-RULE = (
-    "visible and amodal masks, one per phrase, matched by IoU; mean over pictures (our reading of the paper)"
-)
+RULE = "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)"
 Answers = Literal["any", "free", "forced"]
 Matching = Literal["iou", "order"]
-Unit = Literal["picture", "question", "mask"]
+Unit = Literal["image", "question", "mask"]
 Leftover = Literal["count", "ignore"]
 
 
@@ -51,7 +49,7 @@ def score(
     matching: Matching = "iou",
     unmatched: Leftover = "count",
     extra: Leftover = "ignore",
-    unit: Unit = "picture",
+    unit: Unit = "image",
     answers: Answers = "any",
 ) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
@@ -146,8 +144,8 @@ def _share_unit(plane: Plane, terms: Int64s, unit: Unit) -> Floats:
         return np.ones(len(terms))
     if unit == "question":
         return 1.0 / np.maximum(terms, 1)
-    per_picture = whole_sums(plane.truth.cluster, terms, plane.truth.clusters)
-    return 1.0 / np.maximum(per_picture, 1)[plane.truth.cluster]
+    per_image = whole_sums(plane.truth.cluster, terms, plane.truth.clusters)
+    return 1.0 / np.maximum(per_image, 1)[plane.truth.cluster]
 
 
 def _pool(parts: dict[str, dict[str, Metric]]) -> dict[str, Metric]:

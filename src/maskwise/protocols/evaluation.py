@@ -78,7 +78,7 @@ class Plane:
         return match(self.index, self.iou)
 
     def shared(self, pred: Int64s, target: Int64s) -> Int64s:
-        """Pixels shared by any predicted regions and targets of one picture, int64 [k]; those of one question are
+        """Pixels shared by any predicted regions and targets of one image, int64 [k]; those of one question are
         looked up.
         """
         sample = self.replies.sample[pred]
@@ -119,7 +119,7 @@ class Plane:
 class Evaluation:
     """What protocols score: checked columns, and planes that are measured when first asked for.
 
-    A reply with a malformed mask, or one of another size than the picture, becomes a failed one.
+    A reply with a malformed mask, or one of another size than the image, becomes a failed one.
     """
 
     def __init__(
@@ -191,12 +191,12 @@ class Evaluation:
 
 
 def _check(truth: Truth, replies: Replies, threads: int) -> tuple[Replies, Measured]:
-    """Fail replies with masks of another size than the picture or malformed ones; measure the rest."""
+    """Fail replies with masks of another size than the image or malformed ones; measure the rest."""
     columns = (replies.visible, replies.amodal)
     reasons: dict[int, str] = {}
     for column in columns:
         wrong = column.present & (column.masks.size != truth.frame[replies.sample]).any(1)
-        reasons.update(dict.fromkeys(replies.sample[wrong].tolist(), "mask size differs from the picture"))
+        reasons.update(dict.fromkeys(replies.sample[wrong].tolist(), "mask size differs from the image"))
     replies = replies.fail(reasons)
     if replies.measured is not None:
         return replies, replies.measured

@@ -12,7 +12,7 @@ Quirks, all kept:
 - In a group without a no-target question both N-acc and T-acc are 0 (`n_acc`, `t_acc`); `no_target_accuracy` and
   `target_accuracy` are the plain definitions.
 - Official figures are percentages, except N-acc and T-acc, and are made at 480 x 480; here all are fractions, at the
-  size of the picture.
+  size of the image.
 - gRefCOCO figures are given per `source`: see that slice.
 
 A missing or failed reply counts as an empty mask without the flag.

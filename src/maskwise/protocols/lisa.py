@@ -1,7 +1,7 @@
 """LISA: `validate()` of LISA's train_ds.py (dvlab-research/LISA, commit 3cb2d43), as used for ReasonSeg and RefCOCO.
 
 Rule. The k-th predicted mask meets the k-th target of its question; the longer list is cut. A pair scores
-I / (U + 1e-5), plus 1 where the union is empty. gIoU is the mean over target masks (not over pictures); cIoU the summed
+I / (U + 1e-5), plus 1 where the union is empty. gIoU is the mean over target masks (not over images); cIoU the summed
 intersection over the summed union.
 
 Quirks, all kept:
@@ -9,7 +9,7 @@ Quirks, all kept:
 - Ignored pixels win over the target; pixels where pieces of a target overlap (value 2) are neither class: predicting
   them enlarges the union, leaving them out costs nothing.
 - Both empty scores 1. An empty target that is missed scores 0, and what was predicted there enters cIoU.
-- Sums run in float32: `legacy_float32` repeats that (pictures in dataset order); the default is exact.
+- Sums run in float32: `legacy_float32` repeats that (images in dataset order); the default is exact.
 - Several GPUs pad the last batch with duplicates; that is not repeated here.
 
 The code always has one mask a question. Here a question without targets is one empty mask, and a reply without regions

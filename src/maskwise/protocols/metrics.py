@@ -1,7 +1,7 @@
 """What a protocol returns: per sample, its part in every figure. Every figure is a ratio of sums over samples.
 
 A mean has a weight as its denominator, a cumulative ratio such as cIoU a union. So the figure of any group of samples,
-its interval clustered by picture and the merge of shards all follow from sums of two columns.
+its interval clustered by image and the merge of shards all follow from sums of two columns.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,8 +1,8 @@
 """MUSE: `ar_validate()` and `match_pred()` of PixelLM (commit ebf0792).
 
 Rule. Per question min(n, m) predictions and targets are matched; a matched pair scores as in LISA, a target left over
-against an empty prediction, a prediction left over against an empty target. Per picture the scores of all its questions
-are added and divided by max(predictions, targets) of the whole picture, which is also its weight. cIoU adds up all.
+against an empty prediction, a prediction left over against an empty target. Per image the scores of all its questions
+are added and divided by max(predictions, targets) of the whole image, which is also its weight. cIoU adds up all.
 
 Quirks:
 - The official matching costs (cross entropy plus Dice on 12,544 random points) differ from run to run. Here pairs
@@ -12,10 +12,10 @@ Quirks:
   extra mask has an empty union and scores 1. `raw_logits=True` repeats that and needs the counts of logits
   (`Replies.logits`); the default thresholds all masks alike.
 - Pixels where pieces of a target overlap (value 2) are neither class, as in LISA.
-- A picture with neither predictions nor targets stops the official code; here it adds nothing.
+- An image with neither predictions nor targets stops the official code; here it adds nothing.
 - Sums run in float32: `legacy_float32` repeats that; the default is exact.
 
-A missing or failed reply counts as no mask. A sample's row carries its own pairs, and the share of its picture's
+A missing or failed reply counts as no mask. A sample's row carries its own pairs, and the share of its image's
 divisor that its pairs have, so a row may exceed 1. `epsilon=False` leaves the epsilons out.
 """
 
@@ -35,7 +35,9 @@ from maskwise.protocols.terms import (
     finish,
 )
 
-RULE = "matched per question, left-over masks and targets count, divided by the larger count of the whole picture"
+RULE = (
+    "matched per question, left-over masks and targets count, divided by the larger count of the whole image"
+)
 
 
 def score(
@@ -50,7 +52,7 @@ def score(
     each matched pair, by position among all.
     """
     plane = evaluation.plane("wanted")
-    judged = judged_pictures(plane)
+    judged = judged_images(plane)
     terms = pair(plane, raw_logits=raw_logits, pairs=pairs)
     return finish(
         "muse",
@@ -62,7 +64,7 @@ def score(
                 "no target and no prediction: the rule has no term for it": (
                     (plane.index.preds == 0) & (plane.index.targets == 0)
                 ),
-                "a target of the picture has no mask of the type wanted": ~judged,
+                "a target of the image has no mask of the type wanted": ~judged,
             }
         ),
         epsilon=epsilon,
@@ -70,8 +72,8 @@ def score(
     )
 
 
-def judged_pictures(plane: Plane) -> Flags:
-    """Whether all targets of each sample's picture have a mask, bool [samples]."""
+def judged_images(plane: Plane) -> Flags:
+    """Whether all targets of each sample's image have a mask, bool [samples]."""
     cluster = plane.truth.cluster
     judged: Flags = whole_sums(cluster, (~plane.judged).astype(np.int64), plane.truth.clusters) == 0
     return judged[cluster]
@@ -87,7 +89,7 @@ def pair(plane: Plane, *, raw_logits: bool = False, pairs: Int64s | None = None)
     extra = count_raw_logits(plane, alone_pred) if raw_logits else count_predictions(plane, alone_pred)
     terms = Terms.concat([count_pairs(plane, pred, target), count_targets(plane, alone_target), extra])
     order = np.argsort(terms.sample, kind="stable")
-    return terms.select(order[judged_pictures(plane)[terms.sample[order]]])
+    return terms.select(order[judged_images(plane)[terms.sample[order]]])
 
 
 def match_by_iou(plane: Plane) -> tuple[Int64s, Int64s]:
@@ -115,11 +117,11 @@ def count_raw_logits(plane: Plane, pred: Int64s) -> Terms:
 
 
 def share_divisor(plane: Plane, terms: Terms) -> Floats:
-    """Each sample's share of its picture's divisor, by its number of scored pairs: float64 [samples]."""
-    cluster, pictures = plane.truth.cluster, plane.truth.clusters
+    """Each sample's share of its image's divisor, by its number of scored pairs: float64 [samples]."""
+    cluster, images = plane.truth.cluster, plane.truth.clusters
     scored = np.bincount(terms.sample, minlength=len(cluster))
     divisor = np.maximum(
-        whole_sums(cluster, plane.index.preds, pictures), whole_sums(cluster, plane.index.targets, pictures)
+        whole_sums(cluster, plane.index.preds, images), whole_sums(cluster, plane.index.targets, images)
     )
-    of_picture = np.maximum(sums(cluster, scored, pictures), 1.0)
-    return scored * (divisor / of_picture)[cluster]
+    of_image = np.maximum(sums(cluster, scored, images), 1.0)
+    return scored * (divisor / of_image)[cluster]

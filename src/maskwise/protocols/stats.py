@@ -1,7 +1,7 @@
-"""How sure a figure is: intervals clustered by picture, and paired tests between two runs.
+"""How sure a figure is: intervals clustered by image, and paired tests between two runs.
 
-Questions about one picture are not independent, so pictures are what is drawn, kept or swapped. All work on sums per
-picture, which is right for means and for ratios of sums (cIoU) alike.
+Questions about one image are not independent, so images are what is drawn, kept or swapped. All work on sums per
+image, which is right for means and for ratios of sums (cIoU) alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from maskwise.errors import ProtocolError
 from maskwise.protocols.metrics import Flags, Floats, Int64s, Key, Metric, Numbers, share_columns, sums
 
 CHUNK = 64
-"""Resamples drawn at once: bounds memory to CHUNK x pictures numbers a thread."""
+"""Resamples drawn at once: bounds memory to CHUNK x images numbers a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The ends of an interval; None where fewer than two pictures have a part in the figure."""
+    """The ends of an interval; None where fewer than two images have a part in the figure."""
 
     low: float | None
     high: float | None
@@ -39,7 +39,7 @@ class Comparison:
     difference: float | None
     interval: Interval
     p_value: float | None
-    pictures: int
+    images: int
 
 
 def bootstrap(
@@ -51,9 +51,9 @@ def bootstrap(
     seed: int = 0,
     threads: int = 1,
 ) -> dict[Key, Interval]:
-    """Percentile intervals of figures by resampling pictures, the same draws for all of them.
+    """Percentile intervals of figures by resampling images, the same draws for all of them.
 
-    cluster: int64 [samples], the picture of each. The seed makes it repeatable.
+    cluster: int64 [samples], the image of each. The seed makes it repeatable.
     """
     count = int(cluster.max(initial=-1)) + 1
     shared = share_columns(metrics)
@@ -78,19 +78,19 @@ def bootstrap(
 
 
 class Groups:
-    """Samples in groups, pictures within each: what intervals of slices are made from.
+    """Samples in groups, images within each: what intervals of slices are made from.
 
-    codes: int [samples], the group of each sample; cluster: int64 [samples], its picture; count: number of groups,
-    below 65536. A cell is one picture in one group.
+    codes: int [samples], the group of each sample; cluster: int64 [samples], its image; count: number of groups,
+    below 65536. A cell is one image in one group.
     """
 
     def __init__(self, codes: NDArray[np.integer], cluster: Int64s, count: int) -> None:
-        by_picture = np.argsort(cluster, kind="stable")
-        # Sorting small numbers is quick, and a stable sort keeps the pictures of a group together.
-        self.order = by_picture[np.argsort(codes[by_picture].astype(np.uint16), kind="stable")]
-        group, picture = codes[self.order], cluster[self.order]
+        by_image = np.argsort(cluster, kind="stable")
+        # Sorting small numbers is quick, and a stable sort keeps the images of a group together.
+        self.order = by_image[np.argsort(codes[by_image].astype(np.uint16), kind="stable")]
+        group, image = codes[self.order], cluster[self.order]
         new = np.ones(len(group), bool)
-        new[1:] = (group[1:] != group[:-1]) | (picture[1:] != picture[:-1])
+        new[1:] = (group[1:] != group[:-1]) | (image[1:] != image[:-1])
         self.starts = np.flatnonzero(new)
         self.group, self.count = group[self.starts].astype(np.int64), count
         self._firsts = np.searchsorted(self.group, np.arange(count + 1))
@@ -102,8 +102,8 @@ class Groups:
         """Samples of each group."""
         return np.diff(np.append(self.starts, len(self.order))[self._firsts])
 
-    def pictures(self) -> Int64s:
-        """Pictures of each group."""
+    def images(self) -> Int64s:
+        """Images of each group."""
         return np.diff(self._firsts)
 
     def cells(self, column: Numbers) -> Floats:
@@ -132,18 +132,18 @@ class Groups:
         return self._sums[key]
 
     def figures(self, metric: Metric, level: float = 0.95) -> list[tuple[float | None, Interval]]:
-        """The figure of each group and its interval, from its linearised variance over pictures.
+        """The figure of each group and its interval, from its linearised variance over images.
 
-        A ratio R = sum(y) / sum(x) has the variance of sum(y - R x) / sum(x), pictures being independent (Cochran,
+        A ratio R = sum(y) / sum(x) has the variance of sum(y - R x) / sum(x), images being independent (Cochran,
         Sampling Techniques, 3rd ed., 6.4). Quick where there are many groups; kept within 0 and 1 for fractions.
         """
         y, x = self.cells(metric.numerator), self.cells(metric.denominator)
         gate = None if metric.gate is None else self._add(self.cells(metric.gate))
-        top, bottom, yy, xy, xx, pictures = self._moments(y, x)
+        top, bottom, yy, xy, xx, images = self._moments(y, x)
         value = _ratios(metric, top, bottom, gate)
         ratio = np.nan_to_num(value)
         squares = np.maximum(yy - 2 * ratio * xy + ratio * ratio * xx, 0.0)
-        spread = np.sqrt(squares * pictures / np.maximum(pictures - 1, 1))
+        spread = np.sqrt(squares * images / np.maximum(images - 1, 1))
         reach = (
             NormalDist().inv_cdf(0.5 + level / 2)
             * spread
@@ -152,7 +152,7 @@ class Groups:
         low, high = ratio - reach, ratio + reach
         if metric.unit == "fraction":
             low, high = np.maximum(low, np.minimum(0.0, ratio)), np.minimum(high, np.maximum(1.0, ratio))
-        rows = zip(value.tolist(), low.tolist(), high.tolist(), (pictures > 1).tolist())
+        rows = zip(value.tolist(), low.tolist(), high.tolist(), (images > 1).tolist())
         nothing = Interval(None, None)
         return [
             (None, nothing) if np.isnan(found) else (found, Interval(lo, hi) if enough else nothing)
@@ -178,7 +178,7 @@ def compare_metrics(
     threads: int = 1,
 ) -> dict[str, Comparison]:
     """Two runs over the same samples in the same order, under every metric both have: interval of the difference by
-    bootstrap over pictures, p-value by swapping the runs in random pictures (two-sided, (1 + as extreme) / (1 +
+    bootstrap over images, p-value by swapping the runs in random images (two-sided, (1 + as extreme) / (1 +
     permutations)). All metrics share the draws and the swaps.
 
     rows: bool [samples], the slice to compare.
@@ -204,22 +204,22 @@ def compare_metrics(
 
 
 def _pair_table(pairs: Sequence[tuple[Metric, Metric]], cluster: Int64s, rows: Flags | None) -> Floats:
-    """Sums per picture, float64 [pictures, 4 x pairs]: numerator and denominator of run A, then of run B."""
+    """Sums per image, float64 [images, 4 x pairs]: numerator and denominator of run A, then of run B."""
     parts = [part for pair in pairs for metric in pair for part in (metric.numerator, metric.denominator)]
     for part in parts:
         if len(part) != len(cluster):
             raise ProtocolError(f"runs of {len(part)} and {len(cluster)} samples cannot be paired")
     keep = slice(None) if rows is None else rows
-    _, picture = np.unique(cluster[keep], return_inverse=True)
-    count = int(picture.max(initial=-1)) + 1
+    _, image = np.unique(cluster[keep], return_inverse=True)
+    count = int(image.max(initial=-1)) + 1
     table = np.zeros((count, len(parts)))
     for place, part in enumerate(parts):
-        table[:, place] = sums(picture, part[keep], count)
+        table[:, place] = sums(image, part[keep], count)
     return table
 
 
 def _p_value(a: Metric, b: Metric, total: Floats, swapped: Floats) -> float:
-    """Share of random swaps of the two runs, picture by picture, that make as large a difference as the true one."""
+    """Share of random swaps of the two runs, image by image, that make as large a difference as the true one."""
     true = abs(_differences(a, b, total[None])[0])
     extreme = int((np.abs(_differences(a, b, swapped)) >= true - 1e-12).sum())
     return (1 + extreme) / (1 + len(swapped))

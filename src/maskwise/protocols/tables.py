@@ -47,13 +47,13 @@ class Phrases:
 class Truth:
     """n samples with t targets in all; sample i's targets are offsets[i] to offsets[i + 1].
 
-    picture: int64 [n] codes; frame: int32 [n, 2] heights and widths; wanted: int8 [n] positions in MASK_TYPES;
+    image: int64 [n] codes; frame: int32 [n, 2] heights and widths; wanted: int8 [n] positions in MASK_TYPES;
     visible, amodal, overlap: one mask a target, where known; ignore: one a sample; part: bool [t].
     """
 
     ids: Sequence[str]
-    picture: Int64s
-    pictures: Sequence[str]
+    image: Int64s
+    images: Sequence[str]
     frame: NDArray[np.int32]
     wanted: Int8s
     offsets: Int64s
@@ -83,15 +83,15 @@ class Truth:
 
     @cached_property
     def cluster(self) -> Int64s:
-        """Pictures numbered in the order they first appear, int64 [n]."""
-        _, first, inverse = np.unique(self.picture, return_index=True, return_inverse=True)
+        """Images numbered in the order they first appear, int64 [n]."""
+        _, first, inverse = np.unique(self.image, return_index=True, return_inverse=True)
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
         return rank[inverse]
 
     @property
     def clusters(self) -> int:
-        """How many pictures have a sample."""
+        """How many images have a sample."""
         return int(self.cluster.max(initial=-1)) + 1
 
     @classmethod
@@ -105,8 +105,8 @@ class Truth:
         codes = regions.name.codes[rows]
         return cls(
             ids=samples.id,
-            picture=samples.picture.astype(np.int64),
-            pictures=dataset.pictures.id,
+            image=samples.image.astype(np.int64),
+            images=dataset.images.id,
             frame=samples.size,
             wanted=samples.mask_type,
             offsets=offsets,
@@ -124,15 +124,15 @@ class Truth:
 
     @classmethod
     def from_samples(cls, samples: Sequence[Sample], frames: Sequence[tuple[int, int]]) -> "Truth":
-        """From records and the heights and widths of their pictures, both [n]."""
+        """From records and the heights and widths of their images, both [n]."""
         targets = [region for sample in samples for region in sample.targets]
-        pictures = list(dict.fromkeys(sample.picture for sample in samples))
-        row = {picture: item for item, picture in enumerate(pictures)}
+        images = list(dict.fromkeys(sample.image for sample in samples))
+        row = {image: item for item, image in enumerate(images)}
         keys = sorted({key for sample in samples for key in sample.tags})
         return cls(
             ids=[sample.id for sample in samples],
-            picture=np.array([row[sample.picture] for sample in samples], np.int64),
-            pictures=pictures,
+            image=np.array([row[sample.image] for sample in samples], np.int64),
+            images=images,
             frame=np.array(frames, np.int32).reshape(-1, 2),
             wanted=np.array([MASK_TYPES.index(sample.mask_type) for sample in samples], np.int8),
             offsets=offsets_of([len(sample.targets) for sample in samples]),

@@ -109,8 +109,8 @@ def finish(
     legacy: dict[str, float] = {}
     if legacy_float32:
         truth = evaluation.truth
-        per_picture = np.rint(sums(truth.cluster, weight, truth.clusters)).astype(np.int64)
-        running = run_float32(terms, truth.cluster, per_picture)
+        per_image = np.rint(sums(truth.cluster, weight, truth.clusters)).astype(np.int64)
+        running = run_float32(terms, truth.cluster, per_image)
         if running.giou is not None and running.ciou is not None:
             legacy = {"giou": running.giou, "ciou": running.ciou}
     return Scores(
@@ -124,8 +124,8 @@ def finish(
 
 @dataclass(frozen=True)
 class Running:
-    """The official running sums in float32. Per picture [p, 2]: intersection, union, iou (already divided by count);
-    giou and ciou are undefined (None) where there is no picture.
+    """The official running sums in float32. Per image [p, 2]: intersection, union, iou (already divided by count);
+    giou and ciou are undefined (None) where there is no image.
     """
 
     intersection: Float32s
@@ -137,35 +137,33 @@ class Running:
 
 
 def run_float32(terms: Terms, cluster: Int64s, weight: Int64s) -> Running:
-    """Add up as the official code does: pairs within a picture, then pictures, all in float32.
+    """Add up as the official code does: pairs within an image, then images, all in float32.
 
-    cluster: int64 [samples], the pictures in the order they are evaluated. weight: int64 [pictures], the number each
-    picture's sum is divided by and weighs with; a picture with weight 0 is not evaluated.
+    cluster: int64 [samples], the images in the order they are evaluated. weight: int64 [images], the number each
+    image's sum is divided by and weighs with; an image with weight 0 is not evaluated.
     """
     order = np.argsort(cluster[terms.sample], kind="stable")
     terms = terms.select(order[weight[cluster[terms.sample[order]]] > 0])
-    picture = (np.cumsum(weight > 0) - 1)[cluster[terms.sample]]
+    image = (np.cumsum(weight > 0) - 1)[cluster[terms.sample]]
     count = weight[weight > 0]
     union = terms.union.astype(np.float32)
     value = terms.intersection.astype(np.float32) / (union + np.float32(PAIR_EPSILON))
     value += (terms.union == 0).astype(np.float32)
-    pictures = len(count)
-    per_picture = [
-        _add_in_order(column.astype(np.float32), picture, pictures)
+    images = len(count)
+    per_image = [
+        _add_in_order(column.astype(np.float32), image, images)
         for column in (terms.intersection, terms.union, value)
     ]
-    mean = np.divide(per_picture[2], count[:, None], dtype=np.float32)
-    if not pictures:
-        return Running(per_picture[0], per_picture[1], mean, count, None, None)
+    mean = np.divide(per_image[2], count[:, None], dtype=np.float32)
+    if not images:
+        return Running(per_image[0], per_image[1], mean, count, None, None)
     top, bottom, total = (
         np.cumsum(column, axis=0, dtype=np.float32)[-1]
-        for column in (per_picture[0], per_picture[1], np.multiply(mean, count[:, None], dtype=np.float32))
+        for column in (per_image[0], per_image[1], np.multiply(mean, count[:, None], dtype=np.float32))
     )
     giou = total / np.float32(float(np.float32(count.sum())) + GIOU_EPSILON)
     ciou = top / (bottom + np.float32(CIOU_EPSILON))
-    return Running(
-        per_picture[0], per_picture[1], mean, count, float(giou[FOREGROUND]), float(ciou[FOREGROUND])
-    )
+    return Running(per_image[0], per_image[1], mean, count, float(giou[FOREGROUND]), float(ciou[FOREGROUND]))
 
 
 def _add_in_order(values: Float32s, groups: Int64s, count: int) -> Float32s:

@@ -28,7 +28,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None
     high: float | None
     p: float | None
-    pictures: int
+    images: int
     unit: str = "fraction"
     p_adjusted: float | None = None
 
@@ -51,7 +51,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     options: dict[str, Any]
     samples: int
-    pictures: int
+    images: int
     level: float
     resamples: int
     permutations: int
@@ -111,7 +111,7 @@ def compare_runs(
 ) -> RunComparison:
     """Every figure over all samples, and gIoU and cIoU in every group of every slicing.
 
-    Intervals and p-values are clustered by picture (see `protocols.stats`), drawn as run A's intervals were.
+    Intervals and p-values are clustered by image (see `protocols.stats`), drawn as run A's intervals were.
     """
     facts, found = pair.a.facts.intervals, {}
     metrics = [_comparable(run, pair.protocol) for run in (pair.a, pair.b)]
@@ -138,7 +138,7 @@ def compare_runs(
         protocol=pair.protocol,
         options=pair.a.scores.protocols[pair.protocol].options,
         samples=len(pair.a.ids),
-        pictures=int(pair.a.clusters.max(initial=-1)) + 1,
+        images=int(pair.a.clusters.max(initial=-1)) + 1,
         level=facts.level,
         resamples=facts.resamples,
         permutations=permutations,
@@ -175,7 +175,7 @@ def _change(found: Comparison, unit: str) -> Change:
         low=found.interval.low,
         high=found.interval.high,
         p=found.p_value,
-        pictures=found.pictures,
+        images=found.images,
         unit=unit,
     )
 

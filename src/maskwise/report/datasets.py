@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from maskwise.errors import MaskError, MaskwiseError, PictureError
+from maskwise.errors import ImageError, MaskError, MaskwiseError
+from maskwise.images import image_size, resolve_inside
 from maskwise.masks import Masks, pair_areas
-from maskwise.pictures import picture_size, resolve_inside
 from maskwise.store import MASK_KINDS, MASK_TYPES, Codes, Dataset, MaskColumn
 
 Int32s = NDArray[np.int32]
@@ -40,7 +40,7 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
     occlusion: dict[str, int]
     """Regions whose both masks are known, by the share of the amodal mask that is not visible; empty if none is."""
     region_sizes: dict[str, int]
-    picture_sizes: dict[str, str]
+    image_sizes: dict[str, str]
     categories: dict[str, int]
     category_count: int
     tags: dict[str, dict[str, int]]
@@ -58,7 +58,7 @@ def describe_dataset(dataset: Dataset, *, threads: int = 1) -> DatasetFacts:
         mask_types={name: int((samples.mask_type == code).sum()) for code, name in enumerate(MASK_TYPES)},
         occlusion=_occlusion(regions.masks("visible"), regions.masks("amodal"), threads),
         region_sizes=_region_sizes(regions.masks("visible"), regions.masks("amodal"), threads),
-        picture_sizes=_picture_sizes(dataset),
+        image_sizes=_image_sizes(dataset),
         categories=_most_frequent(regions.name),
         category_count=len(regions.name.names),
         tags={key: _most_frequent(samples.tag(key)) for key in samples.tag_names},
@@ -70,9 +70,9 @@ def _counts(dataset: Dataset) -> dict[str, int]:
     samples, regions = dataset.samples, dataset.regions
     masks = {f"{kind} masks": int(regions.masks(kind).present.sum()) for kind in MASK_KINDS}
     return {
-        "pictures": len(dataset.pictures),
-        "pictures with questions": len(np.unique(samples.picture)),
-        "pictures embedded": len(dataset.pictures) - dataset.pictures.table["data"].null_count,
+        "images": len(dataset.images),
+        "images with questions": len(np.unique(samples.image)),
+        "images embedded": len(dataset.images) - dataset.images.table["data"].null_count,
         "questions": len(samples),
         "answers": len(samples) - samples.table["answer"].null_count,
         "regions": len(regions),
@@ -106,8 +106,8 @@ def _region_sizes(visible: MaskColumn, amodal: MaskColumn, threads: int) -> dict
     return {name: int((band == number).sum()) for number, name in enumerate(names)}
 
 
-def _picture_sizes(dataset: Dataset) -> dict[str, str]:
-    sizes = dataset.pictures.size
+def _image_sizes(dataset: Dataset) -> dict[str, str]:
+    sizes = dataset.images.size
     if not len(sizes):
         return {}
     order = np.argsort(sizes.astype(np.int64).prod(1), kind="stable")
@@ -153,10 +153,10 @@ class Validation(msgspec.Struct, frozen=True):
         return kinds
 
 
-def validate_dataset(dataset: Dataset, *, pictures: bool = True, threads: int = 1) -> Validation:
-    """Check the files' sums, every mask, every reference, and if wanted that every picture is there and fits.
+def validate_dataset(dataset: Dataset, *, images: bool = True, threads: int = 1) -> Validation:
+    """Check the files' sums, every mask, every reference, and if wanted that every image is there and fits.
 
-    Pictures are looked at by their headers; no pixel is decoded.
+    Images are looked at by their headers; no pixel is decoded.
     """
     checks: list[Callable[[], Iterator[Finding]]] = [
         lambda: _check_files(dataset),
@@ -167,8 +167,8 @@ def validate_dataset(dataset: Dataset, *, pictures: bool = True, threads: int = 
         lambda: _check_phrases(dataset),
         lambda: _check_containment(dataset, threads),
     ]
-    if pictures:
-        checks.append(lambda: _check_pictures(dataset))
+    if images:
+        checks.append(lambda: _check_images(dataset))
     findings: list[Finding] = []
     for check in checks:
         try:
@@ -187,7 +187,7 @@ def _check_files(dataset: Dataset) -> Iterator[Finding]:
 
 def _check_ids(dataset: Dataset) -> Iterator[Finding]:
     names = {
-        "picture": dataset.pictures.id,
+        "image": dataset.images.id,
         "sample": dataset.samples.id,
         "region": [_region_name(dataset, row) for row in range(len(dataset.regions))],
     }
@@ -198,8 +198,8 @@ def _check_ids(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _region_name(dataset: Dataset, row: int) -> str:
-    """Region ids are unique within a picture only."""
-    return f"{dataset.pictures.id[dataset.regions.picture[row]]}/{dataset.regions.id[row]}"
+    """Region ids are unique within an image only."""
+    return f"{dataset.images.id[dataset.regions.image[row]]}/{dataset.regions.id[row]}"
 
 
 def _check_masks(dataset: Dataset, threads: int) -> Iterator[Finding]:
@@ -214,14 +214,14 @@ def _check_masks(dataset: Dataset, threads: int) -> Iterator[Finding]:
 
 
 def _mask_faults(column: MaskColumn, size: Int32s, threads: int) -> Iterator[tuple[int, str, str]]:
-    """Row, kind of finding and message for every present mask that is malformed or not of the picture's size."""
+    """Row, kind of finding and message for every present mask that is malformed or not of the image's size."""
     rows = np.flatnonzero(column.present)
     masks = column.masks[rows]
     for item, reason in _malformed(masks, threads):
         yield int(rows[item]), "malformed mask", f"is malformed: {reason}"
     for item in np.flatnonzero((masks.size != size[rows]).any(1)).tolist():
         found, expected = tuple(masks.size[item].tolist()), tuple(size[rows[item]].tolist())
-        yield int(rows[item]), "mask size", f"has height and width {found}, the picture {expected}"
+        yield int(rows[item]), "mask size", f"has height and width {found}, the image {expected}"
 
 
 def _malformed(masks: Masks, threads: int) -> Iterator[tuple[int, str]]:
@@ -242,8 +242,8 @@ def _check_parts(dataset: Dataset) -> Iterator[Finding]:
     regions = dataset.regions
     parts = np.flatnonzero(regions.part_of.present)
     wholes = regions.part_of.values[parts]
-    for row in parts[regions.picture[parts] != regions.picture[wholes]].tolist():
-        yield Finding("error", "part", _region_name(dataset, row), "is a part of a region of another picture")
+    for row in parts[regions.image[parts] != regions.image[wholes]].tolist():
+        yield Finding("error", "part", _region_name(dataset, row), "is a part of a region of another image")
     up = np.where(regions.part_of.present, regions.part_of.values, np.arange(len(regions)))
     # Following parents twice as far each time ends in a fixed point, unless they run in a circle.
     for _ in range(max(1, len(regions)).bit_length()):
@@ -256,9 +256,9 @@ def _check_targets(dataset: Dataset) -> Iterator[Finding]:
     samples = dataset.samples
     offsets, targets = samples.targets
     owner = np.repeat(np.arange(len(samples)), np.diff(offsets))
-    strangers = dataset.regions.picture[targets] != samples.picture[owner]
+    strangers = dataset.regions.image[targets] != samples.image[owner]
     for row, target in zip(owner[strangers].tolist(), targets[strangers].tolist()):
-        message = f"target {dataset.regions.id[target]!r} belongs to another picture"
+        message = f"target {dataset.regions.id[target]!r} belongs to another image"
         yield Finding("error", "target", samples.id[row], message)
 
 
@@ -301,23 +301,23 @@ def _check_containment(dataset: Dataset, threads: int) -> Iterator[Finding]:
         yield Finding("warning", "visible outside amodal", _region_name(dataset, rows[item]), message)
 
 
-def _check_pictures(dataset: Dataset) -> Iterator[Finding]:
-    if dataset.picture_root is None and any(path is not None for path in dataset.pictures.path):
-        message = "pictures given by path were not looked for: the dataset has no picture root"
-        yield Finding("warning", "pictures", str(dataset.path), message)
-    for row, name in enumerate(dataset.pictures.id):
-        data, path = dataset.pictures.table["data"][row], dataset.pictures.path[row]
-        height, width = dataset.pictures.size[row].tolist()
+def _check_images(dataset: Dataset) -> Iterator[Finding]:
+    if dataset.image_root is None and any(path is not None for path in dataset.images.path):
+        message = "images given by path were not looked for: the dataset has no image root"
+        yield Finding("warning", "images", str(dataset.path), message)
+    for row, name in enumerate(dataset.images.id):
+        data, path = dataset.images.table["data"][row], dataset.images.path[row]
+        height, width = dataset.images.size[row].tolist()
         try:
             if data.is_valid:
-                size = picture_size(data.as_py())
-            elif path is not None and dataset.picture_root is not None:
-                size = picture_size(resolve_inside(dataset.picture_root, path))
+                size = image_size(data.as_py())
+            elif path is not None and dataset.image_root is not None:
+                size = image_size(resolve_inside(dataset.image_root, path))
             else:
                 continue
-        except PictureError as error:
-            yield Finding("error", "picture", name, str(error))
+        except ImageError as error:
+            yield Finding("error", "image", name, str(error))
             continue
         if size != (width, height):
             message = f"is {size[0]} x {size[1]}, its masks are for {width} x {height}"
-            yield Finding("error", "picture", name, message)
+            yield Finding("error", "image", name, message)

@@ -18,11 +18,11 @@ from maskwise.store.folder import MANIFEST
 
 @dataclass(frozen=True)
 class Places:
-    """Where truth, predictions and pictures lie now, if not where the run or the dataset says."""
+    """Where truth, predictions and images lie now, if not where the run or the dataset says."""
 
     truth: Path | None = None
     predictions: Path | None = None
-    pictures: Path | None = None
+    images: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def open_replies(run: Run, places: Places, dataset: Dataset) -> Replies:
 def open_truth(run: Run, places: Places) -> Dataset:
     """The dataset of a run, or the part of it that the run was on."""
     path = places.truth or Path(run.facts.truth.path)
-    dataset = Dataset.open(path, picture_root=places.pictures)
+    dataset = Dataset.open(path, image_root=places.images)
     _check_unchanged(path / MANIFEST, run.facts.truth.sha256, "--truth")
     if run.ids == dataset.samples.id:
         return dataset

@@ -1,4 +1,4 @@
-"""Samples as cards: picture, masks as paths, words; all cards together within a size bound."""
+"""Samples as cards: image, masks as paths, words; all cards together within a size bound."""
 
 import base64
 import io
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maskwise.errors import PictureError
+from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks, pairwise_iou
 from maskwise.protocols.matching import match
 from maskwise.protocols.pairs import PairIndex
@@ -23,10 +23,10 @@ from maskwise.report.selection import Pick
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
 
 MAX_BYTES = 7_000_000
-"""Of all cards and pictures together; the rest of a page has its own bounds and stays well below 3 MB."""
-MAX_SIDE, MAX_PICTURE_BYTES = 640, 100_000
+"""Of all cards and images together; the rest of a page has its own bounds and stays well below 3 MB."""
+MAX_SIDE, MAX_IMAGE_BYTES = 640, 100_000
 QUALITIES = (78, 60, 40, 20)
-"""Of JPEG: the next where a picture is still too large."""
+"""Of JPEG: the next where an image is still too large."""
 MAX_REGIONS, MAX_NAME, MAX_TAG = 24, 60, 40
 CARD_BYTES, SHAPE_BYTES = 4000, 900
 """What a card, and each of its regions, needs beside words and paths."""
@@ -71,7 +71,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Frame:
-    """A picture as a data URI, or why there is none, and its width and height in path units."""
+    """An image as a data URI, or why there is none, and its width and height in path units."""
 
     key: str
     width: int
@@ -98,7 +98,7 @@ class Card:
 
     @property
     def bytes(self) -> int:
-        """About how long it is as text, its picture aside."""
+        """About how long it is as text, its image aside."""
         words = len(self.sample) + len(self.question) + len(self.slices_json)
         return CARD_BYTES + 6 * words + sum(panel.bytes for panel in self.panels)
 
@@ -113,7 +113,7 @@ class Gallery:
 
     @property
     def frames(self) -> list[Frame]:
-        """The pictures of the cards, each once."""
+        """The images of the cards, each once."""
         return list({card.frame.key: card.frame for card in self.cards}.values())
 
     @property
@@ -158,9 +158,9 @@ def fill_gallery(picked: Sequence[Pick], speakers: Sequence[Speaker]) -> Gallery
     frames: dict[str, Frame] = {}
     for kind, row in picked:
         sample = speakers[0].evidence.dataset[row]
-        new = sample.picture not in frames
-        frame = frames.get(sample.picture) or draw_frame(
-            speakers[0].evidence, sample.picture, key=f"p{len(frames)}"
+        new = sample.image not in frames
+        frame = frames.get(sample.image) or draw_frame(
+            speakers[0].evidence, sample.image, key=f"p{len(frames)}"
         )
         card = make_card(kind, row, sample, frame=frame, speakers=speakers)
         size = card.bytes + (len(frame.uri or "") if new else 0)
@@ -168,31 +168,31 @@ def fill_gallery(picked: Sequence[Pick], speakers: Sequence[Speaker]) -> Gallery
             gallery.left_out += 1
             continue
         used += size
-        frames[sample.picture] = frame
+        frames[sample.image] = frame
         gallery.cards.append(card)
     kinds = list(dict.fromkeys(kind for kind, _ in picked))
     gallery.cards.sort(key=lambda card: kinds.index(card.kind))
     return gallery
 
 
-def draw_frame(evidence: Evidence, picture: str, *, key: str) -> Frame:
-    """A picture, small enough for a page; where it cannot be opened, a frame that says why."""
-    facts = evidence.dataset.picture(picture)
+def draw_frame(evidence: Evidence, image: str, *, key: str) -> Frame:
+    """An image, small enough for a page; where it cannot be opened, a frame that says why."""
+    facts = evidence.dataset.image(image)
     width, height = canvas_size(facts.width, facts.height)
     try:
-        image = evidence.dataset.open_picture(picture)
-    except PictureError as error:
+        pixels = evidence.dataset.open_image(image)
+    except ImageError as error:
         return Frame(key, width, height, None, cut(str(error), 2 * MAX_NAME))
-    image.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
-    return Frame(key, width, height, picture_to_uri(image))
+    pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    return Frame(key, width, height, image_to_uri(pixels))
 
 
-def picture_to_uri(image: Image.Image) -> str:
+def image_to_uri(image: Image.Image) -> str:
     """A JPEG as a data URI."""
     for quality in QUALITIES:
         buffer = io.BytesIO()
         image.save(buffer, "JPEG", quality=quality, optimize=True)
-        if buffer.tell() <= MAX_PICTURE_BYTES:
+        if buffer.tell() <= MAX_IMAGE_BYTES:
             break
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 

@@ -26,7 +26,7 @@ from maskwise.report.published import PublishedTable, read_published
 from maskwise.report.run import Counts, Figure, Result, Run
 
 PAGE, DATA, REPORTS = "index.html", "leaderboard.json", "reports"
-FORMAT = "maskwise leaderboard 1"
+FORMAT = "maskwise leaderboard 2"
 MORE = (
     "boundary_iou",
     "f1",
@@ -68,7 +68,7 @@ class DatasetBoards(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str
     sha256: str
     samples: int
-    pictures: int
+    images: int
     part: str
     boards: list[Board]
 
@@ -172,7 +172,7 @@ def _boards_of(runs: Sequence[Run]) -> DatasetBoards:
         dataset=first.truth.name,
         sha256=first.truth.sha256,
         samples=first.truth.samples,
-        pictures=first.truth.pictures,
+        images=first.truth.images,
         part=_part_of(runs[0]),
         boards=[_board(key[1], rows[key]) for key in sorted(rows)],
     )
@@ -212,7 +212,7 @@ def _tags(run: Run) -> list[str]:
 
 def _part_of(run: Run) -> str:
     draw = run.facts.evaluation.asked.draw if run.facts.evaluation is not None else None
-    return "" if draw is None else f"{draw.limit} pictures drawn with seed {draw.seed}"
+    return "" if draw is None else f"{draw.limit} images drawn with seed {draw.seed}"
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------

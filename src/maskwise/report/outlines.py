@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from maskwise.masks import Mask, Masks
 
 CANVAS = 1600
-"""The longer side of a picture in path units."""
+"""The longer side of an image in path units."""
 TOLERANCE = 1.6
 """How far, in path units, a smoothed outline may leave the true one: about half a pixel on a screen."""
 STAIR = 0.75
@@ -21,7 +21,7 @@ Points = NDArray[np.int64]
 
 
 def canvas_size(width: int, height: int) -> tuple[int, int]:
-    """Width and height of a picture in path units."""
+    """Width and height of an image in path units."""
     scale = CANVAS / max(width, height)
     return max(1, round(width * scale)), max(1, round(height * scale))
 

@@ -1,11 +1,11 @@
-"""Draw regions on their picture so that visible, hidden and whole are told apart at a glance.
+"""Draw regions on their image so that visible, hidden and whole are told apart at a glance.
 
     visible part    translucent fill, solid outline
     hidden part     stripes
     whole (amodal)  dashed outline, where it runs outside the visible part
 
 Each region has one colour of the Okabe-Ito palette, which stays distinct for colour-blind readers; stripes turn with
-each region too. Names stand on the regions, a legend and if wanted the question and its answer below the picture.
+each region too. Names stand on the regions, a legend and if wanted the question and its answer below the image.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from maskwise.errors import PictureError
+from maskwise.errors import ImageError
 from maskwise.masks import Masks
 from maskwise.schema import Answer, MaskType, PredictedRegion, Region
 
@@ -43,27 +43,27 @@ INK: Colour = (24, 24, 24)
 PAPER: Colour = (250, 250, 250)
 SHORT_SIDE = 640
 LONG_SIDE = 2048
-"""A picture is drawn with a longer side between these two, so that lines and names are legible."""
+"""An image is drawn with a longer side between these two, so that lines and names are legible."""
 MAX_NAME = 28
 
 
 def draw_overlay(
-    picture: Image.Image,
+    image: Image.Image,
     regions: Sequence[Drawable],
     *,
     mask_type: MaskType = "both",
     question: str | None = None,
     answer: Answer | None = None,
 ) -> Image.Image:
-    """The picture with its regions drawn, as RGB. Masks must have the picture's size.
+    """The image with its regions drawn, as RGB. Masks must have the image's size.
 
     mask_type: "visible" draws visible masks alone, "amodal" outlines the whole, "both" outlines either. A region
     that lacks the wanted mask is drawn with the one it has. question, answer: written below; the words of the
-    answer that speak of a region are underlined in its colour. Small pictures come back enlarged, large ones reduced.
+    answer that speak of a region are underlined in its colour. Small images come back enlarged, large ones reduced.
     """
     for region in regions:
-        _check_size(region, picture)
-    base = picture.convert("RGB").resize(_legible(picture.size), Image.Resampling.BICUBIC)
+        _check_size(region, image)
+    base = image.convert("RGB").resize(_legible(image.size), Image.Resampling.BICUBIC)
     stroke = max(2, round(max(base.size) / 400))
     shapes = [_shape(region, index, base.size) for index, region in enumerate(regions)]
     canvas = np.array(base)
@@ -106,12 +106,12 @@ class _Shape:
         return canvas[top : top + height, left : left + width]
 
 
-def _check_size(region: Drawable, picture: Image.Image) -> None:
+def _check_size(region: Drawable, image: Image.Image) -> None:
     for mask in (region.visible, region.amodal):
-        if mask is not None and mask.size != (picture.height, picture.width):
-            raise PictureError(
-                f"a mask of height and width {mask.size} does not fit a picture of "
-                f"{picture.width} x {picture.height}"
+        if mask is not None and mask.size != (image.height, image.width):
+            raise ImageError(
+                f"a mask of height and width {mask.size} does not fit an image of "
+                f"{image.width} x {image.height}"
             )
 
 
@@ -140,7 +140,7 @@ def _shape(region: Drawable, index: int, size: tuple[int, int]) -> _Shape:
 
 
 def _frame(masks: Masks, spare: int) -> tuple[slice, slice]:
-    """Rows and columns that frame all the masks, with room to spare, inside the picture."""
+    """Rows and columns that frame all the masks, with room to spare, inside the image."""
     boxes = masks.box()
     boxes = boxes[boxes[:, 2] > 0] if boxes[:, 2].any() else boxes
     (left, top), (right, bottom) = boxes[:, :2].min(0), (boxes[:, :2] + boxes[:, 2:]).max(0)
@@ -194,7 +194,7 @@ def _stripes(shape: tuple[int, ...], turn: int, stroke: int) -> Bools:
 
 
 def _outline(canvas: Pixels, shape: _Shape, mask_type: MaskType, stroke: int) -> None:
-    """Solid around what the picture is to show, dashed around the rest of the whole."""
+    """Solid around what the image is to show, dashed around the rest of the whole."""
     window, seen, whole = shape.window(canvas), shape.visible, shape.amodal
     if whole is not None and mask_type == "amodal":
         _line(window, _edge(whole, stroke), shape.colour, stroke)
@@ -208,7 +208,7 @@ def _outline(canvas: Pixels, shape: _Shape, mask_type: MaskType, stroke: int) ->
 
 
 def _edge(mask: Bools, width: int) -> Bools:
-    """The pixels of the mask within `width` of its outside; the frame of the picture counts as outside."""
+    """The pixels of the mask within `width` of its outside; the frame of the image counts as outside."""
     return mask & (_box_counts(mask, width) < (2 * width + 1) ** 2)
 
 
@@ -248,7 +248,7 @@ def _font(size: tuple[int, int], share: float = 1 / 38) -> ImageFont.FreeTypeFon
 
 
 def _write_names(image: Image.Image, shapes: list[_Shape], font: ImageFont.FreeTypeFont) -> None:
-    """Each name on its own region, moved where another name stands, always inside the picture."""
+    """Each name on its own region, moved where another name stands, always inside the image."""
     draw = ImageDraw.Draw(image, "RGBA")
     taken: list[Box] = []
     for shape in shapes:
@@ -275,7 +275,7 @@ def _shorten(text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
 
 
 def _middle(shape: _Shape) -> tuple[int, int]:
-    """A pixel (x, y) of the picture deep inside what is seen of it, or inside the whole if nothing is."""
+    """A pixel (x, y) of the image deep inside what is seen of it, or inside the whole if nothing is."""
     mask = shape.visible if shape.visible is not None and shape.visible.any() else shape.whole
     step = max(1, max(mask.shape) // 128)
     small = mask[::step, ::step]
@@ -316,7 +316,7 @@ def _ink_on(colour: Colour) -> Colour:
     return INK if luminance > 0.45 else PAPER
 
 
-# -- below the picture -------------------------------------------------------------------------------------------------
+# -- below the image -------------------------------------------------------------------------------------------------
 
 Word = tuple[str, Colour | None]
 
@@ -329,7 +329,7 @@ def _with_caption(
     question: str | None,
     answer: Answer | None,
 ) -> Image.Image:
-    """The picture on a sheet with question, answer and legend below it."""
+    """The image on a sheet with question, answer and legend below it."""
     font = _font(image.size)
     line, margin = round(font.size * 1.5), round(font.size * 0.8)
     width = max(image.width, SHORT_SIDE // 2)
@@ -404,7 +404,7 @@ def _write_words(
 
 
 def _legend(shapes: list[_Shape], mask_type: MaskType) -> list[str]:
-    """Which signs the picture shows."""
+    """Which signs the image shows."""
     shown = []
     if any(shape.visible is not None for shape in shapes):
         shown.append("visible")
@@ -438,7 +438,7 @@ def _write_legend(
 
 
 def _swatch(sign: str, size: tuple[int, int], mask_type: MaskType) -> Image.Image:
-    """A sample of the sign, painted as the picture is."""
+    """A sample of the sign, painted as the image is."""
     canvas = np.full((size[1], size[0], 3), PAPER, np.uint8)
     none = np.zeros(size[::-1], np.bool_)
     whole = np.pad(~none[1:-1, 1:-1], 1)

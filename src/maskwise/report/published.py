@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from maskwise.errors import SourceError
-from maskwise.sources.records import read_yaml
+from maskwise.formats.records import read_yaml
 
 FILE = Path(__file__).with_name("published.yaml")
 MISSING = "-"

@@ -24,7 +24,7 @@ from maskwise.harness.record import FORMAT, RUN, EvaluationFacts, read_json, rea
 from maskwise.protocols import Metric
 from maskwise.store import Codes
 
-SCORES_FORMAT = "maskwise scores 1"
+SCORES_FORMAT = "maskwise scores 2"
 SCORE_COLUMNS = ("protocol", "status", "value", "weight", "numerator", "intersection", "union", "reason")
 
 
@@ -51,7 +51,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     samples: int
-    pictures: int
+    images: int
     metrics: dict[str, Figure]
 
 
@@ -120,7 +120,7 @@ class TruthFacts(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     sha256: str
     samples: int
-    pictures: int
+    images: int
 
 
 class PredictionFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +147,7 @@ class IntervalFacts(msgspec.Struct, frozen=True, kw_only=True):
     resamples: int = 1000
     seed: int = 0
     level: float = 0.95
-    cluster: str = "picture"
+    cluster: str = "image"
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,7 +241,7 @@ class Run:
             "This model knows the truth: its figures test the metrics, not a model.": self.knows_truth,
             "Teacher-forced: the true answer was in the prompt.": self.forced,
         }
-        drawn = [f"A part of the dataset: {draw.limit} pictures drawn with seed {draw.seed}."] if draw else []
+        drawn = [f"A part of the dataset: {draw.limit} images drawn with seed {draw.seed}."] if draw else []
         return [text for text, holds in marks.items() if holds] + drawn
 
     def main_protocol(self, wanted: str | None = None) -> str:
@@ -260,8 +260,8 @@ class Run:
 
     @cached_property
     def clusters(self) -> NDArray[np.int64]:
-        """The picture of each sample as a number, int64 [n]."""
-        return _codes(self._metrics_table["picture"]).codes.astype(np.int64)
+        """The image of each sample as a number, int64 [n]."""
+        return _codes(self._metrics_table["image"]).codes.astype(np.int64)
 
     def rows(self, protocol: str) -> Rows:
         """All samples under one protocol."""
@@ -300,7 +300,7 @@ class Run:
 
     @cached_property
     def _metrics_table(self) -> pa.Table:
-        return _open_table(self.path / "metrics.arrow", ("sample", "picture"))
+        return _open_table(self.path / "metrics.arrow", ("sample", "image"))
 
 
 def largest(groups: Sequence[Group], count: int) -> list[Group]:

@@ -16,7 +16,7 @@ def pick_samples(rows: Rows, clusters: Int64s, count: int) -> list[Pick]:
     """Up to `count` samples of each kind, each sample once, kinds in turn: worst, best, typical, not scored.
 
     worst, best: by the sample's gIoU, ties in a random but repeatable order. typical: at random from the middle half.
-    not scored: failed and unscored ones, every reason in turn. clusters: int64 [n], the picture of each sample.
+    not scored: failed and unscored ones, every reason in turn. clusters: int64 [n], the image of each sample.
     """
     order = np.random.default_rng(0).permutation(len(rows.value))
     counted = order[(rows.scored & (rows.weight > 0))[order]]
@@ -57,7 +57,7 @@ def _turns(codes: NDArray[np.int32]) -> Int64s:
 def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iterator[Pick]:
     """One of each kind, again and again; so a gallery that is cut short still has all kinds."""
     taken: set[int] = set()
-    queues = {kind: _other_pictures_first(rows, clusters, count) for kind, rows in wanted.items()}
+    queues = {kind: _other_images_first(rows, clusters, count) for kind, rows in wanted.items()}
     for _ in range(count):
         for kind, queue in queues.items():
             row = next((row for row in queue if row not in taken), None)
@@ -66,8 +66,8 @@ def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iter
                 yield kind, row
 
 
-def _other_pictures_first(rows: Int64s, clusters: Int64s, count: int) -> Iterator[int]:
-    """The first rows, enough to choose `count` from: those with a picture of their own, then the others."""
+def _other_images_first(rows: Int64s, clusters: Int64s, count: int) -> Iterator[int]:
+    """The first rows, enough to choose `count` from: those with an image of their own, then the others."""
     near = rows[: max(count, min(8 * count, len(rows) // 4))]
     _, first = np.unique(clusters[near], return_index=True)
     own = np.zeros(len(near), np.bool_)

@@ -182,8 +182,8 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
         f"# {_plain(facts.truth.name)}: {_plain(run.speaker)}",
         "",
         *(text for mark in run.marks for text in (f"**{_plain(mark)}**", "")),
-        f"Percent, with {level} intervals clustered by picture. {facts.truth.samples} questions, "
-        f"{facts.truth.pictures} pictures. maskwise {_plain(facts.maskwise)}.",
+        f"Percent, with {level} intervals clustered by image. {facts.truth.samples} questions, "
+        f"{facts.truth.images} images. maskwise {_plain(facts.maskwise)}.",
         "",
         *_table(
             ("protocol", "gIoU", "cIoU", "scored", "failed", "unscored", "rule"),
@@ -246,7 +246,7 @@ def run_to_summary(run: Run) -> dict[str, Any]:
     """The small JSON form: what was scored, counts and figures of every protocol."""
     facts = run.facts
     return {
-        "format": "maskwise report 1",
+        "format": "maskwise report 2",
         "run": str(run.path),
         "dataset": facts.truth.name,
         "predictions": facts.predictions.path,
@@ -254,7 +254,7 @@ def run_to_summary(run: Run) -> dict[str, Any]:
         "marks": run.marks,
         "maskwise": facts.maskwise,
         "samples": facts.truth.samples,
-        "pictures": facts.truth.pictures,
+        "images": facts.truth.images,
         "level": facts.intervals.level,
         "protocols": {name: _summarise(result) for name, result in run.scores.protocols.items()},
     }

@@ -2,26 +2,26 @@
 
 Writing a dataset, one pass, bounded memory; the folder appears when the block ends well:
 
-    with DatasetWriter("out/val", name="my benchmark", picture_root="/data/coco") as writer:
-        writer.add_picture(Picture(id="1", width=640, height=480, path="val/1.jpg"), regions)
-        writer.add_sample(Sample(id="1-0", picture="1", question="...", targets=(region,)))
+    with DatasetWriter("out/val", name="my benchmark", image_root="/data/coco") as writer:
+        writer.add_image(ImageInfo(id="1", width=640, height=480, path="val/1.jpg"), regions)
+        writer.add_sample(Sample(id="1-0", image="1", question="...", targets=(region,)))
 
 Reading records:
 
     dataset = Dataset.open("out/val")             # milliseconds; masks stay on disk until used
     len(dataset), dataset[0], dataset.sample("1-0")
     for sample in dataset: ...                    # streams
-    for picture, samples in dataset.groups(): ... # all questions of a picture together
-    dataset.slice(100, 200), dataset.shard(0, 8)  # views; a shard keeps a picture's questions together
+    for image, samples in dataset.groups(): ... # all questions of an image together
+    dataset.slice(100, 200), dataset.shard(0, 8)  # views; a shard keeps an image's questions together
     dataset.take(rows)                            # a view of some rows, in any order
-    dataset.picture("1"), dataset.regions_of("1"), dataset.open_picture("1")
+    dataset.image("1"), dataset.regions_of("1"), dataset.open_image("1")
     dataset.verify()                              # sha256 of every file
 
-Reading columns, numpy arrays that share the file's memory (n samples, m regions, p pictures):
+Reading columns, numpy arrays that share the file's memory (n samples, m regions, p images):
 
     dataset.samples.id, .question        list of str [n]
-    dataset.samples.picture              int32 [n], row of the picture
-    dataset.samples.size                 int32 [n, 2], height and width of that picture
+    dataset.samples.image              int32 [n], row of the image
+    dataset.samples.size                 int32 [n, 2], height and width of that image
     dataset.samples.mask_type            int8 [n], position in MASK_TYPES
     dataset.samples.targets              Lists(offsets int64 [n + 1], values int32 [k]): region rows
     dataset.samples.ignore               MaskColumn(masks: Masks of n, present: bool [n])
@@ -29,17 +29,17 @@ Reading columns, numpy arrays that share the file's memory (n samples, m regions
     dataset.samples.tag_names            list of str
     dataset.regions.id, .name            list of str [m]; Codes of m
     dataset.regions.masks("visible")     MaskColumn of m; also "amodal", "overlap"
-    dataset.regions.picture, .size       int32 [m], int32 [m, 2]
+    dataset.regions.image, .size       int32 [m], int32 [m, 2]
     dataset.regions.part_of, .order      Numbers(values int32 [m], present bool [m])
     dataset.regions.crowd                bool [m]
-    dataset.pictures.id, .path, .size    list of str [p]; list of str or None; int32 [p, 2] height, width
+    dataset.images.id, .path, .size    list of str [p]; list of str or None; int32 [p, 2] height, width
 
 The union of each sample's visible targets, without a Python loop:
 
     targets, visible = dataset.samples.targets, dataset.regions.masks("visible")
     truth = visible.masks[targets.values].merge(targets.offsets, dataset.samples.size)
 
-A view (slice, shard, take) has its own samples; pictures and regions are shared, so rows keep their meaning.
+A view (slice, shard, take) has its own samples; images and regions are shared, so rows keep their meaning.
 Where a mask is not present its place in the batch is an empty 0 x 0 mask.
 
 Logs, one JSON record a line:
@@ -48,7 +48,7 @@ Logs, one JSON record a line:
         log.append(prediction)                    # on disk when this returns
     for prediction in Log("run/predictions.jsonl", Prediction): ...
 
-The folder holds `pictures.arrow`, `regions.arrow`, `samples.arrow` (Arrow IPC, not compressed) or the same tables
+The folder holds `images.arrow`, `regions.arrow`, `samples.arrow` (Arrow IPC, not compressed) or the same tables
 as `.parquet`, and `manifest.json`, written last.
 """
 

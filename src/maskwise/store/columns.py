@@ -107,12 +107,12 @@ class _Columns:
         return MaskColumn(masks, present)
 
 
-class PictureColumns(_Columns):
-    """The columns of pictures."""
+class ImageColumns(_Columns):
+    """The columns of images."""
 
     @cached_property
     def path(self) -> list[str | None]:
-        """Paths below the picture root; None where the picture is embedded."""
+        """Paths below the image root; None where the image is embedded."""
         paths: list[str | None] = self.table["path"].to_pylist()
         return paths
 
@@ -131,21 +131,21 @@ class RegionColumns(_Columns):
     """The columns of regions."""
 
     def __init__(
-        self, table: pa.Table, where: Path, mapped: NDArray[np.uint8] | None, *, pictures: PictureColumns
+        self, table: pa.Table, where: Path, mapped: NDArray[np.uint8] | None, *, images: ImageColumns
     ):
         super().__init__(table, where, mapped)
-        self._pictures = pictures
+        self._images = images
         self._batches: dict[str, MaskColumn] = {}
 
     @cached_property
-    def picture(self) -> Int32s:
-        """Row of the picture, int32 [m]."""
-        return self._rows("picture", "pictures", len(self._pictures))
+    def image(self) -> Int32s:
+        """Row of the image, int32 [m]."""
+        return self._rows("image", "images", len(self._images))
 
     @cached_property
     def size(self) -> Int32s:
-        """Heights and widths of the picture, int32 [m, 2]."""
-        return self._pictures.size[self.picture]
+        """Heights and widths of the image, int32 [m, 2]."""
+        return self._images.size[self.image]
 
     @cached_property
     def name(self) -> Codes:
@@ -169,10 +169,10 @@ class RegionColumns(_Columns):
         return self._numbers("crowd").astype(np.bool_, copy=False)
 
     @cached_property
-    def of_picture(self) -> Lists:
-        """Region rows of each picture row, in row order."""
-        rows = np.argsort(self.picture, kind="stable").astype(np.int32)
-        counts = np.bincount(self.picture, minlength=len(self._pictures))
+    def of_image(self) -> Lists:
+        """Region rows of each image row, in row order."""
+        rows = np.argsort(self.image, kind="stable").astype(np.int32)
+        counts = np.bincount(self.image, minlength=len(self._images))
         return Lists(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows)
 
     def masks(self, kind: MaskKind) -> MaskColumn:
@@ -191,11 +191,11 @@ class SampleColumns(_Columns):
         where: Path,
         mapped: NDArray[np.uint8] | None,
         *,
-        pictures: PictureColumns,
+        images: ImageColumns,
         regions: RegionColumns,
     ):
         super().__init__(table, where, mapped)
-        self._pictures, self._regions = pictures, regions
+        self._images, self._regions = images, regions
 
     @cached_property
     def question(self) -> list[str]:
@@ -203,14 +203,14 @@ class SampleColumns(_Columns):
         return self._texts("question")
 
     @cached_property
-    def picture(self) -> Int32s:
-        """Row of the picture, int32 [n]."""
-        return self._rows("picture", "pictures", len(self._pictures))
+    def image(self) -> Int32s:
+        """Row of the image, int32 [n]."""
+        return self._rows("image", "images", len(self._images))
 
     @cached_property
     def size(self) -> Int32s:
-        """Heights and widths of the picture, int32 [n, 2]."""
-        return self._pictures.size[self.picture]
+        """Heights and widths of the image, int32 [n, 2]."""
+        return self._images.size[self.image]
 
     @cached_property
     def mask_type(self) -> NDArray[np.int8]:

@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from PIL import Image
 
-from maskwise.errors import MaskError, PictureError, RecordError, StoreError
+from maskwise.errors import ImageError, MaskError, RecordError, StoreError
+from maskwise.images import open_image, resolve_inside
 from maskwise.masks import Mask
-from maskwise.pictures import open_picture, resolve_inside
-from maskwise.schema import Answer, Phrase, Picture, Region, Sample
+from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store.columns import (
     MASK_TYPES,
+    ImageColumns,
     Int64s,
     MaskColumn,
-    PictureColumns,
     RegionColumns,
     SampleColumns,
 )
@@ -51,21 +51,21 @@ class Dataset:
         path: Path,
         manifest: Manifest,
         *,
-        pictures: PictureColumns,
+        images: ImageColumns,
         regions: RegionColumns,
         samples: SampleColumns,
-        picture_root: Path | None,
+        image_root: Path | None,
     ) -> None:
-        self.path, self.manifest, self.picture_root = path, manifest, picture_root
-        self.pictures, self.regions, self.samples = pictures, regions, samples
+        self.path, self.manifest, self.image_root = path, manifest, image_root
+        self.images, self.regions, self.samples = images, regions, samples
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], *, picture_root: str | os.PathLike[str] | None = None
+        cls, path: str | os.PathLike[str], *, image_root: str | os.PathLike[str] | None = None
     ) -> "Dataset":
         """Open a folder: checks manifest, schema version and file sizes, reads no mask.
 
-        picture_root: where pictures given by path lie, if not where the manifest says.
+        image_root: where images given by path lie, if not where the manifest says.
         """
         folder = Path(path)
         manifest = read_manifest(folder)
@@ -76,25 +76,25 @@ class Dataset:
                 raise StoreError(
                     f"{folder}: {table.num_rows} {name}, but the manifest counts {manifest.counts.get(name)}"
                 )
-        pictures = PictureColumns(tables["pictures"][0], folder / f"pictures{suffix}", tables["pictures"][1])
+        images = ImageColumns(tables["images"][0], folder / f"images{suffix}", tables["images"][1])
         regions = RegionColumns(
-            tables["regions"][0], folder / f"regions{suffix}", tables["regions"][1], pictures=pictures
+            tables["regions"][0], folder / f"regions{suffix}", tables["regions"][1], images=images
         )
         samples = SampleColumns(
             tables["samples"][0],
             folder / f"samples{suffix}",
             tables["samples"][1],
-            pictures=pictures,
+            images=images,
             regions=regions,
         )
-        root = picture_root if picture_root is not None else manifest.picture_root
+        root = image_root if image_root is not None else manifest.image_root
         return cls(
             folder,
             manifest,
-            pictures=pictures,
+            images=images,
             regions=regions,
             samples=samples,
-            picture_root=None if root is None else folder / root,
+            image_root=None if root is None else folder / root,
         )
 
     @property
@@ -124,12 +124,12 @@ class Dataset:
             raise StoreError(f"{self.path}: no sample {id!r} among {len(self)}")
         return self[self.samples.row[id]]
 
-    def groups(self) -> Iterator[tuple[Picture, list[Sample]]]:
-        """Pictures in row order, each with all its questions in row order; pictures without one are left out."""
-        rows = self.samples.picture
+    def groups(self) -> Iterator[tuple[ImageInfo, list[Sample]]]:
+        """Images in row order, each with all its questions in row order; images without one are left out."""
+        rows = self.samples.image
         view = self if (np.diff(rows) >= 0).all() else self.take(np.argsort(rows, kind="stable"))
-        for picture, samples in itertools.groupby(view, lambda sample: sample.picture):
-            yield self.picture(picture), list(samples)
+        for image, samples in itertools.groupby(view, lambda sample: sample.image):
+            yield self.image(image), list(samples)
 
     # -- views
 
@@ -139,56 +139,52 @@ class Dataset:
         return self._view(self.samples.table.slice(start, max(0, end - start)), self.samples.mapped)
 
     def shard(self, index: int, count: int) -> "Dataset":
-        """The samples of every count-th picture, beginning with picture `index`: part of `count` parts."""
+        """The samples of every count-th image, beginning with image `index`: part of `count` parts."""
         if not 0 <= index < count:
             raise StoreError(f"shard {index} of {count}: expected 0 to {count - 1}")
-        return self.take(np.flatnonzero(self.samples.picture % count == index))
+        return self.take(np.flatnonzero(self.samples.image % count == index))
 
     def take(self, rows: Int64s) -> "Dataset":
         """The samples of these rows, in the order given."""
         return self._view(self.samples.table.take(pa.array(rows)).combine_chunks(), None)
 
     def _view(self, table: pa.Table, mapped: NDArray[np.uint8] | None) -> "Dataset":
-        samples = SampleColumns(
-            table, self.samples.where, mapped, pictures=self.pictures, regions=self.regions
-        )
+        samples = SampleColumns(table, self.samples.where, mapped, images=self.images, regions=self.regions)
         return Dataset(
             self.path,
             self.manifest,
-            pictures=self.pictures,
+            images=self.images,
             regions=self.regions,
             samples=samples,
-            picture_root=self.picture_root,
+            image_root=self.image_root,
         )
 
-    # -- pictures and regions
+    # -- images and regions
 
-    def picture(self, key: int | str) -> Picture:
-        """The picture of a row or an id."""
-        row = self._picture_row(key)
-        height, width = self.pictures.size[row].tolist()
-        return Picture(id=self.pictures.id[row], width=width, height=height, path=self.pictures.path[row])
+    def image(self, key: int | str) -> ImageInfo:
+        """The image of a row or an id."""
+        row = self._image_row(key)
+        height, width = self.images.size[row].tolist()
+        return ImageInfo(id=self.images.id[row], width=width, height=height, path=self.images.path[row])
 
-    def open_picture(self, key: int | str) -> Image.Image:
-        """The picture of a row or an id as an upright RGB image, embedded or below the picture root."""
-        row = self._picture_row(key)
-        picture, data = self.picture(row), self.pictures.table["data"][row]
+    def open_image(self, key: int | str) -> Image.Image:
+        """The image of a row or an id as an upright RGB pixels, embedded or below the image root."""
+        row = self._image_row(key)
+        image, data = self.image(row), self.images.table["data"][row]
         if data.is_valid:
-            image = open_picture(data.as_py())
-        elif picture.path is None:
-            raise PictureError(f"{self.path}: picture {picture.id!r} has neither a path nor embedded bytes")
-        elif self.picture_root is None:
-            raise PictureError(
-                f"{self.path} does not say where its pictures lie: open it with a picture_root"
-            )
+            pixels = open_image(data.as_py())
+        elif image.path is None:
+            raise ImageError(f"{self.path}: image {image.id!r} has neither a path nor embedded bytes")
+        elif self.image_root is None:
+            raise ImageError(f"{self.path} does not say where its images lie: open it with a image_root")
         else:
-            image = open_picture(resolve_inside(self.picture_root, picture.path))
-        if image.size != (picture.width, picture.height):
-            raise PictureError(
-                f"{self.path}: picture {picture.id!r} is {image.width} x {image.height} on disk, "
-                f"but its masks are for {picture.width} x {picture.height}"
+            pixels = open_image(resolve_inside(self.image_root, image.path))
+        if pixels.size != (image.width, image.height):
+            raise ImageError(
+                f"{self.path}: image {image.id!r} is {pixels.width} x {pixels.height} on disk, "
+                f"but its masks are for {image.width} x {image.height}"
             )
-        return image
+        return pixels
 
     def region(self, row: int) -> Region:
         """The region of a row."""
@@ -208,17 +204,17 @@ class Dataset:
             raise StoreError(f"{regions.where}: region in row {row}: {error}") from error
 
     def regions_of(self, key: int | str) -> tuple[Region, ...]:
-        """All regions of a picture, targets or not, in row order."""
-        row, (offsets, values) = self._picture_row(key), self.regions.of_picture
+        """All regions of an image, targets or not, in row order."""
+        row, (offsets, values) = self._image_row(key), self.regions.of_image
         return tuple(self.region(region) for region in values[offsets[row] : offsets[row + 1]].tolist())
 
-    def _picture_row(self, key: int | str) -> int:
+    def _image_row(self, key: int | str) -> int:
         if isinstance(key, str):
-            if key not in self.pictures.row:
-                raise StoreError(f"{self.path}: no picture {key!r} among {len(self.pictures)}")
-            return self.pictures.row[key]
-        if not 0 <= key < len(self.pictures):
-            raise StoreError(f"{self.path}: no picture in row {key}; there are {len(self.pictures)}")
+            if key not in self.images.row:
+                raise StoreError(f"{self.path}: no image {key!r} among {len(self.images)}")
+            return self.images.row[key]
+        if not 0 <= key < len(self.images):
+            raise StoreError(f"{self.path}: no image in row {key}; there are {len(self.images)}")
         return key
 
     def _read(self, first: int, stop: int) -> Iterator[Sample]:
@@ -247,7 +243,7 @@ class Dataset:
             )
             return Sample(
                 id=row["id"],
-                picture=self.pictures.id[self.samples.picture[number]],
+                image=self.images.id[self.samples.image[number]],
                 question=row["question"],
                 mask_type=MASK_TYPES[self.samples.mask_type[number]],
                 targets=targets,
@@ -268,16 +264,16 @@ class Dataset:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
             if found != facts.sha256:
                 raise StoreError(f"{self.path / name} changed after it was written: its sha256 is {found}")
-        for columns in (self.pictures, self.regions, self.samples):
+        for columns in (self.images, self.regions, self.samples):
             try:
                 columns.table.validate(full=True)
             except pa.ArrowInvalid as error:
                 raise StoreError(f"{columns.where}: {error}") from error
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the samples, and all pictures and regions, as a folder of zstd Parquet; it opens as any other.
+        """Write the samples, and all images and regions, as a folder of zstd Parquet; it opens as any other.
 
-        Pictures given by path stay where they are, and the new folder points there.
+        Images given by path stay where they are, and the new folder points there.
         """
         with staged(Path(path), overwrite=False) as folder:
             files: dict[str, FileFacts] = {}
@@ -295,7 +291,7 @@ class Dataset:
             self.manifest,
             counts={name: len(getattr(self, name)) for name in TABLES} | {"masks": masks},
             files=files,
-            picture_root=None if self.picture_root is None else str(self.picture_root.resolve()),
+            image_root=None if self.image_root is None else str(self.image_root.resolve()),
         )
 
 

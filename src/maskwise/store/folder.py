@@ -23,7 +23,7 @@ from maskwise.errors import StoreError
 from maskwise.masks.batch import ARROW_TYPE
 from maskwise.store.lock import locked
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 2**24
 
@@ -32,7 +32,7 @@ MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
 
 _PHRASE = pa.struct([("start", pa.int32()), ("stop", pa.int32()), ("regions", pa.list_(pa.int32()))])
 TABLES: dict[str, pa.Schema] = {
-    "pictures": pa.schema(
+    "images": pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
             pa.field("path", pa.string()),
@@ -43,7 +43,7 @@ TABLES: dict[str, pa.Schema] = {
     ),
     "regions": pa.schema(
         [
-            pa.field("picture", pa.int32(), nullable=False),
+            pa.field("image", pa.int32(), nullable=False),
             pa.field("id", pa.string(), nullable=False),
             pa.field("name", pa.string(), nullable=False),
             pa.field("part_of", pa.int32()),
@@ -55,7 +55,7 @@ TABLES: dict[str, pa.Schema] = {
     "samples": pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
-            pa.field("picture", pa.int32(), nullable=False),
+            pa.field("image", pa.int32(), nullable=False),
             pa.field("question", pa.string(), nullable=False),
             pa.field("mask_type", pa.string(), nullable=False),
             pa.field("targets", pa.list_(pa.int32()), nullable=False),
@@ -66,7 +66,7 @@ TABLES: dict[str, pa.Schema] = {
         ]
     ),
 }
-"""The columns of each table. `part_of` and `targets` are rows of regions, `picture` a row of pictures; a phrase's
+"""The columns of each table. `part_of` and `targets` are rows of regions, `image` a row of images; a phrase's
 `regions` are positions among the sample's targets.
 """
 
@@ -79,14 +79,14 @@ class FileFacts(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`manifest.json`. `picture_root` is absolute, or relative to the dataset's folder, or None."""
+    """`manifest.json`. `image_root` is absolute, or relative to the dataset's folder, or None."""
 
     schema_version: int
     name: str
     created_by: str
     counts: dict[str, int]
     files: dict[str, FileFacts]
-    picture_root: str | None = None
+    image_root: str | None = None
     about: dict[str, str] = {}
 
 
@@ -114,7 +114,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
 
 def check_files(folder: Path, manifest: Manifest) -> str:
     """Sizes as the manifest says; returns the suffix of the tables."""
-    suffix = next((end for end in (".arrow", ".parquet") if f"pictures{end}" in manifest.files), None)
+    suffix = next((end for end in (".arrow", ".parquet") if f"images{end}" in manifest.files), None)
     if suffix is None or set(manifest.files) != {f"{name}{suffix}" for name in TABLES}:
         raise StoreError(
             f"{folder / MANIFEST} lists {sorted(manifest.files)}, not the tables {sorted(TABLES)}"

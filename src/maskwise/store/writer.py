@@ -12,22 +12,22 @@ import pyarrow as pa
 
 from maskwise import __version__
 from maskwise.errors import RecordError
+from maskwise.images import check_relative
 from maskwise.masks import Mask, Masks
 from maskwise.masks.batch import ARROW_TYPE
-from maskwise.pictures import check_relative
-from maskwise.schema import Picture, Region, Sample
+from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store.folder import SCHEMA_VERSION, TABLES, FileFacts, Manifest, staged, write_manifest
 
 FLUSH_ROWS = 16384
 FLUSH_BYTES = 2**25
-"""A table's rows are written when this many, or this many bytes of masks and pictures, have gathered."""
+"""A table's rows are written when this many, or this many bytes of masks and images, have gathered."""
 
 
 class DatasetWriter:
     """Writes a dataset folder in one pass. Rows go to disk as they gather; memory holds ids and one batch of rows.
 
     All is written beside `path` and moved there when the block ends without error, so a killed writer leaves nothing
-    that opens. `picture_root`: where pictures given by path lie; relative means inside the dataset's own folder, and
+    that opens. `image_root`: where images given by path lie; relative means inside the dataset's own folder, and
     files put below `folder` while writing move along. `about`: facts for people (licence, source), kept as they are.
     """
 
@@ -36,14 +36,14 @@ class DatasetWriter:
         path: str | os.PathLike[str],
         *,
         name: str,
-        picture_root: str | os.PathLike[str] | None = None,
+        image_root: str | os.PathLike[str] | None = None,
         about: dict[str, str] | None = None,
         overwrite: bool = False,
     ) -> None:
         self.path, self.name, self.about = Path(path), name, about or {}
-        self.picture_root = None if picture_root is None else os.fspath(picture_root)
+        self.image_root = None if image_root is None else os.fspath(image_root)
         self._staging = staged(self.path, overwrite=overwrite)
-        self._pictures: dict[str, tuple[int, Picture]] = {}
+        self._images: dict[str, tuple[int, ImageInfo]] = {}
         self._regions: dict[str, dict[str, int]] = {}
         self._hashes: list[int] = []
         self._samples: set[str] = set()
@@ -66,39 +66,33 @@ class DatasetWriter:
             raise
         self._staging.__exit__(kind, error, trace)
 
-    def add_picture(
-        self, picture: Picture, regions: Iterable[Region] = (), data: bytes | None = None
-    ) -> None:
-        """Add a picture and its regions, and if given its encoded bytes (JPEG, PNG, ...)."""
-        if picture.id in self._pictures:
-            raise RecordError(f"picture {picture.id!r} was added before")
-        if picture.path is not None:
-            check_relative(picture.path)
+    def add_image(self, image: ImageInfo, regions: Iterable[Region] = (), data: bytes | None = None) -> None:
+        """Add an image and its regions, and if given its encoded bytes (JPEG, PNG, ...)."""
+        if image.id in self._images:
+            raise RecordError(f"image {image.id!r} was added before")
+        if image.path is not None:
+            check_relative(image.path)
         found = tuple(regions)
-        rows = _number_regions(picture, found, {}, first=self._tables["regions"].rows)
-        row = self._tables["pictures"].add(
-            (picture.id, picture.path, picture.width, picture.height, data), len(data or b"")
+        rows = _number_regions(image, found, {}, first=self._tables["regions"].rows)
+        row = self._tables["images"].add(
+            (image.id, image.path, image.width, image.height, data), len(data or b"")
         )
-        self._pictures[picture.id] = (row, picture)
-        self._regions[picture.id] = {}
-        self._add_regions(picture, found, rows)
+        self._images[image.id] = (row, image)
+        self._regions[image.id] = {}
+        self._add_regions(image, found, rows)
 
     def add_sample(self, sample: Sample) -> None:
-        """Add a question about a picture added before. Targets the picture does not have yet are added to it."""
+        """Add a question about an image added before. Targets the image does not have yet are added to it."""
         if sample.id in self._samples:
             raise RecordError(f"sample {sample.id!r} was added before")
-        if sample.picture not in self._pictures:
-            raise RecordError(
-                f"sample {sample.id!r} asks about picture {sample.picture!r}, which was not added"
-            )
-        row, picture = self._pictures[sample.picture]
-        known = self._regions[sample.picture]
+        if sample.image not in self._images:
+            raise RecordError(f"sample {sample.id!r} asks about image {sample.image!r}, which was not added")
+        row, image = self._images[sample.image]
+        known = self._regions[sample.image]
         if sample.ignore is not None:
-            _check_size(picture, sample.ignore.size, f"sample {sample.id!r}: its ignore mask")
+            _check_size(image, sample.ignore.size, f"sample {sample.id!r}: its ignore mask")
         new = self._new_targets(sample, known)
-        self._add_regions(
-            picture, new, _number_regions(picture, new, known, first=self._tables["regions"].rows)
-        )
+        self._add_regions(image, new, _number_regions(image, new, known, first=self._tables["regions"].rows))
         self._samples.add(sample.id)
         self._masks += sample.ignore is not None
         self._tables["samples"].add(
@@ -117,19 +111,19 @@ class DatasetWriter:
             if not same:
                 raise RecordError(
                     f"sample {sample.id!r}: target {region.id!r} differs from the region of that id in "
-                    f"picture {sample.picture!r}"
+                    f"image {sample.image!r}"
                 )
         return tuple(new.values())
 
-    def _add_regions(self, picture: Picture, regions: tuple[Region, ...], rows: dict[str, int]) -> None:
-        known = self._regions[picture.id]
+    def _add_regions(self, image: ImageInfo, regions: tuple[Region, ...], rows: dict[str, int]) -> None:
+        known = self._regions[image.id]
         known.update(rows)
         for region in regions:
             masks = (region.visible, region.amodal, region.overlap)
             parent = None if region.part_of is None else known[region.part_of]
-            picture_row = self._pictures[picture.id][0]
+            image_row = self._images[image.id][0]
             self._tables["regions"].add(
-                (picture_row, region.id, region.name, parent, region.order, region.crowd, *masks),
+                (image_row, region.id, region.name, parent, region.order, region.crowd, *masks),
                 sum(len(mask.counts) for mask in masks if mask is not None),
             )
             self._hashes.append(hash(region))
@@ -142,7 +136,7 @@ class DatasetWriter:
             created_by=f"maskwise {__version__}",
             counts={name: table.rows for name, table in self._tables.items()} | {"masks": self._masks},
             files=files,
-            picture_root=self.picture_root,
+            image_root=self.image_root,
             about=self.about,
         )
 
@@ -212,25 +206,23 @@ class _HashedFile:
 
 
 def _number_regions(
-    picture: Picture, regions: tuple[Region, ...], known: dict[str, int], *, first: int
+    image: ImageInfo, regions: tuple[Region, ...], known: dict[str, int], *, first: int
 ) -> dict[str, int]:
     """The row each new region will have, after checking ids, sizes and parents."""
     rows: dict[str, int] = {}
     for region in regions:
         if region.id in known or region.id in rows:
-            raise RecordError(f"picture {picture.id!r}: region {region.id!r} was added before")
-        _check_size(picture, region.size, f"region {region.id!r}")
+            raise RecordError(f"image {image.id!r}: region {region.id!r} was added before")
+        _check_size(image, region.size, f"region {region.id!r}")
         rows[region.id] = first + len(rows)
     parents = {region.id: region.part_of for region in regions if region.part_of is not None}
     for child, parent in parents.items():
         if parent not in rows and parent not in known:
             raise RecordError(
-                f"picture {picture.id!r}: region {child!r} is a part of {parent!r}, which is unknown"
+                f"image {image.id!r}: region {child!r} is a part of {parent!r}, which is unknown"
             )
         if child in _ancestors(child, parents):
-            raise RecordError(
-                f"picture {picture.id!r}: region {child!r} is, through others, a part of itself"
-            )
+            raise RecordError(f"image {image.id!r}: region {child!r} is, through others, a part of itself")
     return rows
 
 
@@ -242,22 +234,22 @@ def _ancestors(region: str, parents: dict[str, str]) -> set[str]:
     return found
 
 
-def _check_size(picture: Picture, size: tuple[int, int], what: str) -> None:
-    if size != (picture.height, picture.width):
+def _check_size(image: ImageInfo, size: tuple[int, int], what: str) -> None:
+    if size != (image.height, image.width):
         raise RecordError(
-            f"{what} is for a frame of height and width {size}, but picture {picture.id!r} has "
-            f"{(picture.height, picture.width)}"
+            f"{what} is for a frame of height and width {size}, but image {image.id!r} has "
+            f"{(image.height, image.width)}"
         )
 
 
-def _sample_row(sample: Sample, picture: int, targets: list[int]) -> tuple[Any, ...]:
+def _sample_row(sample: Sample, image: int, targets: list[int]) -> tuple[Any, ...]:
     answer = sample.answer
     phrases = [msgspec.structs.asdict(phrase) for phrase in answer.phrases] if answer else []
     text = answer.text if answer else None
     tags = list(sample.tags.items())
     return (
         sample.id,
-        picture,
+        image,
         sample.question,
         sample.mask_type,
         targets,

@@ -1,6 +1,6 @@
 """Procedural scenes with exact visible, amodal and part masks, and questions about them written by a grammar.
 
-    scene(seed, index, split, size)   one scene: picture, items, dense or run-length masks, questions
+    scene(seed, index, split, size)   one scene: image, items, dense or run-length masks, questions
     stream(seed, split, size)         scenes without end, for training
     write_scenes(path, n, seed)       scenes as a dataset folder
     bundled()                         the small test set that ships with the package

@@ -1,7 +1,7 @@
 """From facets to pixels: colours, and the label of every pixel.
 
-A thing is drawn once, three times finer than the picture, as a map of facet numbers. The labels (and so all masks)
-are that map at the pixel centres; the colours are its average over each pixel, so the picture is smooth where the
+A thing is drawn once, three times finer than the image, as a map of facet numbers. The labels (and so all masks)
+are that map at the pixel centres; the colours are its average over each pixel, so the image is smooth where the
 masks are exact. Nothing here is random.
 """
 
@@ -16,7 +16,7 @@ from maskwise.world.sketch import AMBIENT, DIFFUSE, Ball, Facet, Figure, Light, 
 from maskwise.world.textures import cut
 
 FINE = 3
-"""How many times finer than the picture a thing is drawn; odd, so that pixel centres are samples."""
+"""How many times finer than the image a thing is drawn; odd, so that pixel centres are samples."""
 
 Floats = NDArray[np.float64]
 Planes = NDArray[np.float32]
@@ -46,7 +46,7 @@ class Patch(NamedTuple):
 
     @property
     def window(self) -> tuple[slice, slice]:
-        """Its rows and columns in the picture."""
+        """Its rows and columns in the image."""
         height, width = self.cover.shape
         return slice(self.row, self.row + height), slice(self.column, self.column + width)
 

@@ -2,7 +2,7 @@
 
 To add a category: a row in CATEGORIES, its shape in `shapes/`, and its name in the kinds and uses it belongs to. Where
 people would disagree whether a category belongs (can one drink from a bottle?), it goes into `unsure`, and a question
-that depends on it is never asked about a picture that shows it.
+that depends on it is never asked about an image that shows it.
 """
 
 from typing import NamedTuple

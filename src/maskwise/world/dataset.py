@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.errors import RecordError
-from maskwise.schema import Picture, Region, Sample
+from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import DatasetWriter
 from maskwise.world.scenes import QUESTIONS, SIZE, scene
 
@@ -24,12 +24,12 @@ ENCODINGS: dict[Encoding, dict[str, int]] = {
     "png": {"compress_level": 3},
     "jpeg": {"quality": 92, "subsampling": 0},
 }
-"""How pictures are stored: png keeps every pixel, jpeg takes a quarter of the room."""
+"""How images are stored: png keeps every pixel, jpeg takes a quarter of the room."""
 
 CHUNK = 8
 """Scenes a worker makes before it hands them over."""
 
-Row = tuple[Picture, tuple[Region, ...], bytes, tuple[Sample, ...]]
+Row = tuple[ImageInfo, tuple[Region, ...], bytes, tuple[Sample, ...]]
 
 
 def write_scenes(
@@ -57,15 +57,15 @@ def write_scenes(
     about = {
         "source": "maskwise world",
         "command": f"maskwise world --scenes {scenes} --seed {seed} --split {split} --size {size} "
-        f"--questions {questions} --pictures {encoding}",
+        f"--questions {questions} --images {encoding}",
     }
     make = partial(_row, seed=seed, split=split, size=size, questions=questions, encoding=encoding)
     with (
         DatasetWriter(path, name=f"world-{split}", about=about, overwrite=overwrite) as writer,
         _rows(make, scenes, workers) as rows,
     ):
-        for picture, regions, data, samples in rows:
-            writer.add_picture(picture, regions, data)
+        for image, regions, data, samples in rows:
+            writer.add_image(image, regions, data)
             for sample in samples:
                 writer.add_sample(sample)
             done()
@@ -74,7 +74,7 @@ def write_scenes(
 def bundled() -> Path:
     """The folder of the benchmark that ships with the package: 48 scenes of the test split.
 
-    Made by `maskwise world --scenes 48 --seed 2506 --split test --size 224 --questions 5 --pictures jpeg`.
+    Made by `maskwise world --scenes 48 --seed 2506 --split test --size 224 --questions 5 --images jpeg`.
     """
     return Path(__file__).parent / "bundled"
 
@@ -98,12 +98,12 @@ def _rows(make: Callable[[int], Row], scenes: int, workers: int) -> Iterator[Ite
 
 def _row(index: int, *, seed: int, split: str, size: int, questions: int, encoding: Encoding) -> Row:
     made = scene(seed, index, split, size, questions=questions)
-    picture = Picture(id=made.id, width=size, height=size)
-    return picture, made.regions, encode_picture(made.picture, encoding), made.samples
+    image = ImageInfo(id=made.id, width=size, height=size)
+    return image, made.regions, encode_image(made.image, encoding), made.samples
 
 
-def encode_picture(pixels: NDArray[np.uint8], encoding: Encoding) -> bytes:
-    """A picture uint8 (height, width, 3) as PNG or JPEG bytes."""
+def encode_image(pixels: NDArray[np.uint8], encoding: Encoding) -> bytes:
+    """An image uint8 (height, width, 3) as PNG or JPEG bytes."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, encoding, **ENCODINGS[encoding])
     return file.getvalue()

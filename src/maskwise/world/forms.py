@@ -7,7 +7,7 @@ disagree (a mug a hair to the left, a bottle one might drink from), the truth is
     Objects(tests, best)     objects for which every test holds; `best` keeps the leftmost, largest, ... of them
     Parts(part, of)          that part of each such object
     PartsFor(use)            parts that serve a purpose
-    PartsNamed(part)         every part of that name in the picture
+    PartsNamed(part)         every part of that name in the image
     Both(forms)              what either picks out
 """
 

@@ -1,4 +1,4 @@
-"""A layout as a picture and as exact masks."""
+"""A layout as an image and as exact masks."""
 
 from typing import NamedTuple
 
@@ -15,11 +15,11 @@ from maskwise.world.textures import SIDE, cut
 
 
 class Rendering(NamedTuple):
-    """picture: uint8 (size, size, 3). owner: int8 (size, size), the number of the thing seen at each pixel, -1 for
+    """image: uint8 (size, size, 3). owner: int8 (size, size), the number of the thing seen at each pixel, -1 for
     none. patches: one a thing, as `Layout.things`, None where a thing lies outside the frame.
     """
 
-    picture: NDArray[np.uint8]
+    image: NDArray[np.uint8]
     owner: NDArray[np.int8]
     patches: list[Patch | None]
 
@@ -98,7 +98,7 @@ def _expose(planes: Planes, size: int, chance: Chance) -> NDArray[np.uint8]:
     grain = cut("grain", chance.below(SIDE), chance.below(SIDE), (size, size))
     planes += np.float32(255 * noise) * grain
     np.clip(planes, 0, 255, out=planes)
-    picture = np.empty((size, size, 3), np.uint8)
+    image = np.empty((size, size, 3), np.uint8)
     for channel, plane in enumerate(planes):
-        picture[..., channel] = plane
-    return picture
+        image[..., channel] = plane
+    return image

@@ -1,4 +1,4 @@
-"""One scene of the world: a picture, everything in it, and questions about it."""
+"""One scene of the world: an image, everything in it, and questions about it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from maskwise.world.layout import Layout, arrange
 from maskwise.world.render import render
 
 SIZE = 160
-"""Default side of a picture in pixels."""
+"""Default side of an image in pixels."""
 
 QUESTIONS = 6
 """Default number of questions a scene."""
@@ -27,15 +27,15 @@ QUESTIONS = 6
 
 @dataclass(frozen=True)
 class Scene:
-    """A picture with exact masks and questions.
+    """An image with exact masks and questions.
 
-    picture: uint8 (size, size, 3). `inventory` lists every object and part. Dense masks are made when first read;
+    image: uint8 (size, size, 3). `inventory` lists every object and part. Dense masks are made when first read;
     run-length masks likewise. `id` names seed, split and index; the same three give the same scene.
     """
 
     id: str
     split: str
-    picture: NDArray[np.uint8]
+    image: NDArray[np.uint8]
     layout: Layout
     inventory: Inventory
     questions: tuple[Question, ...]
@@ -75,11 +75,11 @@ class Scene:
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
-        """The questions as samples; the picture's id is the scene's."""
+        """The questions as samples; the image's id is the scene's."""
         return tuple(
             Sample(
                 id=f"{self.id}-{number}",
-                picture=self.id,
+                image=self.id,
                 question=question.text,
                 mask_type=question.mask_type,
                 targets=tuple(self.regions[place] for place in question.targets),
@@ -102,7 +102,7 @@ def scene(
     rendering = render(layout, backdrop, size, chances["noise"])
     inventory = take_stock(layout, rendering)
     asked = write_questions(inventory, split, questions, chances["questions"])
-    return Scene(f"{split}-{seed}-{index}", split, rendering.picture, layout, inventory, tuple(asked))
+    return Scene(f"{split}-{seed}-{index}", split, rendering.image, layout, inventory, tuple(asked))
 
 
 def stream(

@@ -136,7 +136,7 @@ class Sketch:
         return Figure(tuple(self.facets), points, tuple(starts.tolist()), low, high, tuple(bulk))
 
     def project(self, points: Sequence[Point]) -> Floats:
-        """Points (n, 3) to the picture plane (n, 2)."""
+        """Points (n, 3) to the image plane (n, 2)."""
         cos, sin, rise, tilt = self.cos, self.sin, self.rise, self.tilt
         return np.array([(x * cos + z * sin, y * rise - (z * cos - x * sin) * tilt) for x, y, z in points])
 
@@ -286,7 +286,7 @@ class Sketch:
         self.add(part, front, paint, Tube(soft) if soft else gain * self.facing(0, 0, 1))
 
     def seam(self, part: str, line: Floats, paint: str = "shade") -> None:
-        """A thin dark line on a surface, given in the picture plane (n, 2)."""
+        """A thin dark line on a surface, given in the image plane (n, 2)."""
         half = np.array([0.012, 0.0])
         self.add(part, np.concatenate([line - half, line[::-1] + half]), paint, 0.78)
 

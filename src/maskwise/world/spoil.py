@@ -27,7 +27,7 @@ missed.
 
 
 def spoil(sample: Sample, others: tuple[Region, ...], chance: Chance) -> Prediction:
-    """What a fair model might have said. others: the picture's regions, one of which may be taken for a target."""
+    """What a fair model might have said. others: the image's regions, one of which may be taken for a target."""
     if chance.often(FAILS):
         return Prediction(sample=sample.id, error="the model gave no reply in time")
     mask_type = sample.mask_type
@@ -54,8 +54,8 @@ def spoil(sample: Sample, others: tuple[Region, ...], chance: Chance) -> Predict
 def spoil_dataset(dataset: Dataset, path: str | os.PathLike[str], *, seed: int = 1) -> None:
     """Write one prediction a sample to a new log. The same seed gives the same bytes."""
     with Log(path, Prediction) as log:
-        for picture, samples in dataset.groups():
-            others = dataset.regions_of(picture.id)
+        for image, samples in dataset.groups():
+            others = dataset.regions_of(image.id)
             for sample in samples:
                 own = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(sample.id.encode()),))
                 log.append(spoil(sample, others, Chance(own)))

@@ -67,7 +67,7 @@ PAIRS = [
     ("Segment the lamp in front of the mirror.", "Segment the mirror, ignoring the lamp in front of it."),
     ("What is hidden under the cloth?", "What is under the cloth? Include its hidden parts."),
     ("I want the exposed side, not the whole ship.", "I want the whole ship, not the exposed side."),
-    ("Look over the entire picture and mark the cat.", "Look over the picture and mark the entire cat."),
+    ("Look over the entire image and mark the cat.", "Look over the image and mark the entire cat."),
     ("segmnt only the visble bit of teh chair", "segmnt the entier chair incl hiden legs"),
     ("Which chair is completely visible?", "Segment the chair completely, visible or not."),
 ]

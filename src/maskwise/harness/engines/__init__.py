@@ -6,7 +6,7 @@
 An engine gets
 
 - a `Job`: all that is needed to do any part of the work anywhere, and nothing that cannot be sent there;
-- a `Plan`: pictures in order, each with the rows of its questions; all of the work that is left;
+- a `Plan`: images in order, each with the rows of its questions; all of the work that is left;
 - a `Worker` that stands ready in this process, its dataset and model open. An engine that works elsewhere makes its own
   workers from the job, and may close this one;
 - `shards`: a folder for what is answered before its turn. It may be there, left by an earlier session of the same plan,
@@ -14,18 +14,18 @@ An engine gets
 
 and gives back a generator. It must guarantee that
 
-1. one `Answered` comes for every picture of the plan, in the order of the plan, with one prediction a question in the
+1. one `Answered` comes for every image of the plan, in the order of the plan, with one prediction a question in the
    order of its rows;
-2. the questions of a picture go to one worker together;
-3. what is said depends on the job and the picture alone: not on the worker, on what was asked before, or on timing.
+2. the questions of an image go to one worker together;
+3. what is said depends on the job and the image alone: not on the worker, on what was asked before, or on timing.
    `Worker.answer` sees to that where the model does;
-4. a failing picture or question is an answer with an error (`Worker.answer` makes it so), never an exception. An
+4. a failing image or question is an answer with an error (`Worker.answer` makes it so), never an exception. An
    exception ends the run: ModelGoneError, or the engine itself is broken;
-5. memory stays bounded: it reads ahead a few pictures, not the plan;
+5. memory stays bounded: it reads ahead a few images, not the plan;
 6. it works only as the generator is asked, plus its read-ahead, and lets go of everything when that is closed.
 
 It writes nothing but shards: `evaluate` alone appends to predictions.jsonl, as answers come, so a run cut short at any
-moment has a whole number of pictures and continues with the rest of the plan.
+moment has a whole number of images and continues with the rest of the plan.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The local engine: one model in this process, the next pictures loaded by a thread while it works."""
+"""The local engine: one model in this process, the next images loaded by a thread while it works."""
 
 import contextlib
 from collections import deque
@@ -10,15 +10,15 @@ from maskwise.harness.engines.worker import Answered, Job, Loaded, Worker
 from maskwise.harness.plan import Plan
 
 AHEAD = 4
-"""How many pictures are loaded before the model asks for them."""
+"""How many images are loaded before the model asks for them."""
 
 
 def run_locally(
     job: Job, plan: Plan, worker: Worker, *, shards: Path | None = None
 ) -> Generator[Answered, None, None]:
-    """Answer a plan picture by picture; see the package for what an engine guarantees. It needs no shards."""
-    with contextlib.closing(_load_ahead(plan, worker)) as pictures:
-        for loaded in pictures:
+    """Answer a plan image by image; see the package for what an engine guarantees. It needs no shards."""
+    with contextlib.closing(_load_ahead(plan, worker)) as images:
+        for loaded in images:
             yield worker.answer(loaded)
 
 

@@ -1,12 +1,12 @@
 """The Ray engine: models in actors, on this machine or on a cluster, fed and awaited by Ray Data.
 
-Each actor holds a `Worker` of its own and answers a few pictures at a time as the local engine does; it reads the
-pictures itself. Answers come back as soon as they are done, in any order; those before their turn lie in
+Each actor holds a `Worker` of its own and answers a few images at a time as the local engine does; it reads the
+images itself. Answers come back as soon as they are done, in any order; those before their turn lie in
 shards (`maskwise.harness.engines.shards`) until it comes. Nothing but this process writes to the run folder, so no disk
 has to be shared for it; the dataset has to be readable at the same path on every node.
 
 A worker that dies is started again by Ray, and what it had in hand is given out again. A `Tally` outlives the workers:
-pictures that were in hand when one died are asked about one by one, and a picture at which workers die again and again
+images that were in hand when one died are asked about one by one, and an image at which workers die again and again
 is a failed one. docs/scale.md shows the commands.
 """
 
@@ -40,18 +40,18 @@ from maskwise.harness.session import usable_threads
 from maskwise.store.folder import MANIFEST
 
 TOGETHER = 32
-"""Most pictures given to an actor at a time. A worker that dies repeats no more than these."""
+"""Most images given to an actor at a time. A worker that dies repeats no more than these."""
 
 TURNS = 32
 """How often, at least, an actor is given some: so that none has much to do when the others are done."""
 
 SENT = 4
-"""Pictures whose answers travel together. By count, not by time: Ray takes a call that is repeated because its worker
+"""Images whose answers travel together. By count, not by time: Ray takes a call that is repeated because its worker
 died to give the same rows once more, and leaves out as many as it had.
 """
 
 MAX_DEATHS = 3
-"""How many workers may die at a picture before it counts as failed."""
+"""How many workers may die at an image before it counts as failed."""
 
 STORE_BYTES = 2**28
 """Answers on their way, on a Ray started here; Ray Data stops giving out work before they are more."""
@@ -99,15 +99,15 @@ def run_on_ray(
     """Answer a plan with a crew; see the package for what an engine guarantees. shards: a folder of this plan's own."""
     kept = Shards(shards)
     kept.recall(plan, worker.dataset.samples.id)
-    rest = [work for work in plan if work.picture not in kept]
+    rest = [work for work in plan if work.image not in kept]
     with contextlib.ExitStack() as stack:
         arriving: Iterator[tuple[int, bytes]] = iter(())
         if rest:
             facts = Facts.of(worker)
             worker.close()  # it may hold the memory of a GPU that an actor is given
             stack.enter_context(connected(crew))
-            pictures = job.pictures.resolve() if job.pictures else None
-            everywhere = replace(job, dataset=job.dataset.resolve(), pictures=pictures)
+            images = job.images.resolve() if job.images else None
+            everywhere = replace(job, dataset=job.dataset.resolve(), images=images)
             stream = _answer_anywhere(crew, everywhere, rest, facts)
             arriving = stack.enter_context(contextlib.closing(stream))
         for work in plan:
@@ -115,16 +115,16 @@ def run_on_ray(
 
 
 def wait_for(work: Work, arriving: Iterator[tuple[int, bytes]], kept: Shards) -> Answered:
-    """The answer to one picture; what arrives before it is kept."""
-    while work.picture not in kept:
+    """The answer to one image; what arrives before it is kept."""
+    while work.image not in kept:
         found = next(arriving, None)
         if found is None:
-            raise ModelGoneError("Ray ended before all pictures were answered")
-        picture, line = found
-        if picture == work.picture:
+            raise ModelGoneError("Ray ended before all images were answered")
+        image, line = found
+        if image == work.image:
             return line_to_answer(line)
-        kept.keep(picture, line)
-    return kept.take(work.picture)
+        kept.keep(image, line)
+    return kept.take(work.image)
 
 
 # -- in this process ---------------------------------------------------------------------------------------------------
@@ -212,12 +212,12 @@ def _check_address(address: str) -> None:
 def _answer_anywhere(
     crew: Crew, job: Job, works: Sequence[Work], facts: Facts
 ) -> Generator[tuple[int, bytes], None, None]:
-    """Rows of pictures with their answers as lines, in the order they are done."""
+    """Rows of images with their answers as lines, in the order they are done."""
     actors, gpus = _size_crew(crew, len(works))
     tally = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Tally).remote()
     with ray.data.DataContext.current(_set_up_context()):
-        pictures = ray.data.from_blocks(list(_cut(works, actors)))
-    answers = pictures.map_batches(
+        images = ray.data.from_blocks(list(_cut(works, actors)))
+    answers = images.map_batches(
         Answerer,
         fn_constructor_kwargs={"job": job, "facts": facts, "tally": tally, "place": os.getcwd()},
         batch_size=None,
@@ -249,7 +249,7 @@ def _set_up_context() -> Any:
     return context
 
 
-def _size_crew(crew: Crew, pictures: int) -> tuple[int, float]:
+def _size_crew(crew: Crew, images: int) -> tuple[int, float]:
     """How many actors there will be, and the GPUs of each."""
     there = ray.cluster_resources()
     gpus = crew.gpus if crew.gpus is not None else float(there.get("GPU", 0) >= 1)
@@ -262,17 +262,17 @@ def _size_crew(crew: Crew, pictures: int) -> tuple[int, float]:
         raise MaskwiseError(f"no room for an actor with {crew.cpus:g} CPUs and {gpus:g} GPUs: {has}")
     if wanted > room:
         warnings.warn(f"{wanted} actors were asked for and {room} have room: {has}", stacklevel=2)
-    return min(wanted, pictures), gpus
+    return min(wanted, images), gpus
 
 
 def _cut(works: Sequence[Work], actors: int) -> Iterator[pa.Table]:
-    """Blocks of pictures, small enough that all actors have some to the end."""
+    """Blocks of images, small enough that all actors have some to the end."""
     together = max(1, min(TOGETHER, len(works) // (TURNS * actors)))
     for start in range(0, len(works), together):
         part = works[start : start + together]
         yield pa.table(
             {
-                "picture": pa.array([work.picture for work in part], pa.int64()),
+                "image": pa.array([work.image for work in part], pa.int64()),
                 "rows": pa.array([work.rows for work in part], pa.list_(pa.int64())),
             }
         )
@@ -280,7 +280,7 @@ def _cut(works: Sequence[Work], actors: int) -> Iterator[pa.Table]:
 
 def _unpack(batch: pa.Table) -> Iterator[tuple[int, bytes]]:
     for row in batch.to_pylist():
-        yield from zip(row["pictures"], row["lines"])
+        yield from zip(row["images"], row["lines"])
         if row["gone"] is not None:
             raise ModelGoneError(row["gone"])
 
@@ -295,7 +295,7 @@ def _gist(error: BaseException) -> str:
 
 
 class Answerer:
-    """What an actor does: a worker that answers blocks of pictures, the answers a few to a row."""
+    """What an actor does: a worker that answers blocks of images, the answers a few to a row."""
 
     def __init__(self, *, job: Job, facts: Facts, tally: Any, place: str) -> None:
         self.tally = tally
@@ -311,11 +311,11 @@ class Answerer:
 
     def __call__(self, block: pa.Table) -> Iterator[pa.Table]:
         """Answer one block. Where the model ends the process it counts as a death."""
-        works = [Work(row["picture"], tuple(row["rows"])) for row in block.to_pylist()]
+        works = [Work(row["image"], tuple(row["rows"])) for row in block.to_pylist()]
         lines: dict[int, bytes] = {}
         try:
             for work, answered in self._answer(works):
-                lines[work.picture] = answer_to_line(work.picture, answered)
+                lines[work.image] = answer_to_line(work.image, answered)
                 if len(lines) == SENT:
                     yield _row(lines)
                     lines = {}
@@ -345,7 +345,7 @@ class Answerer:
     def _answer(self, works: list[Work]) -> Iterator[tuple[Work, Answered]]:
         if self.worker is None or self.gone is not None:
             raise ModelGoneError(self.gone or "no model")
-        block = f"block {works[0].picture}"
+        block = f"block {works[0].image}"
         if self._begin(block) == 1:
             with contextlib.closing(run_locally(self.worker.job, _plan_of(works), self.worker)) as answers:
                 yield from zip(works, answers)
@@ -355,13 +355,13 @@ class Answerer:
         self._end(block)
 
     def _answer_carefully(self, worker: Worker, work: Work) -> Answered:
-        """Answer a picture alone, if workers did not die at it before: one death was seen by its whole block."""
-        picture = f"picture {work.picture}"
-        if self._begin(picture) < MAX_DEATHS:
+        """Answer an image alone, if workers did not die at it before: one death was seen by its whole block."""
+        image = f"image {work.image}"
+        if self._begin(image) < MAX_DEATHS:
             answered = worker.answer(worker.load(work))
-            self._end(picture)
+            self._end(image)
             return answered
-        return worker.fail(work, f"the model's process died {MAX_DEATHS} times at this picture")
+        return worker.fail(work, f"the model's process died {MAX_DEATHS} times at this image")
 
     def _begin(self, what: str) -> int:
         count: int = ray.get(self.tally.begin.remote(what))
@@ -375,7 +375,7 @@ class Answerer:
 def _plan_of(works: Sequence[Work]) -> Plan:
     counts = [len(work.rows) for work in works]
     return Plan(
-        np.array([work.picture for work in works], np.int64),
+        np.array([work.image for work in works], np.int64),
         np.array([row for work in works for row in work.rows], np.int64),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
     )
@@ -385,7 +385,7 @@ def _row(lines: dict[int, bytes], *, gone: str | None = None) -> pa.Table:
     """Answers on their way, as one row; gone: why there will be no more."""
     return pa.table(
         {
-            "pictures": pa.array([list(lines)], pa.list_(pa.int64())),
+            "images": pa.array([list(lines)], pa.list_(pa.int64())),
             "lines": pa.array([list(lines.values())], pa.list_(pa.large_binary())),
             "gone": pa.array([gone], pa.string()),
         }

@@ -1,7 +1,7 @@
 """Answers that came before their turn: kept on disk until it comes, so that a kill loses none of them.
 
 Workers side by side finish out of order, predictions.jsonl has the order of the plan. What is early is written here the
-moment it arrives, one line a picture, and read back when the pictures before it are done. A run that is continued takes
+moment it arrives, one line an image, and read back when the images before it are done. A run that is continued takes
 over what it finds.
 """
 
@@ -20,13 +20,13 @@ from maskwise.harness.record import writing
 from maskwise.schema import Prediction
 
 FULL = 1000
-"""Pictures in one file. It is removed when all of them had their turn."""
+"""Images in one file. It is removed when all of them had their turn."""
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers to one picture, as a line of JSON. picture: its row in the dataset."""
+    """The answers to one image, as a line of JSON. image: its row in the dataset."""
 
-    picture: int
+    image: int
     predictions: list[Prediction]
     ious: list[float | None]
 
@@ -40,9 +40,9 @@ class _Place(NamedTuple):
 _DECODER = msgspec.json.Decoder(Finished)
 
 
-def answer_to_line(picture: int, answered: Answered) -> bytes:
+def answer_to_line(image: int, answered: Answered) -> bytes:
     """One line of JSON, with its newline."""
-    finished = Finished(picture=picture, predictions=answered.predictions, ious=answered.ious)
+    finished = Finished(image=image, predictions=answered.predictions, ious=answered.ious)
     return msgspec.json.encode(finished) + b"\n"
 
 
@@ -53,7 +53,7 @@ def line_to_answer(line: bytes) -> Answered:
 
 
 class Shards:
-    """A folder of early answers; memory holds where they are, a few bytes a picture. It is made when one comes."""
+    """A folder of early answers; memory holds where they are, a few bytes an image. It is made when one comes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -62,8 +62,8 @@ class Shards:
         self._path: Path | None = None
         self._size = self._lines = 0
 
-    def __contains__(self, picture: int) -> bool:
-        return picture in self._places
+    def __contains__(self, image: int) -> bool:
+        return image in self._places
 
     def recall(self, plan: Plan, ids: Sequence[str]) -> None:
         """Take over what an earlier session left, as far as the plan has it; ids: of all samples of the dataset.
@@ -78,7 +78,7 @@ class Shards:
                     start += len(line)
             self._drop_if_done(path)
 
-    def keep(self, picture: int, line: bytes) -> None:
+    def keep(self, image: int, line: bytes) -> None:
         """Write down an early answer. StoreError where the disk refuses."""
         with writing(self.folder):
             if self._path is None or self._lines == FULL:
@@ -86,12 +86,12 @@ class Shards:
             assert self._path is not None
             with open(self._path, "ab") as file:
                 file.write(line)
-        self._add(picture, _Place(self._path, self._size, len(line)))
+        self._add(image, _Place(self._path, self._size, len(line)))
         self._size, self._lines = self._size + len(line), self._lines + 1
 
-    def take(self, picture: int) -> Answered:
+    def take(self, image: int) -> Answered:
         """Give back an answer, once."""
-        path, start, length = self._places.pop(picture)
+        path, start, length = self._places.pop(image)
         with open(path, "rb") as file:
             file.seek(start)
             line = file.read(length)
@@ -107,14 +107,14 @@ class Shards:
             finished = _DECODER.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecordError, MaskError):
             return
-        item = int(np.searchsorted(plan.pictures, finished.picture))
-        if item == len(plan) or plan.pictures[item] != finished.picture or finished.picture in self:
+        item = int(np.searchsorted(plan.images, finished.image))
+        if item == len(plan) or plan.images[item] != finished.image or finished.image in self:
             return
         if [reply.sample for reply in finished.predictions] == [ids[row] for row in plan[item].rows]:
-            self._add(finished.picture, place)
+            self._add(finished.image, place)
 
-    def _add(self, picture: int, place: _Place) -> None:
-        self._places[picture] = place
+    def _add(self, image: int, place: _Place) -> None:
+        self._places[image] = place
         self._waiting[place.path] += 1
 
     def _begin_file(self) -> None:

@@ -1,4 +1,4 @@
-"""What every engine is made of: a dataset and a model, open, and how a picture with its questions is answered."""
+"""What every engine is made of: a dataset and a model, open, and how an image with its questions is answered."""
 
 import contextlib
 import queue
@@ -42,7 +42,7 @@ class Job:
 
     dataset: Path
     model: str
-    pictures: Path | None = None
+    images: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     teacher_forced: bool = False
     timeout: float | None = None
@@ -50,16 +50,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A picture and its samples, read; a text in place of one says why it could not be."""
+    """An image and its samples, read; a text in place of one says why it could not be."""
 
-    picture: Image.Image | str
+    image: Image.Image | str
     samples: list[Sample | str]
     ids: list[str]
 
 
 @dataclass(frozen=True)
 class Answered:
-    """The predictions to one picture's questions, in order, and what each adds to the running gIoU, if anything."""
+    """The predictions to one image's questions, in order, and what each adds to the running gIoU, if anything."""
 
     predictions: list[Prediction]
     ious: list[float | None]
@@ -70,7 +70,7 @@ class Worker:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.dataset = Dataset.open(job.dataset, picture_root=job.pictures)
+        self.dataset = Dataset.open(job.dataset, image_root=job.images)
         self.model = self._open_model()
         self._hung: list[threading.Thread] = []
         self._closed = False
@@ -81,27 +81,27 @@ class Worker:
             raise
 
     def load(self, work: Work) -> Loaded:
-        """Read and decode a picture and the samples asked about it."""
+        """Read and decode an image and the samples asked about it."""
         try:
-            picture: Image.Image | str = self.dataset.open_picture(work.picture)
+            image: Image.Image | str = self.dataset.open_image(work.image)
         except READING as error:
-            picture = _reason(error)
-        return self._load_samples(work, picture)
+            image = _reason(error)
+        return self._load_samples(work, image)
 
     def fail(self, work: Work, reason: str) -> Answered:
-        """The answer to a picture nobody should ask about."""
+        """The answer to an image nobody should ask about."""
         return self.answer(self._load_samples(work, reason))
 
     def answer(self, loaded: Loaded) -> Answered:
-        """Ask the model all questions of a picture together. What fails is an answer with an error.
+        """Ask the model all questions of an image together. What fails is an answer with an error.
 
         Where the questions fail together each is asked again alone, so that one bad question does not fail the others.
         """
-        if isinstance(loaded.picture, str):
-            failed = [self._failed(sample, loaded.picture) for sample in loaded.ids]
+        if isinstance(loaded.image, str):
+            failed = [self._failed(sample, loaded.image) for sample in loaded.ids]
             return Answered(failed, union_ious(loaded.samples, failed))
         asked = [sample for sample in loaded.samples if isinstance(sample, Sample)]
-        replies = {reply.sample: reply for reply in self._ask(loaded.picture, asked)}
+        replies = {reply.sample: reply for reply in self._ask(loaded.image, asked)}
         predictions = [
             replies[id] if isinstance(sample, Sample) else self._failed(id, sample)
             for id, sample in zip(loaded.ids, loaded.samples)
@@ -115,37 +115,37 @@ class Worker:
             with contextlib.suppress(Exception):
                 getattr(self.model, "close", lambda: None)()
 
-    def _load_samples(self, work: Work, picture: Image.Image | str) -> Loaded:
+    def _load_samples(self, work: Work, image: Image.Image | str) -> Loaded:
         samples: list[Sample | str] = []
         for row in work.rows:
             try:
                 samples.append(self.dataset[row])
             except READING as error:
                 samples.append(_reason(error))
-        return Loaded(picture, samples, [self.dataset.samples.id[row] for row in work.rows])
+        return Loaded(image, samples, [self.dataset.samples.id[row] for row in work.rows])
 
-    def _ask(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def _ask(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if not samples:
             return []
         try:
-            return self._call(picture, samples)
+            return self._call(image, samples)
         except ModelGoneError:
             raise
         except FAILING as error:
             if len(samples) == 1:
                 return [self._failed(samples[0].id, _reason(error))]
-        return [prediction for sample in samples for prediction in self._ask(picture, [sample])]
+        return [prediction for sample in samples for prediction in self._ask(image, [sample])]
 
     def _failed(self, sample: str, reason: str) -> Prediction:
         return Prediction(sample=sample, error=reason, forced=self.way == "forced")
 
-    def _call(self, picture: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def _call(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if self.job.timeout is None or hasattr(self.model, "timeout"):
-            return ask(self.model, self.way, picture, samples)
-        return self._call_in_time(picture, samples, self.job.timeout * len(samples))
+            return ask(self.model, self.way, image, samples)
+        return self._call_in_time(image, samples, self.job.timeout * len(samples))
 
     def _call_in_time(
-        self, picture: Image.Image, samples: Sequence[Sample], seconds: float
+        self, image: Image.Image, samples: Sequence[Sample], seconds: float
     ) -> list[Prediction]:
         """Ask in a thread and wait for it that long. A thread cannot be ended: one that hangs is left to itself, with
         the model it holds, and a fresh model takes over.
@@ -154,7 +154,7 @@ class Worker:
 
         def work(model: Model) -> None:
             try:
-                done.put(ask(model, self.way, picture, samples))
+                done.put(ask(model, self.way, image, samples))
             except FAILING as error:
                 done.put(error)
 

@@ -10,7 +10,7 @@
 | `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | has no reply |
 | `arrays` | a `.npz`, or a folder of `.npy`, one array a sample | has no reply |
 
-All masks have the size of the picture. Only `jsonl` can say which type a mask is of, name things, answer in words or
+All masks have the size of the image. Only `jsonl` can say which type a mask is of, name things, answer in words or
 say "nothing here"; the masks of the other forms are of one type, `visible` unless told otherwise.
 """
 

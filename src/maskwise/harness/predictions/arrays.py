@@ -70,7 +70,7 @@ def _open_all(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
-    """One array (masks, height, width) of the picture's size; header first, then what it promises and no more."""
+    """One array (masks, height, width) of the image's size; header first, then what it promises and no more."""
     try:
         version = npy.read_magic(file)
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

@@ -1,7 +1,7 @@
 """COCO results: a JSON list of `{"image_id", "segmentation", "score"}`, as detectors write them.
 
-`image_id` is a sample's id, or the id of a picture about which exactly one question is asked. `category_id` and `bbox`
-are not read. Segmentations are run lengths (compressed or not) or polygons, drawn at the picture's size. The masks of a
+`image_id` is a sample's id, or the id of an image about which exactly one question is asked. `category_id` and `bbox`
+are not read. Segmentations are run lengths (compressed or not) or polygons, drawn at the image's size. The masks of a
 sample are put in order of falling score. Such a file cannot say "no reply": a sample without results was answered with
 nothing.
 """
@@ -55,22 +55,22 @@ def read_coco(path: Path, truth: Truth, settings: Settings) -> Found:
 def _find_samples(results: list[_Result], truth: Truth, path: Path) -> tuple[Int64s, str | None]:
     """The sample of each result, len(truth) where there is none, and the first id that means nothing."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
-    asked = Counter(truth.picture.tolist())
-    by_picture = {truth.pictures[picture]: item for item, picture in enumerate(truth.picture.tolist())}
+    asked = Counter(truth.image.tolist())
+    by_image = {truth.images[image]: item for item, image in enumerate(truth.image.tolist())}
     owner = np.full(len(results), len(truth), np.int64)
     unknown = None
     for item, result in enumerate(results):
         name = str(result.image_id)
         if name in row:
             owner[item] = row[name]
-        elif name not in by_picture:
+        elif name not in by_image:
             unknown = unknown or name
-        elif asked[int(truth.picture[by_picture[name]])] > 1:
+        elif asked[int(truth.image[by_image[name]])] > 1:
             raise StoreError(
-                f"{path}: image_id {name!r} is a picture with several questions; use the sample's id as image_id"
+                f"{path}: image_id {name!r} is an image with several questions; use the sample's id as image_id"
             )
         else:
-            owner[item] = by_picture[name]
+            owner[item] = by_image[name]
     return owner, unknown
 
 

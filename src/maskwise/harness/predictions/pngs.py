@@ -1,4 +1,4 @@
-"""A folder of mask pictures: `SAMPLE.png` for one mask, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... for several.
+"""A folder of mask images: `SAMPLE.png` for one mask, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... for several.
 
 One channel; what is not 0 is inside. A sample's id may hold slashes: they are folders. A mask all of 0 is a mask
 without pixels. A file that belongs to no sample is counted, not scored.
@@ -50,9 +50,9 @@ def _read(file: Path, frame: tuple[int, ...]) -> Masks:
                 raise StoreError(f"{file} has mode {image.mode}; expected a mask with one channel")
             if (image.height, image.width) != frame:
                 raise StoreError(
-                    f"{file} has height and width {image.height, image.width}, but its picture has {frame}"
+                    f"{file} has height and width {image.height, image.width}, but its image has {frame}"
                 )
             pixels: NDArray[np.generic] = np.asarray(image)
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise StoreError(f"{file} is not a PNG picture: {error}") from None
+        raise StoreError(f"{file} is not a PNG image: {error}") from None
     return Masks.from_dense((pixels != 0)[None])

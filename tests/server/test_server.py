@@ -1,0 +1,365 @@
+"""`maskwise serve` through a real server on a free port, asked by the real client and by rude ones."""
+
+import base64
+import http.client
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from maskwise.cli.main import app as command_line
+from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
+from maskwise.harness.models import open_model
+from maskwise.harness.predictor import describe_model
+from maskwise.harness.remote import ServerModel
+from maskwise.server.app import Limits, Service, is_local, listen
+from tests.server.fake import Whole
+
+IMAGE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8))
+
+
+@contextmanager
+def serving(
+    model: Any, *, token: str | None = None, limits: Limits | None = None, port: int = 0
+) -> Iterator[str]:
+    """The address of a server that runs in a thread of its own."""
+    service = Service(model, describe_model(model, "fake", {}), token, limits or Limits())
+    listening = listen(service, "127.0.0.1", port)
+    thread = threading.Thread(target=listening.run)
+    thread.start()
+    try:
+        yield listening.address
+    finally:
+        listening.server.should_exit = True
+        thread.join(300)
+        service.close()
+        assert not thread.is_alive()
+
+
+def call(address: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    """Status and decoded body of one plain request. A header given as host_ replaces the client's own."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+    sent = {"Content-Type": "application/json"} | {
+        name.strip("_").replace("_", "-"): value for name, value in headers.items()
+    }
+    data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+    try:
+        connection.request(method, path, data, sent)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+def request(*questions: str, image: Image.Image = IMAGE) -> dict[str, Any]:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    png = base64.b64encode(buffer.getvalue()).decode()
+    return {"id": "q", "image": {"png": png}, "questions": list(questions or ["what?"])}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    small = Limits(body_bytes=20_000, pixels=100, questions=3, question_characters=20)
+    with serving(Whole(), limits=small) as where:
+        yield where
+
+
+# -- the real client
+
+
+def test_the_client_gets_what_the_model_said() -> None:
+    model = Whole()
+    with serving(model) as address:
+        client = open_model(address)
+        found = client.predict(IMAGE, ["a", "b"])  # type: ignore[union-attr]
+    assert found == Whole().predict(IMAGE, ["a", "b"])
+    assert model.asked == [((8, 6), ["a", "b"])]
+    assert model.closed
+
+
+def test_the_client_knows_which_model_it_asks() -> None:
+    with serving(Whole()) as address:
+        client = ServerModel(address + "/")
+        facts = describe_model(client, address, {})
+        assert client.predict(IMAGE, []) == []
+    assert (facts.name, facts.weights_hash, facts.config) == ("whole", "abc", {"server": {"side": 3}})
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ("raise", "the model reports: RuntimeError: CUDA out of memory"),
+        ("exit", "the model reports: SystemExit: 1"),
+        ("few", "the model reports: 0 predictions for 2 questions"),
+    ],
+)
+def test_a_failing_model_fails_one_request_and_is_not_asked_twice(question: str, message: str) -> None:
+    model = Whole()
+    with serving(model) as address:
+        client = ServerModel(address)
+        with pytest.raises(ModelError) as caught:
+            client.predict(IMAGE, [question, "b"])
+        assert len(client.predict(IMAGE, ["after"])) == 1
+    assert str(caught.value) == message
+    assert not isinstance(caught.value, ModelGoneError)
+    assert [questions[0] for _, questions in model.asked] == [question, "after"]
+
+
+def test_another_model_at_the_same_address_is_noticed() -> None:
+    model = Whole()
+    with serving(model) as address:
+        client = ServerModel(address)
+        port = int(address.rpartition(":")[2])
+    other = Whole()
+    other.weights_hash = "def"
+    with serving(other, port=port):
+        with pytest.raises(ModelGoneError, match="has another model now"):
+            client.predict(IMAGE, ["a"])
+        assert len(ServerModel(address).predict(IMAGE, ["a"])) == 1
+
+
+def test_what_is_too_large_is_an_error_of_its_request(address: str) -> None:
+    client = ServerModel(address)
+    with pytest.raises(ModelError, match=r"413.*larger than 20000 bytes"):
+        client.predict(Image.effect_noise((300, 300), 90), ["a"])
+    with pytest.raises(ModelError, match=r"422.*20 x 20 pixels, more than the limit of 100"):
+        client.predict(Image.new("RGB", (20, 20)), ["a"])
+    assert len(client.predict(IMAGE, ["a"])) == 1
+
+
+def test_the_client_waits_no_longer_than_it_was_told() -> None:
+    model = Whole()
+    with serving(model) as address:
+        client = ServerModel(address, timeout=0.2)
+        with pytest.raises(ModelError, match=r"did not answer within 0.2 seconds"):
+            client.predict(IMAGE, ["wait"])
+        model.go_on.set()
+
+
+def test_a_token_is_asked_of_everyone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(Whole(), token="s3cret") as address:
+        assert call(address, "GET", "/healthz") == (200, {"status": "ok"})
+        for given in ("", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret"):
+            status, said = call(address, "POST", "/v1/predict", request(), Authorization=given)
+            assert (status, said["error"]) == (401, "expected the header Authorization: Bearer TOKEN")
+        monkeypatch.delenv("MASKWISE_TOKEN", raising=False)
+        with pytest.raises(ModelGoneError, match="MASKWISE_TOKEN"):
+            ServerModel(address).predict(IMAGE, ["a"])
+        monkeypatch.setenv("MASKWISE_TOKEN", "s3cret")
+        client = ServerModel(address)
+        assert len(client.predict(IMAGE, ["a"])) == 1
+    facts = describe_model(client, address, {})
+    assert facts.name == "whole"
+    assert "s3cret" not in repr(facts)
+
+
+# -- rude clients
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"", 400, "not as expected"),
+        (b"{", 400, "not as expected"),
+        (b"\xff\xfe", 400, "not as expected"),
+        (b"[" * 5000, 400, "not as expected"),
+        ({"id": "q"}, 400, "`image`"),
+        ({**request(), "extra": 1}, 400, "unknown field `extra`"),
+        ({**request(), "image": {}}, 400, 'either a "path" or a "png"'),
+        ({**request(), "image": {"path": "/etc/passwd"}}, 400, "no files are read here"),
+        ({**request(), "image": {"png": "!!!"}}, 400, "base64"),
+        ({**request(), "image": {"png": "aGVsbG8="}}, 422, "cannot be read"),
+        ({**request(), "questions": []}, 422, "0 questions; expected 1 to 3"),
+        ({**request(), "questions": ["a"] * 4}, 422, "4 questions; expected 1 to 3"),
+        ({**request(), "questions": ["a" * 21]}, 422, "more than 20 characters"),
+        (request(image=Image.new("1", (3000, 2000))), 422, "more than the limit of 100"),
+        (b" " * 20_001, 413, "larger than 20000 bytes"),
+    ],
+)
+def test_what_is_refused(address: str, body: Any, status: int, message: str) -> None:
+    got, said = call(address, "POST", "/v1/predict", body)
+    assert got == status
+    assert message in said["error"]
+
+
+def test_a_body_of_unknown_length_is_bounded_too(address: str) -> None:
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+    chunks = (b" " * 5000 for _ in range(5))
+    connection.request("POST", "/v1/predict", chunks, {"Content-Type": "application/json"})
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_a_body_that_never_comes_is_not_waited_for() -> None:
+    with serving(Whole(), limits=Limits(body_seconds=0.2)) as address:
+        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+        connection.putrequest("POST", "/v1/predict")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", "100")
+        connection.endheaders()
+        assert connection.getresponse().status == 408
+        connection.close()
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_what_a_foreign_page_could_send_is_refused(address: str, kind: str) -> None:
+    status, said = call(address, "POST", "/v1/predict", request(), Content_Type=kind)
+    assert (status, said["error"]) == (415, "expected a body of content type application/json")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[", "a@b:x"]
+)
+@pytest.mark.parametrize("path", ["/healthz", "/docs", "/v1/predict"])
+def test_requests_that_name_another_host_are_refused(address: str, host: str, path: str) -> None:
+    status, _ = call(address, "POST" if "predict" in path else "GET", path, request(), Host=host)
+    assert status == 421 if host else status in (400, 421)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9", "127.0.0.1:8000", "[::1]:8000"])
+def test_requests_that_name_this_machine_are_answered(address: str, host: str) -> None:
+    assert call(address, "GET", "/healthz", Host=host)[0] == 200
+
+
+def test_unknown_routes_answer_in_json(address: str) -> None:
+    assert call(address, "GET", "/v2/predict") == (404, {"error": "Not Found: see /docs"})
+    assert call(address, "GET", "/v1/predict") == (405, {"error": "Method Not Allowed: see /docs"})
+
+
+def test_requests_beyond_those_that_may_wait_are_sent_away() -> None:
+    model = Whole()
+    with serving(model, limits=Limits(waiting=1)) as address:
+        first: list[int] = []
+        waiting = threading.Thread(
+            target=lambda: first.append(call(address, "POST", "/v1/predict", request("wait"))[0])
+        )
+        waiting.start()
+        assert model.started.wait(300)
+        assert call(address, "POST", "/v1/predict", request()) == (
+            503,
+            {"error": "too many requests are waiting"},
+        )
+        model.go_on.set()
+        waiting.join(300)
+        assert first == [200]
+        assert call(address, "POST", "/v1/predict", request())[0] == 200
+
+
+def test_a_client_that_left_is_not_answered() -> None:
+    model = Whole()
+    with serving(model) as address:
+        first = threading.Thread(target=call, args=(address, "POST", "/v1/predict", request("wait")))
+        first.start()
+        assert model.started.wait(300)
+        second = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+        body = json.dumps(request("left")).encode()
+        second.request("POST", "/v1/predict", body, {"Content-Type": "application/json"})
+        call(address, "GET", "/healthz")  # the request has arrived
+        second.close()
+        call(address, "GET", "/healthz")  # and so has its end
+        model.go_on.set()
+        first.join(300)
+        assert call(address, "POST", "/v1/predict", request("last"))[0] == 200
+    assert [questions for _, questions in model.asked] == [["wait"], ["last"]]
+
+
+def test_the_page_of_documents_needs_no_network(address: str) -> None:
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+    connection.request("GET", "/docs")
+    page = connection.getresponse().read().decode()
+    connection.close()
+    assert "POST /v1/predict" in page
+    assert "GET /healthz" in page
+    assert re.findall(r'(?:href|src)="([^"]*)"', page) == ["/openapi.json"]
+
+
+def test_the_documents_describe_the_exchange(address: str) -> None:
+    status, document = call(address, "GET", "/openapi.json")
+    assert status == 200
+    route = document["paths"]["/v1/predict"]["post"]
+    assert set(route["responses"]) >= {"200", "400", "401", "408", "413", "421", "422", "503"}
+    schemas = document["components"]["schemas"]
+    assert "sample" not in schemas["Prediction"]["properties"]
+    assert list(schemas["SentImage"]["properties"]) == ["png"]
+    wanted = {word for word in json.dumps(document).split('"') if word.startswith("#/components/schemas/")}
+    assert {word.rpartition("/")[2] for word in wanted} <= set(schemas)
+
+
+# -- the command
+
+
+def run(*arguments: str) -> MaskwiseError:
+    done = CliRunner().invoke(command_line, ["serve", *arguments])
+    assert isinstance(done.exception, MaskwiseError), done.output
+    return done.exception
+
+
+FAKE = ("--model", "tests.server.fake:Whole")
+
+
+def test_beyond_this_machine_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MASKWISE_TOKEN", raising=False)
+    assert "needs a token" in str(run(*FAKE, "--host", "0.0.0.0"))
+    assert "printable ASCII" in str(run(*FAKE, "--token", " x"))
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['fastapi'] = None; sys.argv = ['maskwise', 'serve', '--model', 'tiny']; "
+        "from maskwise.cli.main import main; main()"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=root, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "maskwise: maskwise serve needs fastapi, which the extra brings: pip install 'maskwise[web]'\n",
+    )
+
+
+def test_a_port_that_is_taken_is_named(address: str) -> None:
+    port = address.rpartition(":")[2]
+    assert f"cannot listen on 127.0.0.1, port {port}" in str(run(*FAKE, "--port", port))
+
+
+def test_which_hosts_are_this_machine() -> None:
+    assert all(map(is_local, ("localhost", "127.0.0.1", "127.1.2.3", "::1")))
+    assert not any(map(is_local, ("0.0.0.0", "::", "10.0.0.1", "example.org", "")))
+
+
+def test_the_command_serves_until_interrupted(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "maskwise.cli.main", "serve", *FAKE, "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=root,
+        env={name: value for name, value in os.environ.items() if name != "MASKWISE_TOKEN"},
+    )
+    try:
+        assert started.stderr is not None
+        line = started.stderr.readline()
+        assert line.startswith("whole at http://127.0.0.1:"), line
+        client = ServerModel(line.split()[2])
+        assert len(client.predict(IMAGE, ["a"])) == 1
+        started.send_signal(signal.SIGINT)
+        _, rest = started.communicate(timeout=300)
+    finally:
+        started.kill()
+        started.wait()
+    assert (started.returncode, rest) == (0, "")
