@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "maskwise"
 
 ROOMS = [
     "errors",
+    "arrays",
     "masks",
     "images",
     "schema",
