@@ -19,6 +19,7 @@ ROOMS = [
     "masks",
     "images",
     "schema",
+    "overlay",
     "store",
     "formats",
     "benchmarks",

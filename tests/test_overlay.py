@@ -1,4 +1,4 @@
-"""Overlays tell visible, hidden and whole apart, and stay legible at any size."""
+"""Overlays distinguish visible, hidden and amodal pixels, and stay legible at any size."""
 
 import json
 
@@ -10,7 +10,7 @@ from PIL import Image
 
 from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks
-from maskwise.report.overlay import PALETTE, draw_overlay
+from maskwise.overlay import PALETTE, draw_overlay
 from maskwise.schema import Answer, Phrase, PredictedRegion, Region
 from tests.shared import shared
 
@@ -24,8 +24,8 @@ def rectangle(top: int, left: int, bottom: int, right: int, size: tuple[int, int
 
 
 VISIBLE = rectangle(100, 100, 300, 300)
-WHOLE = rectangle(100, 100, 300, 500)
-HALF_HIDDEN = Region(id="a", name="", visible=VISIBLE, amodal=WHOLE)
+AMODAL = rectangle(100, 100, 300, 500)
+HALF_HIDDEN = Region(id="a", name="", visible=VISIBLE, amodal=AMODAL)
 
 
 def pixels(image: Image.Image) -> np.ndarray:
@@ -33,11 +33,11 @@ def pixels(image: Image.Image) -> np.ndarray:
 
 
 def tint(area: np.ndarray) -> float:
-    """How coloured an area is: 0 for any grey."""
+    """Mean difference between the largest and the smallest channel: 0 for grey."""
     return float((area.max(-1) - area.min(-1)).mean())
 
 
-def test_visible_is_filled_hidden_is_striped_the_rest_is_grey() -> None:
+def test_visible_part_is_filled_hidden_part_is_striped_background_is_grey() -> None:
     drawn = pixels(draw_overlay(GREY, [HALF_HIDDEN]))
     seen, hidden, rest = drawn[150:250, 150:250], drawn[150:250, 350:450], drawn[350:450, 100:500]
     assert tint(rest) == 0
@@ -48,7 +48,7 @@ def test_visible_is_filled_hidden_is_striped_the_rest_is_grey() -> None:
     assert 0.3 < (hidden.min(-1) > 100).mean() < 0.7
 
 
-def test_visible_alone_shows_nothing_of_the_hidden_part() -> None:
+def test_mask_type_visible_does_not_draw_the_hidden_part() -> None:
     drawn = pixels(draw_overlay(GREY, [HALF_HIDDEN], mask_type="visible"))
     assert tint(drawn[150:250, 150:250]) > 50
     assert (drawn[150:250, 350:450] == drawn[400, 400]).all()
@@ -58,7 +58,7 @@ def coloured_share(line: np.ndarray) -> float:
     return float((np.abs(line - PALETTE[0]).max(-1) < 10).mean())
 
 
-def test_the_outline_is_solid_around_the_visible_and_dashed_around_the_whole() -> None:
+def test_outline_is_solid_around_the_visible_mask_and_dashed_around_the_amodal_mask() -> None:
     drawn = pixels(draw_overlay(GREY, [HALF_HIDDEN]))
     assert coloured_share(drawn[100, 105:295]) == 1
     assert 0.3 < coloured_share(drawn[100, 320:490]) < 0.7
@@ -67,7 +67,7 @@ def test_the_outline_is_solid_around_the_visible_and_dashed_around_the_whole() -
     assert coloured_share(amodal[110:290, 299]) < 0.6
 
 
-def test_regions_have_their_own_colours() -> None:
+def test_regions_have_different_colours() -> None:
     regions = [
         Region(id=str(row), name="", visible=rectangle(10 + 60 * row, 50, 50 + 60 * row, 600))
         for row in range(7)
@@ -77,7 +77,7 @@ def test_regions_have_their_own_colours() -> None:
     assert len(middles) == 7
 
 
-def test_the_front_is_painted_over_the_back() -> None:
+def test_front_region_is_painted_over_the_back_region() -> None:
     front = Region(id="f", name="", visible=rectangle(100, 100, 200, 200), order=1)
     back = Region(id="b", name="", visible=rectangle(100, 100, 400, 400), order=2)
     for regions in ([front, back], [back, front]):
@@ -90,7 +90,7 @@ def test_the_front_is_painted_over_the_back() -> None:
 
 
 @pytest.mark.parametrize("corner", [(0, 0), (0, 600), (440, 0), (440, 600)])
-def test_names_stand_inside_the_image(corner: tuple[int, int]) -> None:
+def test_labels_stay_inside_the_image(corner: tuple[int, int]) -> None:
     mask = rectangle(*corner, corner[0] + 40, corner[1] + 40)
     plain = pixels(draw_overlay(GREY, [Region(id="a", name="", visible=mask)]))
     named = pixels(draw_overlay(GREY, [Region(id="a", name="a rather long name here", visible=mask)]))
@@ -101,7 +101,7 @@ def test_names_stand_inside_the_image(corner: tuple[int, int]) -> None:
     assert columns.max() - columns.min() > 150
 
 
-def test_names_do_not_cover_each_other() -> None:
+def test_labels_do_not_cover_each_other() -> None:
     regions = [Region(id=str(row), name="same place", visible=VISIBLE) for row in range(4)]
     drawn = pixels(draw_overlay(GREY, regions))
     for colour in PALETTE[:4]:
@@ -117,14 +117,14 @@ def test_small_images_are_enlarged_and_large_ones_reduced() -> None:
     assert draw_overlay(Image.new("RGB", (5000, 2500)), []).size == (2048, 1024)
 
 
-def test_an_enlarged_mask_keeps_its_place() -> None:
+def test_enlarged_mask_keeps_its_position() -> None:
     region = Region(id="a", name="", visible=rectangle(30, 40, 90, 80, (120, 160)))
     drawn = pixels(draw_overlay(Image.new("RGB", (160, 120), (90, 90, 90)), [region]))
     assert tint(drawn[120:360, 160:320]) > 40
     assert tint(drawn[:110, :]) == tint(drawn[:480, 330:]) == 0
 
 
-def test_question_answer_and_legend_stand_below() -> None:
+def test_question_answer_and_legend_are_written_below_the_image() -> None:
     answer = Answer(text="The left block.", phrases=(Phrase(start=4, stop=14, regions=(0,)),))
     region = Region(id="a", name="", visible=VISIBLE)
     drawn = draw_overlay(GREY, [region], question="Which block is on the left? " * 8, answer=answer)
@@ -138,7 +138,7 @@ def test_question_answer_and_legend_stand_below() -> None:
     assert tint(pixels(plain)[480:]) == 0
 
 
-def test_narrow_images_still_carry_words() -> None:
+def test_narrow_images_get_a_caption() -> None:
     thin = Image.new("RGB", (20, 700))
     region = Region(id="a", name="something long", visible=rectangle(0, 0, 700, 20, (700, 20)))
     drawn = draw_overlay(thin, [region], question="What is this?")
@@ -146,12 +146,12 @@ def test_narrow_images_still_carry_words() -> None:
     assert drawn.height > 700
 
 
-def test_what_is_unknown_or_empty_is_drawn_all_the_same() -> None:
+def test_unknown_and_empty_masks_are_drawn() -> None:
     regions = [
         Region(id="a", name="nowhere", visible=Mask.empty(480, 640)),
-        Region(id="b", name="behind", visible=Mask.empty(480, 640), amodal=WHOLE),
+        Region(id="b", name="behind", visible=Mask.empty(480, 640), amodal=AMODAL),
         Region(id="c", name="whole", amodal=VISIBLE),
-        PredictedRegion(amodal=WHOLE),
+        PredictedRegion(amodal=AMODAL),
         PredictedRegion(visible=VISIBLE, name="木\n"),
     ]
     for mask_type in ("visible", "amodal", "both"):
@@ -160,15 +160,32 @@ def test_what_is_unknown_or_empty_is_drawn_all_the_same() -> None:
     assert np.array_equal(pixels(draw_overlay(GREY, [])), pixels(GREY))
 
 
-def test_masks_of_another_size_are_refused() -> None:
+def test_masks_of_another_size_raise() -> None:
     with pytest.raises(ImageError, match=r"\(480, 640\) does not fit an image of 64 x 48"):
         draw_overlay(Image.new("RGB", (64, 48)), [HALF_HIDDEN])
 
 
-def test_the_image_itself_is_not_changed() -> None:
+def test_input_image_is_not_changed() -> None:
     before = GREY.copy()
     draw_overlay(GREY, [HALF_HIDDEN], question="?")
     assert before == GREY
+
+
+def test_labels_can_be_switched_off() -> None:
+    named = Region(id="a", name="cup", visible=VISIBLE)
+    unnamed = Region(id="a", name="", visible=VISIBLE)
+    assert draw_overlay(GREY, [named], labels=False) == draw_overlay(GREY, [unnamed])
+    assert draw_overlay(GREY, [named]) != draw_overlay(GREY, [unnamed])
+
+
+def test_ignored_pixels_are_hatched_and_named_in_the_legend() -> None:
+    plain, hatched = draw_overlay(GREY, []), draw_overlay(GREY, [], ignore=VISIBLE)
+    assert plain.size == (640, 480)
+    assert hatched.height > 480
+    changed = (pixels(plain) != pixels(hatched)[:480]).any(-1)
+    assert np.array_equal(changed, VISIBLE.to_dense())
+    with pytest.raises(ImageError, match="does not fit"):
+        draw_overlay(GREY, [], ignore=Mask.empty(10, 10))
 
 
 @settings(max_examples=12, deadline=None)
@@ -178,7 +195,7 @@ def test_the_image_itself_is_not_changed() -> None:
     st.lists(st.tuples(st.text(max_size=40), st.randoms(use_true_random=False)), max_size=4),
     st.sampled_from(["visible", "amodal", "both"]),
 )
-def test_any_small_scene_draws(height: int, width: int, names: list, mask_type: str) -> None:
+def test_random_small_scenes_are_drawn(height: int, width: int, names: list, mask_type: str) -> None:
     def scribble(random: object) -> Mask:
         bits = [random.random() < 0.3 for _ in range(height * width)]
         return Mask.from_dense(np.array(bits).reshape(height, width))
@@ -192,7 +209,7 @@ def test_any_small_scene_draws(height: int, width: int, names: list, mask_type: 
 
 
 @pytest.mark.parametrize("number", range(1, 6))
-def test_real_scenes_draw(number: int) -> None:
+def test_cocoa_scenes_are_drawn(number: int) -> None:
     image = Image.open(shared("data", "cocoa", f"{number}.jpg"))
     record = json.loads(shared("data", "cocoa", f"{number}.json").read_text())
     size = (image.height, image.width)

@@ -12,7 +12,7 @@ from maskwise.harness.models import open_model, parse_options
 from maskwise.harness.predictor import Predictor
 from maskwise.harness.predictor import ask as ask_model
 from maskwise.images import open_image
-from maskwise.report.overlay import draw_overlay
+from maskwise.overlay import draw_overlay
 from maskwise.schema import Prediction, Sample
 
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from maskwise.errors import ImageError, StoreError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.harness.session import usable_threads
+from maskwise.overlay import draw_overlay
 from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
-from maskwise.report.overlay import draw_overlay
 from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, Log
 

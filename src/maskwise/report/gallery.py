@@ -12,12 +12,12 @@ from PIL import Image
 
 from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks, pairwise_iou
+from maskwise.overlay import PALETTE, Drawable
 from maskwise.protocols.matching import match
 from maskwise.protocols.pairs import PairIndex
 from maskwise.report.evidence import Evidence
 from maskwise.report.figures import cut, print_value
 from maskwise.report.outlines import canvas_size, mask_to_path
-from maskwise.report.overlay import PALETTE, Drawable
 from maskwise.report.run import Rows
 from maskwise.report.selection import Pick
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample

@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import maskwise
+from maskwise.overlay import PALETTE
 from maskwise.report.figures import (
     cut,
     print_difference,
@@ -17,7 +18,6 @@ from maskwise.report.figures import (
     print_value,
     slice_label,
 )
-from maskwise.report.overlay import PALETTE
 
 STRIPE_ANGLES = (45, -45, 68, -22)
 """How the stripes of hidden parts run, by region, as in overlays."""
