@@ -12,7 +12,7 @@ from rich.progress import track
 
 from maskwise.harness.evaluate import Task, evaluate
 from maskwise.harness.score import result_to_json
-from maskwise.models.intent import decide
+from maskwise.models.intent import classify_intent
 from maskwise.models.tiny import bundled_model
 from maskwise.store import Dataset
 from maskwise.world import write_scenes
@@ -80,7 +80,7 @@ def _sliced(scores: dict[str, Any], slicing: str, group: str) -> str:
 
 def _held_out_types(dataset: Dataset) -> str:
     asked = [sample for sample in dataset if sample.tags["wording"] == "held out" and sample.targets]
-    said = decide([sample.question for sample in asked])
+    said = classify_intent([sample.question for sample in asked])
     right = sum(one.mask_type == sample.mask_type for one, sample in zip(said, asked))
     return f"{right} of {len(asked)} right"
 

@@ -32,7 +32,7 @@ DATA = {
     "examples": "Scripts to start from",
     "docs/decisions": "Why things are as they are, one record a decision",
     "src/maskwise/benchmarks/cards": "What is published about each benchmark, as YAML",
-    "src/maskwise/models/intent/corpus": "What the choice of mask type learns from: a grammar of sentences",
+    "src/maskwise/models/intent/corpus": "Training sentences of the mask type classifier, as templates",
     "src/maskwise/report/templates": "What pages are filled into, their style and their script",
     "src/maskwise/world/bundled": "The benchmark that ships with the package, a dataset folder",
 }

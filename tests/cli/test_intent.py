@@ -1,4 +1,4 @@
-"""`maskwise intent` as a user meets it."""
+"""Output of `maskwise intent`."""
 
 import json
 
@@ -11,7 +11,7 @@ def run(*arguments: str, given: str | bytes | None = None) -> Result:
     return CliRunner().invoke(app, ["intent", *arguments], input=given, catch_exceptions=False)
 
 
-def test_each_question_gets_a_line() -> None:
+def test_one_line_per_question() -> None:
     result = run("the cup behind the teapot", "the whole cup, hidden part included")
     rows = [line.split("\t") for line in result.stdout.splitlines()]
     assert [(row[0], row[2]) for row in rows] == [
@@ -21,7 +21,7 @@ def test_each_question_gets_a_line() -> None:
     assert all(0.5 <= float(row[1]) <= 1 for row in rows)
 
 
-def test_json_gives_one_object_a_line() -> None:
+def test_json_prints_one_object_per_line() -> None:
     (line,) = run("the amodal mask of the dog", "--json").stdout.splitlines()
     answer = json.loads(line)
     assert answer.pop("probability") > 0.5
@@ -35,12 +35,12 @@ def test_a_dash_reads_standard_input_and_skips_blank_lines() -> None:
     assert [json.loads(line)["question"] for line in lines] == ["first", "the dog", "the whole dog", "last"]
 
 
-def test_broken_bytes_do_not_stop_it() -> None:
+def test_invalid_utf8_is_accepted() -> None:
     result = run("-", given=b"the \xff dog\nthe cat\n")
     assert len(result.stdout.splitlines()) == 2
 
 
-def test_without_a_question_it_says_so() -> None:
+def test_a_missing_question_is_a_usage_error() -> None:
     result = run()
     assert result.exit_code == 2
     assert "QUESTION" in result.output

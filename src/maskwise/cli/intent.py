@@ -1,4 +1,4 @@
-"""`maskwise intent`: which mask a question wants."""
+"""`maskwise intent`: classify which mask type a question requests."""
 
 import json
 from collections.abc import Iterator
@@ -12,27 +12,27 @@ STANDARD_INPUT = "-"
 def intent(
     questions: Annotated[
         list[str],
-        typer.Argument(metavar="QUESTION", help="Questions; - reads standard input, one a line."),
+        typer.Argument(metavar="QUESTION", help="Questions; - reads standard input, one per line."),
     ],
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")] = False,
 ) -> None:
-    """Tell from words alone whether a question wants the visible or the amodal mask, and how sure that is.
+    """Classify whether a question requests the visible or the amodal mask, with a probability.
 
     Example: maskwise intent "the cup behind the teapot" "the cup, even the part behind the teapot"
     """
-    from maskwise.models.intent import decide  # noqa: PLC0415 - other commands need no weights
+    from maskwise.models.intent import classify_intent  # noqa: PLC0415 - other commands need no weights
 
-    for question in _each(questions):
-        (wanted,) = decide([question])
+    for question in _read_questions(questions):
+        (prediction,) = classify_intent([question])
         if as_json:
-            typer.echo(json.dumps({"question": question, **wanted._asdict()}, ensure_ascii=False))
+            typer.echo(json.dumps({"question": question, **prediction._asdict()}, ensure_ascii=False))
         else:
-            typer.echo(f"{wanted.mask_type}\t{wanted.probability:.3f}\t{question}")
+            typer.echo(f"{prediction.mask_type}\t{prediction.probability:.3f}\t{question}")
 
 
-def _each(questions: list[str]) -> Iterator[str]:
-    """The questions in order, those of standard input as they come; its blank lines are skipped."""
+def _read_questions(questions: list[str]) -> Iterator[str]:
+    """The questions in order; standard input is read line by line, without blank lines."""
     for question in questions:
         if question == STANDARD_INPUT:
             lines = typer.get_text_stream("stdin", encoding="utf-8", errors="replace")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwise.models.intent.corpus import Choice, Corpus, load_corpus
+from maskwise.models.intent.templates import Alternatives, TemplateCorpus, load_corpus
 from maskwise.models.tiny import CATEGORY_NAMES, COLOUR_NAMES, MATERIAL_NAMES
 from maskwise.models.words import split_words, words_to_numbers
 from maskwise.world.catalogue import CATEGORIES
@@ -66,14 +66,14 @@ class Carrier(NamedTuple):
 def write_carriers(count: int, seed: int) -> list[str]:
     """Different sentences with one GAP, every pattern of the corpus as likely."""
     corpus = load_corpus()
-    gap = Choice(((GAP,),))
-    patterns = [p for p in corpus.patterns if p.mask_type == "amodal" or p.family not in ABOUT_OTHERS]
-    gapped = Corpus(corpus.phrases | dict.fromkeys(NOUN_PHRASES, gap), patterns)
+    gap = Alternatives(((GAP,),))
+    templates = [t for t in corpus.templates if t.mask_type == "amodal" or t.family not in ABOUT_OTHERS]
+    gapped = TemplateCorpus(corpus.phrases | dict.fromkeys(NOUN_PHRASES, gap), templates)
     held_out = held_out_threes()
     chance = Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
-        text = gapped.sentence(chance.choice(patterns), chance)
+        text = gapped.expand(chance.choice(templates), chance)
         words = split_words(text)
         unfit = KNOWN & set(words) or held_out & threes(words) or _NOT_IT.search(text)
         if text.count(GAP) == 1 and not unfit:

@@ -16,7 +16,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from maskwise.errors import ModelError
 from maskwise.masks import Mask, Masks
-from maskwise.models.intent import decide
+from maskwise.models.intent import classify_intent
 from maskwise.models.lessons import lesson_to_objects, scene_to_lesson
 from maskwise.models.sight import match_masks
 from maskwise.models.tiny import SIDE, Sight, Tiny, bundled_model, reply, sight_of
@@ -128,7 +128,9 @@ def _answer_everything(_: Tiny, image: Image.Image, questions: Sequence[str]) ->
     width, height = image.size
     frame = Mask.from_dense(np.ones((height, width), np.bool_))
     regions = (PredictedRegion(visible=frame, amodal=frame),)
-    return [Prediction(sample="", mask_type=one.mask_type, regions=regions) for one in decide(questions)]
+    return [
+        Prediction(sample="", mask_type=one.mask_type, regions=regions) for one in classify_intent(questions)
+    ]
 
 
 def _answer_with_copies(model: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:

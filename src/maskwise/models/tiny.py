@@ -24,7 +24,7 @@ from PIL import Image
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask, Masks
 from maskwise.models.descriptions import Description, Objects, describe, hiding
-from maskwise.models.intent import decide, hash_decider
+from maskwise.models.intent import classify_intent, hash_classifier
 from maskwise.models.sight import Looked, Seen, draw_objects, find_boxes, widen
 from maskwise.models.words import words_to_numbers
 from maskwise.schema import PredictedRegion, Prediction
@@ -125,7 +125,7 @@ class Tiny:
         self.networks = networks
         own: str | None = getattr(networks, "hash", None)
         # The mask type is decided by weights of its own: other ones are another model.
-        self.weights_hash = own and hashlib.sha256(f"{own} {hash_decider()}".encode()).hexdigest()
+        self.weights_hash = own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question, in order; `sample` is left empty for the caller to fill."""
@@ -149,7 +149,7 @@ class Tiny:
 
     def answer(self, sight: Sight, questions: Sequence[str]) -> list[Prediction]:
         """As predict, for an image already looked at."""
-        wanted: list[Wanted] = [intent.mask_type for intent in decide(questions)]
+        wanted: list[Wanted] = [intent.mask_type for intent in classify_intent(questions)]
         replies = []
         for odds, mask_type in zip(self.choose(sight, questions), wanted):
             meant = [place for place in sight.items if odds[place] >= LIKELY]

@@ -1,4 +1,4 @@
-"""The corpus is well made, words are read as they are meant, and training gives the same weights again."""
+"""The template corpus is well-formed, questions are tokenized, and training is reproducible."""
 
 from pathlib import Path
 from random import Random
@@ -7,43 +7,43 @@ import numpy as np
 import pytest
 
 from maskwise.errors import RecordError
-from maskwise.models.intent.corpus import load_corpus, parse, tidy
-from maskwise.models.intent.decision import load_decider, read_decider, write_decider
-from maskwise.models.intent.reading import Reader
-from maskwise.models.intent.training import Settings, train, write_sentences
+from maskwise.models.intent.classifier import load_classifier, read_classifier, write_classifier
+from maskwise.models.intent.templates import load_corpus, parse_template, tidy
+from maskwise.models.intent.tokenizer import QuestionTokenizer
+from maskwise.models.intent.training import IntentTrainingConfig, generate_sentences, train
 
-SMALL = Settings(sentences=600, scenes=2, steps=20)
-
-
-def test_the_weights_that_ship_belong_to_the_corpus_and_lexicon_that_ship() -> None:
-    assert load_decider().digest == load_corpus().digest(), "run python -m maskwise.models.intent.training"
+SMALL = IntentTrainingConfig(sentences=600, scenes=2, steps=20)
 
 
-def test_training_again_gives_the_same_weights(tmp_path: Path) -> None:
+def test_bundled_weights_were_trained_on_the_bundled_corpus_and_lexicon() -> None:
+    assert load_classifier().digest == load_corpus().digest(), "run python -m maskwise.models.intent.training"
+
+
+def test_training_is_reproducible(tmp_path: Path) -> None:
     one, other = (train(load_corpus(), SMALL) for _ in range(2))
     assert np.array_equal(one.weights, other.weights)
-    write_decider(tmp_path / "a.npz", one)
-    write_decider(tmp_path / "b.npz", other)
+    write_classifier(tmp_path / "a.npz", one)
+    write_classifier(tmp_path / "b.npz", other)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    assert read_decider(tmp_path / "a.npz").decide("amodal mask of the dog").mask_type == "amodal"
+    assert read_classifier(tmp_path / "a.npz").classify("amodal mask of the dog").mask_type == "amodal"
 
 
-def test_sentences_come_in_both_types_and_leave_no_notation_behind() -> None:
-    found = write_sentences(load_corpus(), 2000, 3)
+def test_generated_sentences_have_both_types_and_no_notation() -> None:
+    found = generate_sentences(load_corpus(), 2000, 3)
     assert sum(wanted == "amodal" for _, wanted in found) == 1000
     assert not [text for text, _ in found if set(text) & set("<>[]|*#")]
 
 
-def test_a_choice_is_expanded() -> None:
+def test_templates_are_expanded_at_random() -> None:
     corpus = load_corpus()
-    pattern = next(p for p in corpus.patterns if p.family == "plain")
-    assert len({corpus.sentence(pattern, Random(seed)) for seed in range(50)}) > 40
+    template = next(t for t in corpus.templates if t.family == "plain")
+    assert len({corpus.expand(template, Random(seed)) for seed in range(50)}) > 40
 
 
 @pytest.mark.parametrize("line", ["a (b", "a [b)", "a b)", "a (b]"])
 def test_brackets_must_match(line: str) -> None:
-    with pytest.raises(RecordError, match=r"corpus: .*never closed|corpus: stray"):
-        parse(line)
+    with pytest.raises(RecordError, match=r"corpus: .*never closed|corpus: unmatched"):
+        parse_template(line)
 
 
 def test_sentences_are_tidied() -> None:
@@ -51,28 +51,27 @@ def test_sentences_are_tidied() -> None:
 
 
 @pytest.fixture(scope="module")
-def reader() -> Reader:
-    return Reader(["chair", "whale", "code"])
+def tokenizer() -> QuestionTokenizer:
+    return QuestionTokenizer(["chair", "whale", "code"])
 
 
-def test_slips_of_the_pen_are_mended_where_the_word_is_not_known(reader: Reader) -> None:
-    assert reader.read("the entrie chiar").ideas == ["WHOLE", "THING"]
-    assert reader.read("the hiden part").ideas == ["HIDDEN", "PART"]
-    assert reader.read("the whale").ideas == ["THING"]
+def test_unknown_words_are_corrected_to_cue_words(tokenizer: QuestionTokenizer) -> None:
+    assert tokenizer.tokenize("the entrie chiar").concepts == ["WHOLE", "THING"]
+    assert tokenizer.tokenize("the hiden part").concepts == ["HIDDEN", "PART"]
+    assert tokenizer.tokenize("the whale").concepts == ["THING"]
 
 
-def test_short_forms_are_written_out(reader: Reader) -> None:
-    assert (
-        reader.read("you can't see it") == reader.read("you cannot see it") == reader.read("you cant see it")
-    )
-    assert reader.read("don’t") == reader.read("do not")
+def test_contractions_are_expanded(tokenizer: QuestionTokenizer) -> None:
+    expanded = tokenizer.tokenize("you cannot see it")
+    assert tokenizer.tokenize("you can't see it") == tokenizer.tokenize("you cant see it") == expanded
+    assert tokenizer.tokenize("don’t") == tokenizer.tokenize("do not")
 
 
-def test_words_in_a_row_are_read_as_one(reader: Reader) -> None:
-    assert reader.read("out of sight").ideas == ["HIDDEN"]
-    assert reader.read("in front of").ideas == ["FRONT"]
+def test_phrases_are_merged(tokenizer: QuestionTokenizer) -> None:
+    assert tokenizer.tokenize("out of sight").concepts == ["HIDDEN"]
+    assert tokenizer.tokenize("in front of").concepts == ["FRONT"]
 
 
-def test_acts_are_told_from_things_by_what_follows(reader: Reader) -> None:
-    assert reader.read("peering through").ideas == ["DOING", "THROUGH"]
-    assert reader.read("a parked car").ideas == ["THING"]
+def test_actions_are_told_from_objects_by_the_next_word(tokenizer: QuestionTokenizer) -> None:
+    assert tokenizer.tokenize("peering through").concepts == ["DOING", "THROUGH"]
+    assert tokenizer.tokenize("a parked car").concepts == ["THING"]

@@ -1,12 +1,12 @@
-"""Which mask a question wants, from its words alone: the visible one, or the amodal one with the hidden part.
+"""Mask type classifier: does a question request the visible mask or the amodal one, hidden part included?
 
-    decide(["the cup behind the teapot"])   [Intent("visible", 0.99)]
+    classify_intent(["the cup behind the teapot"])   [IntentPrediction("visible", 0.99, ...)]
 
-A question wants the amodal mask only when its words ask for what is hidden, as R2SM defines it (arXiv 2506.01795);
-hiding that merely says where something is stays visible. `docs/intent.md` tells how it was made and how well it does.
+A question requests the amodal mask only when its words ask for what is hidden, as R2SM defines it (arXiv 2506.01795).
+Words of hiding that only say where an object is do not. `docs/intent.md` describes method, training and accuracy.
 """
 
-from maskwise.models.intent.decision import Intent, decide, hash_decider
-from maskwise.models.intent.reading import Wanted
+from maskwise.models.intent.classifier import IntentPrediction, classify_intent, hash_classifier
+from maskwise.models.intent.tokenizer import RequestedMask
 
-__all__ = ["Intent", "Wanted", "decide", "hash_decider"]
+__all__ = ["IntentPrediction", "RequestedMask", "classify_intent", "hash_classifier"]

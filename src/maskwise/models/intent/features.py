@@ -1,18 +1,18 @@
-"""What is counted in a reading: ideas in a row, ideas under a negation, and the bare course of the argument."""
+"""Hashed features of a tokenized question: n-grams of concepts, negated concepts, sequences of cues, clause moods."""
 
 import itertools
 from collections.abc import Iterator
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maskwise.models.intent.reading import Reading
+from maskwise.arrays import Int64Array
+from maskwise.models.intent.tokenizer import TokenizedQuestion
 
-BITS = 20
-"""Features are numbered by their checksum, this many bits of it."""
+HASH_BITS = 20
+"""A feature's index is this many bits of the CRC-32 of its name."""
 
-COURSE = {
+CUES = {
     "hidden": "HIDDEN HIDES BEHIND REST OCCLUDER OCCLUSION FRONT FRAME",
     "seen": "SEEN SEE FREE",
     "whole": "WHOLE WHOLLY TRUE REALLY CONTINUOUS",
@@ -31,9 +31,9 @@ COURSE = {
     "part": "PART PARTIAL",
     "shape": "SHAPE",
 }
-"""The steps an argument is made of, and the ideas that make each."""
+"""Cue to the concepts that give it."""
 
-TONES = {
+MOODS = {
     "ask": "SEGMENT WANT MASK",
     "who": "who whose whom",
     "which": "which",
@@ -45,106 +45,105 @@ TONES = {
     "only": "ONLY",
     "told": "THING THINGS VESSEL VESSELS PRONOUN ITS COLLECTIVE SCENE THERE",
 }
-"""The tones a clause may have, and the ideas that set each by coming first."""
+"""Mood of a clause to the concepts that set it; the first such concept of a clause decides."""
 
 REQUESTS = ("ask", "who", "which", "what", "what like", "where", "how")
-"""Tones that say what is to be done or answered."""
+"""Moods of clauses that request something."""
 
-_TONE = {idea: tone for tone, ideas in TONES.items() for idea in ideas.split()}
-_STEP = {idea: step for step, ideas in COURSE.items() for idea in ideas.split()}
-_CUES = frozenset(_STEP)
+_MOOD_OF = {concept: mood for mood, concepts in MOODS.items() for concept in concepts.split()}
+_CUE_OF = {concept: cue for cue, concepts in CUES.items() for concept in concepts.split()}
 _BREAKS = frozenset(",;.?")
 _NEGATIONS = frozenset(("NOT", "NO", "WITHOUT", "NEEDLESS", "RATHER"))
-_TURNED = {"SEE": "hidden", "SEEN": "hidden", "HIDDEN": "seen", "HIDES": "seen"}
+_NEGATED_CUE = {"SEE": "hidden", "SEEN": "hidden", "HIDDEN": "seen", "HIDES": "seen"}
 """What is not seen is hidden; what is not hidden is seen."""
 
 
-def number_features(reading: Reading) -> NDArray[np.int64]:
-    """The numbers of a reading's features, each once, ascending: int64 in [0, 2 ** BITS)."""
-    names = {f"{kind} {' '.join(row)}" for kind, row in name_features(reading)}
-    return np.unique(np.array([crc32(name.encode()) & ((1 << BITS) - 1) for name in names], np.int64))
+def hash_features(tokens: TokenizedQuestion) -> Int64Array:
+    """Indices of a question's features, unique, ascending: int64 in [0, 2 ** HASH_BITS)."""
+    names = {f"{kind} {' '.join(items)}" for kind, items in extract_features(tokens)}
+    return np.unique(np.array([crc32(name.encode()) & ((1 << HASH_BITS) - 1) for name in names], np.int64))
 
 
-def name_features(reading: Reading) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """All features as (kind, row); some come more than once."""
-    ideas, words = ("^", *reading.ideas, "$"), ("^", *reading.words, "$")
+def extract_features(tokens: TokenizedQuestion) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """All features as (kind, items); some occur more than once."""
+    concepts, words = ("^", *tokens.concepts, "$"), ("^", *tokens.words, "$")
     for size in range(1, 5):
-        for start in range(len(ideas) - size + 1):
-            row = ideas[start : start + size]
-            if not _CUES.isdisjoint(row):
-                yield "ideas", row
+        for start in range(len(concepts) - size + 1):
+            ngram = concepts[start : start + size]
+            if not _CUE_OF.keys().isdisjoint(ngram):
+                yield "ideas", ngram
                 if size < 3:
                     yield "words", words[start : start + size]
-    signed = _sign(reading.ideas)
-    for place, (idea, clause) in enumerate(signed):
-        yield "signed", (idea,)
+    signed = _mark_negated(tokens.concepts)
+    for place, (concept, clause) in enumerate(signed):
+        yield "signed", (concept,)
         for other, later in signed[place + 1 : place + 6]:
-            yield ("pair" if clause == later else "pair apart"), (idea, other)
-    yield from _tones(reading.ideas)
-    steps = _follow(reading.ideas)
-    yield from _rows("course", ("^", *steps, "$"), range(2, 5))
-    bare = [step for step in steps if step not in ("|", "part", "shape")]
-    yield from _rows("bare course", ("^", *bare, "$"), range(2, 5))
+            yield ("pair" if clause == later else "pair apart"), (concept, other)
+    yield from _mood_features(tokens.concepts)
+    cues = _cue_sequence(tokens.concepts)
+    yield from _ngrams("course", ("^", *cues, "$"), range(2, 5))
+    bare = [cue for cue in cues if cue not in ("|", "part", "shape")]
+    yield from _ngrams("bare course", ("^", *bare, "$"), range(2, 5))
 
 
-def _sign(ideas: list[str]) -> list[tuple[str, int]]:
-    """The ideas of the course in order, marked where a negation precedes in the same clause; each clause's number."""
+def _mark_negated(concepts: list[str]) -> list[tuple[str, int]]:
+    """Concepts that give a cue, in order, marked where a negation precedes in the same clause; each clause's number."""
     found, clause, negated = [], 0, False
-    for idea in ideas:
-        if idea in _BREAKS or idea == "BUT":
+    for concept in concepts:
+        if concept in _BREAKS or concept == "BUT":
             clause, negated = clause + 1, False
-        if idea in _STEP:
-            found.append((f"not-{idea}" if negated else idea, clause))
-        negated = negated or idea in _NEGATIONS
+        if concept in _CUE_OF:
+            found.append((f"not-{concept}" if negated else concept, clause))
+        negated = negated or concept in _NEGATIONS
     return found
 
 
-def _tones(ideas: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What is said in which tone, and what is said at all before which request."""
+def _mood_features(concepts: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Cues with the mood of their clause, and cues with the mood of the question's last request."""
     clauses: list[list[str]] = [[]]
-    for idea in ideas:
-        if idea in _BREAKS:
+    for concept in concepts:
+        if concept in _BREAKS:
             clauses.append([])
         else:
-            clauses[-1].append(idea)
-    toned = [(_tone(clause), clause) for clause in clauses if clause]
-    request = next((tone for tone, _ in reversed(toned) if tone in REQUESTS), "none")
-    for tone, clause in toned:
-        steps = _follow(clause)
-        for step in steps:
-            yield "tone", (tone, step)
-            yield "request", (request, step)
-        yield from (("tone", (tone, *pair)) for pair in itertools.pairwise(steps))
-        yield from (("tone", (tone, idea)) for idea in clause if idea in _CUES)
-    steps = [step for _, clause in toned for step in _follow(clause)]
-    yield from (("request", (request, *pair)) for pair in itertools.pairwise(steps))
+            clauses[-1].append(concept)
+    moods = [(_mood(clause), clause) for clause in clauses if clause]
+    request = next((mood for mood, _ in reversed(moods) if mood in REQUESTS), "none")
+    for mood, clause in moods:
+        cues = _cue_sequence(clause)
+        for cue in cues:
+            yield "tone", (mood, cue)
+            yield "request", (request, cue)
+        yield from (("tone", (mood, *pair)) for pair in itertools.pairwise(cues))
+        yield from (("tone", (mood, concept)) for concept in clause if concept in _CUE_OF)
+    cues = [cue for _, clause in moods for cue in _cue_sequence(clause)]
+    yield from (("request", (request, *pair)) for pair in itertools.pairwise(cues))
 
 
-def _tone(clause: list[str]) -> str:
-    for idea in clause[:6]:
-        if idea in _TONE:
+def _mood(clause: list[str]) -> str:
+    for concept in clause[:6]:
+        if concept in _MOOD_OF:
             like = any(pair == ("SEE", "like") for pair in itertools.pairwise(clause))
-            return "what like" if like and _TONE[idea] in ("what", "how") else _TONE[idea]
+            return "what like" if like and _MOOD_OF[concept] in ("what", "how") else _MOOD_OF[concept]
     return "other"
 
 
-def _follow(ideas: list[str]) -> list[str]:
-    """The steps in order, each once in a row; "|" where a clause ends."""
-    steps: list[str] = []
+def _cue_sequence(concepts: list[str]) -> list[str]:
+    """The cues in order without repetitions; "|" where a clause ends."""
+    cues: list[str] = []
     negation = -9
-    for place, idea in enumerate(ideas):
-        step = "|" if idea in _BREAKS else _STEP.get(idea)
-        if step is None:
+    for place, concept in enumerate(concepts):
+        cue = "|" if concept in _BREAKS else _CUE_OF.get(concept)
+        if cue is None:
             continue
-        if idea in _TURNED and steps[-1:] == ["not"] and place - negation <= 3:
-            steps[-1] = _TURNED[idea]
-        elif steps[-1:] != [step]:
-            steps.append(step)
-        negation = place if step == "not" else negation
-    return steps
+        if concept in _NEGATED_CUE and cues[-1:] == ["not"] and place - negation <= 3:
+            cues[-1] = _NEGATED_CUE[concept]
+        elif cues[-1:] != [cue]:
+            cues.append(cue)
+        negation = place if cue == "not" else negation
+    return cues
 
 
-def _rows(kind: str, items: tuple[str, ...], sizes: range) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _ngrams(kind: str, items: tuple[str, ...], sizes: range) -> Iterator[tuple[str, tuple[str, ...]]]:
     for size in sizes:
         for start in range(len(items) - size + 1):
             yield kind, items[start : start + size]

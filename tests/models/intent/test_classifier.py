@@ -1,4 +1,4 @@
-"""Which mask a question wants, on sentences written by hand and on wordings the training never saw."""
+"""Predicted mask types on hand-written sentences and on wordings that are not in the training data."""
 
 import csv
 from pathlib import Path
@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwise.models.intent import decide
+from maskwise.models.intent import classify_intent
 from maskwise.world import scene
 
 SENTENCES = Path(__file__).with_name("sentences.tsv")
 
 
 class Sentence(NamedTuple):
-    """`half`: dev was looked at while the corpus was written, check and fresh were not."""
+    """`half`: dev was looked at while the corpus was written; the other sets were not."""
 
     half: str
     mask_type: str
@@ -30,21 +30,21 @@ def sentences(half: str) -> list[Sentence]:
 
 
 def wrong(found: list[Sentence]) -> list[Sentence]:
-    intents = decide([sentence.question for sentence in found])
+    intents = classify_intent([sentence.question for sentence in found])
     return [sentence for sentence, intent in zip(found, intents) if intent.mask_type != sentence.mask_type]
 
 
 @pytest.mark.parametrize(("half", "least"), [("dev", 0.97), ("check", 0.95), ("fresh", 0.92)])
-def test_plain_english_is_understood(half: str, least: float) -> None:
+def test_hand_written_sentences_are_classified(half: str, least: float) -> None:
     found = sentences(half)
     failed = wrong(found)
     assert len(found) >= 120
     assert 1 - len(failed) / len(found) >= least, "\n".join(map(str, failed))
 
 
-def test_held_out_wordings_of_the_world_are_understood() -> None:
+def test_held_out_wordings_of_the_world_are_classified() -> None:
     asked = [question for index in range(60) for question in scene(11, index, "test").questions]
-    intents = decide([question.text for question in asked])
+    intents = classify_intent([question.text for question in asked])
     failed = [q.text for q, intent in zip(asked, intents) if intent.mask_type != q.mask_type]
     assert len(failed) <= 0.01 * len(asked), failed
 
@@ -74,13 +74,13 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("visible", "amodal"), PAIRS)
-def test_a_few_words_make_the_difference(visible: str, amodal: str) -> None:
-    assert [intent.mask_type for intent in decide([visible, amodal])] == ["visible", "amodal"]
+def test_minimal_pairs_are_told_apart(visible: str, amodal: str) -> None:
+    assert [intent.mask_type for intent in classify_intent([visible, amodal])] == ["visible", "amodal"]
 
 
 @given(st.text())
-def test_any_text_gets_an_answer(text: str) -> None:
-    (intent,) = decide([text])
+def test_any_text_gets_a_prediction(text: str) -> None:
+    (intent,) = classify_intent([text])
     assert intent.mask_type in ("visible", "amodal")
     assert 0.5 <= intent.probability <= 1
 
@@ -91,19 +91,22 @@ def test_any_text_gets_an_answer(text: str) -> None:
         max_size=40,
     )
 )
-def test_any_words_get_the_same_answer_alone_and_among_others(words: list[str]) -> None:
+def test_a_prediction_does_not_depend_on_the_batch(words: list[str]) -> None:
     text = " ".join(words)
-    assert decide([text, "the whole dog"])[0] == decide([text])[0]
+    assert classify_intent([text, "the whole dog"])[0] == classify_intent([text])[0]
 
 
 @pytest.mark.parametrize("text", ["", " ", "?!", "\n\t", "…", "犬", "\x00"])
-def test_what_has_no_words_wants_the_visible_mask(text: str) -> None:
-    assert decide([text])[0].mask_type == "visible"
+def test_text_without_words_is_visible(text: str) -> None:
+    assert classify_intent([text])[0].mask_type == "visible"
 
 
-def test_no_questions_no_answers() -> None:
-    assert decide([]) == []
+def test_no_questions_give_no_predictions() -> None:
+    assert classify_intent([]) == []
 
 
-def test_only_the_beginning_of_an_endless_question_is_read() -> None:
-    assert decide(["the dog " * 100_000 + "the whole dog, hidden parts included"])[0].mask_type == "visible"
+def test_only_the_first_characters_of_a_long_question_are_read() -> None:
+    assert (
+        classify_intent(["the dog " * 100_000 + "the whole dog, hidden parts included"])[0].mask_type
+        == "visible"
+    )
