@@ -81,7 +81,7 @@ fuzz: $(VENV)/.installed-dev ## feed the C kernel garbage under the address sani
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(PY) tests/fuzz/fuzz_kernel.py --seconds $(SECONDS)
 
-tree: $(VENV)/.installed-dev ## bring the README's tree and command table and docs/benchmarks.md up to date
+tree: $(VENV)/.installed-dev ## update docs/files.md, the command table of the README and docs/benchmarks.md
 	@$(PY) -m tests.tree
 	@$(PY) -m tests.readers_document
 

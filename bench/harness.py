@@ -147,7 +147,7 @@ def write_small(path: Path, samples: int) -> None:
             writer.add_image(ImageInfo(id=f"p{k}", width=SIDE, height=SIDE, path=file), (region,))
             for q in range(QUESTIONS):
                 text = f"Where is thing {k}, asked for the {q}th time?"
-                writer.add_sample(Sample(id=f"p{k}-{q}", image=f"p{k}", question=text, targets=(region,)))
+                writer.add_sample(Sample(id=f"p{k}-{q}", image_id=f"p{k}", question=text, targets=(region,)))
 
 
 class Boxes:

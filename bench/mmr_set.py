@@ -123,7 +123,7 @@ def write_truth(
                 writer.add_sample(
                     Sample(
                         id=f"q{cursor}",
-                        image=f"p{image}",
+                        image_id=f"p{image}",
                         question="Which part would you hold, and what is it attached to?",
                         targets=regions,
                         answer=answer,

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
         writer.add_sample(
             Sample(
                 id="q0",
-                image="p0",
+                image_id="p0",
                 question="To drink?",
                 mask_type="amodal",
                 targets=(CUP, HANDLE),
@@ -61,8 +61,10 @@ def folder(tmp_path: Path) -> Path:
                 tags={"split": "val"},
             )
         )
-        writer.add_sample(Sample(id="7", image="p1", question="A dog?", ignore=mask(3)))
-        writer.add_sample(Sample(id="q2", image="p0", question="Behind?", targets=(GHOST,), mask_type="both"))
+        writer.add_sample(Sample(id="7", image_id="p1", question="A dog?", ignore=mask(3)))
+        writer.add_sample(
+            Sample(id="q2", image_id="p0", question="Behind?", targets=(GHOST,), mask_type="both")
+        )
     return tmp_path / "data"
 
 

@@ -1,4 +1,4 @@
-"""The README tells the truth: its examples run, its tree and its commands are the ones there are."""
+"""The documents are up to date: their examples run, and the listed files and commands exist."""
 
 import re
 import subprocess
@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.tree import README, ROOT, commands, file_tree, written
+from tests.tree import README, ROOT, commands, file_tree, generated
 
 TEXT = README.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", TEXT, re.S | re.M)
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("name", ["tree", "commands"])
-def test_what_is_written_from_the_files_is_up_to_date(name: str) -> None:
-    found = TEXT.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
-    assert found.splitlines() == written()[name].splitlines(), "run `make tree`"
+@pytest.mark.parametrize(("path", "name"), generated(), ids=lambda value: str(getattr(value, "name", value)))
+def test_generated_parts_are_up_to_date(path: Path, name: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    found = text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
+    assert found.splitlines() == generated()[path, name].splitlines(), "run `make tree`"
 
 
 def test_every_file_says_what_it_is() -> None:

@@ -47,11 +47,11 @@ GHOST = Region(
 IMAGES = [ImageInfo(id="p0", width=4, height=3, path="a/0.png"), ImageInfo(id="p1", width=4, height=3)]
 REGIONS = {"p0": [TAIL, CAT, BOX], "p1": [CAT]}
 SAMPLES = [
-    Sample(id="s0", image="p0", question="What is hidden?", mask_type="amodal", targets=(CAT, BOX)),
-    Sample(id="s1", image="p1", question="Et là ?", targets=(GHOST, CAT), tags={"split": "val"}),
+    Sample(id="s0", image_id="p0", question="What is hidden?", mask_type="amodal", targets=(CAT, BOX)),
+    Sample(id="s1", image_id="p1", question="Et là ?", targets=(GHOST, CAT), tags={"split": "val"}),
     Sample(
         id="s2",
-        image="p0",
+        image_id="p0",
         question="Which part?",
         mask_type="both",
         targets=(TAIL,),
@@ -59,7 +59,7 @@ SAMPLES = [
         ignore=mask("....", "....", "####"),
         tags={"split": "test", "level": "part"},
     ),
-    Sample(id="s3", image="p1", question="Any dog?", answer=Answer(text="No.")),
+    Sample(id="s3", image_id="p1", question="Any dog?", answer=Answer(text="No.")),
 ]
 
 
@@ -219,7 +219,7 @@ def records(draw: st.DrawFn) -> tuple[dict[str, tuple[ImageInfo, list[Region]]],
         samples.append(
             Sample(
                 id=f"s{number}",
-                image=key,
+                image_id=key,
                 question=draw(texts),
                 mask_type=draw(st.sampled_from(MASK_TYPES)),
                 targets=targets,
@@ -253,7 +253,7 @@ def test_any_records_come_back(tmp_path: Path, drawn: tuple[dict, list[Sample]],
     offsets, values = dataset.samples.targets
     assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
         [
-            dataset.regions.of_image.offsets[dataset.images.row[sample.image]] + int(region.id[1:])
+            dataset.regions.of_image.offsets[dataset.images.row[sample.image_id]] + int(region.id[1:])
             for region in sample.targets
         ]
         for sample in samples
@@ -358,10 +358,10 @@ def test_duplicates_and_strangers_are_named(writer: DatasetWriter) -> None:
     with pytest.raises(RecordError, match="image 'p1': region 'cat' was added before"):
         writer.add_image(IMAGES[1], [CAT, CAT])
     with pytest.raises(RecordError, match="sample 's1' asks about image 'p9', which was not added"):
-        writer.add_sample(Sample(id="s1", image="p9", question="?"))
-    writer.add_sample(Sample(id="s1", image="p0", question="?"))
+        writer.add_sample(Sample(id="s1", image_id="p9", question="?"))
+    writer.add_sample(Sample(id="s1", image_id="p0", question="?"))
     with pytest.raises(RecordError, match="sample 's1' was added before"):
-        writer.add_sample(Sample(id="s1", image="p0", question="?"))
+        writer.add_sample(Sample(id="s1", image_id="p0", question="?"))
 
 
 def test_masks_of_another_size_are_named(writer: DatasetWriter) -> None:
@@ -369,9 +369,9 @@ def test_masks_of_another_size_are_named(writer: DatasetWriter) -> None:
     with pytest.raises(RecordError, match=r"region 'small' .*\(1, 1\), but image 'p2' has \(3, 4\)"):
         writer.add_image(ImageInfo(id="p2", width=4, height=3), [small])
     with pytest.raises(RecordError, match="region 'small'"):
-        writer.add_sample(Sample(id="s", image="p0", question="?", targets=(small,)))
+        writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=(small,)))
     with pytest.raises(RecordError, match="sample 's': its ignore mask"):
-        writer.add_sample(Sample(id="s", image="p0", question="?", ignore=mask("#")))
+        writer.add_sample(Sample(id="s", image_id="p0", question="?", ignore=mask("#")))
 
 
 def test_parts_need_a_whole(writer: DatasetWriter) -> None:
@@ -389,10 +389,10 @@ def test_parts_need_a_whole(writer: DatasetWriter) -> None:
 def test_a_target_may_not_contradict_its_image(writer: DatasetWriter) -> None:
     other = Region(id="cat", name="another cat", visible=CAT.visible)
     with pytest.raises(RecordError, match="target 'cat' differs from the region of that id in image 'p0'"):
-        writer.add_sample(Sample(id="s", image="p0", question="?", targets=(other,)))
+        writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=(other,)))
     twins = (BOX, Region(id="box", name="another box", amodal=BOX.amodal))
     with pytest.raises(RecordError, match="target 'box' differs"):
-        writer.add_sample(Sample(id="s", image="p0", question="?", targets=twins))
+        writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=twins))
 
 
 def test_a_refused_record_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -402,9 +402,9 @@ def test_a_refused_record_leaves_nothing_behind(tmp_path: Path) -> None:
         writer.add_image(IMAGES[0], [CAT])
         with pytest.raises(RecordError):
             writer.add_sample(
-                Sample(id="s", image="p0", question="?", targets=(BOX, BOX, GHOST, replace_cat()))
+                Sample(id="s", image_id="p0", question="?", targets=(BOX, BOX, GHOST, replace_cat()))
             )
-        writer.add_sample(Sample(id="s", image="p0", question="?", targets=(CAT,)))
+        writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=(CAT,)))
     dataset = Dataset.open(tmp_path / "out")
     assert (len(dataset.images), len(dataset.regions), len(dataset)) == (1, 1, 1)
 

@@ -1,4 +1,4 @@
-"""Write the file tree and the command table of the README from the files and commands there are: `make tree`."""
+"""Write docs/files.md and the command table of the README from the files and commands: `make tree`."""
 
 import ast
 import re
@@ -7,10 +7,11 @@ from pathlib import Path
 import typer.main
 
 from maskwise.cli.main import app
-from tests.test_layers import ROOMS
+from tests.test_layers import PACKAGES
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+FILES = ROOT / "docs" / "files.md"
 
 LISTED = ["src/maskwise", "bench", "docs", "examples"]
 """Folders shown file by file."""
@@ -28,19 +29,19 @@ SINGLE = {
 """Shown in one line."""
 
 DATA = {
-    "docs": "What files hold, and why things are as they are",
-    "examples": "Scripts to start from",
-    "docs/decisions": "Why things are as they are, one record a decision",
-    "src/maskwise/benchmarks/cards": "What is published about each benchmark, as YAML",
+    "docs": "Guides, file formats and decisions",
+    "examples": "Scripts and notebooks to start from",
+    "docs/decisions": "One record per design decision",
+    "src/maskwise/benchmarks/cards": "Published facts about each benchmark, as YAML",
     "src/maskwise/models/intent/corpus": "Training sentences of the mask type classifier, as templates",
-    "src/maskwise/report/templates": "What pages are filled into, their style and their script",
+    "src/maskwise/report/templates": "Page templates, their style and script",
     "src/maskwise/world/bundled": "The benchmark that ships with the package, a dataset folder",
 }
 """Folders that have no docstring to say what they are."""
 
 
 def file_tree() -> str:
-    """One line a file, what its docstring says first; a folder's line is that of its `__init__.py`."""
+    """One line per file: the first sentence of its docstring. A folder's line is that of its `__init__.py`."""
     lines = []
     for folder in LISTED:
         lines += folder_lines(ROOT / folder, folder + "/", 0)
@@ -66,9 +67,9 @@ def folder_lines(folder: Path, label: str, depth: int) -> list[tuple[str, str]]:
 
 
 def place(path: Path) -> tuple[int, bool, str]:
-    """Rooms in the order of their layers; elsewhere files before folders, by name."""
-    room = ROOMS.index(path.stem) if path.parent.name == "maskwise" and path.stem in ROOMS else 0
-    return room, path.is_dir(), path.name
+    """Packages in the order of their layers; elsewhere files before folders, by name."""
+    layer = PACKAGES.index(path.stem) if path.parent.name == "maskwise" and path.stem in PACKAGES else 0
+    return layer, path.is_dir(), path.name
 
 
 def folder_line(folder: Path) -> str:
@@ -92,7 +93,7 @@ def first_line(path: Path) -> str:
 
 
 def command_table() -> str:
-    """One row a command: how it is called and the first line of its help."""
+    """One row per command: its name and the first line of its help."""
     rows = [f"| `maskwise {name}` | {line} |" for name, line in commands().items()]
     return "\n".join(["| command | |", "|---|---|", *rows])
 
@@ -114,18 +115,21 @@ def commands() -> dict[str, str]:
     return found
 
 
-def written() -> dict[str, str]:
-    """What stands between `<!-- name -->` and `<!-- /name -->` in the README, by name."""
-    return {"tree": f"```\n{file_tree()}\n```\n", "commands": command_table() + "\n"}
+def generated() -> dict[tuple[Path, str], str]:
+    """What stands between `<!-- name -->` and `<!-- /name -->` in a document, by document and name."""
+    return {
+        (FILES, "tree"): f"```\n{file_tree()}\n```\n",
+        (README, "commands"): command_table() + "\n",
+    }
 
 
-def updated(text: str) -> str:
-    """The README with its tree and its table as they should be."""
-    for name, body in written().items():
-        before, rest = text.split(f"<!-- {name} -->\n")
-        text = f"{before}<!-- {name} -->\n{body}<!-- /{name} -->{rest.split(f'<!-- /{name} -->')[1]}"
-    return text
+def write_documents() -> None:
+    """Bring the generated parts of the documents up to date."""
+    for (path, name), body in generated().items():
+        before, rest = path.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")
+        after = rest.split(f"<!-- /{name} -->")[1]
+        path.write_text(f"{before}<!-- {name} -->\n{body}<!-- /{name} -->{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")
+    write_documents()

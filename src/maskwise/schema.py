@@ -112,7 +112,7 @@ class Sample(Record, frozen=True, kw_only=True):
     """
 
     id: str
-    image: str
+    image_id: str
     question: str
     mask_type: MaskType = "visible"
     targets: tuple[Region, ...] = ()

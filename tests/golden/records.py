@@ -50,7 +50,7 @@ def question(
         Region(id=f"{name}-{item}", name="thing", visible=mask, overlap=overlap)
         for item, (mask, overlap) in enumerate(targets)
     )
-    return Sample(id=name, image=image, question="?", targets=regions, ignore=ignore)
+    return Sample(id=name, image_id=image, question="?", targets=regions, ignore=ignore)
 
 
 def reply(name: str, masks: Sequence[Mask], *, no_target: bool = False) -> Prediction:

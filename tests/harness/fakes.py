@@ -40,7 +40,7 @@ def write_dataset(
                 samples.append(
                     Sample(
                         id=f"p{k}-{q}",
-                        image=f"p{k}",
+                        image_id=f"p{k}",
                         question=f"{questions[(k + q) % len(questions)]} {k}.{q}",
                         mask_type=("visible", "amodal")[q % 2],
                         targets=(region,) if (k + q) % 5 else (),

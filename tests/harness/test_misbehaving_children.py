@@ -41,7 +41,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number, how in enumerate(WAYS):
             writer.add_image(ImageInfo(id=how, width=SIZE, height=SIZE), data=png(number))
             for id, question in ((how, how), (f"{how}, then well", "well")):
-                writer.add_sample(Sample(id=id, image=how, question=question))
+                writer.add_sample(Sample(id=id, image_id=how, question=question))
     return path
 
 

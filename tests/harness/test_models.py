@@ -22,7 +22,7 @@ IMAGE = Image.new("RGB", (16, 12))
 
 
 def samples(*questions: str) -> list[Sample]:
-    return [Sample(id=f"s{k}", image="p", question=text) for k, text in enumerate(questions)]
+    return [Sample(id=f"s{k}", image_id="p", question=text) for k, text in enumerate(questions)]
 
 
 def test_every_model_with_a_name_has_a_line() -> None:

@@ -40,7 +40,7 @@ ANSWER = Answer(
 
 def sample(name: str = "s", **fields: Any) -> Sample:
     given = {"mask_type": "amodal", "targets": REGIONS, "answer": ANSWER, **fields}
-    return Sample(id=name, image="p", question="?", **given)
+    return Sample(id=name, image_id="p", question="?", **given)
 
 
 def reply(oracle: Oracle, *asked: Sample) -> list[Prediction]:

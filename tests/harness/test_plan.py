@@ -68,7 +68,7 @@ def test_a_draw_does_not_depend_on_the_order_of_images(tmp_path: Path) -> None:
 
 
 def asked(*targets: Region, **fields: object) -> Sample:
-    return Sample(id="s", image="p", question="?", targets=targets, **fields)  # type: ignore[arg-type]
+    return Sample(id="s", image_id="p", question="?", targets=targets, **fields)  # type: ignore[arg-type]
 
 
 def thing(visible: int, amodal: int | None = None) -> Region:

@@ -75,7 +75,7 @@ def test_told_every_object_it_draws_them_as_they_are() -> None:
 def test_only_scenes_of_the_world_can_be_told() -> None:
     model = open_model("oracle-finds")
     assert isinstance(model, TruthPredictor)
-    sample = Sample(id="s", image="000000123.jpg", question="the mug")
+    sample = Sample(id="s", image_id="000000123.jpg", question="the mug")
     with pytest.raises(ModelError, match="the scenes of the world alone"):
         model.predict_knowing(Image.new("RGB", (8, 8)), [sample])
 

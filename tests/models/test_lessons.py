@@ -64,7 +64,7 @@ def test_other_datasets_teach_masks_and_the_names_that_are_known(tmp_path: Path)
     image = np.zeros((40, 80, 3), np.uint8)
     with DatasetWriter(tmp_path / "d", name="mixed") as writer:
         writer.add_image(ImageInfo(id="p", width=80, height=40), regions, png(image))
-        writer.add_sample(Sample(id="s", image="p", question="the gondola", targets=(regions[3],)))
+        writer.add_sample(Sample(id="s", image_id="p", question="the gondola", targets=(regions[3],)))
     (lesson,) = dataset_to_lessons(Dataset.open(tmp_path / "d"))
     assert lesson.kinds.tolist() == [
         [CATEGORY_NAMES.index("mug"), COLOUR_NAMES.index("red"), -1],
@@ -106,7 +106,7 @@ def test_parts_are_known_by_their_names_and_unknown_targets_teach_nothing(tmp_pa
         image = ImageInfo(id="p", width=SIDE, height=SIDE)
         writer.add_image(image, regions, png(np.zeros((SIDE, SIDE, 3), np.uint8)))
         for number, target in enumerate((regions[2], regions[1])):
-            writer.add_sample(Sample(id=str(number), image="p", question=target.name, targets=(target,)))
+            writer.add_sample(Sample(id=str(number), image_id="p", question=target.name, targets=(target,)))
     (lesson,) = dataset_to_lessons(Dataset.open(tmp_path / "d"))
     place = CATEGORIES["mug"].parts.index("handle") + 1
     assert lesson.questions == [{"text": "mug:handle", "targets": [(0, place)]}]

@@ -41,7 +41,7 @@ def question(
 ) -> Sample:
     return Sample(
         id=name,
-        image=image,
+        image_id=image,
         question="?",
         mask_type=mask_type,
         targets=targets,

@@ -51,7 +51,7 @@ def datasets(draw, most=5):
         samples.append(
             Sample(
                 id=f"s{number}",
-                image=f"p{draw(st.integers(0, 2))}",
+                image_id=f"p{draw(st.integers(0, 2))}",
                 question="?",
                 mask_type=draw(st.sampled_from(["visible", "amodal", "both"])),
                 targets=targets,

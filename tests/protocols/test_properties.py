@@ -25,7 +25,7 @@ def complete_samples(draw):
             for k in range(draw(st.integers(1, 3)))
         )
         wanted = draw(st.sampled_from(["visible", "amodal", "both"]))
-        samples.append(Sample(id=f"s{number}", image="p", question="?", mask_type=wanted, targets=targets))
+        samples.append(Sample(id=f"s{number}", image_id="p", question="?", mask_type=wanted, targets=targets))
     return samples
 
 
@@ -57,8 +57,8 @@ def test_a_perfect_reply_scores_one(samples):
 def test_shards_add_up_to_the_whole(data):
     samples = data.draw(datasets(most=6))
     replies = data.draw(replies_to(samples))
-    images = sorted({sample.image for sample in samples})
-    shards = [[sample for sample in samples if sample.image == image] for image in images]
+    images = sorted({sample.image_id for sample in samples})
+    shards = [[sample for sample in samples if sample.image_id == image] for image in images]
     order = [sample for shard in shards for sample in shard]
     known = {one.sample: one for one in replies}
     for name, protocol in PROTOCOLS.items():

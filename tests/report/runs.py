@@ -54,7 +54,7 @@ def make_dataset(folder: Path, *, images: int = 12, words: Words = plain, embed:
                 writer.add_sample(
                     Sample(
                         id=words(f"s{number}-{item}"),
-                        image=image,
+                        image_id=image,
                         question=words(f"question {number}"),
                         mask_type=mask_type,
                         targets=targets,

@@ -93,7 +93,7 @@ def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
         Region(id=str(item), name="box", visible=mask)
         for item, mask in enumerate((square(0, 0, 10), square(20, 20, 10)))
     )
-    sample = Sample(id="s", image="p", question="?", targets=targets)
+    sample = Sample(id="s", image_id="p", question="?", targets=targets)
     far = PredictedRegion(visible=square(35, 0, 5))
     second = PredictedRegion(visible=square(20, 20, 5))
     amodal_only = PredictedRegion(amodal=square(0, 0, 10))
@@ -105,7 +105,7 @@ def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
 
 def test_both_masks_wanted_means_the_mean() -> None:
     target = Region(id="0", name="", visible=square(0, 0, 10), amodal=square(0, 0, 20))
-    sample = Sample(id="s", image="p", question="?", targets=(target,), mask_type="both")
+    sample = Sample(id="s", image_id="p", question="?", targets=(target,), mask_type="both")
     assert pair_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == ([0], [0.5])
 
 

@@ -33,7 +33,7 @@ def test_a_folder_holds_images_regions_and_samples(written: Path) -> None:
         made = scene(4, index, "test", 96, questions=4)
         assert (np.asarray(dataset.open_image(made.id)) == made.image).all(), "png keeps every pixel"
         assert dataset.regions_of(made.id) == made.regions
-        assert tuple(sample for sample in dataset if sample.image == made.id) == made.samples
+        assert tuple(sample for sample in dataset if sample.image_id == made.id) == made.samples
 
 
 def test_the_manifest_tells_how_to_make_it_again(written: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_bundle_can_be_made_again(index: int) -> None:
         assert ours.amodal is not None
         assert theirs.amodal is not None
         assert ours.amodal.iou(theirs.amodal) > 0.97
-    samples = [sample for sample in dataset if sample.image == made.id]
+    samples = [sample for sample in dataset if sample.image_id == made.id]
     assert [sample.question for sample in samples] == [sample.question for sample in made.samples]
 
 

@@ -159,7 +159,7 @@ def test_samples_are_the_questions(scenes: list[Scene]) -> None:
         assert len({sample.id for sample in samples}) == len(samples)
         assert len({sample.question for sample in samples}) == len(samples)
         for sample, question in zip(samples, made.questions):
-            assert sample.image == made.id
+            assert sample.image_id == made.id
             assert sample.mask_type == question.mask_type
             assert [target.id for target in sample.targets] == [
                 made.regions[place].id for place in question.targets

@@ -44,7 +44,7 @@ def ask(
     if not isinstance(opened, Predictor):
         raise MaskwiseError(f"model {model!r} has to be told the truth and cannot be asked")
     pixels = open_image(image)
-    asked = Sample(id=image.name, image=image.name, question=question)
+    asked = Sample(id=image.name, image_id=image.name, question=question)
     try:
         (prediction,) = ask_model(opened, "asked", pixels, [asked])
     except MaskwiseError:

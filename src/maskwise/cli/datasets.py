@@ -114,7 +114,7 @@ def show(
     """
     opened = Dataset.open(find_dataset(dataset), image_root=image_root)
     record = None if _means_image(opened, sample) else find_sample(opened, sample)
-    image = sample if record is None else record.image
+    image = sample if record is None else record.image_id
     drawn = opened.open_image(image)
     if not plain:
         regions: Sequence[Region | PredictedRegion] = opened.regions_of(image)

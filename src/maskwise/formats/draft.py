@@ -220,7 +220,7 @@ def _to_samples(
         seen.add(question.id)
         yield Sample(
             id=question.id,
-            image=draft.image.id,
+            image_id=draft.image.id,
             question=question.text,
             mask_type=question.mask_type,
             targets=tuple(regions[target] for target in question.targets),

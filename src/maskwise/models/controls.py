@@ -64,7 +64,7 @@ class FindsOracle:
 
     def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""
-        objects = lesson_to_objects(scene_to_lesson(_scene_of(samples[0].image)))
+        objects = lesson_to_objects(scene_to_lesson(_scene_of(samples[0].image_id)))
         return self.model.answer(sight_of(objects, image.size), [sample.question for sample in samples])
 
 

@@ -126,12 +126,12 @@ class Truth:
     def from_samples(cls, samples: Sequence[Sample], frames: Sequence[tuple[int, int]]) -> "Truth":
         """From records and the heights and widths of their images, both [n]."""
         targets = [region for sample in samples for region in sample.targets]
-        images = list(dict.fromkeys(sample.image for sample in samples))
+        images = list(dict.fromkeys(sample.image_id for sample in samples))
         row = {image: item for item, image in enumerate(images)}
         keys = sorted({key for sample in samples for key in sample.tags})
         return cls(
             ids=[sample.id for sample in samples],
-            image=np.array([row[sample.image] for sample in samples], np.int64),
+            image=np.array([row[sample.image_id] for sample in samples], np.int64),
             images=images,
             frame=np.array(frames, np.int32).reshape(-1, 2),
             wanted=np.array([MASK_TYPES.index(sample.mask_type) for sample in samples], np.int8),

@@ -158,9 +158,9 @@ def fill_gallery(picked: Sequence[Pick], speakers: Sequence[Speaker]) -> Gallery
     frames: dict[str, Frame] = {}
     for kind, row in picked:
         sample = speakers[0].evidence.dataset[row]
-        new = sample.image not in frames
-        frame = frames.get(sample.image) or draw_frame(
-            speakers[0].evidence, sample.image, key=f"p{len(frames)}"
+        new = sample.image_id not in frames
+        frame = frames.get(sample.image_id) or draw_frame(
+            speakers[0].evidence, sample.image_id, key=f"p{len(frames)}"
         )
         card = make_card(kind, row, sample, frame=frame, speakers=speakers)
         size = card.bytes + (len(frame.uri or "") if new else 0)
@@ -168,7 +168,7 @@ def fill_gallery(picked: Sequence[Pick], speakers: Sequence[Speaker]) -> Gallery
             gallery.left_out += 1
             continue
         used += size
-        frames[sample.image] = frame
+        frames[sample.image_id] = frame
         gallery.cards.append(card)
     kinds = list(dict.fromkeys(kind for kind, _ in picked))
     gallery.cards.sort(key=lambda card: kinds.index(card.kind))

@@ -4,7 +4,7 @@ Writing a dataset, one pass, bounded memory; the folder appears when the block e
 
     with DatasetWriter("out/val", name="my benchmark", image_root="/data/coco") as writer:
         writer.add_image(ImageInfo(id="1", width=640, height=480, path="val/1.jpg"), regions)
-        writer.add_sample(Sample(id="1-0", image="1", question="...", targets=(region,)))
+        writer.add_sample(Sample(id="1-0", image_id="1", question="...", targets=(region,)))
 
 Reading records:
 

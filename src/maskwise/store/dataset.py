@@ -128,7 +128,7 @@ class Dataset:
         """Images in row order, each with all its questions in row order; images without one are left out."""
         rows = self.samples.image
         view = self if (np.diff(rows) >= 0).all() else self.take(np.argsort(rows, kind="stable"))
-        for image, samples in itertools.groupby(view, lambda sample: sample.image):
+        for image, samples in itertools.groupby(view, lambda sample: sample.image_id):
             yield self.image(image), list(samples)
 
     # -- views
@@ -243,7 +243,7 @@ class Dataset:
             )
             return Sample(
                 id=row["id"],
-                image=self.images.id[self.samples.image[number]],
+                image_id=self.images.id[self.samples.image[number]],
                 question=row["question"],
                 mask_type=MASK_TYPES[self.samples.mask_type[number]],
                 targets=targets,

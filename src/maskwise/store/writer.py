@@ -85,10 +85,12 @@ class DatasetWriter:
         """Add a question about an image added before. Targets the image does not have yet are added to it."""
         if sample.id in self._samples:
             raise RecordError(f"sample {sample.id!r} was added before")
-        if sample.image not in self._images:
-            raise RecordError(f"sample {sample.id!r} asks about image {sample.image!r}, which was not added")
-        row, image = self._images[sample.image]
-        known = self._regions[sample.image]
+        if sample.image_id not in self._images:
+            raise RecordError(
+                f"sample {sample.id!r} asks about image {sample.image_id!r}, which was not added"
+            )
+        row, image = self._images[sample.image_id]
+        known = self._regions[sample.image_id]
         if sample.ignore is not None:
             _check_size(image, sample.ignore.size, f"sample {sample.id!r}: its ignore mask")
         new = self._new_targets(sample, known)
@@ -111,7 +113,7 @@ class DatasetWriter:
             if not same:
                 raise RecordError(
                     f"sample {sample.id!r}: target {region.id!r} differs from the region of that id in "
-                    f"image {sample.image!r}"
+                    f"image {sample.image_id!r}"
                 )
         return tuple(new.values())
 

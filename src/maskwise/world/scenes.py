@@ -79,7 +79,7 @@ class Scene:
         return tuple(
             Sample(
                 id=f"{self.id}-{number}",
-                image=self.id,
+                image_id=self.id,
                 question=question.text,
                 mask_type=question.mask_type,
                 targets=tuple(self.regions[place] for place in question.targets),
