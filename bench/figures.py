@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
-from maskwise.harness.evaluate import Task, evaluate
+from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.score import result_to_json
 from maskwise.models.intent import classify_intent
 from maskwise.models.tiny import bundled_model
@@ -58,7 +58,7 @@ def main() -> None:
         write_scenes(dataset, given.scenes, given.seed, split="test", workers=2)
     rows = []
     for model in track(given.models, "evaluating", console=Console(stderr=True)):
-        done = evaluate(Task(dataset, model), folder / model, protocols=["strict"])
+        done = evaluate(EvaluationConfig(dataset, model), folder / model, protocols=["strict"])
         assert done.result is not None
         rows.append([model, *_row(result_to_json(done.result)["protocols"]["strict"])])
     head = ["", *SLICES, *METRICS]

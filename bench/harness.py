@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from bench.memory import peak_megabytes
-from maskwise.harness.evaluate import Task, evaluate
+from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
 from maskwise.models.tiny import bundled_model
@@ -184,7 +184,10 @@ def _time_reading(model: object, dataset: Dataset) -> float:
 def _time_evaluation(dataset: Path, out: Path) -> float:
     moments: list[float] = []
     evaluate(
-        Task(dataset, "tiny"), out, predict_only=True, watch=lambda _: moments.append(time.perf_counter())
+        EvaluationConfig(dataset, "tiny"),
+        out,
+        predict_only=True,
+        watch=lambda _: moments.append(time.perf_counter()),
     )
     return moments[-1] - moments[0]
 
@@ -199,7 +202,7 @@ def _predict(dataset: str, out: str) -> None:
         if progress.done % (20 * QUESTIONS) == 0 and progress.done:
             own.append(_own_megabytes())
 
-    done = evaluate(Task(dataset, "bench.harness:Boxes"), out, predict_only=True, watch=watch)
+    done = evaluate(EvaluationConfig(dataset, "bench.harness:Boxes"), out, predict_only=True, watch=watch)
     rate = done.samples / (moments[-1] - moments[0])
     print(own[0], max(own), peak_megabytes(), rate)
 

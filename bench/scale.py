@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from PIL import Image
 
-from maskwise.harness.engines import Answered
-from maskwise.harness.engines.shards import Shards, answer_to_line, line_to_answer
-from maskwise.harness.evaluate import Means, Task, evaluate
+from maskwise.harness.engines import ImagePredictions
+from maskwise.harness.engines.shards import Shards, decode_line, encode_line
+from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
 from maskwise.schema import PredictedRegion, Prediction
@@ -113,7 +113,11 @@ def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
             spent.append(_processor_seconds())
 
     evaluate(
-        Task(dataset, model), out, means=Means("ray", {"actors": actors}), predict_only=True, watch=watch
+        EvaluationConfig(dataset, model),
+        out,
+        execution=ExecutionOptions("ray", {"actors": actors}),
+        predict_only=True,
+        watch=watch,
     )
     first = len(opened.images) // 4
     seconds, asked = seen[-1][0] - seen[first][0], seen[-1][1] - seen[first][1]
@@ -187,12 +191,12 @@ def _hours(seconds: float) -> str:
 def _driver_table(path: Path, dataset: Path) -> str:
     """How many answers a second this process could write down, in order and out of order."""
     lines = _image_lines(path, dataset)
-    questions = sum(len(line_to_answer(line).predictions) for line in lines)
+    questions = sum(len(decode_line(line).predictions) for line in lines)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         with Log(Path(folder) / "log.jsonl", Prediction) as log:
             for line in lines:
-                log.extend(line_to_answer(line).predictions)
+                log.extend(decode_line(line).predictions)
         ordered = time.perf_counter() - began
         began = time.perf_counter()
         with Log(Path(folder) / "late.jsonl", Prediction) as log:
@@ -221,7 +225,7 @@ def _image_lines(path: Path, dataset: Path) -> list[bytes]:
     groups: dict[int, list[Prediction]] = {}
     for reply in replies:
         groups.setdefault(int(owner[reply.sample]), []).append(reply)
-    return [answer_to_line(image, Answered(own, [None] * len(own))) for image, own in groups.items()]
+    return [encode_line(image, ImagePredictions(own, [None] * len(own))) for image, own in groups.items()]
 
 
 if __name__ == "__main__":

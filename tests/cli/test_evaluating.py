@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from maskwise.harness.models import list_models
+from maskwise.harness.registry import list_models
 from tests.cli.commands import fail, run
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import ModelError
-from maskwise.harness.child import CommandModel
+from maskwise.harness.subprocess_model import SubprocessModel
 from maskwise.masks import Mask
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "lisa_adapter.py"
@@ -49,7 +49,7 @@ def test_its_run_lengths_are_those_of_coco(array: Any) -> None:
 
 @pytest.mark.parametrize("mask_type", ["visible", "amodal"])
 def test_echo_answers_with_the_whole_image(mask_type: str) -> None:
-    model = CommandModel(command("--echo", "--mask-type", mask_type))
+    model = SubprocessModel(command("--echo", "--mask-type", mask_type))
     found = model.predict(Image.new("RGB", (30, 20)), ["a", "ü?"])
     model.close()
     assert [one.answer and one.answer.text for one in found] == ["a", "ü?"]
@@ -100,7 +100,7 @@ def test_what_goes_wrong_is_reported_and_the_next_is_answered() -> None:
 
 
 def test_without_lisa_it_says_what_is_missing() -> None:
-    model = CommandModel(command("--code", "/no/such/folder"))
+    model = SubprocessModel(command("--code", "/no/such/folder"))
     with pytest.raises(ModelError, match=r"the model reports: (ModuleNotFoundError|ImportError)"):
         model.predict(Image.new("RGB", (30, 20)), ["a"])
     model.close()

@@ -141,7 +141,7 @@ class Renewed(Moody):
 class Pupil(Painter):
     """Can be given the true answer."""
 
-    def predict_forced(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_teacher_forced(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         assert all(sample.answer for sample in samples)
         return self.predict(image, [sample.answer.text for sample in samples if sample.answer])
 

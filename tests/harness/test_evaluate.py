@@ -19,10 +19,17 @@ import pyarrow as pa
 import pytest
 
 from maskwise.errors import ModelError, ModelGoneError, ProtocolError, StoreError, UnknownNameError
-from maskwise.harness.evaluate import RETRY, Evaluated, Means, Task, evaluate, find_dataset
+from maskwise.harness.evaluate import (
+    RETRY,
+    EvaluationConfig,
+    EvaluationSummary,
+    ExecutionOptions,
+    evaluate,
+    find_dataset,
+)
 from maskwise.harness.progress import Progress
 from maskwise.harness.runs import write_run
-from maskwise.harness.score import Sureness, score
+from maskwise.harness.score import IntervalOptions, score
 from maskwise.protocols.metrics import FAILED
 from maskwise.report.evidence import Places, open_evidence
 from maskwise.report.run import Run
@@ -34,7 +41,7 @@ from maskwise.world import bundled
 from tests.harness.fakes import FAKES, Moody, write_dataset
 
 SCORES = ("scores.json", "scores.arrow", "metrics.arrow")
-QUICK = Sureness(resamples=100)
+QUICK = IntervalOptions(resamples=100)
 PROTOCOLS = ("strict", "union")
 
 
@@ -43,11 +50,11 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("truth") / "small")
 
 
-def run(dataset: Path, out: Path, model: str = "Painter", **more: Any) -> Evaluated:
-    """Evaluate quickly; `more` are fields of Task or arguments of evaluate."""
-    fields = {name: more.pop(name) for name in Task.__dataclass_fields__ if name in more}
-    task = Task(dataset, f"{FAKES}:{model}", **fields)
-    return evaluate(task, out, **{"protocols": PROTOCOLS, "sureness": QUICK, **more})
+def run(dataset: Path, out: Path, model: str = "Painter", **more: Any) -> EvaluationSummary:
+    """Evaluate quickly; `more` are fields of EvaluationConfig or arguments of evaluate."""
+    fields = {name: more.pop(name) for name in EvaluationConfig.__dataclass_fields__ if name in more}
+    task = EvaluationConfig(dataset, f"{FAKES}:{model}", **fields)
+    return evaluate(task, out, **{"protocols": PROTOCOLS, "interval_options": QUICK, **more})
 
 
 def replies(folder: Path) -> list[Prediction]:
@@ -85,7 +92,7 @@ def test_a_run_folder_is_a_record(dataset: Path, tmp_path: Path) -> None:
     assert asked["model"]["name"] == "painter"
     assert asked["model"]["weights_hash"] == "w7"
     assert asked["model"]["options"] == {"weights": "w7"}
-    assert not asked["model"]["knows_truth"]
+    assert not asked["model"]["uses_ground_truth"]
     (session,) = facts["evaluation"]["sessions"]
     assert session["packages"]["numpy"] == np.__version__
     assert session["cores"] >= 1
@@ -99,7 +106,7 @@ def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: 
     run(dataset, tmp_path / "run")
     path = tmp_path / "run" / "predictions.jsonl"
     opened = Dataset.open(dataset)
-    result = score(opened, path, PROTOCOLS, sureness=QUICK)
+    result = score(opened, path, PROTOCOLS, interval_options=QUICK)
     write_run(tmp_path / "scored", result, opened, predictions=path)
     same(tmp_path / "run", tmp_path / "scored", SCORES)
     before = record(tmp_path / "run")
@@ -266,7 +273,9 @@ def test_folders_of_others_are_refused(dataset: Path, tmp_path: Path) -> None:
         run(dataset, tmp_path / "notes")
     run(dataset, tmp_path / "run", predict_only=True)
     path, opened = tmp_path / "run" / "predictions.jsonl", Dataset.open(dataset)
-    write_run(tmp_path / "scored", score(opened, path, ["union"], sureness=QUICK), opened, predictions=path)
+    write_run(
+        tmp_path / "scored", score(opened, path, ["union"], interval_options=QUICK), opened, predictions=path
+    )
     with pytest.raises(StoreError, match="maskwise score"):
         run(dataset, tmp_path / "scored")
     with pytest.raises(StoreError, match="is a file"):
@@ -342,11 +351,15 @@ def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
     calls.unlink()
     run(dataset, tmp_path / "run", "Moody", options=options)
     assert not calls.exists(), "nobody asked for another try"
-    again = run(dataset, tmp_path / "run", "Moody", options=options, means=Means(retry_failed=True))
+    again = run(
+        dataset, tmp_path / "run", "Moody", options=options, execution=ExecutionOptions(retry_failed=True)
+    )
     assert again.failed == 20
     mended.touch()
     calls.unlink()
-    mends = run(dataset, tmp_path / "run", "Moody", options=options, means=Means(retry_failed=True))
+    mends = run(
+        dataset, tmp_path / "run", "Moody", options=options, execution=ExecutionOptions(retry_failed=True)
+    )
     assert mends.failed == 0
     asked = [question for call in calls.read_text().splitlines() for question in call.split("|")]
     assert len(asked) == 20
@@ -366,19 +379,19 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Moody", options=options)
     mended.touch()
 
-    retry = Means(retry_failed=True)
+    retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop_the_retry)
+        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, watch=stop_the_retry)
     before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
     with pytest.warns(UserWarning, match="retry that was cut short"):
         assert run(dataset, tmp_path / "run", "Moody", options=options).failed > 0
     assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
     kept = (tmp_path / "run" / RETRY).read_bytes()
-    assert run(dataset, tmp_path / "run", "Moody", options=options, means=retry).failed == 0
+    assert run(dataset, tmp_path / "run", "Moody", options=options, execution=retry).failed == 0
     same(tmp_path / "right", tmp_path / "run")
     # Killed after the new lines were put in place, before the retry was removed.
     (tmp_path / "run" / RETRY).write_bytes(kept)
-    run(dataset, tmp_path / "run", "Moody", options=options, means=retry)
+    run(dataset, tmp_path / "run", "Moody", options=options, execution=retry)
     same(tmp_path / "right", tmp_path / "run")
     assert not (tmp_path / "run" / RETRY).exists()
 
@@ -407,13 +420,13 @@ def test_a_retry_cut_short_is_kept_though_it_failed_as_before(tmp_path: Path) ->
     options = {"mended": str(tmp_path / "mended"), "calls": str(tmp_path / "calls")}
     run(dataset, tmp_path / "run", "Moody", options=options)
 
-    retry = Means(retry_failed=True)
+    retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, means=retry, watch=stop_the_retry)
+        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, watch=stop_the_retry)
     kept = (tmp_path / "run" / RETRY).read_bytes()
     (tmp_path / "calls").unlink()
     (tmp_path / "mended").touch()
-    failed = run(dataset, tmp_path / "run", "Moody", options=options, means=retry).failed
+    failed = run(dataset, tmp_path / "run", "Moody", options=options, execution=retry).failed
     assert failed == kept.count(b"\n"), "those that failed again before the stop are not asked a third time"
     assert not (tmp_path / "run" / RETRY).exists()
 
@@ -425,7 +438,7 @@ def test_a_question_that_hangs_fails_after_its_time(tmp_path: Path, monkeypatch:
     Moody.hang.clear()
     Moody.hangs.clear()
     try:
-        run(dataset, tmp_path / "run", "Moody", means=Means(timeout=1000), predict_only=True)
+        run(dataset, tmp_path / "run", "Moody", execution=ExecutionOptions(timeout=1000), predict_only=True)
     finally:
         Moody.hang.set()
     errors = {reply.sample: reply.error for reply in replies(tmp_path / "run")}
@@ -443,7 +456,13 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
     Moody.hangs.clear()
     try:
         with pytest.raises(ModelGoneError, match="has other weights now than when it was first opened"):
-            run(dataset, tmp_path / "run", "Renewed", means=Means(timeout=1000), predict_only=True)
+            run(
+                dataset,
+                tmp_path / "run",
+                "Renewed",
+                execution=ExecutionOptions(timeout=1000),
+                predict_only=True,
+            )
     finally:
         Moody.hang.set()
 
@@ -454,13 +473,19 @@ def test_a_model_that_only_hangs_stops_the_run(tmp_path: Path, monkeypatch: pyte
     Moody.hang.clear()
     try:
         with pytest.raises(ModelGoneError, match=r"3 calls .* hang.*repeat the command to continue"):
-            run(dataset, tmp_path / "run", "Moody", means=Means(timeout=0.05), predict_only=True)
+            run(
+                dataset,
+                tmp_path / "run",
+                "Moody",
+                execution=ExecutionOptions(timeout=0.05),
+                predict_only=True,
+            )
     finally:
         Moody.hang.set()
 
 
 def test_a_model_may_keep_time_by_itself(dataset: Path, tmp_path: Path) -> None:
-    run(dataset, tmp_path / "run", "Timed", means=Means(timeout=7.5), predict_only=True)
+    run(dataset, tmp_path / "run", "Timed", execution=ExecutionOptions(timeout=7.5), predict_only=True)
     assert {reply.error for reply in replies(tmp_path / "run")} == {"gave up after 7.5 s"}
 
 
@@ -592,7 +617,9 @@ def test_failed_replies_of_a_forced_run_are_marked_too(tmp_path: Path) -> None:
 def test_forced_predictions_scored_elsewhere_keep_the_mark(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
     opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
-    write_run(tmp_path / "scored", score(opened, path, ["union"], sureness=QUICK), opened, predictions=path)
+    write_run(
+        tmp_path / "scored", score(opened, path, ["union"], interval_options=QUICK), opened, predictions=path
+    )
     assert Run.open(tmp_path / "scored").forced
     assert "Teacher-forced" in run_to_html(Run.open(tmp_path / "scored"))
 
@@ -608,22 +635,22 @@ def test_teacher_forcing_is_impossible_under_strict(dataset: Path, tmp_path: Pat
 
 
 def test_a_model_that_cannot_be_forced_is_refused(dataset: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="predict_forced"):
+    with pytest.raises(ModelError, match="predict_teacher_forced"):
         run(dataset, tmp_path / "run", teacher_forced=True, protocols=["union"])
 
 
 def test_a_model_that_knows_the_truth_is_marked(dataset: Path, tmp_path: Path) -> None:
-    task = Task(dataset, "oracle")
-    done = evaluate(task, tmp_path / "run", protocols=["union"], sureness=QUICK)
+    task = EvaluationConfig(dataset, "oracle")
+    done = evaluate(task, tmp_path / "run", protocols=["union"], interval_options=QUICK)
     assert done.result is not None
     assert done.result.scores["union"].headline()["giou"] == 1.0
-    assert record(tmp_path / "run")["evaluation"]["asked"]["model"]["knows_truth"]
+    assert record(tmp_path / "run")["evaluation"]["asked"]["model"]["uses_ground_truth"]
     assert "knows the truth" in run_to_html(Run.open(tmp_path / "run"))
 
 
 def test_unknown_engines_and_protocols_are_refused(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="local"):
-        run(dataset, tmp_path / "run", means=Means("dask"))
+        run(dataset, tmp_path / "run", execution=ExecutionOptions("dask"))
     with pytest.raises(UnknownNameError, match="strict"):
         run(dataset, tmp_path / "run", protocols=["strickt"])
     assert not (tmp_path / "run").exists()

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from maskwise.errors import StoreError
-from maskwise.harness.evaluate import Means, Task, evaluate
-from maskwise.harness.score import Sureness
+from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
+from maskwise.harness.score import IntervalOptions
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
 
@@ -38,11 +38,11 @@ MOODY, KNOWN = f"{FAKES}:Moody", f"{MORTALS}:Known"
 
 def attempt(dataset: str, out: str, model: str, options: dict[str, Any], retry: bool = False) -> None:
     evaluate(
-        Task(dataset, model, options),
+        EvaluationConfig(dataset, model, options),
         out,
-        means=Means(retry_failed=retry),
+        execution=ExecutionOptions(retry_failed=retry),
         protocols=["union"],
-        sureness=Sureness(resamples=100),
+        interval_options=IntervalOptions(resamples=100),
     )
 
 

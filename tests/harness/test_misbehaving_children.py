@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import ModelGoneError
-from maskwise.harness import child
+from maskwise.harness import subprocess_model
 from maskwise.schema import ImageInfo, Sample
 from maskwise.store import DatasetWriter
 from tests.harness.clock import Clock
@@ -51,13 +51,13 @@ def evaluate(dataset: Path, out: Path, *arguments: str) -> Any:
     options = ["--model-option", f"log={log}"]
     rest = ["--timeout", "600", "--protocol", "strict", "--out", str(out), "--json"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(child, "time", Clock(log))
+        patch.setattr(subprocess_model, "time", Clock(log))
         return CliRunner().invoke(
             app, ["eval", str(dataset), "--model", f"command: {command}", *options, *rest]
         )
 
 
-def read_lines(out: Path) -> list[dict[str, Any]]:
+def read_jsonl(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "predictions.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -70,7 +70,7 @@ def whole(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_provokes_it_fails_with_the_reason_and_the_rest_is_answered(whole: Path) -> None:
-    lines = {line["sample"]: line for line in read_lines(whole)}
+    lines = {line["sample"]: line for line in read_jsonl(whole)}
     assert len(lines) == 2 * len(WAYS)
     for how, reason in WAYS.items():
         assert reason in lines[how]["error"], how
@@ -95,4 +95,4 @@ def test_one_that_never_answers_stops_the_run_and_loses_nothing(dataset: Path, t
     assert isinstance(done.exception, ModelGoneError)
     assert "5 images in a row went by without any reply" in str(done.exception)
     assert "no such checkpoint" in str(done.exception)
-    assert len(read_lines(tmp_path / "run")) == 8
+    assert len(read_jsonl(tmp_path / "run")) == 8

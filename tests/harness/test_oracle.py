@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from maskwise.harness.oracle import Oracle
-from maskwise.harness.predictor import ask
+from maskwise.harness.predictor import call_model
 from maskwise.masks import Mask
 from maskwise.schema import Answer, Phrase, Prediction, Region, Sample
 
@@ -44,7 +44,7 @@ def sample(name: str = "s", **fields: Any) -> Sample:
 
 
 def reply(oracle: Oracle, *asked: Sample) -> list[Prediction]:
-    return ask(oracle, "knowing", IMAGE, asked or (sample(),))
+    return call_model(oracle, "predict_with_ground_truth", IMAGE, asked or (sample(),))
 
 
 def test_without_options_it_repeats_the_truth() -> None:

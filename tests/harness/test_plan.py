@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwise.errors import StoreError
-from maskwise.harness.plan import Plan, Work
+from maskwise.harness.plan import Plan, PlannedImage
 from maskwise.harness.running import union_ious
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset
@@ -25,7 +25,7 @@ def plan_of(sizes: list[int]) -> Plan:
 
 def test_a_plan_groups_the_samples_of_a_dataset(tmp_path: Path) -> None:
     dataset = Dataset.open(write_dataset(tmp_path / "small", 9))
-    plan = Plan.of(dataset)
+    plan = Plan.from_dataset(dataset)
     groups = [(image.id, [sample.id for sample in samples]) for image, samples in dataset.groups()]
     ids = dataset.samples.id
     assert [(dataset.images.id[work.image], [ids[row] for row in work.rows]) for work in plan] == groups
@@ -49,19 +49,19 @@ def test_a_plan_of_some_samples(sizes: list[int], data: st.DataObject) -> None:
     plan = plan_of(sizes)
     positions = data.draw(st.lists(st.integers(0, plan.samples - 1), unique=True)) if plan.samples else []
     wanted = {100 + position for position in positions}
-    expected = [Work(work.image, tuple(row for row in work.rows if row in wanted)) for work in plan]
+    expected = [PlannedImage(work.image, tuple(row for row in work.rows if row in wanted)) for work in plan]
     assert list(plan.only(sorted(positions))) == [work for work in expected if work.rows]
 
 
 def test_a_draw_does_not_depend_on_the_order_of_images(tmp_path: Path) -> None:
     dataset = Dataset.open(write_dataset(tmp_path / "small", 12))
-    whole = {dataset.images.id[work.image] for work in Plan.of(dataset, limit=4, seed=2)}
+    whole = {dataset.images.id[work.image] for work in Plan.from_dataset(dataset, limit=4, seed=2)}
     part = Dataset.open(write_dataset(tmp_path / "smaller", 11))
-    smaller = {part.images.id[work.image] for work in Plan.of(part, limit=4, seed=2)}
+    smaller = {part.images.id[work.image] for work in Plan.from_dataset(part, limit=4, seed=2)}
     assert len(whole) == len(smaller) == 4
     assert len(whole - smaller) <= 1, "an image that is gone makes room for one other"
     with pytest.raises(StoreError, match="limit of 0"):
-        Plan.of(dataset, limit=0)
+        Plan.from_dataset(dataset, limit=0)
 
 
 # -- the running gIoU --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Predictions in every form, well made and ill made."""
+"""Predictions in every format, valid and invalid."""
 
 import contextlib
 import json
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from maskwise.errors import MaskwiseError, StoreError
-from maskwise.harness.predictions import Settings, find_form, read_predictions
-from maskwise.harness.predictions import lines as lines_module
+from maskwise.harness.predictions import ReadOptions, detect_format, read_predictions
+from maskwise.harness.predictions import jsonl as jsonl_module
 from maskwise.masks import Mask
 from maskwise.protocols import Evaluation, Replies, Truth, lisa, muse, strict
 from maskwise.protocols.tables import ANSWERED, FAILED, MISSING
@@ -72,7 +72,7 @@ class TestLines:
         path = write_lines(tmp_path_factory.mktemp("lines") / "p.jsonl", data.draw(st.permutations(replies)))
         truth = Truth.from_samples(samples, [FRAME] * len(samples))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lines_module, "BLOCK_BYTES", data.draw(st.sampled_from([1, 7, 300, 2**19])))
+            patch.setattr(jsonl_module, "BLOCK_BYTES", data.draw(st.sampled_from([1, 7, 300, 2**19])))
             found = read_predictions(path, truth)
         same(found.replies, Replies.from_predictions(truth, replies))
         assert (found.read, found.matched) == (len(replies), len(replies))
@@ -212,7 +212,7 @@ class TestCoco:
     def test_low_scores_can_be_dropped_and_the_type_told(self, tmp_path):
         rle = {"size": [1, 10], "counts": strip(0, 4).counts}
         path = self.write(tmp_path, [{"image_id": "a", "segmentation": rle, "score": s} for s in (0.1, 0.6)])
-        replies = read_predictions(path, TRUTH, settings=Settings("amodal", min_score=0.5)).replies
+        replies = read_predictions(path, TRUTH, settings=ReadOptions("amodal", min_score=0.5)).replies
         assert replies.score.tolist() == [0.6]
         assert replies.amodal.present.tolist() == [True]
 
@@ -273,7 +273,7 @@ class TestArrays:
         replies = read_predictions(tmp_path / "p.npz", TRUTH).replies
         assert replies.visible.masks.area().tolist() == [4, 4, 0]
         assert replies.logits is None
-        inside = read_predictions(tmp_path / "p.npz", TRUTH, settings=Settings(zero_inside=True)).replies
+        inside = read_predictions(tmp_path / "p.npz", TRUTH, settings=ReadOptions(zero_inside=True)).replies
         assert inside.visible.masks.area().tolist() == [4, 4, 1]
 
     def test_logits_alone_keep_their_counts(self, tmp_path):
@@ -327,18 +327,18 @@ class TestArrays:
 
 
 def test_the_form_is_seen_from_the_name(tmp_path):
-    assert find_form(tmp_path / "p.jsonl") == "jsonl"
-    assert find_form(tmp_path / "p.json") == "coco"
-    assert find_form(tmp_path) == "png"
+    assert detect_format(tmp_path / "p.jsonl") == "jsonl"
+    assert detect_format(tmp_path / "p.json") == "coco"
+    assert detect_format(tmp_path) == "png"
     with pytest.raises(StoreError, match="cannot tell"):
-        find_form(tmp_path / "p.pkl")
+        detect_format(tmp_path / "p.pkl")
     with pytest.raises(StoreError, match="does not exist"):
         read_predictions(tmp_path / "p.jsonl", TRUTH)
-    with pytest.raises(MaskwiseError, match="unknown form"):
+    with pytest.raises(MaskwiseError, match="unknown format"):
         read_predictions(tmp_path, TRUTH, "pickle")
 
 
 def test_masks_of_a_folder_may_have_been_forced(tmp_path):
     Image.fromarray(Mask.empty(1, 10).to_dense().astype(np.uint8)).save(tmp_path / "a.png")
-    replies = read_predictions(tmp_path, TRUTH, settings=Settings(forced=True)).replies
+    replies = read_predictions(tmp_path, TRUTH, settings=ReadOptions(forced=True)).replies
     assert replies.forced.tolist() == [True, False, False]

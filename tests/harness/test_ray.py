@@ -15,8 +15,8 @@ import pytest
 
 from maskwise.errors import MaskwiseError, ModelGoneError
 from maskwise.harness.engines import find_engine
-from maskwise.harness.evaluate import Evaluated, Means, Task, evaluate
-from maskwise.harness.score import Sureness
+from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
+from maskwise.harness.score import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Log
 from tests.harness.fakes import FAKES, write_dataset
@@ -44,7 +44,7 @@ def cluster() -> Iterator[str]:
         patch.setenv("RAY_memory_monitor_refresh_ms", "0")
         for left in (2, 1, 0):
             try:
-                stack.enter_context(engine.connected(engine.Crew(actors=2)))
+                stack.enter_context(engine.connected(engine.RayOptions(actors=2)))
                 break
             except MaskwiseError:
                 ray.shutdown()
@@ -58,16 +58,21 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("truth") / "small", 40)
 
 
-def run(dataset: Path, out: Path, model: str, *, on: str = "ray", actors: int = 2, **more: Any) -> Evaluated:
-    """Evaluate with actors that share two cores, or locally; `more`: fields of Task or Means, arguments of evaluate."""
-    fields = {name: more.pop(name) for name in Task.__dataclass_fields__ if name in more}
-    means = {name: more.pop(name) for name in Means.__dataclass_fields__ if name in more}
+def run(
+    dataset: Path, out: Path, model: str, *, on: str = "ray", actors: int = 2, **more: Any
+) -> EvaluationSummary:
+    """Evaluate with actors that share two cores, or locally.
+
+    more: fields of EvaluationConfig or ExecutionOptions, or arguments of evaluate.
+    """
+    fields = {name: more.pop(name) for name in EvaluationConfig.__dataclass_fields__ if name in more}
+    means = {name: more.pop(name) for name in ExecutionOptions.__dataclass_fields__ if name in more}
     engine_options = {"actors": actors, "cpus": 2 / actors} if on == "ray" else {}
     return evaluate(
-        Task(dataset, model, **fields),
+        EvaluationConfig(dataset, model, **fields),
         out,
-        means=Means(on, engine_options, **means),
-        **{"protocols": ["strict", "union"], "sureness": Sureness(resamples=50), **more},
+        execution=ExecutionOptions(on, engine_options, **means),
+        **{"protocols": ["strict", "union"], "interval_options": IntervalOptions(resamples=50), **more},
     )
 
 
@@ -246,14 +251,14 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_nobody_answers_at_is_refused(
     dataset: Path, tmp_path: Path, address: str, said: str
 ) -> None:
-    means = Means("ray", {"address": address})
+    means = ExecutionOptions("ray", {"address": address})
     with pytest.raises(MaskwiseError, match=said):
-        evaluate(Task(dataset, f"{FAKES}:Painter"), tmp_path / "run", means=means)
+        evaluate(EvaluationConfig(dataset, f"{FAKES}:Painter"), tmp_path / "run", execution=means)
 
 
 def test_an_actor_that_fits_nowhere_is_refused(dataset: Path, tmp_path: Path) -> None:
-    means = Means("ray", {"gpus": 1.0})
+    means = ExecutionOptions("ray", {"gpus": 1.0})
     if ray.cluster_resources().get("GPU"):
         pytest.skip("this machine has a GPU")
     with pytest.raises(MaskwiseError, match="no room for an actor with 1 CPUs and 1 GPUs"):
-        evaluate(Task(dataset, f"{FAKES}:Painter"), tmp_path / "run", means=means)
+        evaluate(EvaluationConfig(dataset, f"{FAKES}:Painter"), tmp_path / "run", execution=means)

@@ -10,16 +10,16 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import ProtocolError, StoreError
-from maskwise.harness.predictions import Settings
+from maskwise.harness.predictions import ReadOptions
 from maskwise.harness.runs import hash_path, write_run
-from maskwise.harness.score import Sureness, result_to_json, score
+from maskwise.harness.score import IntervalOptions, result_to_json, score
 from maskwise.protocols import PROTOCOLS, Evaluation, Replies, Truth
 from maskwise.report.run import Run
 from maskwise.schema import ImageInfo
 from maskwise.store import Dataset, DatasetWriter
 from tests.protocols.scenes import question, reply, seen, speak, strip, target
 
-QUICK = Sureness(resamples=100)
+QUICK = IntervalOptions(resamples=100)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def predictions(tmp_path_factory, replies):
 
 
 def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, replies):
-    result = score(dataset, predictions, threads=2, sureness=QUICK)
+    result = score(dataset, predictions, threads=2, interval_options=QUICK)
     truth = Truth.from_samples(samples, [(1, 10)] * len(samples))
     slow = Evaluation(truth, Replies.from_predictions(truth, replies[:-1]))
     for name, protocol in PROTOCOLS.items():
@@ -79,7 +79,7 @@ def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, re
 
 
 def test_counts_say_what_became_of_every_sample(dataset, predictions):
-    found = result_to_json(score(dataset, predictions, ["strict"], sureness=QUICK))
+    found = result_to_json(score(dataset, predictions, ["strict"], interval_options=QUICK))
     counts = found["protocols"]["strict"]["counts"]
     assert (counts["samples"], counts["scored"], counts["failed"], counts["unscored"]) == (30, 27, 1, 2)
     assert counts["reasons"] == {"no reply": 2, "out of memory": 1}
@@ -87,7 +87,7 @@ def test_counts_say_what_became_of_every_sample(dataset, predictions):
 
 
 def test_figures_of_slices_add_up(dataset, predictions):
-    found = result_to_json(score(dataset, predictions, sureness=QUICK))
+    found = result_to_json(score(dataset, predictions, interval_options=QUICK))
     for part in found["protocols"].values():
         assert set(part["slices"]) >= {
             "mask_type",
@@ -111,7 +111,7 @@ def test_figures_of_slices_add_up(dataset, predictions):
 
 def test_a_run_folder_says_everything_and_the_same_each_time(tmp_path, dataset, predictions):
     for folder in ("one", "two"):
-        result = score(dataset, predictions, threads=1 if folder == "one" else 2, sureness=QUICK)
+        result = score(dataset, predictions, threads=1 if folder == "one" else 2, interval_options=QUICK)
         write_run(tmp_path / folder, result, dataset, predictions=predictions)
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == ["metrics.arrow", "run.json", "scores.arrow", "scores.json"]
@@ -123,7 +123,7 @@ def test_a_run_folder_says_everything_and_the_same_each_time(tmp_path, dataset, 
 
 
 def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predictions):
-    result = score(dataset, predictions, sureness=QUICK)
+    result = score(dataset, predictions, interval_options=QUICK)
     write_run(tmp_path / "run", result, dataset, predictions=predictions)
     rows = pa.ipc.open_file(str(tmp_path / "run" / "scores.arrow")).read_all()
     assert rows.num_rows == 30 * len(PROTOCOLS)
@@ -148,7 +148,7 @@ def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predict
 
 
 def test_the_report_reads_the_run(tmp_path, dataset, predictions):
-    result = score(dataset, predictions, sureness=QUICK)
+    result = score(dataset, predictions, interval_options=QUICK)
     write_run(tmp_path / "run", result, dataset, predictions=predictions)
     run = Run.open(tmp_path / "run")
     for name in PROTOCOLS:
@@ -160,7 +160,7 @@ def test_the_report_reads_the_run(tmp_path, dataset, predictions):
 
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
     (tmp_path / "thesis.tex").write_text("")
-    result = score(dataset, predictions, ["union"], sureness=QUICK)
+    result = score(dataset, predictions, ["union"], interval_options=QUICK)
     with pytest.raises(StoreError, match="not a run"):
         write_run(tmp_path, result, dataset, predictions=predictions)
 
@@ -168,16 +168,16 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
 def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
     path = tmp_path / "p.jsonl"
     path.write_bytes(msgspec.json.encode(reply("s1", seen(strip(0, 3)), forced=True)) + b"\n")
-    result = score(dataset, path, sureness=QUICK)
+    result = score(dataset, path, interval_options=QUICK)
     assert "free answers only" in result.skipped["strict"]
     assert set(result.scores) == set(PROTOCOLS) - {"strict"}
     with pytest.raises(ProtocolError, match="free answers only"):
-        score(dataset, path, ["strict"], sureness=QUICK)
+        score(dataset, path, ["strict"], interval_options=QUICK)
 
 
 def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
     options = {"lisa": {"legacy_float32": True}}
-    found = result_to_json(score(dataset, predictions, ["lisa"], options=options, sureness=QUICK))
+    found = result_to_json(score(dataset, predictions, ["lisa"], options=options, interval_options=QUICK))
     giou = found["protocols"]["lisa"]["metrics"]["giou"]
     assert giou["value"] == pytest.approx(giou["exact"], abs=1e-6)
     assert giou["value"] != giou["exact"]
@@ -185,7 +185,9 @@ def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
 
 
 def test_a_judge_sees_the_datasets_answers(dataset, predictions):
-    result = score(dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0, sureness=QUICK)
+    result = score(
+        dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0, interval_options=QUICK
+    )
     assert result.scores["strict"].headline()["judge"] == 1.0
 
 
@@ -226,7 +228,7 @@ class TestCommand:
         assert "exact" in found["protocols"]["lisa"]["metrics"]["giou"]
         assert found == json.loads((tmp_path / "run" / "scores.json").read_text())
         settings = json.loads((tmp_path / "run" / "run.json").read_text())["predictions"]["settings"]
-        assert Settings(**settings) == Settings()
+        assert ReadOptions(**settings) == ReadOptions()
 
     @pytest.mark.parametrize(
         "arguments", [("--protocol", "lise"), ("--option", "aura.unit"), ("--option", "aura.unit=region")]

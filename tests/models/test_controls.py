@@ -3,8 +3,8 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import ModelError
-from maskwise.harness.models import BUILT_IN, open_model
-from maskwise.harness.predictor import Predictor, TruthPredictor
+from maskwise.harness.predictor import GroundTruthPredictor, Predictor
+from maskwise.harness.registry import BUILT_IN, load_model
 from maskwise.models.controls import convex_hull
 from maskwise.schema import Prediction, Sample
 from maskwise.world import scene
@@ -14,11 +14,11 @@ CONTROLS = [name for name, known in BUILT_IN.items() if "controls" in known.fact
 
 def replies(name: str, index: int = 2) -> list[Prediction]:
     shown = scene(31, index, "test")
-    model, image = open_model(name), Image.fromarray(shown.image)
+    model, image = load_model(name), Image.fromarray(shown.image)
     if isinstance(model, Predictor):
         return list(model.predict(image, [question.text for question in shown.questions]))
-    assert isinstance(model, TruthPredictor)
-    return list(model.predict_knowing(image, shown.samples))
+    assert isinstance(model, GroundTruthPredictor)
+    return list(model.predict_with_ground_truth(image, shown.samples))
 
 
 @pytest.mark.parametrize("name", CONTROLS)
@@ -32,7 +32,7 @@ def test_blind_to_the_text_means_one_reply_for_all() -> None:
 
 
 def test_blind_to_the_image_means_one_reply_for_all_images() -> None:
-    model = open_model("image-blind")
+    model = load_model("image-blind")
     assert isinstance(model, Predictor)
     one, other = (
         list(model.predict(Image.fromarray(scene(31, index, "test").image), ["the mug"])) for index in (0, 1)
@@ -73,11 +73,11 @@ def test_told_every_object_it_draws_them_as_they_are() -> None:
 
 
 def test_only_scenes_of_the_world_can_be_told() -> None:
-    model = open_model("oracle-finds")
-    assert isinstance(model, TruthPredictor)
+    model = load_model("oracle-finds")
+    assert isinstance(model, GroundTruthPredictor)
     sample = Sample(id="s", image_id="000000123.jpg", question="the mug")
     with pytest.raises(ModelError, match="the scenes of the world alone"):
-        model.predict_knowing(Image.new("RGB", (8, 8)), [sample])
+        model.predict_with_ground_truth(Image.new("RGB", (8, 8)), [sample])
 
 
 def test_the_hull_of_a_ring_is_a_disc_and_of_a_line_itself() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from maskwise.harness.child import CommandModel
+from maskwise.harness.subprocess_model import SubprocessModel
 from maskwise.schema import Prediction
 from tests.server.fake import Whole
 from tests.server.test_server import serving
@@ -47,7 +47,7 @@ def test_the_loop_is_a_command(tmp_path: Path) -> None:
         "[...]", '[{"no_target": True} for _ in request["questions"]]'
     )
     (tmp_path / "loop.py").write_text(script)
-    model = CommandModel(f"{sys.executable} {tmp_path / 'loop.py'}")
+    model = SubprocessModel(f"{sys.executable} {tmp_path / 'loop.py'}")
     assert model.predict(IMAGE, ["a", "b"]) == [Prediction(sample="", no_target=True)] * 2
     model.close()
 

@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app as command_line
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
-from maskwise.harness.models import open_model
+from maskwise.harness.http_model import HttpModel
 from maskwise.harness.predictor import describe_model
-from maskwise.harness.remote import ServerModel
+from maskwise.harness.registry import load_model
 from maskwise.server.app import Limits, Service, is_local, listen
 from tests.server.fake import Whole
 
@@ -84,7 +84,7 @@ def address() -> Iterator[str]:
 def test_the_client_gets_what_the_model_said() -> None:
     model = Whole()
     with serving(model) as address:
-        client = open_model(address)
+        client = load_model(address)
         found = client.predict(IMAGE, ["a", "b"])  # type: ignore[union-attr]
     assert found == Whole().predict(IMAGE, ["a", "b"])
     assert model.asked == [((8, 6), ["a", "b"])]
@@ -93,7 +93,7 @@ def test_the_client_gets_what_the_model_said() -> None:
 
 def test_the_client_knows_which_model_it_asks() -> None:
     with serving(Whole()) as address:
-        client = ServerModel(address + "/")
+        client = HttpModel(address + "/")
         facts = describe_model(client, address, {})
         assert client.predict(IMAGE, []) == []
     assert (facts.name, facts.weights_hash, facts.config) == ("whole", "abc", {"server": {"side": 3}})
@@ -110,7 +110,7 @@ def test_the_client_knows_which_model_it_asks() -> None:
 def test_a_failing_model_fails_one_request_and_is_not_asked_twice(question: str, message: str) -> None:
     model = Whole()
     with serving(model) as address:
-        client = ServerModel(address)
+        client = HttpModel(address)
         with pytest.raises(ModelError) as caught:
             client.predict(IMAGE, [question, "b"])
         assert len(client.predict(IMAGE, ["after"])) == 1
@@ -122,18 +122,18 @@ def test_a_failing_model_fails_one_request_and_is_not_asked_twice(question: str,
 def test_another_model_at_the_same_address_is_noticed() -> None:
     model = Whole()
     with serving(model) as address:
-        client = ServerModel(address)
+        client = HttpModel(address)
         port = int(address.rpartition(":")[2])
     other = Whole()
     other.weights_hash = "def"
     with serving(other, port=port):
         with pytest.raises(ModelGoneError, match="has another model now"):
             client.predict(IMAGE, ["a"])
-        assert len(ServerModel(address).predict(IMAGE, ["a"])) == 1
+        assert len(HttpModel(address).predict(IMAGE, ["a"])) == 1
 
 
 def test_what_is_too_large_is_an_error_of_its_request(address: str) -> None:
-    client = ServerModel(address)
+    client = HttpModel(address)
     with pytest.raises(ModelError, match=r"413.*larger than 20000 bytes"):
         client.predict(Image.effect_noise((300, 300), 90), ["a"])
     with pytest.raises(ModelError, match=r"422.*20 x 20 pixels, more than the limit of 100"):
@@ -144,7 +144,7 @@ def test_what_is_too_large_is_an_error_of_its_request(address: str) -> None:
 def test_the_client_waits_no_longer_than_it_was_told() -> None:
     model = Whole()
     with serving(model) as address:
-        client = ServerModel(address, timeout=0.2)
+        client = HttpModel(address, timeout=0.2)
         with pytest.raises(ModelError, match=r"did not answer within 0.2 seconds"):
             client.predict(IMAGE, ["wait"])
         model.go_on.set()
@@ -158,9 +158,9 @@ def test_a_token_is_asked_of_everyone(monkeypatch: pytest.MonkeyPatch) -> None:
             assert (status, said["error"]) == (401, "expected the header Authorization: Bearer TOKEN")
         monkeypatch.delenv("MASKWISE_TOKEN", raising=False)
         with pytest.raises(ModelGoneError, match="MASKWISE_TOKEN"):
-            ServerModel(address).predict(IMAGE, ["a"])
+            HttpModel(address).predict(IMAGE, ["a"])
         monkeypatch.setenv("MASKWISE_TOKEN", "s3cret")
-        client = ServerModel(address)
+        client = HttpModel(address)
         assert len(client.predict(IMAGE, ["a"])) == 1
     facts = describe_model(client, address, {})
     assert facts.name == "whole"
@@ -294,7 +294,7 @@ def test_the_documents_describe_the_exchange(address: str) -> None:
     assert set(route["responses"]) >= {"200", "400", "401", "408", "413", "421", "422", "503"}
     schemas = document["components"]["schemas"]
     assert "sample" not in schemas["Prediction"]["properties"]
-    assert list(schemas["SentImage"]["properties"]) == ["png"]
+    assert list(schemas["RequestImage"]["properties"]) == ["png"]
     wanted = {word for word in json.dumps(document).split('"') if word.startswith("#/components/schemas/")}
     assert {word.rpartition("/")[2] for word in wanted} <= set(schemas)
 
@@ -355,7 +355,7 @@ def test_the_command_serves_until_interrupted(tmp_path: Path) -> None:
         assert started.stderr is not None
         line = started.stderr.readline()
         assert line.startswith("whole at http://127.0.0.1:"), line
-        client = ServerModel(line.split()[2])
+        client = HttpModel(line.split()[2])
         assert len(client.predict(IMAGE, ["a"])) == 1
         started.send_signal(signal.SIGINT)
         _, rest = started.communicate(timeout=300)

@@ -8,9 +8,8 @@ import typer
 from PIL import Image
 
 from maskwise.errors import ImageError, MaskwiseError, ModelError
-from maskwise.harness.models import open_model, parse_options
-from maskwise.harness.predictor import Predictor
-from maskwise.harness.predictor import ask as ask_model
+from maskwise.harness.predictor import Predictor, call_model
+from maskwise.harness.registry import load_model, parse_options
 from maskwise.images import open_image
 from maskwise.overlay import draw_overlay
 from maskwise.schema import Prediction, Sample
@@ -40,13 +39,13 @@ def ask(
     """
     if not question.strip():
         raise MaskwiseError('the question is empty; expected words such as "the red mug"')
-    opened = open_model(model, **parse_options(model_option or []))
+    opened = load_model(model, **parse_options(model_option or []))
     if not isinstance(opened, Predictor):
         raise MaskwiseError(f"model {model!r} has to be told the truth and cannot be asked")
     pixels = open_image(image)
     asked = Sample(id=image.name, image_id=image.name, question=question)
     try:
-        (prediction,) = ask_model(opened, "asked", pixels, [asked])
+        (prediction,) = call_model(opened, "predict", pixels, [asked])
     except MaskwiseError:
         raise
     except Exception as error:  # a model may raise anything

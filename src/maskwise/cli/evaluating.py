@@ -21,11 +21,11 @@ from rich.progress import Task as Bar
 from rich.text import Text
 
 from maskwise.cli.scoring import print_scores
-from maskwise.harness.evaluate import Evaluated, Means, Task, evaluate
-from maskwise.harness.models import parse_options
+from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.harness.record import PARTIAL, PREDICTIONS, writing
-from maskwise.harness.score import Sureness, result_to_json
+from maskwise.harness.registry import parse_options
+from maskwise.harness.score import IntervalOptions, result_to_json
 from maskwise.harness.session import usable_threads
 from maskwise.report.evidence import Places
 from maskwise.report.run import Run
@@ -96,7 +96,7 @@ def evaluate_model(
 
     Example: maskwise eval world --model tiny --out runs/tiny
     """
-    task = Task(
+    config = EvaluationConfig(
         dataset,
         model,
         parse_options(model_option or []),
@@ -111,18 +111,18 @@ def evaluate_model(
         "cpus": actor_cpus,
         "gpus": actor_gpus,
     }
-    means = Means(engine, engine_options, timeout, retry_failed=retry_failed)
+    execution = ExecutionOptions(engine, engine_options, timeout, retry_failed=retry_failed)
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
     with _bars(quiet=as_json) as bars:
         bar = bars.add_task("opening", total=None, giou=None, failed=0)
         try:
             done = evaluate(
-                task,
+                config,
                 folder,
-                means=means,
+                execution=execution,
                 protocols=protocol,
                 predict_only=predict_only,
-                sureness=Sureness(),
+                interval_options=IntervalOptions(),
                 threads=min(8, usable_threads()),
                 watch=lambda progress: _show(bars, bar, progress),
                 say=lambda stage: bars.update(bar, description=stage),
@@ -191,7 +191,7 @@ def _write_report(folder: Path, images: Path | None) -> None:
         beside.replace(folder / REPORT)
 
 
-def _print_json(done: Evaluated) -> None:
+def _print_json(done: EvaluationSummary) -> None:
     found = {
         "run": str(done.folder),
         "samples": done.samples,
@@ -202,7 +202,7 @@ def _print_json(done: Evaluated) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
 
 
-def _print(done: Evaluated) -> None:
+def _print(done: EvaluationSummary) -> None:
     console = Console(highlight=False)
     if done.result is not None:
         print_scores(result_to_json(done.result))

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
 from maskwise.formats import Conversion, Source, convert, list_sources
-from maskwise.harness.models import list_models
+from maskwise.harness.registry import list_models
 from maskwise.protocols import PROTOCOLS
 
 Name = Annotated[str, typer.Argument(help="A benchmark or source; `maskwise ls` lists them.")]

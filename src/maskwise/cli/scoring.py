@@ -14,13 +14,13 @@ from rich.table import Table
 
 from maskwise.errors import ProtocolError
 from maskwise.harness.evaluate import find_dataset
-from maskwise.harness.predictions import Settings
+from maskwise.harness.predictions import ReadOptions
 from maskwise.harness.runs import write_run
-from maskwise.harness.score import Sureness, result_to_json, score
+from maskwise.harness.score import IntervalOptions, result_to_json, score
 from maskwise.protocols import PROTOCOLS, get
 from maskwise.store import Dataset
 
-Form = Literal["jsonl", "coco", "png", "arrays"]
+Format = Literal["jsonl", "coco", "png", "npz"]
 
 
 def score_predictions(
@@ -49,12 +49,12 @@ def score_predictions(
         list[str] | None,
         typer.Option("--option", help="An option of a protocol: aura.unit=mask. May be given several times."),
     ] = None,
-    form: Annotated[
-        Form | None, typer.Option(help="Form of the predictions, if the name does not tell.")
+    format: Annotated[
+        Format | None, typer.Option(help="Format of the predictions, if the name does not tell.")
     ] = None,
     mask_type: Annotated[
         Literal["visible", "amodal"],
-        typer.Option(help="Type of masks that do not say (all forms but jsonl)."),
+        typer.Option(help="Type of masks that do not say (all formats but jsonl)."),
     ] = "visible",
     min_score: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Drop COCO results below this score.")
@@ -63,7 +63,7 @@ def score_predictions(
         bool, typer.Option("--zero-inside", help="Logits of exactly 0 are inside, as GSVA cuts them.")
     ] = False,
     forced: Annotated[
-        bool, typer.Option("--forced", help="The true answer was in the prompt (all forms but jsonl).")
+        bool, typer.Option("--forced", help="The true answer was in the prompt (all formats but jsonl).")
     ] = False,
     resamples: Annotated[
         int, typer.Option(min=100, max=100_000, help="Bootstrap resamples for intervals.")
@@ -74,12 +74,12 @@ def score_predictions(
 ) -> None:
     """Score predictions under the official protocols and the strict one, with intervals, in one pass.
 
-    docs/predictions.md describes the forms of predictions.
+    docs/predictions.md describes the formats of predictions.
 
     Example: maskwise score --truth mmr_val --predictions run/predictions.jsonl --protocol strict --protocol mmr
     """
     options = _read_options(option or [], protocol, legacy_float32)
-    settings = Settings(mask_type, zero_inside, min_score, forced)
+    settings = ReadOptions(mask_type, zero_inside, min_score, forced)
     dataset = Dataset.open(find_dataset(truth))
     with _progress(quiet=as_json) as bar:
         task = bar.add_task("reading", total=None)
@@ -88,16 +88,16 @@ def score_predictions(
             predictions,
             protocol,
             options=options,
-            form=form,
+            format=format,
             settings=settings,
-            sureness=Sureness(resamples),
+            interval_options=IntervalOptions(resamples),
             threads=threads or min(8, os.cpu_count() or 1),
             say=lambda stage: bar.update(task, description=stage),
         )
         found = result_to_json(result)
         if out is not None:
             bar.update(task, description="writing")
-            write_run(out, result, dataset, predictions=predictions, form=form, settings=settings)
+            write_run(out, result, dataset, predictions=predictions, format=format, settings=settings)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from maskwise.errors import MaskwiseError
-from maskwise.harness.models import open_model, parse_options
 from maskwise.harness.predictor import Predictor, describe_model
+from maskwise.harness.registry import load_model, parse_options
 
 
 def serve(
@@ -46,7 +46,7 @@ def serve(
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise MaskwiseError("the token has to be of printable ASCII characters, without spaces around it")
     options = parse_options(model_option or [])
-    opened = open_model(model, **options)
+    opened = load_model(model, **options)
     if not isinstance(opened, Predictor):
         raise MaskwiseError(f"model {model!r} has to be told the truth, which requests do not hold")
     facts = describe_model(opened, model, options)

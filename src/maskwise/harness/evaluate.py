@@ -1,6 +1,6 @@
 """Evaluate a model on a dataset: predict, score, and keep a record that can be continued after any kill.
 
-    done = evaluate(Task("world", "tiny"), "runs/world-tiny")
+    done = evaluate(EvaluationConfig("world", "tiny"), "runs/world-tiny")
     done.result.scores["strict"].headline()["giou"]
 
 The run folder (docs/runs.md) holds run.json from the first moment and predictions.jsonl as it grows, one line a sample
@@ -21,7 +21,7 @@ import numpy as np
 from maskwise import __version__
 from maskwise.benchmarks import list_benchmarks
 from maskwise.errors import ModelGoneError, ProtocolError, StoreError
-from maskwise.harness.engines import Engine, Job, Worker, find_engine
+from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.plan import Plan
 from maskwise.harness.predictor import describe_model
 from maskwise.harness.progress import (
@@ -43,7 +43,7 @@ from maskwise.harness.record import (
     writing,
 )
 from maskwise.harness.runs import describe_truth, fill_run, hash_path
-from maskwise.harness.score import Result, Sureness, score
+from maskwise.harness.score import IntervalOptions, Result, score
 from maskwise.harness.session import describe_session
 from maskwise.protocols import get
 from maskwise.schema import Prediction
@@ -63,8 +63,8 @@ NAMED = {"world": bundled}
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is to be predicted. dataset: a folder, or `world`; model, options: as `open_model`; images: where they
+class EvaluationConfig:
+    """What is to be predicted. dataset: a folder, or `world`; model, options: as `load_model`; images: where they
     lie, if they were moved; limit, seed: that many images, drawn by the seed, with all their questions.
     """
 
@@ -78,7 +78,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Means:
+class ExecutionOptions:
     """How it is done, which decides no prediction. timeout: seconds a question may take; retry_failed: ask the samples
     that failed once more.
     """
@@ -90,7 +90,7 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluationSummary:
     """A run that has predicted everything. failed: samples without a reply; result: None where no score was wanted;
     before: samples that had been predicted when it was continued.
     """
@@ -108,8 +108,8 @@ class _Run:
     """All that is open while a run goes on."""
 
     folder: Path
-    task: Task
-    means: Means
+    config: EvaluationConfig
+    execution: ExecutionOptions
     plan: Plan
     worker: Worker
     engine: Engine
@@ -125,34 +125,41 @@ class _Run:
 
 
 def evaluate(
-    task: Task,
+    config: EvaluationConfig,
     out: str | Path,
     *,
-    means: Means | None = None,
+    execution: ExecutionOptions | None = None,
     protocols: Sequence[str] | None = None,
     predict_only: bool = False,
-    sureness: Sureness | None = None,
+    interval_options: IntervalOptions | None = None,
     threads: int = 1,
     watch: Callable[[Progress], None] = lambda progress: None,
     say: Callable[[str], None] = lambda stage: None,
-) -> Evaluated:
+) -> EvaluationSummary:
     """Predict what the run folder does not hold yet, then score.
 
     protocols: all of them if None. watch: told after every image how far the run is; say: what is being done.
     """
-    check_protocols(protocols, teacher_forced=task.teacher_forced)
+    check_protocols(protocols, teacher_forced=config.teacher_forced)
     folder = Path(out)
     say("opening")
-    with _claimed(folder), _opened(folder, task, means or Means(), watch) as run:
+    with _claimed(folder), _opened(folder, config, execution or ExecutionOptions(), watch) as run:
         say("predicting")
         before, done = _predict(run)
         result = None
         if not predict_only:
-            view = run.dataset if task.limit is None else run.dataset.take(np.sort(run.plan.rows))
-            result = score(view, folder / PREDICTIONS, protocols, sureness=sureness, threads=threads, say=say)
+            view = run.dataset if config.limit is None else run.dataset.take(np.sort(run.plan.rows))
+            result = score(
+                view,
+                folder / PREDICTIONS,
+                protocols,
+                interval_options=interval_options,
+                threads=threads,
+                say=say,
+            )
             with writing(folder):
                 fill_run(folder, result, view, predictions=folder / PREDICTIONS)
-        return Evaluated(folder, done.samples, done.images, done.failed, result, before)
+        return EvaluationSummary(folder, done.samples, done.images, done.failed, result, before)
 
 
 def find_dataset(name: str | Path) -> Path:
@@ -197,22 +204,24 @@ def _claimed(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _opened(folder: Path, task: Task, means: Means, watch: Callable[[Progress], None]) -> Iterator[_Run]:
-    engine = find_engine(means.engine, **means.engine_options)
-    place = find_dataset(task.dataset)
-    job = Job(
+def _opened(
+    folder: Path, config: EvaluationConfig, execution: ExecutionOptions, watch: Callable[[Progress], None]
+) -> Iterator[_Run]:
+    engine = find_engine(execution.engine, **execution.engine_options)
+    place = find_dataset(config.dataset)
+    job = WorkerConfig(
         dataset=place,
-        model=task.model,
-        images=task.images,
-        options=dict(task.options),
-        teacher_forced=task.teacher_forced,
-        timeout=means.timeout,
+        model=config.model,
+        images=config.images,
+        options=dict(config.options),
+        teacher_forced=config.teacher_forced,
+        timeout=execution.timeout,
     )
     with contextlib.closing(Worker(job)) as worker:
-        plan = Plan.of(worker.dataset, limit=task.limit, seed=task.seed)
+        plan = Plan.from_dataset(worker.dataset, limit=config.limit, seed=config.seed)
         if not plan.samples:
             raise StoreError(f"{place} has no samples, so there is nothing to evaluate")
-        yield _Run(folder, task, means, plan, worker, engine, watch)
+        yield _Run(folder, config, execution, plan, worker, engine, watch)
 
 
 def _predict(run: _Run) -> tuple[int, Done]:
@@ -228,10 +237,10 @@ def _predict(run: _Run) -> tuple[int, Done]:
     before = done.samples
     if done.images == len(run.plan):
         _remove_shards(run.folder, path)
-    if done.images < len(run.plan) or (run.means.retry_failed and done.failed):
+    if done.images < len(run.plan) or (run.execution.retry_failed and done.failed):
         evaluation = _begin_session(run, evaluation, done)
         _append(run, run.plan, path)
-        if run.means.retry_failed:
+        if run.execution.retry_failed:
             _retry(run, path, again)
         with writing(run.folder):
             done = find_done(path, run.plan, ids)
@@ -248,16 +257,16 @@ def _asked(run: _Run) -> Asked:
     return Asked(
         maskwise=__version__,
         dataset=hash_path(run.dataset.path / MANIFEST),
-        model=describe_model(run.worker.model, run.task.model, run.task.options),
-        teacher_forced=run.task.teacher_forced,
-        draw=None if run.task.limit is None else Draw(limit=run.task.limit, seed=run.task.seed),
+        model=describe_model(run.worker.model, run.config.model, run.config.options),
+        teacher_forced=run.config.teacher_forced,
+        draw=None if run.config.limit is None else Draw(limit=run.config.limit, seed=run.config.seed),
     )
 
 
 def _begin_session(run: _Run, before: EvaluationFacts | None, done: Done) -> EvaluationFacts:
     """Record that the run goes on, here and now. From now on it counts as not scored."""
-    means = run.means
-    session = describe_session(engine=means.engine, timeout=means.timeout, done_before=done.samples)
+    execution = run.execution
+    session = describe_session(engine=execution.engine, timeout=execution.timeout, done_before=done.samples)
     evaluation = EvaluationFacts(
         asked=_asked(run),
         samples=run.plan.samples,
@@ -288,7 +297,7 @@ def _append(run: _Run, plan: Plan, path: Path) -> None:
                 if [prediction.sample for prediction in answered.predictions] != [
                     ids[row] for row in work.rows
                 ]:
-                    raise StoreError(f"engine {run.means.engine} mixed up the order of the samples")
+                    raise StoreError(f"engine {run.execution.engine} mixed up the order of the samples")
                 log.extend(answered.predictions)
                 progress.add(answered)
                 run.watch(progress)

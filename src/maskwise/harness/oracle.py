@@ -44,7 +44,7 @@ class Oracle:
             raise ModelError(f"oracle: seed={seed} is not a whole number, 0 or more")
         self.noise, self.drop, self.add, self.flip, self.seed = noise, drop, add, flip, seed
 
-    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""
         return [self._reply(image, sample) for sample in samples]
 

@@ -17,14 +17,14 @@ from maskwise.store import Dataset
 Int64s = NDArray[np.int64]
 
 
-class Work(NamedTuple):
+class PlannedImage(NamedTuple):
     """One image with the questions to ask about it, as rows of the dataset."""
 
     image: int
     rows: tuple[int, ...]
 
 
-class Plan(Sequence[Work]):
+class Plan(Sequence[PlannedImage]):
     """The work of a run, a few bytes a sample.
 
     images: int64 [p], rows of images; rows: int64 [n], rows of samples, image by image; offsets: int64 [p + 1],
@@ -35,7 +35,7 @@ class Plan(Sequence[Work]):
         self.images, self.rows, self.offsets = images, rows, offsets
 
     @classmethod
-    def of(cls, dataset: Dataset, *, limit: int | None = None, seed: int = 0) -> "Plan":
+    def from_dataset(cls, dataset: Dataset, *, limit: int | None = None, seed: int = 0) -> "Plan":
         """All images that have a question, or `limit` of them drawn by `seed`, each with all its questions.
 
         Images are drawn by the hash of seed and id: the draw does not depend on the order of the dataset, and a
@@ -55,14 +55,14 @@ class Plan(Sequence[Work]):
     def __len__(self) -> int:
         return len(self.images)
 
-    def __iter__(self) -> Iterator[Work]:
+    def __iter__(self) -> Iterator[PlannedImage]:
         return (self[item] for item in range(len(self)))
 
     @overload
-    def __getitem__(self, index: int) -> Work: ...
+    def __getitem__(self, index: int) -> PlannedImage: ...
     @overload
     def __getitem__(self, index: slice) -> "Plan": ...
-    def __getitem__(self, index: int | slice) -> "Work | Plan":
+    def __getitem__(self, index: int | slice) -> "PlannedImage | Plan":
         if isinstance(index, slice):
             first, stop, step = index.indices(len(self))
             if step != 1:
@@ -71,7 +71,7 @@ class Plan(Sequence[Work]):
             return Plan(self.images[first:stop], self.rows[ends[0] : ends[-1]], ends - ends[0])
         item = range(len(self))[index]
         rows = self.rows[self.offsets[item] : self.offsets[item + 1]]
-        return Work(int(self.images[item]), tuple(rows.tolist()))
+        return PlannedImage(int(self.images[item]), tuple(rows.tolist()))
 
     def only(self, positions: Sequence[int]) -> "Plan":
         """The samples at these positions of `rows`, rising; images left without one are dropped."""

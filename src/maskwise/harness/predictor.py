@@ -20,9 +20,9 @@ What a model may have besides:
 | | attribute keeps to it by itself and raises ModelError where more have passed |
 | `close()` | called once, at the end |
 
-A model that is told the truth has `predict_knowing(image, samples)` instead of `predict`; its runs say so. A model
-that can be given the true answer in its prompt has `predict_forced(image, samples)`, called only where a run asks for
-teacher forcing.
+An oracle has `predict_with_ground_truth(image, samples)` instead of `predict`; its runs and reports say so. A model
+that supports teacher forcing (the true answer is part of its prompt) has `predict_teacher_forced(image, samples)`. It is
+called only if the run asks for teacher forcing.
 """
 
 import hashlib
@@ -38,10 +38,14 @@ from PIL import Image
 from maskwise.errors import MaskwiseError, ModelError
 from maskwise.schema import Prediction, Sample
 
-Way = Literal["asked", "knowing", "forced"]
+PredictMode = Literal["predict", "predict_with_ground_truth", "teacher_forced"]
 """How a model is called: with the questions alone, with the truth, or with the true answer in the prompt."""
 
-METHODS: dict[Way, str] = {"asked": "predict", "knowing": "predict_knowing", "forced": "predict_forced"}
+METHODS: dict[PredictMode, str] = {
+    "predict": "predict",
+    "predict_with_ground_truth": "predict_with_ground_truth",
+    "teacher_forced": "predict_teacher_forced",
+}
 
 
 @runtime_checkable
@@ -53,25 +57,27 @@ class Predictor(Protocol):
 
 
 @runtime_checkable
-class TruthPredictor(Protocol):
+class GroundTruthPredictor(Protocol):
     """A model that is told the truth: an oracle, or a control made from it."""
 
-    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
+    def predict_with_ground_truth(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> Sequence[Prediction]:
         """One prediction a sample, in order."""
 
 
 @runtime_checkable
-class ForcedPredictor(Protocol):
+class TeacherForcedPredictor(Protocol):
     """A model that can be given the true answer in its prompt, where an official protocol needs that."""
 
-    def predict_forced(self, image: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
+    def predict_teacher_forced(self, image: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
         """One prediction a sample, in order."""
 
 
-Model = Predictor | TruthPredictor
+Model = Predictor | GroundTruthPredictor
 
 
-class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a run records of its model, and compares when it is continued. `spec`: how it was asked for."""
 
     spec: str
@@ -81,24 +87,24 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any] = {}
     source: str | None = None
     """SHA-256 of the file its class is written in."""
-    knows_truth: bool = False
+    uses_ground_truth: bool = False
 
 
-def describe_model(model: Model, spec: str, options: Mapping[str, Any]) -> ModelFacts:
+def describe_model(model: Model, spec: str, options: Mapping[str, Any]) -> ModelInfo:
     """The facts of an open model, as they are once written and read again."""
     weights = getattr(model, "weights_hash", None)
     if not isinstance(weights, str | None):
         raise ModelError(
             f"model {spec!r}: its weights_hash is of type {type(weights).__name__}; expected a text or None"
         )
-    return ModelFacts(
+    return ModelInfo(
         spec=spec,
         name=str(getattr(model, "name", None) or spec),
         weights_hash=weights,
         options=_to_json(options, f"model {spec!r}: its options"),
         config=_to_json(getattr(model, "config", {}), f"model {spec!r}: its config"),
         source=_hash_source(type(model)),
-        knows_truth=not isinstance(model, Predictor),
+        uses_ground_truth=not isinstance(model, Predictor),
     )
 
 
@@ -121,31 +127,33 @@ def _to_json(content: Any, what: str) -> dict[str, Any]:
     return found
 
 
-def find_way(model: Model, *, teacher_forced: bool = False) -> Way:
+def find_predict_mode(model: Model, *, teacher_forced: bool = False) -> PredictMode:
     """How to call a model. Teacher forcing has to be asked for, and the model has to offer it."""
     if not teacher_forced:
-        return "asked" if isinstance(model, Predictor) else "knowing"
-    if not isinstance(model, ForcedPredictor):
+        return "predict" if isinstance(model, Predictor) else "predict_with_ground_truth"
+    if not isinstance(model, TeacherForcedPredictor):
         raise ModelError(
-            "this model cannot be given the true answer in its prompt: it has no predict_forced(image, samples)"
+            "this model cannot be given the true answer in its prompt: it has no predict_teacher_forced(image, samples)"
         )
-    return "forced"
+    return "teacher_forced"
 
 
-def ask(model: Model, way: Way, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+def call_model(
+    model: Model, mode: PredictMode, image: Image.Image, samples: Sequence[Sample]
+) -> list[Prediction]:
     """Call a model once for all samples of an image: predictions in order, with the samples' ids.
 
     Whatever the model raises comes through; ModelError where it returns something else than predictions.
     """
-    method = getattr(model, METHODS[way])
-    told = [sample.question for sample in samples] if way == "asked" else samples
+    method = getattr(model, METHODS[mode])
+    told = [sample.question for sample in samples] if mode == "predict" else samples
     found = list(method(image, told))
     if len(found) != len(samples):
         raise ModelError(f"the model gave {len(found)} predictions to {len(samples)} questions")
-    return [_signed(one, sample.id, way) for one, sample in zip(found, samples)]
+    return [_signed(one, sample.id, mode) for one, sample in zip(found, samples)]
 
 
-def _signed(prediction: Any, sample: str, way: Way) -> Prediction:
+def _signed(prediction: Any, sample: str, mode: PredictMode) -> Prediction:
     if not isinstance(prediction, Prediction):
         raise ModelError(f"the model returned a {type(prediction).__name__}; expected a Prediction")
     try:
@@ -153,7 +161,7 @@ def _signed(prediction: Any, sample: str, way: Way) -> Prediction:
         checked = _PREDICTIONS.decode(msgspec.json.encode(prediction, enc_hook=_plain))
     except (TypeError, ValueError, MaskwiseError) as error:
         raise ModelError(f"the model returned a prediction that cannot be recorded: {error}") from None
-    return msgspec.structs.replace(checked, sample=sample, forced=way == "forced")
+    return msgspec.structs.replace(checked, sample=sample, forced=mode == "teacher_forced")
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from maskwise.errors import StoreError
-from maskwise.harness.engines import Answered
+from maskwise.harness.engines import ImagePredictions
 from maskwise.harness.plan import Plan
 from maskwise.harness.record import PARTIAL
 
@@ -45,7 +45,7 @@ class Progress:
         """Between 0 and 1; None before the first."""
         return self.iou_sum / self.judged if self.judged else None
 
-    def add(self, answered: Answered) -> None:
+    def add(self, answered: ImagePredictions) -> None:
         """Count the answers to one image."""
         self.done += len(answered.predictions)
         self.failed += sum(prediction.error is not None for prediction in answered.predictions)

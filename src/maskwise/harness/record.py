@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import msgspec
 
 from maskwise.errors import StoreError
-from maskwise.harness.predictor import ModelFacts
+from maskwise.harness.predictor import ModelInfo
 from maskwise.harness.session import Session
 
 RUN, PREDICTIONS = "run.json", "predictions.jsonl"
@@ -47,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     maskwise: str
     dataset: str
-    model: ModelFacts
+    model: ModelInfo
     teacher_forced: bool = False
     draw: Draw | None = None
 

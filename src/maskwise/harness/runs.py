@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from maskwise import __version__
 from maskwise.errors import StoreError
-from maskwise.harness.predictions import Settings, find_form
+from maskwise.harness.predictions import ReadOptions, detect_format
 from maskwise.harness.record import (
     FORMAT,
     PARTIAL,
@@ -39,8 +39,8 @@ def write_run(
     dataset: Dataset,
     *,
     predictions: str | Path,
-    form: str | None = None,
-    settings: Settings | None = None,
+    format: str | None = None,
+    settings: ReadOptions | None = None,
 ) -> None:
     """Write a run folder; run.json comes last. Scores that are there already are replaced, anything else refused.
 
@@ -54,7 +54,7 @@ def write_run(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         with locked(out, f"{out} is being written by another process"):
-            fill_run(out, result, dataset, predictions=Path(predictions), form=form, settings=settings)
+            fill_run(out, result, dataset, predictions=Path(predictions), format=format, settings=settings)
 
 
 def fill_run(
@@ -63,8 +63,8 @@ def fill_run(
     dataset: Dataset,
     *,
     predictions: Path,
-    form: str | None = None,
-    settings: Settings | None = None,
+    format: str | None = None,
+    settings: ReadOptions | None = None,
 ) -> None:
     """As `write_run`, in a folder that is there and whose lock the caller holds."""
     truth = describe_truth(dataset, samples=len(result.truth), images=result.truth.clusters)
@@ -82,15 +82,15 @@ def fill_run(
             "truth": truth,
             "predictions": {
                 "path": str(predictions.resolve()),
-                "format": form or find_form(predictions),
+                "format": format or detect_format(predictions),
                 "sha256": hash_path(predictions),
-                "settings": asdict(settings or Settings()),
+                "settings": asdict(settings or ReadOptions()),
                 "forced": bool(result.found.replies.forced.any()),
             },
             "protocols": [
                 {"name": name, "options": dict(scores.options)} for name, scores in result.scores.items()
             ],
-            "intervals": {**asdict(result.sureness), "cluster": "image"},
+            "intervals": {**asdict(result.interval_options), "cluster": "image"},
             **({"evaluation": evaluation} if evaluation else {}),
         },
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from maskwise.errors import ProtocolError
-from maskwise.harness.predictions import Found, Settings, read_predictions
+from maskwise.harness.predictions import LoadedPredictions, ReadOptions, read_predictions
 from maskwise.protocols import PROTOCOLS, Evaluation, Metric, Protocol, Scores, Truth, get
 from maskwise.protocols.answers import Judge
 from maskwise.protocols.evaluation import prepare_targets
@@ -30,7 +30,7 @@ MAIN = ("giou", "ciou")
 
 
 @dataclass(frozen=True)
-class Sureness:
+class IntervalOptions:
     """How intervals are made: bootstrap resamples over images, their seed, and the level."""
 
     resamples: int = 1000
@@ -45,13 +45,13 @@ class Result:
     """
 
     truth: Truth
-    found: Found
+    found: LoadedPredictions
     scores: Mapping[str, Scores]
     skipped: Mapping[str, str]
     intervals: Mapping[tuple[str, str], Interval]
     slices: Mapping[str, Codes]
     tables: Tables
-    sureness: Sureness
+    interval_options: IntervalOptions
 
 
 def score(
@@ -60,10 +60,10 @@ def score(
     protocols: Sequence[str] | None = None,
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    form: str | None = None,
-    settings: Settings | None = None,
+    format: str | None = None,
+    settings: ReadOptions | None = None,
     judge: Judge | None = None,
-    sureness: Sureness | None = None,
+    interval_options: IntervalOptions | None = None,
     threads: int = 1,
     say: Callable[[str], None] = lambda stage: None,
 ) -> Result:
@@ -79,7 +79,7 @@ def score(
     with ThreadPoolExecutor(1) as ahead:
         # The kernel works without the interpreter: targets are measured while predictions are parsed.
         targets = ahead.submit(prepare_targets, truth)
-        found = read_predictions(predictions, truth, form, settings=settings)
+        found = read_predictions(predictions, truth, format, settings=settings)
     if not found.read:
         raise ProtocolError(
             f"{predictions} holds no predictions; a model that found nothing says so, sample by sample"
@@ -96,16 +96,18 @@ def score(
                 raise
             skipped[protocol.name] = str(error)
     say("intervals")
-    return summarise(evaluation, found, scores, skipped=skipped, sureness=sureness or Sureness())
+    return summarise(
+        evaluation, found, scores, skipped=skipped, interval_options=interval_options or IntervalOptions()
+    )
 
 
 def summarise(
     evaluation: Evaluation,
-    found: Found,
+    found: LoadedPredictions,
     scores: Mapping[str, Scores],
     *,
     skipped: Mapping[str, str] | None = None,
-    sureness: Sureness,
+    interval_options: IntervalOptions,
 ) -> Result:
     """The result of scores already made: intervals and slices are added."""
     metrics = share_columns(
@@ -117,14 +119,14 @@ def summarise(
             bootstrap,
             metrics,
             evaluation.truth.cluster,
-            resamples=sureness.resamples,
-            level=sureness.level,
-            seed=sureness.seed,
+            resamples=interval_options.resamples,
+            level=interval_options.level,
+            seed=interval_options.seed,
             threads=max(1, evaluation.threads - 1),
         )
-        tables = _slice_tables(evaluation.truth, slices, metrics, level=sureness.level)
+        tables = _slice_tables(evaluation.truth, slices, metrics, level=interval_options.level)
     return Result(
-        evaluation.truth, found, scores, skipped or {}, intervals.result(), slices, tables, sureness
+        evaluation.truth, found, scores, skipped or {}, intervals.result(), slices, tables, interval_options
     )
 
 

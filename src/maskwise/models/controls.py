@@ -1,6 +1,6 @@
 """Controls: what a figure is worth is seen beside what these reach.
 
-    open_model("text-blind"), open_model("oracle-choice"), ...      see `maskwise ls models`
+    load_model("text-blind"), load_model("oracle-choice"), ...      see `maskwise ls models`
 
 Each is the bundled model with something taken away or, for the oracles, with a part of the truth put in, so that what
 the remaining stages cost is seen.
@@ -46,7 +46,7 @@ class StageOracle:
         self.name, self.tell, self.model = f"oracle-{stage}", tell, bundled_model()
         self.weights_hash = self.model.weights_hash
 
-    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""
         sight = self.model.see(image)
         replies = self.model.answer(sight, [sample.question for sample in samples])
@@ -62,7 +62,7 @@ class FindsOracle:
         self.model = bundled_model()
         self.weights_hash = self.model.weights_hash
 
-    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction a sample."""
         objects = lesson_to_objects(scene_to_lesson(_scene_of(samples[0].image_id)))
         return self.model.answer(sight_of(objects, image.size), [sample.question for sample in samples])

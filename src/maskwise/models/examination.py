@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from maskwise.harness.score import Sureness, score
+from maskwise.harness.score import IntervalOptions, score
 from maskwise.models.lessons import Lesson, lesson_to_objects, scene_to_lesson
 from maskwise.models.sight import match_masks
 from maskwise.models.tiny import Place, Sight, Tiny, reply, sight_of
@@ -53,7 +53,7 @@ class Examination:
             with Log(path, Prediction) as log:
                 for sample, one in zip(self.dataset.samples.id, replies):
                     log.append(msgspec.structs.replace(one, sample=sample))
-            result = score(self.dataset, path, ["strict"], sureness=Sureness(resamples=2))
+            result = score(self.dataset, path, ["strict"], interval_options=IntervalOptions(resamples=2))
         figures = {name: result.scores["strict"].metrics[name].value() for name in FIGURES}
         return {name: value for name, value in figures.items() if value is not None}
 

@@ -207,7 +207,7 @@ KNOWS, FORCED = "knows the truth", "teacher-forced"
 
 
 def _tags(run: Run) -> list[str]:
-    return [tag for tag, holds in ((KNOWS, run.knows_truth), (FORCED, run.forced)) if holds]
+    return [tag for tag, holds in ((KNOWS, run.uses_ground_truth), (FORCED, run.forced)) if holds]
 
 
 def _part_of(run: Run) -> str:

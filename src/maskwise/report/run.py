@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from maskwise.errors import StoreError, UnknownNameError
-from maskwise.harness.predictions import Settings
+from maskwise.harness.predictions import ReadOptions
 from maskwise.harness.record import FORMAT, RUN, EvaluationFacts, read_json, read_record
 from maskwise.protocols import Metric
 from maskwise.store import Codes
@@ -129,7 +129,7 @@ class PredictionFacts(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     format: str
     sha256: str
-    settings: Settings = Settings()
+    settings: ReadOptions = ReadOptions()
     forced: bool = False
     """Whether a reply says that it was made with the true answer in the prompt."""
 
@@ -222,9 +222,9 @@ class Run:
         return self.facts.predictions.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
     @property
-    def knows_truth(self) -> bool:
+    def uses_ground_truth(self) -> bool:
         """Whether the model was told the truth."""
-        return self.facts.evaluation is not None and self.facts.evaluation.asked.model.knows_truth
+        return self.facts.evaluation is not None and self.facts.evaluation.asked.model.uses_ground_truth
 
     @property
     def forced(self) -> bool:
@@ -238,7 +238,7 @@ class Run:
         """What a reader has to know before the figures: a model that was told something, a part of the dataset."""
         draw = self.facts.evaluation.asked.draw if self.facts.evaluation is not None else None
         marks = {
-            "This model knows the truth: its figures test the metrics, not a model.": self.knows_truth,
+            "This model knows the truth: its figures test the metrics, not a model.": self.uses_ground_truth,
             "Teacher-forced: the true answer was in the prompt.": self.forced,
         }
         drawn = [f"A part of the dataset: {draw.limit} images drawn with seed {draw.seed}."] if draw else []

@@ -35,8 +35,8 @@ from starlette.requests import ClientDisconnect
 
 import maskwise
 from maskwise.errors import MaskwiseError, ModelError
-from maskwise.harness import exchange
-from maskwise.harness.predictor import ModelFacts, Predictor
+from maskwise.harness import wire_format
+from maskwise.harness.predictor import ModelInfo, Predictor
 from maskwise.images import open_image
 from maskwise.schema import Prediction
 
@@ -70,11 +70,11 @@ class Refusal(Exception):
 class Service:
     """A model, its limits and its queue."""
 
-    def __init__(self, model: Predictor, facts: ModelFacts, token: str | None, limits: Limits) -> None:
+    def __init__(self, model: Predictor, facts: ModelInfo, token: str | None, limits: Limits) -> None:
         self.model, self.facts, self.token, self.limits = model, facts, token, limits
         self._known = {"model": facts.name, "weights_hash": facts.weights_hash, "config": facts.config}
         digest = hashlib.sha256(msgspec.json.encode(self._known, order="sorted")).hexdigest()
-        self._mark = {exchange.MODEL_HEADER: digest[:32]}
+        self._mark = {wire_format.MODEL_HEADER: digest[:32]}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._turn, self._taken = asyncio.Lock(), 0
 
@@ -147,7 +147,7 @@ class Service:
             raise Refusal(408, f"the body took longer than {self.limits.body_seconds:g} seconds") from None
         return bytes(body)
 
-    def _decode(self, body: bytes) -> exchange.Request:
+    def _decode(self, body: bytes) -> wire_format.Request:
         limits = self.limits
         try:
             asked = _REQUESTS.decode(body)
@@ -161,7 +161,7 @@ class Service:
             raise Refusal(422, f"a question has more than {limits.question_characters} characters")
         return asked
 
-    def _predict(self, asked: exchange.Request) -> Response:
+    def _predict(self, asked: wire_format.Request) -> Response:
         assert asked.image.png is not None
         try:
             image = open_image(asked.image.png, max_pixels=self.limits.pixels)
@@ -171,7 +171,7 @@ class Service:
             found = self.model.predict(image, asked.questions)
             if len(found) != len(asked.questions):
                 raise ModelError(f"{len(found)} predictions for {len(asked.questions)} questions")
-            reply = exchange.encode_reply(asked.id, found)
+            reply = wire_format.encode_response(asked.id, found)
             return Response(reply, headers=self._mark, media_type="application/json")
         except MaskwiseError as error:
             return _error(500, str(error), id=asked.id)
@@ -204,12 +204,12 @@ def make_app(service: Service, hosts: frozenset[str] | None = None) -> FastAPI:
     if hosts is not None:
         app.add_middleware(HostGuard, hosts=hosts)
 
-    @app.post(exchange.PREDICT, **_PREDICT_DOCUMENT)
+    @app.post(wire_format.PREDICT, **_PREDICT_DOCUMENT)
     async def predict(request: Request) -> Response:
         """Ask questions about one image, which is encoded once for all of them."""
         return await service.answer(request)
 
-    @app.get(exchange.HEALTH)
+    @app.get(wire_format.HEALTH)
     async def healthz(request: Request) -> Response:
         """That the server lives, and which model it has."""
         return service.health(request)
@@ -324,13 +324,13 @@ def _page(app: FastAPI) -> str:
 def _schemas() -> dict[str, Any]:
     """The records of the exchange, as they are over HTTP: a prediction names no sample, an image no file."""
     _, schemas = msgspec.json.schema_components(
-        [exchange.Request, Prediction], ref_template="#/components/schemas/{name}"
+        [wire_format.Request, Prediction], ref_template="#/components/schemas/{name}"
     )
-    del schemas["Prediction"]["properties"]["sample"], schemas["SentImage"]["properties"]["path"]
+    del schemas["Prediction"]["properties"]["sample"], schemas["RequestImage"]["properties"]["path"]
     schemas["Prediction"]["required"].remove("sample")
-    schemas["SentImage"]["required"] = ["png"]
+    schemas["RequestImage"]["required"] = ["png"]
     return schemas | {
-        "Reply": {
+        "PredictResponse": {
             "type": "object",
             "required": ["id", "predictions"],
             "properties": {
@@ -357,7 +357,7 @@ DESCRIPTION = (
 _PREDICT_DOCUMENT: dict[str, Any] = {
     "openapi_extra": {"requestBody": {"required": True, "content": _json_of("Request")}},
     "responses": {
-        200: {"description": "One prediction a question, in order.", "content": _json_of("Reply")},
+        200: {"description": "One prediction a question, in order.", "content": _json_of("PredictResponse")},
         **{
             status: {"description": text, "content": _json_of("Error")}
             for status, text in {
@@ -375,4 +375,4 @@ _PREDICT_DOCUMENT: dict[str, Any] = {
     },
 }
 
-_REQUESTS = msgspec.json.Decoder(exchange.Request)
+_REQUESTS = msgspec.json.Decoder(wire_format.Request)

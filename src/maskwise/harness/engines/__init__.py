@@ -5,7 +5,7 @@
 
 An engine gets
 
-- a `Job`: all that is needed to do any part of the work anywhere, and nothing that cannot be sent there;
+- a `WorkerConfig`: all that is needed to do any part of the work anywhere, and nothing that cannot be sent there;
 - a `Plan`: images in order, each with the rows of its questions; all of the work that is left;
 - a `Worker` that stands ready in this process, its dataset and model open. An engine that works elsewhere makes its own
   workers from the job, and may close this one;
@@ -14,8 +14,8 @@ An engine gets
 
 and gives back a generator. It must guarantee that
 
-1. one `Answered` comes for every image of the plan, in the order of the plan, with one prediction a question in the
-   order of its rows;
+1. there is one `ImagePredictions` for every image of the plan, in the order of the plan, with one prediction per
+   question, in the order of its rows;
 2. the questions of an image go to one worker together;
 3. what is said depends on the job and the image alone: not on the worker, on what was asked before, or on timing.
    `Worker.answer` sees to that where the model does;
@@ -35,10 +35,10 @@ from typing import Any, Protocol
 
 from maskwise.errors import MaskwiseError, UnknownNameError
 from maskwise.harness.engines.local import run_locally
-from maskwise.harness.engines.worker import Answered, Job, Worker
+from maskwise.harness.engines.worker import ImagePredictions, Worker, WorkerConfig
 from maskwise.harness.plan import Plan
 
-__all__ = ["ENGINES", "Answered", "Engine", "Job", "Worker", "find_engine"]
+__all__ = ["ENGINES", "Engine", "ImagePredictions", "Worker", "WorkerConfig", "find_engine"]
 
 ENGINES = ("local", "ray")
 
@@ -47,13 +47,13 @@ class Engine(Protocol):
     """What answers a plan."""
 
     def __call__(
-        self, job: Job, plan: Plan, worker: Worker, *, shards: Path
-    ) -> Generator[Answered, None, None]:
+        self, job: WorkerConfig, plan: Plan, worker: Worker, *, shards: Path
+    ) -> Generator[ImagePredictions, None, None]:
         """See the package."""
 
 
 def find_engine(name: str, **options: Any) -> Engine:
-    """The engine of this name. Options (ray: fields of Crew) that are None count as not given."""
+    """The engine of this name. Options (ray: fields of RayOptions) that are None count as not given."""
     given = {key: value for key, value in options.items() if value is not None}
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from maskwise.harness.engines.worker import Answered, Job, Loaded, Worker
+from maskwise.harness.engines.worker import ImagePredictions, LoadedImage, Worker, WorkerConfig
 from maskwise.harness.plan import Plan
 
 AHEAD = 4
@@ -14,16 +14,16 @@ AHEAD = 4
 
 
 def run_locally(
-    job: Job, plan: Plan, worker: Worker, *, shards: Path | None = None
-) -> Generator[Answered, None, None]:
+    job: WorkerConfig, plan: Plan, worker: Worker, *, shards: Path | None = None
+) -> Generator[ImagePredictions, None, None]:
     """Answer a plan image by image; see the package for what an engine guarantees. It needs no shards."""
     with contextlib.closing(_load_ahead(plan, worker)) as images:
         for loaded in images:
             yield worker.answer(loaded)
 
 
-def _load_ahead(plan: Plan, worker: Worker) -> Generator[Loaded, None, None]:
-    loading: deque[Future[Loaded]] = deque()
+def _load_ahead(plan: Plan, worker: Worker) -> Generator[LoadedImage, None, None]:
+    loading: deque[Future[LoadedImage]] = deque()
     pool = ThreadPoolExecutor(1, "loading")
     try:
         for work in plan:

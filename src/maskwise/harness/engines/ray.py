@@ -5,9 +5,9 @@ images itself. Answers come back as soon as they are done, in any order; those b
 shards (`maskwise.harness.engines.shards`) until it comes. Nothing but this process writes to the run folder, so no disk
 has to be shared for it; the dataset has to be readable at the same path on every node.
 
-A worker that dies is started again by Ray, and what it had in hand is given out again. A `Tally` outlives the workers:
-images that were in hand when one died are asked about one by one, and an image at which workers die again and again
-is a failed one. docs/scale.md shows the commands.
+Ray restarts a worker that dies and repeats its unfinished images. A `CrashCounter` outlives the workers: images that
+were unfinished when a worker died are then predicted one by one, and an image at which workers die repeatedly counts as
+failed. docs/scale.md shows the commands.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ import ray.data
 
 import maskwise
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError, StoreError
+from maskwise.harness.engines.crash_counter import CrashCounter
 from maskwise.harness.engines.local import run_locally
-from maskwise.harness.engines.shards import Shards, answer_to_line, line_to_answer
-from maskwise.harness.engines.tally import Tally
-from maskwise.harness.engines.worker import Answered, Job, Worker
-from maskwise.harness.plan import Plan, Work
+from maskwise.harness.engines.shards import Shards, decode_line, encode_line
+from maskwise.harness.engines.worker import ImagePredictions, Worker, WorkerConfig
+from maskwise.harness.plan import Plan, PlannedImage
 from maskwise.harness.runs import hash_path
 from maskwise.harness.session import usable_threads
 from maskwise.store.folder import MANIFEST
@@ -64,7 +64,7 @@ QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 
 
 @dataclass(frozen=True)
-class Crew:
+class RayOptions:
     """Who works. address: of a cluster, None for this machine; actors: how many, None for as many as there is room for;
     cpus, gpus: what each of them claims; gpus None claims one where there are any.
     """
@@ -88,14 +88,14 @@ class Facts(NamedTuple):
         return cls(hash_path(worker.dataset.path / MANIFEST), weights)
 
 
-def make_engine(**options: Any) -> Callable[..., Generator[Answered, None, None]]:
-    """An engine on Ray; options are fields of Crew."""
-    return functools.partial(run_on_ray, Crew(**options))
+def make_engine(**options: Any) -> Callable[..., Generator[ImagePredictions, None, None]]:
+    """An engine on Ray; options are fields of RayOptions."""
+    return functools.partial(run_on_ray, RayOptions(**options))
 
 
 def run_on_ray(
-    crew: Crew, job: Job, plan: Plan, worker: Worker, *, shards: Path
-) -> Generator[Answered, None, None]:
+    crew: RayOptions, job: WorkerConfig, plan: Plan, worker: Worker, *, shards: Path
+) -> Generator[ImagePredictions, None, None]:
     """Answer a plan with a crew; see the package for what an engine guarantees. shards: a folder of this plan's own."""
     kept = Shards(shards)
     kept.recall(plan, worker.dataset.samples.id)
@@ -114,7 +114,7 @@ def run_on_ray(
             yield wait_for(work, arriving, kept)
 
 
-def wait_for(work: Work, arriving: Iterator[tuple[int, bytes]], kept: Shards) -> Answered:
+def wait_for(work: PlannedImage, arriving: Iterator[tuple[int, bytes]], kept: Shards) -> ImagePredictions:
     """The answer to one image; what arrives before it is kept."""
     while work.image not in kept:
         found = next(arriving, None)
@@ -122,7 +122,7 @@ def wait_for(work: Work, arriving: Iterator[tuple[int, bytes]], kept: Shards) ->
             raise ModelGoneError("Ray ended before all images were answered")
         image, line = found
         if image == work.image:
-            return line_to_answer(line)
+            return decode_line(line)
         kept.keep(image, line)
     return kept.take(work.image)
 
@@ -131,7 +131,7 @@ def wait_for(work: Work, arriving: Iterator[tuple[int, bytes]], kept: Shards) ->
 
 
 @contextlib.contextmanager
-def connected(crew: Crew) -> Iterator[None]:
+def connected(crew: RayOptions) -> Iterator[None]:
     """A Ray to work on: the one this process has joined already, that of an address, or one started for the while."""
     if crew.address is not None:
         _check_address(crew.address)
@@ -153,7 +153,7 @@ def connected(crew: Crew) -> Iterator[None]:
         ray.shutdown()
 
 
-def _start_here(crew: Crew) -> None:
+def _start_here(crew: RayOptions) -> None:
     """Start a Ray of this process' own; it ends with it."""
     ray.init(
         "local",
@@ -210,15 +210,15 @@ def _check_address(address: str) -> None:
 
 
 def _answer_anywhere(
-    crew: Crew, job: Job, works: Sequence[Work], facts: Facts
+    crew: RayOptions, job: WorkerConfig, works: Sequence[PlannedImage], facts: Facts
 ) -> Generator[tuple[int, bytes], None, None]:
     """Rows of images with their answers as lines, in the order they are done."""
     actors, gpus = _size_crew(crew, len(works))
-    tally = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Tally).remote()
+    tally = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(CrashCounter).remote()
     with ray.data.DataContext.current(_set_up_context()):
         images = ray.data.from_blocks(list(_cut(works, actors)))
     answers = images.map_batches(
-        Answerer,
+        PredictActor,
         fn_constructor_kwargs={"job": job, "facts": facts, "tally": tally, "place": os.getcwd()},
         batch_size=None,
         batch_format="pyarrow",
@@ -249,7 +249,7 @@ def _set_up_context() -> Any:
     return context
 
 
-def _size_crew(crew: Crew, images: int) -> tuple[int, float]:
+def _size_crew(crew: RayOptions, images: int) -> tuple[int, float]:
     """How many actors there will be, and the GPUs of each."""
     there = ray.cluster_resources()
     gpus = crew.gpus if crew.gpus is not None else float(there.get("GPU", 0) >= 1)
@@ -265,7 +265,7 @@ def _size_crew(crew: Crew, images: int) -> tuple[int, float]:
     return min(wanted, images), gpus
 
 
-def _cut(works: Sequence[Work], actors: int) -> Iterator[pa.Table]:
+def _cut(works: Sequence[PlannedImage], actors: int) -> Iterator[pa.Table]:
     """Blocks of images, small enough that all actors have some to the end."""
     together = max(1, min(TOGETHER, len(works) // (TURNS * actors)))
     for start in range(0, len(works), together):
@@ -294,10 +294,10 @@ def _gist(error: BaseException) -> str:
 # -- in the actors -----------------------------------------------------------------------------------------------------
 
 
-class Answerer:
+class PredictActor:
     """What an actor does: a worker that answers blocks of images, the answers a few to a row."""
 
-    def __init__(self, *, job: Job, facts: Facts, tally: Any, place: str) -> None:
+    def __init__(self, *, job: WorkerConfig, facts: Facts, tally: Any, place: str) -> None:
         self.tally = tally
         self.worker: Worker | None = None
         self.gone: str | None = None
@@ -311,11 +311,11 @@ class Answerer:
 
     def __call__(self, block: pa.Table) -> Iterator[pa.Table]:
         """Answer one block. Where the model ends the process it counts as a death."""
-        works = [Work(row["image"], tuple(row["rows"])) for row in block.to_pylist()]
+        works = [PlannedImage(row["image"], tuple(row["rows"])) for row in block.to_pylist()]
         lines: dict[int, bytes] = {}
         try:
             for work, answered in self._answer(works):
-                lines[work.image] = answer_to_line(work.image, answered)
+                lines[work.image] = encode_line(work.image, answered)
                 if len(lines) == SENT:
                     yield _row(lines)
                     lines = {}
@@ -326,7 +326,7 @@ class Answerer:
         except SystemExit:
             os._exit(1)
 
-    def _open(self, job: Job, facts: Facts) -> None:
+    def _open(self, job: WorkerConfig, facts: Facts) -> None:
         opening = f"open {ray.get_runtime_context().get_actor_id()}"  # an actor started again keeps its id
         if self._begin(opening) > MAX_DEATHS:
             raise ModelGoneError(f"workers die while they open model {job.model!r}")
@@ -342,7 +342,7 @@ class Answerer:
             )
         self._end(opening)
 
-    def _answer(self, works: list[Work]) -> Iterator[tuple[Work, Answered]]:
+    def _answer(self, works: list[PlannedImage]) -> Iterator[tuple[PlannedImage, ImagePredictions]]:
         if self.worker is None or self.gone is not None:
             raise ModelGoneError(self.gone or "no model")
         block = f"block {works[0].image}"
@@ -354,7 +354,7 @@ class Answerer:
                 yield work, self._answer_carefully(self.worker, work)
         self._end(block)
 
-    def _answer_carefully(self, worker: Worker, work: Work) -> Answered:
+    def _answer_carefully(self, worker: Worker, work: PlannedImage) -> ImagePredictions:
         """Answer an image alone, if workers did not die at it before: one death was seen by its whole block."""
         image = f"image {work.image}"
         if self._begin(image) < MAX_DEATHS:
@@ -372,7 +372,7 @@ class Answerer:
         self.tally.end.remote(what)
 
 
-def _plan_of(works: Sequence[Work]) -> Plan:
+def _plan_of(works: Sequence[PlannedImage]) -> Plan:
     counts = [len(work.rows) for work in works]
     return Plan(
         np.array([work.image for work in works], np.int64),

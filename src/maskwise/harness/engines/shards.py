@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from maskwise.errors import MaskError, RecordError
-from maskwise.harness.engines.worker import Answered
+from maskwise.harness.engines.worker import ImagePredictions
 from maskwise.harness.plan import Plan
 from maskwise.harness.record import writing
 from maskwise.schema import Prediction
@@ -23,7 +23,7 @@ FULL = 1000
 """Images in one file. It is removed when all of them had their turn."""
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
+class ShardLine(msgspec.Struct, frozen=True, kw_only=True):
     """The answers to one image, as a line of JSON. image: its row in the dataset."""
 
     image: int
@@ -37,19 +37,19 @@ class _Place(NamedTuple):
     length: int
 
 
-_DECODER = msgspec.json.Decoder(Finished)
+_DECODER = msgspec.json.Decoder(ShardLine)
 
 
-def answer_to_line(image: int, answered: Answered) -> bytes:
+def encode_line(image: int, answered: ImagePredictions) -> bytes:
     """One line of JSON, with its newline."""
-    finished = Finished(image=image, predictions=answered.predictions, ious=answered.ious)
+    finished = ShardLine(image=image, predictions=answered.predictions, ious=answered.ious)
     return msgspec.json.encode(finished) + b"\n"
 
 
-def line_to_answer(line: bytes) -> Answered:
-    """What `answer_to_line` was given, equal to the last bit."""
+def decode_line(line: bytes) -> ImagePredictions:
+    """What `encode_line` was given, equal to the last bit."""
     finished = _DECODER.decode(line)
-    return Answered(finished.predictions, finished.ious)
+    return ImagePredictions(finished.predictions, finished.ious)
 
 
 class Shards:
@@ -89,7 +89,7 @@ class Shards:
         self._add(image, _Place(self._path, self._size, len(line)))
         self._size, self._lines = self._size + len(line), self._lines + 1
 
-    def take(self, image: int) -> Answered:
+    def take(self, image: int) -> ImagePredictions:
         """Give back an answer, once."""
         path, start, length = self._places.pop(image)
         with open(path, "rb") as file:
@@ -97,7 +97,7 @@ class Shards:
             line = file.read(length)
         self._waiting[path] -= 1
         self._drop_if_done(path)
-        return line_to_answer(line)
+        return decode_line(line)
 
     def _paths(self) -> list[Path]:
         return sorted(self.folder.glob(f"{'[0-9]' * 6}.jsonl")) if self.folder.is_dir() else []

@@ -13,9 +13,9 @@ import pyarrow as pa
 from PIL import Image
 
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
-from maskwise.harness.models import open_model
-from maskwise.harness.plan import Work
-from maskwise.harness.predictor import Model, ask, find_way
+from maskwise.harness.plan import PlannedImage
+from maskwise.harness.predictor import Model, call_model, find_predict_mode
+from maskwise.harness.registry import load_model
 from maskwise.harness.running import union_ious
 from maskwise.schema import Prediction, Sample
 from maskwise.store import Dataset
@@ -37,7 +37,7 @@ MAX_HUNG = 16
 
 
 @dataclass(frozen=True)
-class Job:
+class WorkerConfig:
     """What a worker needs to know, wherever it is. timeout: seconds a question may take."""
 
     dataset: Path
@@ -49,7 +49,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedImage:
     """An image and its samples, read; a text in place of one says why it could not be."""
 
     image: Image.Image | str
@@ -58,7 +58,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Answered:
+class ImagePredictions:
     """The predictions to one image's questions, in order, and what each adds to the running gIoU, if anything."""
 
     predictions: list[Prediction]
@@ -68,19 +68,19 @@ class Answered:
 class Worker:
     """A dataset and a model, open. `load` may run in another thread than `answer`; neither raises for a bad sample."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: WorkerConfig) -> None:
         self.job = job
         self.dataset = Dataset.open(job.dataset, image_root=job.images)
         self.model = self._open_model()
         self._hung: list[threading.Thread] = []
         self._closed = False
         try:
-            self.way = find_way(self.model, teacher_forced=job.teacher_forced)
+            self.mode = find_predict_mode(self.model, teacher_forced=job.teacher_forced)
         except BaseException:
             self.close()
             raise
 
-    def load(self, work: Work) -> Loaded:
+    def load(self, work: PlannedImage) -> LoadedImage:
         """Read and decode an image and the samples asked about it."""
         try:
             image: Image.Image | str = self.dataset.open_image(work.image)
@@ -88,25 +88,25 @@ class Worker:
             image = _reason(error)
         return self._load_samples(work, image)
 
-    def fail(self, work: Work, reason: str) -> Answered:
+    def fail(self, work: PlannedImage, reason: str) -> ImagePredictions:
         """The answer to an image nobody should ask about."""
         return self.answer(self._load_samples(work, reason))
 
-    def answer(self, loaded: Loaded) -> Answered:
+    def answer(self, loaded: LoadedImage) -> ImagePredictions:
         """Ask the model all questions of an image together. What fails is an answer with an error.
 
         Where the questions fail together each is asked again alone, so that one bad question does not fail the others.
         """
         if isinstance(loaded.image, str):
             failed = [self._failed(sample, loaded.image) for sample in loaded.ids]
-            return Answered(failed, union_ious(loaded.samples, failed))
+            return ImagePredictions(failed, union_ious(loaded.samples, failed))
         asked = [sample for sample in loaded.samples if isinstance(sample, Sample)]
         replies = {reply.sample: reply for reply in self._ask(loaded.image, asked)}
         predictions = [
             replies[id] if isinstance(sample, Sample) else self._failed(id, sample)
             for id, sample in zip(loaded.ids, loaded.samples)
         ]
-        return Answered(predictions, union_ious(loaded.samples, predictions))
+        return ImagePredictions(predictions, union_ious(loaded.samples, predictions))
 
     def close(self) -> None:
         """Close the model, once; what goes wrong then changes no result."""
@@ -115,14 +115,14 @@ class Worker:
             with contextlib.suppress(Exception):
                 getattr(self.model, "close", lambda: None)()
 
-    def _load_samples(self, work: Work, image: Image.Image | str) -> Loaded:
+    def _load_samples(self, work: PlannedImage, image: Image.Image | str) -> LoadedImage:
         samples: list[Sample | str] = []
         for row in work.rows:
             try:
                 samples.append(self.dataset[row])
             except READING as error:
                 samples.append(_reason(error))
-        return Loaded(image, samples, [self.dataset.samples.id[row] for row in work.rows])
+        return LoadedImage(image, samples, [self.dataset.samples.id[row] for row in work.rows])
 
     def _ask(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if not samples:
@@ -137,11 +137,11 @@ class Worker:
         return [prediction for sample in samples for prediction in self._ask(image, [sample])]
 
     def _failed(self, sample: str, reason: str) -> Prediction:
-        return Prediction(sample=sample, error=reason, forced=self.way == "forced")
+        return Prediction(sample=sample, error=reason, forced=self.mode == "teacher_forced")
 
     def _call(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if self.job.timeout is None or hasattr(self.model, "timeout"):
-            return ask(self.model, self.way, image, samples)
+            return call_model(self.model, self.mode, image, samples)
         return self._call_in_time(image, samples, self.job.timeout * len(samples))
 
     def _call_in_time(
@@ -154,7 +154,7 @@ class Worker:
 
         def work(model: Model) -> None:
             try:
-                done.put(ask(model, self.way, image, samples))
+                done.put(call_model(model, self.mode, image, samples))
             except FAILING as error:
                 done.put(error)
 
@@ -183,7 +183,7 @@ class Worker:
             )
 
     def _open_model(self) -> Model:
-        model = open_model(self.job.model, **self.job.options)
+        model = load_model(self.job.model, **self.job.options)
         if self.job.timeout is not None and hasattr(model, "timeout"):
             model.timeout = self.job.timeout
         return model

@@ -1,47 +1,47 @@
-"""Reading predictions, in whatever form a model left them, into the columns protocols score.
+"""Reading predictions, in any of the supported formats, into the columns protocols score.
 
     found = read_predictions("run/predictions.jsonl", truth)
     evaluation = Evaluation(truth, found.replies)
 
-| form | looks like | a sample without a prediction |
+| format | looks like | a sample without a prediction |
 |---|---|---|
 | `jsonl` | one `schema.Prediction` a line | has no reply |
 | `coco` | COCO results: a JSON list of `{"image_id", "segmentation", "score", ...}` | was answered with nothing |
 | `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | has no reply |
-| `arrays` | a `.npz`, or a folder of `.npy`, one array a sample | has no reply |
+| `npz` | a `.npz`, or a folder of `.npy`, one array a sample | has no reply |
 
 All masks have the size of the image. Only `jsonl` can say which type a mask is of, name things, answer in words or
-say "nothing here"; the masks of the other forms are of one type, `visible` unless told otherwise.
+say "nothing here"; the masks of the other formats are of one type, `visible` unless told otherwise.
 """
 
 from pathlib import Path
 
 from maskwise.errors import StoreError, UnknownNameError
-from maskwise.harness.predictions.arrays import read_arrays
 from maskwise.harness.predictions.coco import read_coco
-from maskwise.harness.predictions.found import Found, Settings
-from maskwise.harness.predictions.lines import read_lines
-from maskwise.harness.predictions.pngs import read_pngs
+from maskwise.harness.predictions.jsonl import read_jsonl
+from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions
+from maskwise.harness.predictions.npz import read_npz
+from maskwise.harness.predictions.png_folder import read_png_folder
 from maskwise.protocols.tables import Truth
 
-__all__ = ["FORMS", "Found", "Settings", "find_form", "read_predictions"]
+__all__ = ["FORMATS", "LoadedPredictions", "ReadOptions", "detect_format", "read_predictions"]
 
-FORMS = {"jsonl": read_lines, "coco": read_coco, "png": read_pngs, "arrays": read_arrays}
+FORMATS = {"jsonl": read_jsonl, "coco": read_coco, "png": read_png_folder, "npz": read_npz}
 
 
 def read_predictions(
-    path: str | Path, truth: Truth, form: str | None = None, *, settings: Settings | None = None
-) -> Found:
-    """The replies in a file or folder, in the order of the truth. The form is seen from the name unless given."""
+    path: str | Path, truth: Truth, format: str | None = None, *, settings: ReadOptions | None = None
+) -> LoadedPredictions:
+    """The replies in a file or folder, in the order of the truth. The format follows from the name unless given."""
     where = Path(path)
-    name = form or find_form(where)
-    if name not in FORMS:
-        raise UnknownNameError("form of predictions", name, FORMS)
+    name = format or detect_format(where)
+    if name not in FORMATS:
+        raise UnknownNameError("format of predictions", name, FORMATS)
     if not where.exists():
         raise StoreError(f"{where} does not exist: expected predictions")
     if not len(truth):
         raise StoreError(f"the dataset has no samples, so there is nothing to score {where} against")
-    found = FORMS[name](where, truth, settings or Settings())
+    found = FORMATS[name](where, truth, settings or ReadOptions())
     if not found.matched and found.read:
         raise StoreError(
             f"{where}: none of its {found.read} predictions is for a sample of this dataset "
@@ -50,14 +50,14 @@ def read_predictions(
     return found
 
 
-def find_form(path: Path) -> str:
-    """The form a path's name speaks of."""
+def detect_format(path: Path) -> str:
+    """The format that a path's name implies."""
     if path.is_dir():
-        return "arrays" if next(path.rglob("*.npy"), None) else "png"
-    forms = {".jsonl": "jsonl", ".json": "coco", ".npz": "arrays"}
-    if path.suffix not in forms:
+        return "npz" if next(path.rglob("*.npy"), None) else "png"
+    formats = {".jsonl": "jsonl", ".json": "coco", ".npz": "npz"}
+    if path.suffix not in formats:
         raise StoreError(
             f"{path}: cannot tell what it holds; expected .jsonl, .json (COCO results), .npz or a folder, or say "
-            f"which form it has: {', '.join(FORMS)}"
+            f"which format it has: {', '.join(FORMATS)}"
         )
-    return forms[path.suffix]
+    return formats[path.suffix]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import MaskError, StoreError
-from maskwise.harness.predictions.found import Found, Settings, masks_to_replies
+from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
 from maskwise.masks import Masks
 from maskwise.protocols.metrics import Int64s
 from maskwise.protocols.tables import Truth
@@ -27,7 +27,7 @@ class _Result(msgspec.Struct, gc=False):
     score: float = 1.0
 
 
-def read_coco(path: Path, truth: Truth, settings: Settings) -> Found:
+def read_coco(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
     """The predictions of a COCO results file, in the order of the truth."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=list[_Result])
@@ -49,7 +49,7 @@ def read_coco(path: Path, truth: Truth, settings: Settings) -> Found:
         settings=settings,
         score=np.array([kept[item].score for item in order], np.float64),
     )
-    return Found(replies, len(kept), len(known), unknown)
+    return LoadedPredictions(replies, len(kept), len(known), unknown)
 
 
 def _find_samples(results: list[_Result], truth: Truth, path: Path) -> tuple[Int64s, str | None]:

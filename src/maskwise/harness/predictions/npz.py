@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maskwise.errors import MaskError, StoreError
-from maskwise.harness.predictions.found import Found, Settings, masks_to_replies
+from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
 from maskwise.masks import Masks
 from maskwise.protocols.logits import cut_logits
 from maskwise.protocols.tables import Truth
@@ -26,7 +26,7 @@ MAX_MASKS = 10_000
 """The most masks one sample may have."""
 
 
-def read_arrays(path: Path, truth: Truth, settings: Settings) -> Found:
+def read_npz(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
     """The arrays of a file or folder, in the order of the truth."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     read, unknown = 0, None
@@ -50,7 +50,7 @@ def read_arrays(path: Path, truth: Truth, settings: Settings) -> Found:
         settings=settings,
         logits=_all_logits([parts[sample][1] for sample in order]),
     )
-    return Found(replies, read, len(parts), unknown)
+    return LoadedPredictions(replies, read, len(parts), unknown)
 
 
 def _open_all(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -91,7 +91,7 @@ def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
     return array if array.ndim == 3 else array[None]
 
 
-def _cut(array: NDArray[Any], settings: Settings, where: str) -> tuple[Masks, NDArray[np.int64]]:
+def _cut(array: NDArray[Any], settings: ReadOptions, where: str) -> tuple[Masks, NDArray[np.int64]]:
     """Masks, and counts of logits [masks, 3], or [masks, 0] for an array that holds no logits."""
     try:
         if array.dtype.kind == "f":

@@ -13,7 +13,7 @@ from maskwise.store import MaskColumn
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReadOptions:
     """What the name of a file cannot tell. mask_type: of masks that do not say; zero_inside: logits of 0 are inside
     (GSVA), not outside; min_score: COCO results below it are dropped; forced: replies were made with the true answer in
     the prompt.
@@ -26,7 +26,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Found:
+class LoadedPredictions:
     """Replies in the order of the truth; how many predictions were read, and how many of them had a sample."""
 
     replies: Replies
@@ -35,10 +35,10 @@ class Found:
     first_unknown: str | None = None
 
 
-def align(truth: Truth, ids: list[str], replies: Replies, where: str) -> Found:
+def align(truth: Truth, ids: list[str], replies: Replies, where: str) -> LoadedPredictions:
     """Put replies (given in any order, with their samples' ids) in the order of the truth."""
     if ids == truth.ids:
-        return Found(replies, len(ids), len(ids))
+        return LoadedPredictions(replies, len(ids), len(ids))
     row = {sample: item for item, sample in enumerate(truth.ids)}
     target = np.fromiter((row.get(sample, -1) for sample in ids), np.int64, len(ids))
     known = np.flatnonzero(target >= 0)
@@ -49,7 +49,7 @@ def align(truth: Truth, ids: list[str], replies: Replies, where: str) -> Found:
     source[target[known]] = known
     unknown = np.flatnonzero(target < 0)
     first = ids[unknown[0]] if len(unknown) else None
-    return Found(replies.take(source), len(ids), len(known), first)
+    return LoadedPredictions(replies.take(source), len(ids), len(known), first)
 
 
 def masks_to_replies(
@@ -58,7 +58,7 @@ def masks_to_replies(
     masks: Masks,
     *,
     answered: Flags,
-    settings: Settings,
+    settings: ReadOptions,
     score: Floats | None = None,
     logits: Int64s | None = None,
 ) -> Replies:

@@ -1,6 +1,6 @@
 """A model behind a server: `--model http://localhost:8000`, the client of `maskwise serve`.
 
-    model = ServerModel("http://localhost:8000")
+    model = HttpModel("http://localhost:8000")
     model.name, model.weights_hash        # what the server says of its model
     model.predict(image, questions)
 
@@ -24,16 +24,16 @@ import msgspec
 from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
-from maskwise.harness.exchange import (
+from maskwise.harness.wire_format import (
     HEALTH,
-    MAX_REPLY_BYTES,
+    MAX_RESPONSE_BYTES,
     MODEL_HEADER,
     PREDICT,
-    Reply,
-    decode_reply,
+    PredictResponse,
+    decode_response,
     encode_request,
     quote,
-    reply_to_predictions,
+    response_to_predictions,
 )
 from maskwise.schema import Prediction
 
@@ -65,7 +65,7 @@ class _Got(NamedTuple):
     """Which model the server has, if it says."""
 
 
-class ServerModel:
+class HttpModel:
     """A predictor behind HTTP. timeout: seconds a question may take; tries: how often a request is made at most."""
 
     def __init__(self, address: str, *, timeout: float | None = 120.0, tries: int = 6) -> None:
@@ -88,7 +88,7 @@ class ServerModel:
         reply = self._to_reply(got)
         if reply.id != id and got.status == http.HTTPStatus.OK:
             raise ModelError(f"{self.address} replied to another request")
-        return reply_to_predictions(reply, len(questions))
+        return response_to_predictions(reply, len(questions))
 
     def _check_health(self) -> tuple[Health, str | None]:
         got = self._insist("GET", HEALTH, None, seconds=HEALTH_SECONDS)
@@ -103,10 +103,10 @@ class ServerModel:
                 f"{self.address}{HEALTH} is not that of a model ({error}): {quote(got.body)}"
             ) from None
 
-    def _to_reply(self, got: _Got) -> Reply:
+    def _to_reply(self, got: _Got) -> PredictResponse:
         """The reply in a response; a refusal is an error of the model, or its end where every request will meet it."""
         if got.status == http.HTTPStatus.OK:
-            return decode_reply(got.body)
+            return decode_response(got.body)
         said = _error_of(got.body)
         problem = f"{self.address} refused the request with status {got.status}: {said}"
         if got.status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
@@ -114,7 +114,7 @@ class ServerModel:
         if got.status in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED):
             raise ModelGoneError(f"{problem}; expected a server such as `maskwise serve`")
         if got.status == http.HTTPStatus.INTERNAL_SERVER_ERROR:
-            return Reply(id="", error=said)
+            return PredictResponse(id="", error=said)
         raise ModelError(problem)
 
     def _insist(self, method: str, path: str, body: bytes | None, *, seconds: float | None) -> _Got:
@@ -183,8 +183,8 @@ def _read(response: http.client.HTTPResponse, line: socket.socket, deadline: flo
     body = bytearray()
     while data := response.read1(READ_BYTES):
         body += data
-        if len(body) > MAX_REPLY_BYTES:
-            raise ModelError(f"the reply is longer than {MAX_REPLY_BYTES} bytes")
+        if len(body) > MAX_RESPONSE_BYTES:
+            raise ModelError(f"the reply is longer than {MAX_RESPONSE_BYTES} bytes")
         left = _left(deadline)
         with contextlib.suppress(
             OSError

@@ -14,14 +14,14 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
-from maskwise.harness import child
-from maskwise.harness.child import CommandModel
-from maskwise.harness.models import open_model
+from maskwise.harness import subprocess_model
+from maskwise.harness.registry import load_model
+from maskwise.harness.subprocess_model import SubprocessModel
 from tests.harness.clock import Clock
 
 TALKER = Path(__file__).parent / "talker.py"
 IMAGE = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
-Talk = Callable[..., CommandModel]
+Talk = Callable[..., SubprocessModel]
 
 
 def command(*arguments: str) -> str:
@@ -31,13 +31,13 @@ def command(*arguments: str) -> str:
 @pytest.fixture
 def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
     """Starts models whose time runs out only where a child says that it will not answer."""
-    monkeypatch.setattr(child, "time", Clock(tmp_path / "log"))
-    monkeypatch.setattr(child, "LEAST_START", 120.0)
-    monkeypatch.setattr(child, "GRACE", 120.0)
-    opened: list[CommandModel] = []
+    monkeypatch.setattr(subprocess_model, "time", Clock(tmp_path / "log"))
+    monkeypatch.setattr(subprocess_model, "LEAST_START", 120.0)
+    monkeypatch.setattr(subprocess_model, "GRACE", 120.0)
+    opened: list[SubprocessModel] = []
 
-    def start(*arguments: str, timeout: float = 600.0, **options: float) -> CommandModel:
-        model = CommandModel(command(*arguments), timeout=timeout, log=tmp_path / "log", **options)  # type: ignore[arg-type]
+    def start(*arguments: str, timeout: float = 600.0, **options: float) -> SubprocessModel:
+        model = SubprocessModel(command(*arguments), timeout=timeout, log=tmp_path / "log", **options)  # type: ignore[arg-type]
         opened.append(model)
         return model
 
@@ -46,12 +46,12 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
         model.close()
 
 
-def texts(model: CommandModel, *questions: str) -> list[str]:
+def texts(model: SubprocessModel, *questions: str) -> list[str]:
     answers = [prediction.answer for prediction in model.predict(IMAGE, questions)]
     return ["" if answer is None else answer.text for answer in answers]
 
 
-def fails(model: CommandModel, *questions: str) -> str:
+def fails(model: SubprocessModel, *questions: str) -> str:
     with pytest.raises(ModelError) as caught:
         model.predict(IMAGE, questions)
     assert not isinstance(caught.value, ModelGoneError)
@@ -98,7 +98,7 @@ def test_a_wrong_reply_fails_its_request_alone(talk: Talk, how: str, message: st
 
 
 def test_a_reply_without_end_is_not_kept(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "MAX_REPLY_BYTES", 10_000)
+    monkeypatch.setattr(subprocess_model, "MAX_RESPONSE_BYTES", 10_000)
     model = talk()
     assert "longer than 10000 bytes" in fails(model, "long")
     assert texts(model, "after") == ["AFTER"]
@@ -143,7 +143,7 @@ def test_a_child_that_dies_is_started_again(
     model = talk()
     assert texts(model, "before") == ["BEFORE"]
     if how == "silent":  # it lives on, which is waited out
-        monkeypatch.setattr(child, "GRACE", 0.2)
+        monkeypatch.setattr(subprocess_model, "GRACE", 0.2)
     assert fails(model, how).endswith(message)
     assert texts(model, "after") == ["AFTER"]
 
@@ -160,7 +160,7 @@ def test_how_a_child_died_is_the_same_whether_it_was_just_started(talk: Talk, tm
 def test_an_edited_script_is_not_started(tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_bytes(TALKER.read_bytes())
-    model = CommandModel(shlex.join([sys.executable, "-S", "-E", str(script)]), log=tmp_path / "log")
+    model = SubprocessModel(shlex.join([sys.executable, "-S", "-E", str(script)]), log=tmp_path / "log")
     assert texts(model, "before") == ["BEFORE"]
     script.write_bytes(TALKER.read_bytes() + b"\n# another model")
     assert texts(model, "still") == ["STILL"], "the child that runs is what was recorded"
@@ -240,7 +240,7 @@ def test_much_on_standard_error_does_not_stop_it(talk: Talk, tmp_path: Path) -> 
 
 
 def test_standard_error_goes_to_ours_without_a_log(capsys: pytest.CaptureFixture[str]) -> None:
-    model = CommandModel(command())
+    model = SubprocessModel(command())
     with pytest.raises(ModelError):
         model.predict(IMAGE, ["crash"])
     model.close()
@@ -272,8 +272,8 @@ def test_closing_leaves_nothing_behind(talk: Talk) -> None:
 
 
 def test_the_command_and_its_script_are_the_record() -> None:
-    model = open_model("command: " + command())
-    assert isinstance(model, CommandModel)
+    model = load_model("command: " + command())
+    assert isinstance(model, SubprocessModel)
     assert model.config["command"] == command()
     assert model.config["files"][str(TALKER)] == hashlib.sha256(TALKER.read_bytes()).hexdigest()
     assert model.weights_hash is None
@@ -289,11 +289,11 @@ def test_the_command_and_its_script_are_the_record() -> None:
 )
 def test_a_command_that_is_none(spec: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        open_model(spec)
+        load_model(spec)
 
 
 def test_a_program_that_is_no_program(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("not a program")
     os.chmod(tmp_path / "model", 0o755)
     with pytest.raises(ModelGoneError, match="cannot be started"):
-        CommandModel(str(tmp_path / "model")).predict(IMAGE, ["a"])
+        SubprocessModel(str(tmp_path / "model")).predict(IMAGE, ["a"])

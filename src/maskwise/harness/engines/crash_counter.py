@@ -3,7 +3,7 @@
 from collections import Counter
 
 
-class Tally:
+class CrashCounter:
     """Counts beginnings. Lives in an actor of its own, so that it remembers at what the others died."""
 
     def __init__(self) -> None:

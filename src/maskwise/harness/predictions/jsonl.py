@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import StoreError
-from maskwise.harness.predictions.found import Found, Settings, align, no_masks
+from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, align, no_masks
 from maskwise.masks import Masks
 from maskwise.protocols.extents import Extent, Measured, measure
 from maskwise.protocols.tables import (
@@ -70,7 +70,7 @@ class _Line(_Lean, gc=False):
     forced: bool = False
 
 
-def read_lines(path: Path, truth: Truth, settings: Settings) -> Found:
+def read_jsonl(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
     """The predictions of a JSONL file, in the order of the truth. A torn last line is dropped with a warning."""
     with open(path, "rb") as file, _collector_off(), ThreadPoolExecutor(1) as aside:
         columns = _Columns(path, aside)

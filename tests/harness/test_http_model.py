@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
-from maskwise.harness import remote
-from maskwise.harness.exchange import decode_reply, reply_to_predictions
-from maskwise.harness.models import open_model
-from maskwise.harness.remote import ServerModel
+from maskwise.harness import http_model
+from maskwise.harness.http_model import HttpModel
+from maskwise.harness.registry import load_model
+from maskwise.harness.wire_format import decode_response, response_to_predictions
 from maskwise.schema import Prediction
 
 IMAGE = Image.new("RGB", (3, 2), "red")
@@ -69,7 +69,7 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(http_model, "FIRST_PAUSE", 0.001)
     with Server() as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -123,14 +123,14 @@ def flood(handler: Handler) -> None:
 )
 def test_passing_trouble_is_got_over(server: Server, trouble: Turn) -> None:
     server.script = [trouble, trouble, answer]
-    assert ServerModel(server.address).predict(IMAGE, ["a"]) == [Prediction(sample="", no_target=True)]
+    assert HttpModel(server.address).predict(IMAGE, ["a"]) == [Prediction(sample="", no_target=True)]
     assert len(server.bodies) == 3
 
 
 def test_lasting_trouble_stops_the_run(server: Server) -> None:
     server.script = [say(503, {"error": "busy"})] * 4
     with pytest.raises(ModelGoneError, match=r"given up after 4 tries: status 503, busy"):
-        ServerModel(server.address, tries=4).predict(IMAGE, ["a"])
+        HttpModel(server.address, tries=4).predict(IMAGE, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_lasting_trouble_stops_the_run(server: Server) -> None:
 )
 def test_a_wrong_reply_fails_its_request_alone(server: Server, turn: Turn, message: str) -> None:
     server.script = [turn, answer]
-    client = ServerModel(server.address, timeout=0.5 if turn is drip else 60)
+    client = HttpModel(server.address, timeout=0.5 if turn is drip else 60)
     with pytest.raises(ModelError) as caught:
         client.predict(IMAGE, ["a"])
     assert message in str(caught.value)
@@ -158,7 +158,7 @@ def test_a_wrong_reply_fails_its_request_alone(server: Server, turn: Turn, messa
 
 
 def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = ServerModel(server.address, timeout=None, tries=2)
+    client = HttpModel(server.address, timeout=None, tries=2)
 
     def die(*arguments: Any, **more: Any) -> None:
         raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
@@ -172,14 +172,14 @@ def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: p
 def test_what_every_request_will_meet_stops_the_run(server: Server, status: int, message: str) -> None:
     server.script = [say(status, {"error": "no"})]
     with pytest.raises(ModelGoneError, match=message):
-        ServerModel(server.address).predict(IMAGE, ["a"])
+        HttpModel(server.address).predict(IMAGE, ["a"])
 
 
 def test_nobody_there(server: Server) -> None:
     free = Server()
     free.server_close()
     with pytest.raises(ModelGoneError, match=r"given up after 2 tries: .*refused"):
-        open_model(free.address, tries=2)
+        load_model(free.address, tries=2)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_nobody_there(server: Server) -> None:
 )
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(ModelError) as caught:
-        open_model(address)
+        load_model(address)
     assert "secret" not in str(caught.value)
 
 
@@ -196,7 +196,7 @@ def test_addresses_that_are_none(address: str) -> None:
 )
 def test_no_bytes_are_more_than_a_model_error(text: bytes) -> None:
     with contextlib.suppress(ModelError):
-        decode_reply(text)
+        decode_response(text)
 
 
 JSON = st.recursive(
@@ -211,8 +211,8 @@ JSON = st.recursive(
 
 @given(st.lists(JSON, max_size=3))
 def test_predictions_of_any_form_are_judged_one_by_one(said: list[Any]) -> None:
-    reply = decode_reply(json.dumps({"id": "1", "predictions": said}).encode())
-    found = reply_to_predictions(reply, len(said))
+    reply = decode_response(json.dumps({"id": "1", "predictions": said}).encode())
+    found = response_to_predictions(reply, len(said))
     assert len(found) == len(said)
     for one, raw in zip(found, said):
         assert one.error is not None or isinstance(raw, dict)

@@ -1,10 +1,10 @@
 """Models by name: bundled ones, those of installed packages, any Python factory, a command, a server.
 
-    open_model("tiny")                                    bundled; `maskwise ls models` lists them
-    open_model("oracle", noise=3)                         options go to the factory
-    open_model("package.module:factory", threads=2)       any Python class or function that returns a model
-    open_model("command: python their_script.py")         another environment or language (docs/adapters.md)
-    open_model("http://localhost:8000")                   a server: `maskwise serve`
+    load_model("tiny")                                    bundled; `maskwise ls models` lists them
+    load_model("oracle", noise=3)                         options go to the factory
+    load_model("package.module:factory", threads=2)       any Python class or function that returns a model
+    load_model("command: python their_script.py")         another environment or language (docs/adapters.md)
+    load_model("http://localhost:8000")                   a server: `maskwise serve`
 
 Another package adds a model by an entry point of the group `maskwise.models` that names a factory.
 """
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from maskwise.errors import MaskwiseError, ModelError, UnknownNameError
-from maskwise.harness.predictor import Model, Predictor, TruthPredictor
+from maskwise.harness.predictor import GroundTruthPredictor, Model, Predictor
 
 GROUP = "maskwise.models"
 
@@ -54,10 +54,11 @@ BUILT_IN = {
 
 SCHEMES = {
     "command:": BuiltIn(
-        "maskwise.harness.child:CommandModel", "a program that speaks JSON lines (docs/adapters.md)"
+        "maskwise.harness.subprocess_model:SubprocessModel",
+        "a program that speaks JSON lines (docs/adapters.md)",
     ),
-    "http://": BuiltIn("maskwise.harness.remote:ServerModel", "a server such as `maskwise serve`"),
-    "https://": BuiltIn("maskwise.harness.remote:ServerModel", "the same, encrypted"),
+    "http://": BuiltIn("maskwise.harness.http_model:HttpModel", "a server such as `maskwise serve`"),
+    "https://": BuiltIn("maskwise.harness.http_model:HttpModel", "the same, encrypted"),
 }
 """How a spec begins that is no name. The factory gets the command behind `command:`, or the whole address, first."""
 
@@ -68,7 +69,7 @@ def list_models() -> dict[str, str]:
     return ours | {point.name: f"from {point.value}" for point in _points() if point.name not in ours}
 
 
-def open_model(spec: str, **options: Any) -> Model:
+def load_model(spec: str, **options: Any) -> Model:
     """The model of a name, `package.module:factory`, `command: ...` or address, made with these options."""
     scheme = next((start for start in SCHEMES if spec.startswith(start)), None)
     if scheme is None:
@@ -129,7 +130,7 @@ def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str
         raise
     except (Exception, SystemExit) as error:
         raise ModelError(f"model {spec!r} could not be opened: {type(error).__name__}: {error}") from error
-    if not isinstance(model, Predictor | TruthPredictor):
+    if not isinstance(model, Predictor | GroundTruthPredictor):
         raise ModelError(
             f"model {spec!r}: a {type(model).__name__} has no predict(image, questions); "
             "maskwise.harness.predictor describes what a model is"

@@ -12,9 +12,15 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import ModelError, UnknownNameError
-from maskwise.harness.models import BUILT_IN, list_models, open_model, parse_options
 from maskwise.harness.oracle import Oracle
-from maskwise.harness.predictor import Predictor, TruthPredictor, ask, describe_model, find_way
+from maskwise.harness.predictor import (
+    GroundTruthPredictor,
+    Predictor,
+    call_model,
+    describe_model,
+    find_predict_mode,
+)
+from maskwise.harness.registry import BUILT_IN, list_models, load_model, parse_options
 from maskwise.schema import Answer, PredictedRegion, Prediction, Sample
 from tests.harness.fakes import FAKES, Moody, Painter, Pupil, Tuned, strip
 
@@ -33,16 +39,16 @@ def test_every_model_with_a_name_has_a_line() -> None:
 
 def test_a_model_of_another_package_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [EntryPoint("theirs", f"{FAKES}:Painter", "maskwise.models")]
-    monkeypatch.setattr("maskwise.harness.models.entry_points", lambda group: points)
+    monkeypatch.setattr("maskwise.harness.registry.entry_points", lambda group: points)
     assert list_models()["theirs"] == f"from {FAKES}:Painter"
-    assert isinstance(open_model("theirs", weights="w3"), Painter)
+    assert isinstance(load_model("theirs", weights="w3"), Painter)
 
 
 def test_any_factory_is_a_model() -> None:
-    model = open_model(f"{FAKES}:Painter", weights="w3")
+    model = load_model(f"{FAKES}:Painter", weights="w3")
     assert isinstance(model, Predictor)
     facts = describe_model(model, f"{FAKES}:Painter", {"weights": "w3"})
-    assert (facts.name, facts.weights_hash, facts.knows_truth) == ("painter", "w3", False)
+    assert (facts.name, facts.weights_hash, facts.uses_ground_truth) == ("painter", "w3", False)
 
 
 def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +57,7 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert type(open_model("beside_me:Mine")).__name__ == "Mine"
+    assert type(load_model("beside_me:Mine")).__name__ == "Mine"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,7 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_what_is_no_model_is_said_plainly(spec: str, options: dict[str, object], said: str) -> None:
     with pytest.raises((ModelError, UnknownNameError), match=said):
-        open_model(spec, **options)
+        load_model(spec, **options)
 
 
 def test_options_are_json_where_they_can_be() -> None:
@@ -105,7 +111,7 @@ def test_a_module_that_fails_while_it_loads_is_a_message(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     with pytest.raises(ModelError, match=r"cannot load failing_module:Mine: .*(no CUDA|invalid syntax)"):
-        open_model("failing_module:Mine")
+        load_model("failing_module:Mine")
 
 
 def test_facts_are_what_json_makes_of_them() -> None:
@@ -142,32 +148,32 @@ def region(score: object) -> PredictedRegion:
 )
 def test_a_prediction_that_cannot_be_recorded_is_an_error(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ModelError, match=f"cannot be recorded: .*{said}"):
-        ask(Sayer(Prediction(sample="", **fields)), "asked", IMAGE, samples("a"))
+        call_model(Sayer(Prediction(sample="", **fields)), "predict", IMAGE, samples("a"))
 
 
 def test_a_prediction_is_what_it_is_once_read_again() -> None:
     """So that engines that send predictions about give the same bytes as those that do not."""
     said = Prediction(sample="", regions=[region(1), region(np.float32(0.5))], no_target=np.False_)  # type: ignore[arg-type]
-    [found] = ask(Sayer(said), "asked", IMAGE, samples("a"))
+    [found] = call_model(Sayer(said), "predict", IMAGE, samples("a"))
     assert found == Prediction(sample="s0", regions=(region(1.0), region(0.5)))
     text = msgspec.json.encode(found)
     assert msgspec.json.encode(msgspec.json.decode(text, type=Prediction)) == text
 
 
 def test_asking_signs_replies() -> None:
-    replies = ask(Painter(), "asked", IMAGE, samples("a", "b"))
+    replies = call_model(Painter(), "predict", IMAGE, samples("a", "b"))
     assert [reply.sample for reply in replies] == ["s0", "s1"]
     with pytest.raises(ModelError, match="1 predictions to 2 questions"):
-        ask(Moody(), "asked", IMAGE, samples("few", "b"))
+        call_model(Moody(), "predict", IMAGE, samples("few", "b"))
     with pytest.raises(ModelError, match="returned a str"):
-        ask(Moody(), "asked", IMAGE, samples("text"))
+        call_model(Moody(), "predict", IMAGE, samples("text"))
 
 
 def test_ways_of_asking() -> None:
-    assert find_way(Painter()) == "asked"
-    assert find_way(Oracle()) == "knowing"
-    assert find_way(Pupil(), teacher_forced=True) == "forced"
-    with pytest.raises(ModelError, match="predict_forced"):
-        find_way(Oracle(), teacher_forced=True)
-    assert isinstance(Oracle(), TruthPredictor)
-    assert not isinstance(Painter(), TruthPredictor)
+    assert find_predict_mode(Painter()) == "predict"
+    assert find_predict_mode(Oracle()) == "predict_with_ground_truth"
+    assert find_predict_mode(Pupil(), teacher_forced=True) == "teacher_forced"
+    with pytest.raises(ModelError, match="predict_teacher_forced"):
+        find_predict_mode(Oracle(), teacher_forced=True)
+    assert isinstance(Oracle(), GroundTruthPredictor)
+    assert not isinstance(Painter(), GroundTruthPredictor)

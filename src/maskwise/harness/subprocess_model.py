@@ -1,6 +1,6 @@
 """A model in a child process that speaks JSON lines: `--model "command: python their_script.py"`.
 
-    model = CommandModel("python their_script.py --checkpoint m2sa", timeout=60)
+    model = SubprocessModel("python their_script.py --checkpoint m2sa", timeout=60)
     model.predict(image, questions)
     model.close()
 
@@ -40,13 +40,13 @@ from typing import IO, cast
 from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
-from maskwise.harness.exchange import (
-    MAX_REPLY_BYTES,
-    Reply,
-    decode_reply,
+from maskwise.harness.wire_format import (
+    MAX_RESPONSE_BYTES,
+    PredictResponse,
+    decode_response,
     encode_request,
     quote,
-    reply_to_predictions,
+    response_to_predictions,
 )
 from maskwise.schema import Prediction
 
@@ -69,7 +69,7 @@ GRACE = 5.0
 """Seconds a process has to leave once its standard input is closed, or it has closed its standard output."""
 
 
-class CommandModel:
+class SubprocessModel:
     """A predictor in a child process. It starts with the first question; `close` ends it.
 
     timeout: seconds a question may take, None for any number; the questions of an image share theirs. start_timeout:
@@ -113,7 +113,7 @@ class CommandModel:
         except _Lost as lost:
             raise self._judge(image, lost) from None
         self._in_vain.clear()
-        return reply_to_predictions(reply, len(questions))
+        return response_to_predictions(reply, len(questions))
 
     def close(self) -> None:
         """Let the child leave by itself; after a few seconds it is killed."""
@@ -121,7 +121,7 @@ class CommandModel:
             self._child.leave()
             self._child = None
 
-    def _ask(self, id: str, line: bytes, questions: int) -> Reply:
+    def _ask(self, id: str, line: bytes, questions: int) -> PredictResponse:
         child = self._running(id)
         fresh = not child.answered
         budget = math.inf if self.timeout is None else self.timeout * questions
@@ -233,7 +233,7 @@ class _Child:
         """Whether a request was given up whose reply may still come."""
         return id in self._given_up
 
-    def ask(self, id: str, line: bytes, deadline: float) -> Reply:
+    def ask(self, id: str, line: bytes, deadline: float) -> PredictResponse:
         """The reply to a request. TimeoutError, EOFError (it died) or ModelError (what came is no reply to it)."""
         self.in_step = False
         self._words, self._rest = b"", memoryview(line + b"\n")
@@ -281,16 +281,16 @@ class _Child:
         for pipe in (self._stdin, self._stdout, self._stderr):
             pipe.close()
 
-    def _next_reply(self, deadline: float) -> Reply:
+    def _next_reply(self, deadline: float) -> PredictResponse:
         while True:
             while not self._lines.waiting:
                 self._listen(min(_left(deadline), GLANCE))
             _left(deadline)  # what came while nobody looked may have come too late
             line = self._lines.waiting.popleft()
             if line is None:
-                raise ModelError(f"the reply is longer than {MAX_REPLY_BYTES} bytes")
+                raise ModelError(f"the reply is longer than {MAX_RESPONSE_BYTES} bytes")
             if line.strip():
-                return decode_reply(line)
+                return decode_response(line)
 
     def _listen(self, seconds: float) -> None:
         """Wait for the pipes, then move what can be moved. EOFError where no reply can come any more."""
@@ -342,7 +342,7 @@ class _Child:
 
 
 class _Lines:
-    """Bytes cut into lines. `waiting`: whole lines not yet taken, None for one longer than MAX_REPLY_BYTES."""
+    """Bytes cut into lines. `waiting`: whole lines not yet taken, None for one longer than MAX_RESPONSE_BYTES."""
 
     def __init__(self) -> None:
         self.waiting: deque[bytes | None] = deque()
@@ -358,7 +358,7 @@ class _Lines:
         self._extend(rest)
 
     def _extend(self, piece: bytes) -> None:
-        if len(self._line) + len(piece) > MAX_REPLY_BYTES:
+        if len(self._line) + len(piece) > MAX_RESPONSE_BYTES:
             self._line, self._too_long = bytearray(), True
         if not self._too_long:
             self._line += piece

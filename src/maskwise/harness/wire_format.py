@@ -29,14 +29,14 @@ MODEL_HEADER = "Maskwise-Model"
 MAX_REQUEST_BYTES = 2**28
 """The longest request sent: about that of an image of 65 million pixels."""
 
-MAX_REPLY_BYTES = 2**26
+MAX_RESPONSE_BYTES = 2**26
 """The longest reply read: thousands of masks."""
 
 MAX_QUOTE = 120
 """Characters quoted of what cannot be understood."""
 
 
-class SentImage(Record, frozen=True, kw_only=True):
+class RequestImage(Record, frozen=True, kw_only=True):
     """An image by the path of its file, or whole, as the bytes of a PNG (base64 in JSON)."""
 
     path: str | None = None
@@ -51,11 +51,11 @@ class Request(Record, frozen=True, kw_only=True):
     """Questions about one image. `id` is any text; the reply repeats it."""
 
     id: str
-    image: SentImage
+    image: RequestImage
     questions: tuple[str, ...]
 
 
-class Reply(Record, frozen=True, kw_only=True):
+class PredictResponse(Record, frozen=True, kw_only=True):
     """One prediction a question, in order, as JSON; or why there is none."""
 
     id: str
@@ -67,7 +67,7 @@ class Reply(Record, frozen=True, kw_only=True):
             raise RecordError('a reply needs either "predictions" or an "error"')
 
 
-def send_image(image: Image.Image, *, whole: bool = False) -> SentImage:
+def send_image(image: Image.Image, *, whole: bool = False) -> RequestImage:
     """The path of an image just as its file holds it, else (or if `whole`) its pixels as an RGB PNG.
 
     An image that was turned, converted or made in memory has no file that says the same.
@@ -75,10 +75,10 @@ def send_image(image: Image.Image, *, whole: bool = False) -> SentImage:
     if isinstance(image, ImageFile.ImageFile) and isinstance(image.filename, str) and not whole:
         path = Path(image.filename)
         if path.is_file():
-            return SentImage(path=str(path.resolve()))
+            return RequestImage(path=str(path.resolve()))
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, "PNG", compress_level=1)
-    return SentImage(png=buffer.getvalue())
+    return RequestImage(png=buffer.getvalue())
 
 
 def encode_request(image: Image.Image, questions: Sequence[str], *, whole: bool = False) -> tuple[str, bytes]:
@@ -99,13 +99,13 @@ def encode_request(image: Image.Image, questions: Sequence[str], *, whole: bool 
     return request.id, line
 
 
-def encode_reply(id: str, predictions: Sequence[Prediction]) -> bytes:
+def encode_response(id: str, predictions: Sequence[Prediction]) -> bytes:
     """A reply as JSON."""
     said = [msgspec.Raw(msgspec.json.encode(_without_sample(prediction))) for prediction in predictions]
-    return msgspec.json.encode(Reply(id=id, predictions=tuple(said)))
+    return msgspec.json.encode(PredictResponse(id=id, predictions=tuple(said)))
 
 
-def decode_reply(text: bytes) -> Reply:
+def decode_response(text: bytes) -> PredictResponse:
     """A reply whose form is right; ModelError quotes what it cannot read."""
     try:
         return _REPLIES.decode(text)
@@ -113,7 +113,7 @@ def decode_reply(text: bytes) -> Reply:
         raise ModelError(f"the reply is not as expected ({error}): {quote(text)}") from None
 
 
-def reply_to_predictions(reply: Reply, questions: int) -> list[Prediction]:
+def response_to_predictions(reply: PredictResponse, questions: int) -> list[Prediction]:
     """The predictions of a reply, `sample` empty. One that is malformed carries its own error; the others stand.
 
     ModelError where the model reports an error or their number is not that of the questions.
@@ -144,5 +144,5 @@ def _to_prediction(raw: msgspec.Raw) -> Prediction:
         return Prediction(sample="", error=f"the prediction is malformed: {error}")
 
 
-_REPLIES = msgspec.json.Decoder(Reply)
+_REPLIES = msgspec.json.Decoder(PredictResponse)
 _OBJECTS = msgspec.json.Decoder(dict[str, Any])

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.errors import StoreError
-from maskwise.harness.predictions.found import Found, Settings, masks_to_replies
+from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
 from maskwise.masks import Masks
 from maskwise.protocols.tables import Truth
 
 MODES = ("1", "L", "P", "I", "I;16")
 
 
-def read_pngs(path: Path, truth: Truth, settings: Settings) -> Found:
+def read_png_folder(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
     """The masks of a folder, in the order of the truth."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     found: list[tuple[int, int, Path]] = []
@@ -39,7 +39,7 @@ def read_pngs(path: Path, truth: Truth, settings: Settings) -> Found:
     answered = np.zeros(len(truth), bool)
     answered[owner] = True
     replies = masks_to_replies(truth, owner, Masks.concat(masks), answered=answered, settings=settings)
-    return Found(replies, len(files), len(found), unknown)
+    return LoadedPredictions(replies, len(files), len(found), unknown)
 
 
 def _read(file: Path, frame: tuple[int, ...]) -> Masks:
