@@ -21,7 +21,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 @pytest.fixture(scope="module")
 def plan(dataset: Dataset) -> Plan:
-    return Plan.of(dataset)
+    return Plan.from_dataset(dataset)
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ What a model may have besides:
 | `close()` | called once, at the end |
 
 An oracle has `predict_with_ground_truth(image, samples)` instead of `predict`; its runs and reports say so. A model
-that supports teacher forcing (the true answer is part of its prompt) has `predict_teacher_forced(image, samples)`. It is
-called only if the run asks for teacher forcing.
+that supports teacher forcing (the true answer is part of its prompt) has `predict_teacher_forced(image, samples)`.
+It is called only if the run asks for teacher forcing.
 """
 
 import hashlib
