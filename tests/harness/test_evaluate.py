@@ -31,9 +31,9 @@ from maskwise.harness.progress import Progress
 from maskwise.harness.runs import write_run
 from maskwise.harness.score import IntervalOptions, score
 from maskwise.protocols.metrics import FAILED
-from maskwise.report.evidence import Places, open_evidence
+from maskwise.report.report_page import run_to_html, run_to_markdown
 from maskwise.report.run import Run
-from maskwise.report.summary import run_to_html, run_to_markdown
+from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.store.lock import locked
@@ -187,9 +187,9 @@ def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(dataset: Path, tmp_p
 def test_reports_know_the_part_a_run_was_on(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", limit=5)
     opened = Run.open(tmp_path / "run")
-    evidence = open_evidence(opened, Places())
-    assert evidence.dataset.samples.id == opened.ids
-    assert all(evidence.reply(row) is not None for row in range(len(opened.ids)))
+    data = load_run_data(opened, RunPaths())
+    assert data.dataset.samples.id == opened.ids
+    assert all(data.reply(row) is not None for row in range(len(opened.ids)))
     assert "5 images drawn with seed 0" in run_to_html(opened)
     assert "5 images drawn with seed 0" in run_to_markdown(opened)
 

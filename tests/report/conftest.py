@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from maskwise.report.report_page import run_to_html
 from maskwise.report.run import Run
-from maskwise.report.summary import run_to_html
 from tests.report.pages import Page
 from tests.report.runs import hostile, make_dataset, make_predictions, make_run
 

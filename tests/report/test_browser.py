@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from maskwise.report.leaderboard import write_site
+from maskwise.report.report_page import run_to_html
 from maskwise.report.run import Run
-from maskwise.report.summary import run_to_html
 from tests.report.pages import Page
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from maskwise.errors import ProtocolError, UnknownNameError
-from maskwise.report.comparison import adjust_p, compare_runs, pair_runs
-from maskwise.report.comparison_page import comparison_to_html, describe
+from maskwise.report.comparison import compare_runs, holm_adjust, pair_runs
+from maskwise.report.comparison_page import comparison_to_html, describe_difference
 from maskwise.report.run import Run
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run
@@ -22,7 +22,7 @@ def test_a_run_equals_itself(toy: Path) -> None:
             assert (change.difference, change.low, change.high, change.p) == (0.0, 0.0, 0.0, 1.0), name
     for groups in found.slices.values():
         assert all(group.metrics["giou"].p_adjusted == 1.0 for group in groups)
-    assert describe(found.metrics["giou"], found.level).startswith("Both runs have the same gIoU")
+    assert describe_difference(found.metrics["giou"], found.level).startswith("Both runs have the same gIoU")
 
 
 def test_a_better_run_is_found(toy: Path) -> None:
@@ -34,10 +34,10 @@ def test_a_better_run_is_found(toy: Path) -> None:
     assert giou.difference == pytest.approx(giou.b - giou.a)
     assert 0 < giou.low <= giou.difference <= giou.high
     assert giou.p < 0.01
-    assert describe(giou, found.level).startswith("B is better by ")
+    assert describe_difference(giou, found.level).startswith("B is better by ")
     back = compare_runs(pair_runs(near, far), permutations=500).metrics["giou"]
     assert back.difference == -giou.difference
-    assert describe(back, found.level).startswith("A is better by ")
+    assert describe_difference(back, found.level).startswith("A is better by ")
 
 
 def test_slices_compare_their_own_samples(toy: Path) -> None:
@@ -53,9 +53,9 @@ def test_slices_compare_their_own_samples(toy: Path) -> None:
 
 def test_adjusted_p_values_by_hand() -> None:
     # Sorted .01, .03, .04: times 3, 2, 1 = .03, .06, .04, and never below the one before.
-    assert adjust_p([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.06, None, 0.06])
-    assert adjust_p([0.9, 0.8]) == [1.0, 1.0]
-    assert adjust_p([]) == []
+    assert holm_adjust([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.06, None, 0.06])
+    assert holm_adjust([0.9, 0.8]) == [1.0, 1.0]
+    assert holm_adjust([]) == []
 
 
 def test_other_datasets_are_refused(toy: Path, tmp_path: Path) -> None:

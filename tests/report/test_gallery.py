@@ -8,18 +8,18 @@ from PIL import Image
 
 from maskwise.masks import Mask
 from maskwise.report import gallery as gallery_module
-from maskwise.report.evidence import Places, open_evidence
 from maskwise.report.gallery import (
     MAX_IMAGE_BYTES,
-    Speaker,
-    colour_words,
+    GalleryRun,
+    colour_phrases,
     fill_gallery,
-    image_to_uri,
-    pair_colours,
+    image_to_data_uri,
+    match_colours,
 )
+from maskwise.report.report_page import run_to_html
 from maskwise.report.run import Rows, Run
-from maskwise.report.selection import pick_disagreements, pick_samples
-from maskwise.report.summary import run_to_html
+from maskwise.report.run_data import RunPaths, load_run_data
+from maskwise.report.sample_selection import select_disagreements, select_samples
 from maskwise.schema import Answer, Phrase, PredictedRegion, Region, Sample
 from maskwise.store import Codes
 from tests.report.pages import Page
@@ -49,7 +49,7 @@ def picked_by_kind(picked: list[tuple[str, int]]) -> dict[str, list[int]]:
 
 def test_worst_best_and_typical() -> None:
     rows = rows_of([item / 100 for item in range(100)])
-    picked = picked_by_kind(pick_samples(rows, np.arange(100), 5))
+    picked = picked_by_kind(select_samples(rows, np.arange(100), 5))
     assert picked["worst"] == [0, 1, 2, 3, 4]
     assert picked["best"] == [99, 98, 97, 96, 95]
     assert len(picked["typical"]) == 5
@@ -57,27 +57,27 @@ def test_worst_best_and_typical() -> None:
 
 
 def test_each_sample_once_however_few() -> None:
-    picked = pick_samples(rows_of([0.5, 0.1, 0.9]), np.arange(3), 10)
+    picked = select_samples(rows_of([0.5, 0.1, 0.9]), np.arange(3), 10)
     assert sorted(row for _, row in picked) == [0, 1, 2]
-    assert pick_samples(rows_of([]), np.arange(0), 10) == []
+    assert select_samples(rows_of([]), np.arange(0), 10) == []
 
 
 def test_other_images_come_first() -> None:
     values = [0.0, 0.0, 0.0, *(0.1 + item / 100 for item in range(37))]
     images = np.array([0, 0, 0, *range(1, 38)])
-    picked = picked_by_kind(pick_samples(rows_of(values), images, 2))
+    picked = picked_by_kind(select_samples(rows_of(values), images, 2))
     assert images[picked["worst"]].tolist() == [0, 1]
 
 
 def test_every_reason_is_shown() -> None:
     reasons = [1] * 50 + [2]
-    picked = picked_by_kind(pick_samples(rows_of([float("nan")] * 51, reasons), np.arange(51), 2))
+    picked = picked_by_kind(select_samples(rows_of([float("nan")] * 51, reasons), np.arange(51), 2))
     assert sorted(reasons[row] for row in picked["not scored"]) == [1, 2]
 
 
 def test_disagreements_lead_with_the_largest() -> None:
     a, b = rows_of([0.5, 0.5, 0.5, 0.5]), rows_of([0.6, 0.9, 0.1, 0.5])
-    assert pick_disagreements(a, b, np.arange(4), 5) == [
+    assert select_disagreements(a, b, np.arange(4), 5) == [
         ("B is better", 1),
         ("A is better", 2),
         ("B is better", 0),
@@ -97,16 +97,16 @@ def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
     far = PredictedRegion(visible=square(35, 0, 5))
     second = PredictedRegion(visible=square(20, 20, 5))
     amodal_only = PredictedRegion(amodal=square(0, 0, 10))
-    colours, overlaps = pair_colours(sample, (far, second, amodal_only))
+    colours, overlaps = match_colours(sample, (far, second, amodal_only))
     assert colours == [2, 1, 4]
     assert overlaps == [0.0, 0.25, 0.0]
-    assert pair_colours(sample, ()) == ([], [])
+    assert match_colours(sample, ()) == ([], [])
 
 
 def test_both_masks_wanted_means_the_mean() -> None:
     target = Region(id="0", name="", visible=square(0, 0, 10), amodal=square(0, 0, 20))
     sample = Sample(id="s", image_id="p", question="?", targets=(target,), mask_type="both")
-    assert pair_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == ([0], [0.5])
+    assert match_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == ([0], [0.5])
 
 
 def test_words_have_the_colour_of_their_region() -> None:
@@ -114,24 +114,24 @@ def test_words_have_the_colour_of_their_region() -> None:
         text="a cup on a box",
         phrases=(Phrase(start=2, stop=5, regions=(0,)), Phrase(start=11, stop=14, regions=(1,))),
     )
-    assert colour_words(answer, [3, 8]) == (("a ", None), ("cup", 3), (" on a ", None), ("box", 1))
+    assert colour_phrases(answer, [3, 8]) == (("a ", None), ("cup", 3), (" on a ", None), ("box", 1))
     overlapping = Answer(
         text="a cup", phrases=(Phrase(start=0, stop=5, regions=(0,)), Phrase(start=2, stop=5, regions=(0,)))
     )
-    assert colour_words(overlapping, [3]) == (("a cup", 3),)
-    assert colour_words(None, []) == ()
+    assert colour_phrases(overlapping, [3]) == (("a cup", 3),)
+    assert colour_phrases(None, []) == ()
 
 
 def test_images_are_small_whatever_they_show() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (640, 640, 3), np.uint8)
-    assert len(image_to_uri(Image.fromarray(noise))) < MAX_IMAGE_BYTES * 1.5
+    assert len(image_to_data_uri(Image.fromarray(noise))) < MAX_IMAGE_BYTES * 1.5
 
 
 def test_cards_fit_the_room_counted_for_them(hostile_run: Run) -> None:
     """The bound of a page rests on this: a card as text is never longer than it was counted."""
     rows = hostile_run.rows("strict")
-    picked = pick_samples(rows, hostile_run.clusters, 12)
-    filled = fill_gallery(picked, [Speaker("Prediction", open_evidence(hostile_run, Places()), rows)])
+    picked = select_samples(rows, hostile_run.clusters, 12)
+    filled = fill_gallery(picked, [GalleryRun("Prediction", load_run_data(hostile_run, RunPaths()), rows)])
     counted = sum(card.bytes for card in filled.cards) + sum(len(frame.uri or "") for frame in filled.frames)
     difference = len(run_to_html(hostile_run).encode()) - len(run_to_html(hostile_run, samples=0).encode())
     assert len(filled.cards) == len(picked) > 20
@@ -177,7 +177,7 @@ def test_lost_predictions_leave_the_figures(tmp_path: Path) -> None:
     assert page.find("ul", "tiles")
     assert not page.find("article")
     assert any("--predictions" in note.text for note in page.find("p", "note"))
-    assert Page(run_to_html(made, places=Places(predictions=tmp_path / "q.jsonl"))).find("article")
+    assert Page(run_to_html(made, paths=RunPaths(predictions=tmp_path / "q.jsonl"))).find("article")
 
 
 def test_changed_predictions_are_not_shown(tmp_path: Path) -> None:

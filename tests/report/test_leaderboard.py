@@ -13,7 +13,7 @@ from maskwise.cli.main import app
 from maskwise.errors import MaskwiseError, SourceError, StoreError
 from maskwise.protocols import PROTOCOLS
 from maskwise.report.leaderboard import make_leaderboard, report_name, write_site
-from maskwise.report.published import read_published
+from maskwise.report.published_results import read_published
 from maskwise.report.run import Run
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from maskwise.report.gallery import MAX_BYTES
+from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
 from maskwise.report.run import Run
-from maskwise.report.summary import run_to_html, run_to_markdown, run_to_summary
 from tests.report.pages import Page
 from tests.report.runs import HOSTILE
 

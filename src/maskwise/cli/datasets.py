@@ -15,7 +15,7 @@ from maskwise.errors import ImageError, StoreError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.harness.session import usable_threads
 from maskwise.overlay import draw_overlay
-from maskwise.report.datasets import Finding, Validation, describe_dataset, validate_dataset
+from maskwise.report.dataset_stats import Finding, Validation, compute_dataset_stats, validate_dataset
 from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, Log
 
@@ -65,7 +65,7 @@ def stats(dataset: Folder, as_json: AsJson = False) -> None:
     """
     with Console(stderr=True).status(f"counting {escape(str(dataset))}"):
         facts = msgspec.to_builtins(
-            describe_dataset(Dataset.open(find_dataset(dataset)), threads=usable_threads())
+            compute_dataset_stats(Dataset.open(find_dataset(dataset)), threads=usable_threads())
         )
     if as_json:
         typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))

@@ -27,9 +27,9 @@ from maskwise.harness.record import PARTIAL, PREDICTIONS, writing
 from maskwise.harness.registry import parse_options
 from maskwise.harness.score import IntervalOptions, result_to_json
 from maskwise.harness.session import usable_threads
-from maskwise.report.evidence import Places
+from maskwise.report.report_page import run_to_html
 from maskwise.report.run import Run
-from maskwise.report.summary import run_to_html
+from maskwise.report.run_data import RunPaths
 
 REPORT = "report.html"
 STOPPED = 130
@@ -184,7 +184,7 @@ def _show(bars: Bars, bar: Any, progress: Progress) -> None:
 
 
 def _write_report(folder: Path, images: Path | None) -> None:
-    page = run_to_html(Run.open(folder), places=Places(images=images))
+    page = run_to_html(Run.open(folder), paths=RunPaths(images=images))
     beside = folder / (REPORT + PARTIAL)
     with writing(folder):
         beside.write_text(page, encoding="utf-8")

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import track
 
 from maskwise.report.leaderboard import PAGE, leaderboard_to_json, make_leaderboard, write_site
+from maskwise.report.report_page import run_to_html
 from maskwise.report.run import Run
-from maskwise.report.summary import run_to_html
 
 
 def leaderboard(

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from maskwise.errors import StoreError
 from maskwise.harness.session import usable_threads
-from maskwise.report.comparison import Change, RunComparison, Task, compare_runs, pair_runs
-from maskwise.report.comparison_page import SURE, comparison_to_html, describe
-from maskwise.report.evidence import Places
-from maskwise.report.figures import print_difference, print_p, print_value, slice_label, words_of
+from maskwise.report.comparison import MetricChange, RunComparison, Task, compare_runs, pair_runs
+from maskwise.report.comparison_page import SURE, comparison_to_html, describe_difference
+from maskwise.report.metric_labels import format_difference, format_p, format_value, metric_label, slice_label
+from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
 from maskwise.report.run import Run
-from maskwise.report.summary import run_to_html, run_to_markdown, run_to_summary
+from maskwise.report.run_data import RunPaths
 
 Format = Literal["html", "md", "json"]
 RunFolder = Annotated[
@@ -54,8 +54,8 @@ def report(
     if form == "html" and out is None:
         raise StoreError("a page needs a file to go to: --out report.html")
     if form == "html":
-        places = Places(truth, predictions, images)
-        text = run_to_html(opened, protocol=protocol, samples=samples, places=places)
+        paths = RunPaths(truth, predictions, images)
+        text = run_to_html(opened, protocol=protocol, samples=samples, paths=paths)
     elif form == "md":
         text = run_to_markdown(opened, protocol=protocol)
     else:
@@ -85,8 +85,8 @@ def compare(
     pair = pair_runs(Run.open(a), Run.open(b), protocol)
     found = compare_runs(pair, permutations=permutations, threads=usable_threads(), track=_show_progress)
     if out is not None:
-        places = Places(images=images)
-        _write(comparison_to_html(pair, found, samples=samples, places=(places, places)), out)
+        paths = RunPaths(images=images)
+        _write(comparison_to_html(pair, found, samples=samples, paths=(paths, paths)), out)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
@@ -125,11 +125,11 @@ def _print_comparison(found: RunComparison) -> None:
     console.print(
         f"{escape(found.dataset)}, {found.samples} questions about {found.images} images, {found.protocol}\n"
     )
-    console.print(describe(found.metrics["giou"], found.level) + "\n")
+    console.print(describe_difference(found.metrics["giou"], found.level) + "\n")
     overall = _new_table("figure", found)
     for name, change in found.metrics.items():
         if change.difference is not None:
-            _add_row(overall, words_of(name).label, change, change.p)
+            _add_row(overall, metric_label(name).label, change, change.p)
     console.print(overall)
     table = _new_table("gIoU by slice (questions)", found)
     for slicing, groups in found.slices.items():
@@ -156,10 +156,10 @@ def _new_table(title: str, found: RunComparison) -> Table:
     return table
 
 
-def _add_row(table: Table, name: str, change: Change, p: float | None) -> None:
-    ends = (print_difference(end, change.unit) for end in (change.low, change.high))
-    cells = [print_value(change.a, change.unit), print_value(change.b, change.unit)]
-    cells += [print_difference(change.difference, change.unit)]
-    cells += [" to ".join(ends) if change.low is not None else "", print_p(p)]
+def _add_row(table: Table, name: str, change: MetricChange, p: float | None) -> None:
+    ends = (format_difference(end, change.unit) for end in (change.low, change.high))
+    cells = [format_value(change.a, change.unit), format_value(change.b, change.unit)]
+    cells += [format_difference(change.difference, change.unit)]
+    cells += [" to ".join(ends) if change.low is not None else "", format_p(p)]
     sure = p is not None and p < SURE
     table.add_row(Text(name), *cells, style="bold" if sure else None)

@@ -50,7 +50,7 @@ def difference_axis(values: Iterable[float]) -> Axis:
     return Axis(-high, high, (-high, 0.0, high))
 
 
-def bar_of(figure: Figure, axis: Axis) -> Bar | None:
+def make_bar(figure: Figure, axis: Axis) -> Bar | None:
     """The bar of a figure; None where it is undefined."""
     if figure.value is None:
         return None
@@ -73,7 +73,7 @@ class Reliability:
     error: float
 
 
-def reliability_of(bins: Sequence[Bin]) -> Reliability | None:
+def make_reliability(bins: Sequence[Bin]) -> Reliability | None:
     """The diagram of calibration bins; None where no region was predicted.
 
     The error is the mean gap between confidence and precision over all predicted regions (Naeini et al., AAAI 2015).
@@ -96,6 +96,6 @@ def reliability_of(bins: Sequence[Bin]) -> Reliability | None:
     return Reliability(columns, tuple(bins), regions, error)
 
 
-def shares_of(confusion: Confusion) -> list[list[float | None]]:
+def row_shares(confusion: Confusion) -> list[list[float | None]]:
     """Each count as a share of its row; None in rows without any."""
     return [[count / sum(row) if sum(row) else None for count in row] for row in confusion.counts]

@@ -19,7 +19,7 @@ MAX_GROUPS = 12
 MAX_SLICINGS = 16
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class MetricChange(msgspec.Struct, frozen=True, kw_only=True):
     """One figure of run A and of run B. `p_adjusted`: by Holm's method, over the groups of a slicing."""
 
     a: float | None
@@ -33,12 +33,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     p_adjusted: float | None = None
 
 
-class GroupChange(msgspec.Struct, frozen=True, kw_only=True):
+class SliceChange(msgspec.Struct, frozen=True, kw_only=True):
     """One group of a slicing."""
 
     name: str
     samples: int
-    metrics: dict[str, Change]
+    metrics: dict[str, MetricChange]
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,12 +55,12 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     level: float
     resamples: int
     permutations: int
-    metrics: dict[str, Change]
-    slices: dict[str, list[GroupChange]]
+    metrics: dict[str, MetricChange]
+    slices: dict[str, list[SliceChange]]
 
 
 @dataclass(frozen=True)
-class Pair:
+class RunPair:
     """Two runs that may be compared under a protocol."""
 
     a: Run
@@ -68,7 +68,7 @@ class Pair:
     protocol: str
 
 
-def pair_runs(a: Run, b: Run, protocol: str | None = None) -> Pair:
+def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:
     """Check that two runs can be compared: one dataset, and one protocol with the same options."""
     one, other = a.facts.truth, b.facts.truth
     if one.sha256 != other.sha256 or a.ids != b.ids:
@@ -91,7 +91,7 @@ def pair_runs(a: Run, b: Run, protocol: str | None = None) -> Pair:
             f"{name} had other options in {a.path} ({_print_options(options[0])}) than in {b.path} "
             f"({_print_options(options[1])}); score both with the same"
         )
-    return Pair(a, b, name)
+    return RunPair(a, b, name)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ Track = Callable[[Sequence[Task]], Iterable[Task]]
 
 
 def compare_runs(
-    pair: Pair, *, permutations: int = 2000, threads: int = 1, track: Track = iter
+    pair: RunPair, *, permutations: int = 2000, threads: int = 1, track: Track = iter
 ) -> RunComparison:
     """Every figure over all samples, and gIoU and cIoU in every group of every slicing.
 
@@ -153,22 +153,22 @@ def _comparable(run: Run, protocol: str) -> dict[str, Metric]:
     return {name: metric for name, metric in run.metrics(protocol).items() if not figures[name].gated}
 
 
-def _plan(pair: Pair) -> list[Task]:
+def _plan(pair: RunPair) -> list[Task]:
     slicings = pair.a.scores.protocols[pair.protocol].slices
     several = [name for name, groups in slicings.items() if len(groups) > 1][:MAX_SLICINGS]
     groups = [(slicing, group) for slicing in several for group in largest(slicings[slicing], MAX_GROUPS)]
     return [Task(), *(Task(slicing, group.name) for slicing, group in groups)]
 
 
-def _rows_of(pair: Pair, slicing: str, group: str) -> NDArray[np.bool_]:
+def _rows_of(pair: RunPair, slicing: str, group: str) -> NDArray[np.bool_]:
     codes = pair.a.rows(pair.protocol).slices.get(slicing)
     if codes is None or group not in codes.names:
         raise StoreError(f"{pair.a.path}: its tables lack {slicing} = {group!r}; score the run again")
     return codes.codes == codes.names.index(group)
 
 
-def _change(found: Comparison, unit: str) -> Change:
-    return Change(
+def _change(found: Comparison, unit: str) -> MetricChange:
+    return MetricChange(
         a=found.a,
         b=found.b,
         difference=found.difference,
@@ -180,7 +180,7 @@ def _change(found: Comparison, unit: str) -> Change:
     )
 
 
-def adjust_p(values: Sequence[float | None]) -> list[float | None]:
+def holm_adjust(values: Sequence[float | None]) -> list[float | None]:
     """P-values adjusted so that among many, too, one is seldom small by chance (Holm 1979); None stays None."""
     adjusted: list[float | None] = [None] * len(values)
     known = sorted((value, item) for item, value in enumerate(values) if value is not None)
@@ -191,14 +191,16 @@ def adjust_p(values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _gather_slices(pair: Pair, changes: Mapping[Task, Mapping[str, Change]]) -> dict[str, list[GroupChange]]:
+def _gather_slices(
+    pair: RunPair, changes: Mapping[Task, Mapping[str, MetricChange]]
+) -> dict[str, list[SliceChange]]:
     """Groups by slicing, with p-values adjusted for the number of groups side by side, figure by figure."""
-    found: dict[str, list[GroupChange]] = {}
+    found: dict[str, list[SliceChange]] = {}
     for slicing in dict.fromkeys(task.slicing for task in changes if task.slicing is not None):
         tasks = [task for task in changes if task.slicing == slicing]
-        adjusted = {name: adjust_p([changes[task][name].p for task in tasks]) for name in MAIN}
+        adjusted = {name: holm_adjust([changes[task][name].p for task in tasks]) for name in MAIN}
         found[slicing] = [
-            GroupChange(
+            SliceChange(
                 name=task.group,
                 samples=int(_rows_of(pair, slicing, task.group).sum()),
                 metrics={

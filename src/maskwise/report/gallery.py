@@ -15,11 +15,11 @@ from maskwise.masks import Mask, Masks, pairwise_iou
 from maskwise.overlay import PALETTE, Drawable
 from maskwise.protocols.matching import match
 from maskwise.protocols.pairs import PairIndex
-from maskwise.report.evidence import Evidence
-from maskwise.report.figures import cut, print_value
-from maskwise.report.outlines import canvas_size, mask_to_path
+from maskwise.report.metric_labels import format_value, shorten
 from maskwise.report.run import Rows
-from maskwise.report.selection import Pick
+from maskwise.report.run_data import RunData
+from maskwise.report.sample_selection import SelectedSample
+from maskwise.report.svg_contours import canvas_size, mask_to_path
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
 
 MAX_BYTES = 7_000_000
@@ -31,12 +31,12 @@ MAX_REGIONS, MAX_NAME, MAX_TAG = 24, 60, 40
 CARD_BYTES, SHAPE_BYTES = 4000, 900
 """What a card, and each of its regions, needs beside words and paths."""
 
-Piece = tuple[str, int | None]
-"""Words, and the colour of the region they speak of."""
+ColouredText = tuple[str, int | None]
+"""MetricLabel, and the colour of the region they speak of."""
 
 
 @dataclass(frozen=True)
-class Shape:
+class RegionPaths:
     """A region to draw: paths of its masks (None: unknown; empty: no pixel), its colour's number, what to call it."""
 
     colour: int
@@ -48,12 +48,12 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Panel:
+class CardPanel:
     """One side of a card: what is true, or what a run said. `note`: why there is nothing to see, or not all."""
 
     title: str
-    shapes: tuple[Shape, ...] = ()
-    words: tuple[Piece, ...] = ()
+    shapes: tuple[RegionPaths, ...] = ()
+    words: tuple[ColouredText, ...] = ()
     mask_type: str | None = None
     wrong_type: bool = False
     value: str | None = None
@@ -70,7 +70,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Frame:
+class CardImage:
     """An image as a data URI, or why there is none, and its width and height in path units."""
 
     key: str
@@ -87,8 +87,8 @@ class Card:
     kind: str
     sample: str
     question: str
-    frame: Frame
-    panels: tuple[Panel, ...]
+    frame: CardImage
+    panels: tuple[CardPanel, ...]
     slices: Mapping[str, str]
 
     @property
@@ -112,7 +112,7 @@ class Gallery:
     problem: str | None = None
 
     @property
-    def frames(self) -> list[Frame]:
+    def frames(self) -> list[CardImage]:
         """The images of the cards, each once."""
         return list({card.frame.key: card.frame for card in self.cards}.values())
 
@@ -144,25 +144,25 @@ class Gallery:
 
 
 @dataclass(frozen=True)
-class Speaker:
+class GalleryRun:
     """A run in a gallery: its title, what it said, and how that was judged."""
 
     title: str
-    evidence: Evidence
+    data: RunData
     rows: Rows
 
 
-def fill_gallery(picked: Sequence[Pick], speakers: Sequence[Speaker]) -> Gallery:
+def fill_gallery(picked: Sequence[SelectedSample], runs: Sequence[GalleryRun]) -> Gallery:
     """Cards for the samples picked, as long as there is room; cards of one kind stand together."""
     gallery, used = Gallery(), 0
-    frames: dict[str, Frame] = {}
+    frames: dict[str, CardImage] = {}
     for kind, row in picked:
-        sample = speakers[0].evidence.dataset[row]
+        sample = runs[0].data.dataset[row]
         new = sample.image_id not in frames
-        frame = frames.get(sample.image_id) or draw_frame(
-            speakers[0].evidence, sample.image_id, key=f"p{len(frames)}"
+        frame = frames.get(sample.image_id) or make_card_image(
+            runs[0].data, sample.image_id, key=f"p{len(frames)}"
         )
-        card = make_card(kind, row, sample, frame=frame, speakers=speakers)
+        card = make_card(kind, row, sample, frame=frame, runs=runs)
         size = card.bytes + (len(frame.uri or "") if new else 0)
         if used + size > MAX_BYTES:
             gallery.left_out += 1
@@ -175,19 +175,19 @@ def fill_gallery(picked: Sequence[Pick], speakers: Sequence[Speaker]) -> Gallery
     return gallery
 
 
-def draw_frame(evidence: Evidence, image: str, *, key: str) -> Frame:
+def make_card_image(data: RunData, image: str, *, key: str) -> CardImage:
     """An image, small enough for a page; where it cannot be opened, a frame that says why."""
-    facts = evidence.dataset.image(image)
+    facts = data.dataset.image(image)
     width, height = canvas_size(facts.width, facts.height)
     try:
-        pixels = evidence.dataset.open_image(image)
+        pixels = data.dataset.open_image(image)
     except ImageError as error:
-        return Frame(key, width, height, None, cut(str(error), 2 * MAX_NAME))
+        return CardImage(key, width, height, None, shorten(str(error), 2 * MAX_NAME))
     pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
-    return Frame(key, width, height, image_to_uri(pixels))
+    return CardImage(key, width, height, image_to_data_uri(pixels))
 
 
-def image_to_uri(image: Image.Image) -> str:
+def image_to_data_uri(image: Image.Image) -> str:
     """A JPEG as a data URI."""
     for quality in QUALITIES:
         buffer = io.BytesIO()
@@ -197,29 +197,29 @@ def image_to_uri(image: Image.Image) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def make_card(kind: str, row: int, sample: Sample, *, frame: Frame, speakers: Sequence[Speaker]) -> Card:
+def make_card(kind: str, row: int, sample: Sample, *, frame: CardImage, runs: Sequence[GalleryRun]) -> Card:
     """One sample: what is true, and what each run said."""
-    size = speakers[0].evidence.dataset.samples.size[row].tolist()
+    size = runs[0].data.dataset.samples.size[row].tolist()
     panels = [_truth_panel(sample)]
-    for speaker in speakers:
-        reply = speaker.evidence.reply(row)
-        panels.append(_reply_panel(sample, reply, (size[0], size[1]), speaker=speaker, row=row))
+    for run in runs:
+        reply = run.data.reply(row)
+        panels.append(_reply_panel(sample, reply, (size[0], size[1]), run=run, row=row))
     slices = {
-        name: cut(str(codes.names[codes.codes[row]]), MAX_TAG)
-        for name, codes in speakers[0].rows.slices.items()
+        name: shorten(str(codes.names[codes.codes[row]]), MAX_TAG)
+        for name, codes in runs[0].rows.slices.items()
     }
-    return Card(kind, cut(sample.id, MAX_NAME), cut(sample.question), frame, tuple(panels), slices)
+    return Card(kind, shorten(sample.id, MAX_NAME), shorten(sample.question), frame, tuple(panels), slices)
 
 
 # -- panels ------------------------------------------------------------------------------------------------------------
 
 
-def _truth_panel(sample: Sample) -> Panel:
+def _truth_panel(sample: Sample) -> CardPanel:
     colours = list(range(len(sample.targets)))
-    return Panel(
+    return CardPanel(
         title="Truth",
         shapes=_shapes(sample.targets, colours, [""] * len(colours)),
-        words=colour_words(sample.answer, colours),
+        words=colour_phrases(sample.answer, colours),
         mask_type=sample.mask_type,
         note=_too_many(len(sample.targets)) if sample.targets else "No target: nothing should be marked.",
         ignored=mask_to_path(sample.ignore) if sample.ignore is not None else None,
@@ -227,30 +227,30 @@ def _truth_panel(sample: Sample) -> Panel:
 
 
 def _reply_panel(
-    sample: Sample, reply: Prediction | None, size: tuple[int, int], *, speaker: Speaker, row: int
-) -> Panel:
-    rows = speaker.rows
-    value = print_value(float(rows.value[row])) if rows.scored[row] else None
+    sample: Sample, reply: Prediction | None, size: tuple[int, int], *, run: GalleryRun, row: int
+) -> CardPanel:
+    rows = run.rows
+    value = format_value(float(rows.value[row])) if rows.scored[row] else None
     reason = rows.reason.names[rows.reason.codes[row]]
     if reply is None or reply.error is not None:
         said = "No reply." if reply is None else f"Failed: {reply.error}"
-        return Panel(title=speaker.title, value=value, note=cut(said))
+        return CardPanel(title=run.title, value=value, note=shorten(said))
     fits = all(mask.size == size for region in reply.regions for mask in _masks(region))
     regions = reply.regions if fits else ()
-    colours, overlaps = pair_colours(sample, regions)
-    met = [f"IoU {print_value(overlap)} · " if sample.targets else "" for overlap in overlaps]
+    colours, overlaps = match_colours(sample, regions)
+    met = [f"IoU {format_value(overlap)} · " if sample.targets else "" for overlap in overlaps]
     notes = [f"{words}score {region.score:.2f}" for words, region in zip(met, regions)]
     remark = "" if reason is None else f"Not scored: {reason}."
     if reply.no_target or not reply.regions:
         remark = f"Says: nothing here. {remark}" if reply.no_target else f"No mask. {remark}"
-    return Panel(
-        title=speaker.title,
+    return CardPanel(
+        title=run.title,
         shapes=_shapes(regions, colours, notes),
-        words=colour_words(reply.answer, colours),
+        words=colour_phrases(reply.answer, colours),
         mask_type=reply.mask_type,
         wrong_type=bool(sample.targets and reply.mask_type and reply.mask_type != sample.mask_type),
         value=value,
-        note=cut(remark.strip() or _too_many(len(regions)) or "") or None,
+        note=shorten(remark.strip() or _too_many(len(regions)) or "") or None,
     )
 
 
@@ -262,25 +262,27 @@ def _too_many(regions: int) -> str | None:
     return f"{regions - MAX_REGIONS} more regions are not drawn." if regions > MAX_REGIONS else None
 
 
-def _shapes(regions: Sequence[Drawable], colours: Sequence[int], notes: Iterable[str]) -> tuple[Shape, ...]:
+def _shapes(
+    regions: Sequence[Drawable], colours: Sequence[int], notes: Iterable[str]
+) -> tuple[RegionPaths, ...]:
     return tuple(
         _shape(region, colour, note)
         for region, colour, note in list(zip(regions, colours, notes))[:MAX_REGIONS]
     )
 
 
-def _shape(region: Drawable, colour: int, note: str) -> Shape:
+def _shape(region: Drawable, colour: int, note: str) -> RegionPaths:
     visible, amodal = region.visible, region.amodal
     hidden = None if visible is None or amodal is None else amodal - visible
-    return Shape(
+    return RegionPaths(
         colour % len(PALETTE),
-        cut(region.name or "", MAX_NAME),
+        shorten(region.name or "", MAX_NAME),
         note,
         *(None if mask is None else mask_to_path(mask) for mask in (visible, amodal, hidden)),
     )
 
 
-def pair_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[list[int], list[float]]:
+def match_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[list[int], list[float]]:
     """A colour for each predicted region, that of the target it meets best if any, and its IoU with that target.
 
     The IoU is that of the mask type wanted, for `both` the mean of the two; a mask not there counts 0.
@@ -314,12 +316,12 @@ def _overlaps(
     return out
 
 
-def colour_words(answer: Answer | None, colours: Sequence[int]) -> tuple[Piece, ...]:
+def colour_phrases(answer: Answer | None, colours: Sequence[int]) -> tuple[ColouredText, ...]:
     """An answer in pieces; one that speaks of a region has its colour. Of phrases that overlap, the first counts."""
     if answer is None:
         return ()
-    text, end = cut(answer.text), 0
-    pieces: list[Piece] = []
+    text, end = shorten(answer.text), 0
+    pieces: list[ColouredText] = []
     for phrase in sorted(answer.phrases, key=lambda phrase: phrase.start):
         if phrase.start >= end and phrase.stop <= len(text) and phrase.regions:
             pieces += [(text[end : phrase.start], None)]

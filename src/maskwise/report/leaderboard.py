@@ -19,10 +19,10 @@ from maskwise.errors import StoreError
 from maskwise.harness.record import PARTIAL, writing
 from maskwise.harness.score import MAIN
 from maskwise.protocols import PROTOCOLS
-from maskwise.report.charts import Axis, Bar, bar_of, fraction_axis
-from maskwise.report.figures import words_of
-from maskwise.report.page import render
-from maskwise.report.published import PublishedTable, read_published
+from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar
+from maskwise.report.metric_labels import metric_label
+from maskwise.report.published_results import PublishedTable, read_published
+from maskwise.report.render import render
 from maskwise.report.run import Counts, Figure, Result, Run
 
 PAGE, DATA, REPORTS = "index.html", "leaderboard.json", "reports"
@@ -51,7 +51,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     report: str
 
 
-class Board(msgspec.Struct, frozen=True, kw_only=True):
+class LeaderboardTable(msgspec.Struct, frozen=True, kw_only=True):
     """Runs under one protocol with one set of options, best gIoU first; those with tags come behind those without:
     first the teacher-forced, then models that know the truth.
     """
@@ -62,7 +62,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Row]
 
 
-class DatasetBoards(msgspec.Struct, frozen=True, kw_only=True):
+class LeaderboardDataset(msgspec.Struct, frozen=True, kw_only=True):
     """All boards on one set of questions. part: which part of the dataset it is, empty for the whole."""
 
     dataset: str
@@ -70,14 +70,14 @@ class DatasetBoards(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     images: int
     part: str
-    boards: list[Board]
+    boards: list[LeaderboardTable]
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """What the site shows; its JSON form."""
 
     format: str
-    datasets: list[DatasetBoards]
+    datasets: list[LeaderboardDataset]
     published: list[PublishedTable]
 
 
@@ -159,7 +159,7 @@ def _hash_ids(run: Run) -> str:
     return hashlib.sha256(msgspec.json.encode(run.ids)).hexdigest()
 
 
-def _boards_of(runs: Sequence[Run]) -> DatasetBoards:
+def _boards_of(runs: Sequence[Run]) -> LeaderboardDataset:
     first = runs[0].facts
     rows: dict[tuple[int, str, str], list[tuple[Run, Result]]] = {}
     order = list(PROTOCOLS)
@@ -168,7 +168,7 @@ def _boards_of(runs: Sequence[Run]) -> DatasetBoards:
             place = order.index(name) if name in order else len(order)
             options = msgspec.json.encode(result.options, order="sorted").decode()
             rows.setdefault((place, name, options), []).append((run, result))
-    return DatasetBoards(
+    return LeaderboardDataset(
         dataset=first.truth.name,
         sha256=first.truth.sha256,
         samples=first.truth.samples,
@@ -178,10 +178,10 @@ def _boards_of(runs: Sequence[Run]) -> DatasetBoards:
     )
 
 
-def _board(protocol: str, found: Sequence[tuple[Run, Result]]) -> Board:
+def _board(protocol: str, found: Sequence[tuple[Run, Result]]) -> LeaderboardTable:
     result = found[0][1]
     rows = [_row(run, one) for run, one in found]
-    return Board(
+    return LeaderboardTable(
         protocol=protocol, options=result.options, rule=result.rule, rows=sorted(rows, key=_place_of)
     )
 
@@ -219,10 +219,10 @@ def _part_of(run: Run) -> str:
 
 
 @dataclass(frozen=True)
-class BoardView:
+class TableView:
     """A board to be drawn: its columns of figures, and for every row the bar of its gIoU."""
 
-    board: Board
+    board: LeaderboardTable
     columns: list[tuple[str, str]]
     bars: list[Bar | None]
     axis: Axis
@@ -241,12 +241,12 @@ def leaderboard_to_html(found: Leaderboard) -> str:
     )
 
 
-def _view(board: Board) -> BoardView:
+def _view(board: LeaderboardTable) -> TableView:
     axis = fraction_axis(row.metrics["giou"] for row in board.rows)
     known = [
         name
         for name in (*MAIN, *MORE)
         if any(name in row.metrics and row.metrics[name].value is not None for row in board.rows)
     ]
-    columns = [(name, words_of(name).label) for name in known]
-    return BoardView(board, columns, [bar_of(row.metrics["giou"], axis) for row in board.rows], axis)
+    columns = [(name, metric_label(name).label) for name in known]
+    return TableView(board, columns, [make_bar(row.metrics["giou"], axis) for row in board.rows], axis)

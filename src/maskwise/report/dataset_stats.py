@@ -30,7 +30,7 @@ TOP = 20
 """How many names and tag values are listed."""
 
 
-class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
+class DatasetStats(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of everything. Histograms are in the order a reader wants: rising, or most frequent first."""
 
     name: str
@@ -47,11 +47,11 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
     about: dict[str, str]
 
 
-def describe_dataset(dataset: Dataset, *, threads: int = 1) -> DatasetFacts:
+def compute_dataset_stats(dataset: Dataset, *, threads: int = 1) -> DatasetStats:
     """Count what the samples of a dataset (or view) and all its regions are."""
     samples, regions = dataset.samples, dataset.regions
     targets = np.diff(samples.targets.offsets)
-    return DatasetFacts(
+    return DatasetStats(
         name=dataset.name,
         counts=_counts(dataset),
         targets_per_question={str(number): int(n) for number, n in enumerate(np.bincount(targets)) if n},

@@ -11,7 +11,7 @@ MISSING = "–"
 
 
 @dataclass(frozen=True)
-class Words:
+class MetricLabel:
     """A figure in words. `better`: whether higher or lower is better."""
 
     label: str
@@ -21,39 +21,41 @@ class Words:
 
 
 _OVERLAP, _TARGETS, _REPLY, _WORDS, _HIDDEN = "Masks", "Targets", "Reply", "Answer", "Hidden parts"
-THEMES = (_OVERLAP, _TARGETS, _REPLY, _WORDS, _HIDDEN)
+METRIC_GROUPS = (_OVERLAP, _TARGETS, _REPLY, _WORDS, _HIDDEN)
 
-WORDS = {
-    "giou": Words("gIoU", "mean IoU, as the rule counts", _OVERLAP),
-    "ciou": Words("cIoU", "all shared pixels over all drawn or wanted", _OVERLAP),
-    "boundary_iou": Words("Boundary IoU", "as gIoU, along the outlines", _OVERLAP),
-    "precision": Words("Precision", "masks that hit a target (IoU 0.5 or more)", _TARGETS),
-    "recall": Words("Recall", "targets that were hit", _TARGETS),
-    "f1": Words("F1", "of precision and recall", _TARGETS),
-    "target_accuracy": Words("Target accuracy", "questions with targets that got a mask", _REPLY),
-    "no_target_accuracy": Words("No-target accuracy", "questions without targets that got none", _REPLY),
-    "t_acc": Words("T-acc", "target accuracy as published", _REPLY),
-    "n_acc": Words("N-acc", "no-target accuracy as published", _REPLY),
-    "mask_type_accuracy": Words("Mask type", "replies of the type wanted", _REPLY),
-    "target_count_error": Words("Count error", "masks too many or too few, mean", _REPLY, "lower"),
-    "answer_exact": Words("Answer, exact", "names exactly the things wanted", _WORDS),
-    "answer_f1": Words("Answer, F1", "names the things wanted", _WORDS),
-    "judge": Words("Judge", "mean of the judge passed in", _WORDS),
-    "occluded_iou": Words("Hidden IoU", "on the hidden part alone, mean over targets", _HIDDEN),
-    "occluded_ciou": Words("Hidden cIoU", "on the hidden part alone, all pixels", _HIDDEN),
-    "copy_gain": Words("Gain over copying", "amodal IoU over that of the visible mask", _HIDDEN),
-    "visible_outside_amodal": Words(
+METRIC_LABELS = {
+    "giou": MetricLabel("gIoU", "mean IoU, as the rule counts", _OVERLAP),
+    "ciou": MetricLabel("cIoU", "all shared pixels over all drawn or wanted", _OVERLAP),
+    "boundary_iou": MetricLabel("Boundary IoU", "as gIoU, along the outlines", _OVERLAP),
+    "precision": MetricLabel("Precision", "masks that hit a target (IoU 0.5 or more)", _TARGETS),
+    "recall": MetricLabel("Recall", "targets that were hit", _TARGETS),
+    "f1": MetricLabel("F1", "of precision and recall", _TARGETS),
+    "target_accuracy": MetricLabel("Target accuracy", "questions with targets that got a mask", _REPLY),
+    "no_target_accuracy": MetricLabel(
+        "No-target accuracy", "questions without targets that got none", _REPLY
+    ),
+    "t_acc": MetricLabel("T-acc", "target accuracy as published", _REPLY),
+    "n_acc": MetricLabel("N-acc", "no-target accuracy as published", _REPLY),
+    "mask_type_accuracy": MetricLabel("Mask type", "replies of the type wanted", _REPLY),
+    "target_count_error": MetricLabel("Count error", "masks too many or too few, mean", _REPLY, "lower"),
+    "answer_exact": MetricLabel("Answer, exact", "names exactly the things wanted", _WORDS),
+    "answer_f1": MetricLabel("Answer, F1", "names the things wanted", _WORDS),
+    "judge": MetricLabel("Judge", "mean of the judge passed in", _WORDS),
+    "occluded_iou": MetricLabel("Hidden IoU", "on the hidden part alone, mean over targets", _HIDDEN),
+    "occluded_ciou": MetricLabel("Hidden cIoU", "on the hidden part alone, all pixels", _HIDDEN),
+    "copy_gain": MetricLabel("Gain over copying", "amodal IoU over that of the visible mask", _HIDDEN),
+    "visible_outside_amodal": MetricLabel(
         "Visible outside amodal", "masks whose visible part leaves the whole", _HIDDEN, "lower"
     ),
 }
 
 
-def words_of(metric: str) -> Words:
+def metric_label(metric: str) -> MetricLabel:
     """A figure in words; one nobody described keeps its name."""
-    if metric in WORDS:
-        return WORDS[metric]
+    if metric in METRIC_LABELS:
+        return METRIC_LABELS[metric]
     if metric.startswith("p@"):
-        return Words(
+        return MetricLabel(
             f"P@{metric[2:].removeprefix('0')}",
             f"questions with targets that score {metric[2:]} or more",
             _OVERLAP,
@@ -61,8 +63,8 @@ def words_of(metric: str) -> Words:
     for base in ("giou", "ciou"):
         for kind in ("visible", "amodal"):
             if metric == f"{base}_{kind}":
-                return Words(f"{WORDS[base].label}, {kind}", f"{kind} masks alone", _OVERLAP)
-    return Words(metric.replace("_", " "), "", _OVERLAP)
+                return MetricLabel(f"{METRIC_LABELS[base].label}, {kind}", f"{kind} masks alone", _OVERLAP)
+    return MetricLabel(metric.replace("_", " "), "", _OVERLAP)
 
 
 SLICES = {
@@ -83,19 +85,19 @@ def slice_label(name: str) -> str:
     return SLICES.get(name, name.replace("_", " ").capitalize())
 
 
-def print_figure(figure: Figure) -> str:
+def format_metric(figure: Figure) -> str:
     """Percent with one digit; a count with two."""
-    return print_value(figure.value, figure.unit)
+    return format_value(figure.value, figure.unit)
 
 
-def print_interval(figure: Figure) -> str:
+def format_interval(figure: Figure) -> str:
     """Its interval, or nothing where there is none."""
     if figure.low is None or figure.high is None:
         return ""
-    return f"{print_value(figure.low, figure.unit)} to {print_value(figure.high, figure.unit)}"
+    return f"{format_value(figure.low, figure.unit)} to {format_value(figure.high, figure.unit)}"
 
 
-def print_value(value: float | None, unit: str = "fraction") -> str:
+def format_value(value: float | None, unit: str = "fraction") -> str:
     """Percent with one digit, without its sign; a count with two."""
     if value is None:
         return MISSING
@@ -103,20 +105,20 @@ def print_value(value: float | None, unit: str = "fraction") -> str:
     return _minus(text)
 
 
-def print_difference(value: float | None, unit: str = "fraction") -> str:
-    """As `print_value`, with its sign."""
+def format_difference(value: float | None, unit: str = "fraction") -> str:
+    """As `format_value`, with its sign."""
     if value is None:
         return MISSING
     text = f"{value:+.2f}" if unit == "count" else f"{100 * value:+.1f}"
     return "0" + text[2:] if not float(text) else _minus(text)
 
 
-def print_tick(value: float) -> str:
+def format_tick(value: float) -> str:
     """A value on an axis, in percent."""
     return _minus(f"{100 * value:g}")
 
 
-def print_p(value: float | None) -> str:
+def format_p(value: float | None) -> str:
     """A p-value; small ones by their bound."""
     if value is None:
         return MISSING
@@ -128,6 +130,6 @@ def _minus(text: str) -> str:
     return text if not text.startswith("-") else text[1:] if not float(text) else "−" + text[1:]
 
 
-def cut(text: str, limit: int = MAX_TEXT) -> str:
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
     """Text of no more than `limit` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

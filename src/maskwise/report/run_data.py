@@ -17,7 +17,7 @@ from maskwise.store.folder import MANIFEST
 
 
 @dataclass(frozen=True)
-class Places:
+class RunPaths:
     """Where truth, predictions and images lie now, if not where the run or the dataset says."""
 
     truth: Path | None = None
@@ -26,7 +26,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RunData:
     """A dataset and the replies to its samples, in its order."""
 
     dataset: Dataset
@@ -34,23 +34,23 @@ class Evidence:
 
     def reply(self, row: int) -> Prediction | None:
         """What was said to the sample of a row; None where nobody replied. One that cannot be shown has an error."""
-        return reply_at(self.replies, row, self.dataset.samples.id[row])
+        return prediction_at(self.replies, row, self.dataset.samples.id[row])
 
 
-def open_evidence(run: Run, places: Places) -> Evidence:
+def load_run_data(run: Run, paths: RunPaths) -> RunData:
     """Open what the run was scored on; StoreError where it is gone or is not what it was."""
     try:
-        dataset = open_truth(run, places)
-        return Evidence(dataset, open_replies(run, places, dataset))
+        dataset = load_ground_truth(run, paths)
+        return RunData(dataset, load_predictions(run, paths, dataset))
     except (OSError, ValueError) as error:
         # The paths come from a file: a disk may refuse them in any way.
         raise StoreError(f"what {run.path} was scored on cannot be opened: {error}") from None
 
 
-def open_replies(run: Run, places: Places, dataset: Dataset) -> Replies:
+def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> Replies:
     """The predictions of a run, in the dataset's order."""
     facts = run.facts.predictions
-    path = places.predictions or Path(facts.path)
+    path = paths.predictions or Path(facts.path)
     if not path.exists():
         raise StoreError(
             f"{path}, the predictions of {run.path}, are gone; say where they lie: --predictions"
@@ -59,10 +59,10 @@ def open_replies(run: Run, places: Places, dataset: Dataset) -> Replies:
     return read_predictions(path, Truth.of(dataset), facts.format, settings=facts.settings).replies
 
 
-def open_truth(run: Run, places: Places) -> Dataset:
+def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
     """The dataset of a run, or the part of it that the run was on."""
-    path = places.truth or Path(run.facts.truth.path)
-    dataset = Dataset.open(path, image_root=places.images)
+    path = paths.truth or Path(run.facts.truth.path)
+    dataset = Dataset.open(path, image_root=paths.images)
     _check_unchanged(path / MANIFEST, run.facts.truth.sha256, "--truth")
     if run.ids == dataset.samples.id:
         return dataset
@@ -75,7 +75,7 @@ def _check_unchanged(path: Path, sha256: str, option: str) -> None:
         raise StoreError(f"{path} is not what was scored: it changed, or another lies there now ({option})")
 
 
-def reply_at(replies: Replies, row: int, sample: str) -> Prediction | None:
+def prediction_at(replies: Replies, row: int, sample: str) -> Prediction | None:
     """One reply as a record. A mask that cannot be read makes it a failed one."""
     state = replies.state[row]
     if state == MISSING:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from maskwise.report.run import Rows
 
 Int64s = NDArray[np.int64]
-Pick = tuple[str, int]
+SelectedSample = tuple[str, int]
 """Why a sample is shown, and its row."""
 
 
-def pick_samples(rows: Rows, clusters: Int64s, count: int) -> list[Pick]:
+def select_samples(rows: Rows, clusters: Int64s, count: int) -> list[SelectedSample]:
     """Up to `count` samples of each kind, each sample once, kinds in turn: worst, best, typical, not scored.
 
     worst, best: by the sample's gIoU, ties in a random but repeatable order. typical: at random from the middle half.
@@ -32,7 +32,7 @@ def pick_samples(rows: Rows, clusters: Int64s, count: int) -> list[Pick]:
     return list(_in_turn(wanted, clusters, count))
 
 
-def pick_disagreements(a: Rows, b: Rows, clusters: Int64s, count: int) -> list[Pick]:
+def select_disagreements(a: Rows, b: Rows, clusters: Int64s, count: int) -> list[SelectedSample]:
     """Up to `count` samples on each side where two runs differ most in gIoU; one without a value counts as 0."""
     order = np.random.default_rng(0).permutation(len(a.value))
     change = (np.nan_to_num(b.value) - np.nan_to_num(a.value)) * ((a.weight > 0) | (b.weight > 0))
@@ -54,7 +54,7 @@ def _turns(codes: NDArray[np.int32]) -> Int64s:
     return turns
 
 
-def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iterator[Pick]:
+def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iterator[SelectedSample]:
     """One of each kind, again and again; so a gallery that is cut short still has all kinds."""
     taken: set[int] = set()
     queues = {kind: _other_images_first(rows, clusters, count) for kind, rows in wanted.items()}

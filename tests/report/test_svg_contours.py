@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image, ImageDraw
 
 from maskwise.masks import Mask
-from maskwise.report.outlines import CANVAS, MAX_POINTS, canvas_size, mask_to_path, simplify, trace
+from maskwise.report.svg_contours import CANVAS, MAX_POINTS, canvas_size, mask_to_path, simplify, trace
 
 
 def fill(rings: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:

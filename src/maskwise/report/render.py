@@ -8,14 +8,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import maskwise
 from maskwise.overlay import PALETTE
-from maskwise.report.figures import (
-    cut,
-    print_difference,
-    print_figure,
-    print_interval,
-    print_p,
-    print_tick,
-    print_value,
+from maskwise.report.metric_labels import (
+    format_difference,
+    format_interval,
+    format_metric,
+    format_p,
+    format_tick,
+    format_value,
+    shorten,
     slice_label,
 )
 
@@ -48,14 +48,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "figure": print_figure,
-        "interval": print_interval,
-        "percent": print_value,
-        "difference": print_difference,
-        "p": print_p,
-        "tick": print_tick,
+        "figure": format_metric,
+        "interval": format_interval,
+        "percent": format_value,
+        "difference": format_difference,
+        "p": format_p,
+        "tick": format_tick,
         "count": lambda number: f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
-        "cut": cut,
+        "shorten": shorten,
         "slice_label": slice_label,
     }
     return environment

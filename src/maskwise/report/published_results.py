@@ -1,4 +1,4 @@
-"""Figures that papers print, from published.yaml: shown beside measured ones, never among them."""
+"""Figures that papers print, from published_results.yaml: shown beside measured ones, never among them."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import msgspec
 from maskwise.errors import SourceError
 from maskwise.formats.records import read_yaml
 
-FILE = Path(__file__).with_name("published.yaml")
+FILE = Path(__file__).with_name("published_results.yaml")
 MISSING = "-"
 """What stands where the source prints nothing."""
 

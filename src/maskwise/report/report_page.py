@@ -6,13 +6,20 @@ from typing import Any
 
 from maskwise.errors import MaskwiseError
 from maskwise.harness.score import MAIN
-from maskwise.report.charts import Axis, Bar, bar_of, fraction_axis, reliability_of, shares_of
-from maskwise.report.evidence import Places, open_evidence
-from maskwise.report.figures import THEMES, cut, print_figure, print_interval, slice_label, words_of
-from maskwise.report.gallery import Gallery, Speaker, fill_gallery
-from maskwise.report.page import render
+from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar, make_reliability, row_shares
+from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
+from maskwise.report.metric_labels import (
+    METRIC_GROUPS,
+    format_interval,
+    format_metric,
+    metric_label,
+    shorten,
+    slice_label,
+)
+from maskwise.report.render import render
 from maskwise.report.run import Figure, Group, Result, Run, largest
-from maskwise.report.selection import pick_samples
+from maskwise.report.run_data import RunPaths, load_run_data
+from maskwise.report.sample_selection import select_samples
 
 MAX_SLICINGS, MAX_GROUPS, MAX_REASONS, MAX_NAME = 16, 12, 10, 80
 TILES = (
@@ -69,7 +76,7 @@ class ProtocolView:
 
 
 def run_to_html(
-    run: Run, *, protocol: str | None = None, samples: int = 12, places: Places | None = None
+    run: Run, *, protocol: str | None = None, samples: int = 12, paths: RunPaths | None = None
 ) -> str:
     """One offline page below 10 MB. protocol: shown first and ranked by; samples: of each kind in the gallery."""
     main = run.main_protocol(protocol)
@@ -91,22 +98,22 @@ def run_to_html(
         views=[_view(name, results[name], slices_axis) for name in names],
         overview=Chart("", overview, [_protocol_line(name, results[name], overview) for name in names]),
         tiles=_tiles(results[main]),
-        reliability=reliability_of(results[main].calibration),
+        reliability=make_reliability(results[main].calibration),
         confusion=confusion,
-        shares=shares_of(confusion) if confusion else [],
-        gallery=_gallery(run, main, samples, places or Places()),
+        shares=row_shares(confusion) if confusion else [],
+        gallery=_gallery(run, main, samples, paths or RunPaths()),
     )
 
 
-def _gallery(run: Run, protocol: str, samples: int, places: Places) -> Gallery:
+def _gallery(run: Run, protocol: str, samples: int, paths: RunPaths) -> Gallery:
     """The gallery, or why there is none: figures can be read without it."""
     try:
-        evidence = open_evidence(run, places)
+        data = load_run_data(run, paths)
     except MaskwiseError as error:
         return Gallery(problem=str(error))
     rows = run.rows(protocol)
-    picked = pick_samples(rows, run.clusters, samples)
-    return fill_gallery(picked, [Speaker("Prediction", evidence, rows)])
+    picked = select_samples(rows, run.clusters, samples)
+    return fill_gallery(picked, [GalleryRun("Prediction", data, rows)])
 
 
 def _view(name: str, result: Result, axis: Axis) -> ProtocolView:
@@ -116,10 +123,10 @@ def _view(name: str, result: Result, axis: Axis) -> ProtocolView:
         name,
         result,
         result.rule[:1].upper() + result.rule[1:] + ".",
-        {key: cut(str(value), MAX_NAME) for key, value in result.options.items()},
+        {key: shorten(str(value), MAX_NAME) for key, value in result.options.items()},
         _figure_charts(result),
         [_slice_chart(title, groups, axis) for title, groups in slicings[:MAX_SLICINGS]],
-        [(cut(reason, 2 * MAX_NAME), count) for reason, count in reasons[:MAX_REASONS]],
+        [(shorten(reason, 2 * MAX_NAME), count) for reason, count in reasons[:MAX_REASONS]],
         max(0, len(reasons) - MAX_REASONS),
     )
 
@@ -127,11 +134,11 @@ def _view(name: str, result: Result, axis: Axis) -> ProtocolView:
 def _figure_charts(result: Result) -> list[Chart]:
     """All figures that are defined, by theme."""
     charts = []
-    for theme in THEMES:
+    for theme in METRIC_GROUPS:
         figures = {
             name: figure
             for name, figure in result.metrics.items()
-            if words_of(name).theme == theme and figure.value is not None
+            if metric_label(name).theme == theme and figure.value is not None
         }
         fractions = fraction_axis(figure for figure in figures.values() if figure.unit == "fraction")
         lines = [_line(name, figure, fractions) for name, figure in figures.items()]
@@ -141,26 +148,26 @@ def _figure_charts(result: Result) -> list[Chart]:
 
 
 def _line(name: str, figure: Figure, axis: Axis) -> Line:
-    words = words_of(name)
-    bar = bar_of(figure, axis) if figure.unit == "fraction" else None
+    words = metric_label(name)
+    bar = make_bar(figure, axis) if figure.unit == "fraction" else None
     return Line(words.label, words.meaning, figure, bar)
 
 
 def _slice_chart(slicing: str, groups: Sequence[Group], axis: Axis) -> Chart:
     """The groups with most samples, in the order of the slicing."""
     lines = [_group_line(group, axis) for group in largest(groups, MAX_GROUPS)]
-    return Chart(cut(slice_label(slicing), MAX_NAME), axis, lines, len(groups) - len(lines))
+    return Chart(shorten(slice_label(slicing), MAX_NAME), axis, lines, len(groups) - len(lines))
 
 
 def _group_line(group: Group, axis: Axis) -> Line:
     first, second = (group.metrics[name] for name in MAIN)
-    bars = bar_of(first, axis), bar_of(second, axis)
-    return Line(cut(group.name, MAX_NAME), "", first, bars[0], second, bars[1], group.samples)
+    bars = make_bar(first, axis), make_bar(second, axis)
+    return Line(shorten(group.name, MAX_NAME), "", first, bars[0], second, bars[1], group.samples)
 
 
 def _protocol_line(name: str, result: Result, axis: Axis) -> Line:
     first, second = (result.metrics[metric] for metric in MAIN)
-    return Line(name, "", first, bar_of(first, axis), second, bar_of(second, axis))
+    return Line(name, "", first, make_bar(first, axis), second, make_bar(second, axis))
 
 
 def _tiles(result: Result) -> list[Line]:
@@ -195,7 +202,12 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
         *_table(
             ("figure", "value", "interval", ""),
             [
-                (words_of(name).label, print_figure(figure), print_interval(figure), words_of(name).meaning)
+                (
+                    metric_label(name).label,
+                    format_metric(figure),
+                    format_interval(figure),
+                    metric_label(name).meaning,
+                )
                 for name, figure in results[main].metrics.items()
                 if figure.value is not None
             ],
@@ -219,8 +231,8 @@ def _cells(result: Result) -> tuple[str, ...]:
 
 
 def _with_interval(figure: Figure) -> str:
-    interval = print_interval(figure)
-    return f"{print_figure(figure)} ({interval})" if interval else print_figure(figure)
+    interval = format_interval(figure)
+    return f"{format_metric(figure)} ({interval})" if interval else format_metric(figure)
 
 
 def _slice_table(groups: Sequence[Group]) -> list[str]:
@@ -238,7 +250,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _plain(text: str) -> str:
     """Text that Markdown takes as it is, on one line."""
-    flat = cut(" ".join(text.split()), 2 * MAX_NAME)
+    flat = shorten(" ".join(text.split()), 2 * MAX_NAME)
     return "".join("\\" + sign if sign in "\\`*_{}[]<>#|!&~" else sign for sign in flat)
 
 
