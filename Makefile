@@ -60,6 +60,8 @@ lint: $(VENV)/.installed-dev ## formatting and types only
 	@$(PY) -m ruff format --quiet --check . || { \
 		printf 'these files are not formatted; run: $(PY) -m ruff format\n'; \
 		$(PY) -m ruff format --check .; exit 1; }
+	@$(VENV)/bin/clang-format --dry-run --Werror $(KERNEL) || { \
+		printf 'run: $(VENV)/bin/clang-format -i src/maskwise/masks/*.[ch]\n'; exit 1; }
 	@printf 'checking types ...\n'
 	@$(PY) -m mypy
 

@@ -5,8 +5,11 @@ import sys
 
 from setuptools import Extension, setup
 
+FOLDER = "src/maskwise/masks"
+
 # Fused multiply-add would move polygon edges by a pixel against pycocotools, hence -ffp-contract=off.
-FLAGS = ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off", "-std=c11"]
+GCC_FLAGS = ["-O3", "-ffp-contract=off", "-std=c11", "-fvisibility=hidden"]
+FLAGS = ["/O2", "/fp:precise", "/std:c11"] if sys.platform == "win32" else GCC_FLAGS
 
 # `make fuzz`: slower, and every stray read, overflow or shift ends the process with a report.
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
@@ -18,7 +21,8 @@ setup(
     ext_modules=[
         Extension(
             "maskwise.masks._kernel",
-            sources=["src/maskwise/masks/_kernel.c"],
+            sources=[f"{FOLDER}/{name}.c" for name in ("rle", "rle_avx2", "module")],
+            depends=[f"{FOLDER}/rle.h", f"{FOLDER}/rle_loops.h"],
             extra_compile_args=FLAGS,
             extra_link_args=SANITIZERS if SANITIZE else [],
             define_macros=[("Py_LIMITED_API", "0x030b0000")],

@@ -1,4 +1,4 @@
-"""Feed the C mask kernel garbage, and compare what it accepts with the fallback.
+"""Feed the C mask kernel garbage, and compare what it accepts with the numpy kernel.
 
 `make fuzz SECONDS=60` builds the kernel with the address and undefined-behaviour sanitizers and runs this file.
 By hand:
@@ -11,7 +11,7 @@ By hand:
 
 A case is a call with valid masks of which, often, something is spoiled: bytes, places, sizes, offsets (still arrays of
 the right type: only MaskError may come of it) or the arrays themselves (wrong types, lengths, layouts). Calls of the
-first kind on small frames must give what the fallback gives. The last line says how many calls were made.
+first kind on small frames must give what the numpy kernel gives. The last line says how many calls were made.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import MaskError
-from maskwise.masks import _fallback, _kernel
+from maskwise.masks import numpy_kernel, _kernel
 from maskwise.masks.kernel import Batch
 
 Rng = np.random.Generator
@@ -41,7 +41,7 @@ ATTEMPTS = 20
 """Calls for every valid input, each spoiled in another way; every tenth is compared."""
 
 SMALL = 2**10
-"""Calls whose sizes and distances are within this of 0 go through the fallback as well."""
+"""Calls whose sizes and distances are within this of 0 go through the numpy kernel as well."""
 
 WRONG_ARRAYS = (TypeError, ValueError, BufferError, OverflowError)
 """What a call with arrays of the wrong kind may raise, beside MaskError."""
@@ -376,7 +376,7 @@ CASES: list[Callable[[Rng], Case]] = [
 
 
 def is_small(case: Case) -> bool:
-    """Whether the fallback handles the case quickly and within its bounds."""
+    """Whether the numpy kernel handles the case quickly and within its bounds."""
     for argument in case.arguments:
         for part in argument if isinstance(argument, tuple) else [argument]:
             sized = isinstance(part, int) or (isinstance(part, np.ndarray) and part.dtype == np.int32)
@@ -402,15 +402,15 @@ def try_case(case: Case, compare: bool) -> str | None:
     if not compare or case.wrong_arrays or not case.comparable or not is_small(case):
         return None
     try:
-        wanted = case.run(_fallback)
+        wanted = case.run(numpy_kernel)
     except MaskError:
         wanted = None
     if (got is None) != (wanted is None):
-        return explain(case, f"the kernel gave {got}, the fallback {wanted}")
+        return explain(case, f"the kernel gave {got}, the numpy kernel {wanted}")
     if got is None or wanted is None:
         return None
     same = got[0] == wanted[0] and all(np.array_equal(a, b) for a, b in zip(got[1], wanted[1]))
-    return None if same else explain(case, f"the kernel gave {got}, the fallback {wanted}")
+    return None if same else explain(case, f"the kernel gave {got}, the numpy kernel {wanted}")
 
 
 def try_input(seed: int, number: int, calls: Counter[str]) -> str | None:

@@ -11,7 +11,7 @@ from maskwise.masks import batch, mask, measure
 KERNELS = {
     "c": "maskwise.masks._kernel",
     "c-plain": "maskwise.masks._kernel",
-    "fallback": "maskwise.masks._fallback",
+    "numpy": "maskwise.masks.numpy_kernel",
 }
 
 

@@ -271,7 +271,7 @@ def test_kernels_offer_the_same_functions(kernel: ModuleType) -> None:
     assert wanted <= set(dir(kernel))
 
 
-def test_the_environment_chooses_the_fallback() -> None:
+def test_the_environment_chooses_numpy() -> None:
     code = "from maskwise.masks import kernel_name; print(kernel_name())"
     environment = {**os.environ, "MASKWISE_KERNEL": "numpy", "PYTHONPATH": os.pathsep.join(sys.path)}
     run = subprocess.run(

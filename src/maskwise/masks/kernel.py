@@ -3,7 +3,7 @@
 Both offer the functions of `Kernel`. A batch is the tuple `(data, start, stop, size)`: uint8 bytes of COCO
 compressed strings, int64 [n] first and past-the-last byte of each, int32 [n, 2] heights and widths. A function
 that makes masks returns `(data, stop)`: the bytes of the new strings and the int64 end of each as bytes.
-Set MASKWISE_KERNEL=numpy to use the fallback where the C kernel is installed.
+Set MASKWISE_KERNEL=numpy to use numpy where the C kernel is installed.
 """
 
 import os
@@ -95,9 +95,9 @@ def _load() -> tuple[str, Kernel]:
             return "c", cast(Kernel, _kernel)
         except ImportError:
             pass
-    from maskwise.masks import _fallback  # noqa: PLC0415
+    from maskwise.masks import numpy_kernel  # noqa: PLC0415
 
-    return "numpy", cast(Kernel, _fallback)
+    return "numpy", cast(Kernel, numpy_kernel)
 
 
 _NAME, kernel = _load()

@@ -1,0 +1,961 @@
+/* Run-length masks as COCO compressed strings: everything but the AVX2 loops. rle.h states the conventions.
+ *
+ * A string is read into Ends, an operation works on Ends and makes new Ends, and these are written as a string.
+ */
+
+#include "rle_loops.h"
+#include <math.h>
+
+#define MAX_RUNS ((size_t)1 << 27) /* of one mask that an operation makes: 512 MB of ends */
+#define MAX_COORDINATE 67108864.0  /* 2^26: five times this still fits an int32 */
+
+static const Loops *loops;
+
+int fail(RleError *error, RleReason reason) {
+    error->reason = reason;
+    return 0;
+}
+
+/* ---- growing buffers ----------------------------------------------------------------------------------------- */
+
+int reserve(void **at, size_t *capacity, size_t wanted, size_t item, RleError *error) {
+    if (wanted <= *capacity) return 1;
+    size_t grown = *capacity * 2 > wanted ? *capacity * 2 : wanted;
+    if (grown > SIZE_MAX / item) return fail(error, NO_MEMORY);
+    void *moved = realloc(*at, grown * item);
+    if (!moved) return fail(error, NO_MEMORY);
+    *at = moved;
+    *capacity = grown;
+    return 1;
+}
+
+static int reserve_ends(Ends *ends, size_t wanted, RleError *error) {
+    if (wanted > MAX_RUNS && wanted > ends->capacity) return fail(error, TOO_MANY_RUNS);
+    return reserve((void **)&ends->at, &ends->capacity, wanted, sizeof(uint32_t), error);
+}
+
+static int reserve_text(Text *text, size_t wanted, RleError *error) {
+    return reserve((void **)&text->at, &text->capacity, wanted, 1, error);
+}
+
+void free_work(Work *work) {
+    free(work->padded.at);
+    free(work->text.at);
+    free(work->one.at);
+    free(work->other.at);
+    free(work->out.at);
+    free(work->spare.at);
+    free(work->rectangles.at);
+    free(work->plane_a.mask);
+    free(work->plane_b.mask);
+    free(work->toggles.at);
+}
+
+void free_parts(Parts *parts) {
+    free(parts->stop);
+    free(parts->owner);
+}
+
+/* ---- strings to ends ----------------------------------------------------------------------------------------- */
+
+/* A string is read in two steps. The first reads its values: each character holds five bits and a flag that another
+ * character follows. The second adds them up: run i = value i + run i-2, end i = run i + end i-1. Both are short loops
+ * over int32 that only detect errors; explain_string() then reads the string slowly and finds the reason. */
+
+/* Why a string is not a mask. */
+static int explain_string(const uint8_t *from, size_t length, int64_t pixels, RleError *error) {
+    int64_t position = 0, before = 0, last = 0;
+    size_t runs = 0;
+    for (size_t i = 0; i < length; i++)
+        if (from[i] < 48 || from[i] > 111) return fail(error, BAD_CHARACTER);
+    for (size_t at = 0; at < length; runs++) {
+        uint8_t padded[8] = "00000000";
+        memcpy(padded, from + at, length - at < 8 ? length - at : 8);
+        int64_t run;
+        unsigned chars = read_value(padded, &run);
+        if (!chars) return fail(error, LONG_VALUE);
+        if (chars > length - at) return fail(error, TRUNCATED_VALUE);
+        at += chars;
+        run += before;
+        before = last;
+        last = runs ? run : 0; /* the third run is not relative to the first */
+        position += run;
+        if (run < 0) return fail(error, NEGATIVE_RUN);
+        if (position > pixels) return fail(error, PAST_FRAME);
+    }
+    error->detail[2] = position;
+    return fail(error, WRONG_SUM);
+}
+
+/* Read the values of `length` characters one by one; `from` must be readable for 8 more bytes. Returns the number of
+ * values, or SIZE_MAX if the string is malformed. */
+static size_t read_values_plain(const uint8_t *from, size_t length, int32_t *values) {
+    size_t count = 0, at = 0;
+    unsigned wrong = 0;
+    for (size_t i = 0; i < length; i++) wrong |= (uint8_t)(from[i] - 48) & 0xC0;
+    while (!wrong && at < length) {
+        int64_t value;
+        unsigned chars = read_value(from + at, &value);
+        if (!chars || chars > length - at || value != (int32_t)value) return SIZE_MAX;
+        values[count++] = (int32_t)value;
+        at += chars;
+    }
+    return wrong ? SIZE_MAX : count;
+}
+
+/* Turn values into ends in place. Returns the foreground area, or -1 if a run is negative or the runs do not fill the
+ * frame. A sum of two valid int32 that overflows becomes negative, and one negative number anywhere is detected. */
+INLINE int64_t sum_values(int32_t *values, size_t count, int64_t pixels) {
+    int64_t area = 0;
+    if (count > 2) values[2] = (int32_t)((uint32_t)values[2] - (uint32_t)values[0]); /* the third run is not relative */
+#if HAVE_SSE2
+    __m128i runs_so_far = _mm_setzero_si128(), end_so_far = runs_so_far, wrong = runs_so_far, covered = runs_so_far;
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        __m128i runs = _mm_loadu_si128((const __m128i *)(values + i));
+        runs = _mm_add_epi32(_mm_add_epi32(runs, _mm_slli_si128(runs, 8)), runs_so_far);
+        runs_so_far = _mm_shuffle_epi32(runs, 0xEE);
+        covered = _mm_add_epi32(covered, runs);
+        __m128i ends = _mm_add_epi32(runs, _mm_slli_si128(runs, 4));
+        ends = _mm_add_epi32(_mm_add_epi32(ends, _mm_slli_si128(ends, 8)), end_so_far);
+        end_so_far = _mm_shuffle_epi32(ends, 0xFF);
+        wrong = _mm_or_si128(wrong, _mm_or_si128(runs, ends));
+        _mm_storeu_si128((__m128i *)(values + i), ends);
+    }
+    int32_t run[4], lanes[4], end = _mm_cvtsi128_si32(end_so_far);
+    int bad = _mm_movemask_epi8(wrong) & 0x8888;
+    _mm_storeu_si128((__m128i *)run, runs_so_far);
+    _mm_storeu_si128((__m128i *)lanes, covered);
+    area = (int64_t)lanes[1] + lanes[3];
+#else
+    int32_t run[2] = {0, 0}, end = 0;
+    int bad = 0;
+    size_t i = 0;
+#endif
+    for (; i < count && !bad; i++) {
+        run[i & 1] = (int32_t)((uint32_t)run[i & 1] + (uint32_t)values[i]);
+        end = (int32_t)((uint32_t)end + (uint32_t)run[i & 1]);
+        bad = (run[i & 1] | end) < 0;
+        area += i & 1 ? run[1] : 0;
+        values[i] = end;
+    }
+    return bad || end != pixels ? -1 : area;
+}
+
+/* Read one string into `ends`, followed by two sentinels; *area gets the number of foreground pixels. */
+int read_string(Work *work, RleString string, int64_t pixels, Ends *ends, int64_t *area) {
+    const uint8_t *from = string.at;
+    size_t length = string.length;
+    if (!reserve_text(&work->padded, length + 128, &work->error) ||
+        !reserve((void **)&ends->at, &ends->capacity, length + 80, sizeof(uint32_t), &work->error))
+        return 0;
+    uint8_t *padded = work->padded.at;
+    memcpy(padded, from, length);
+    memset(padded + length, '0', 128);
+    int truncated = length && from[length - 1] >= 80; /* the last value needs another character */
+    size_t count = truncated ? SIZE_MAX : loops->read_values(padded, length, (int32_t *)ends->at);
+    *area = count == SIZE_MAX ? -1 : sum_values((int32_t *)ends->at, count, pixels);
+    if (*area < 0) return explain_string(from, length, pixels, &work->error);
+    if (!count) ends->at[count++] = 0;
+    ends->count = count;
+    ends->at[count] = ends->at[count + 1] = UINT32_MAX;
+    return 1;
+}
+
+/* ---- ends to strings ----------------------------------------------------------------------------------------- */
+
+INLINE uint8_t *write_value(uint8_t *to, int64_t value) {
+    for (;;) {
+        int64_t rest = value >> 5;
+        uint8_t bits = value & 31;
+        if (rest == (bits & 16 ? -1 : 0)) {
+            *to++ = bits + 48;
+            return to;
+        }
+        *to++ = (bits | 32) + 48;
+        value = rest;
+    }
+}
+
+static int write_string(const Ends *ends, Text *text, RleError *error) {
+    if (!reserve_text(text, text->count + MAX_VALUE_CHARS * ends->count, error)) return 0;
+    uint8_t *to = text->at + text->count;
+    int64_t before = 0, last = 0, position = 0;
+    for (size_t i = 0; i < ends->count; i++) {
+        int64_t run = (int64_t)ends->at[i] - position;
+        to = write_value(to, run - before);
+        before = last;
+        last = i ? run : 0;
+        position = ends->at[i];
+    }
+    text->count = (size_t)(to - text->at);
+    return 1;
+}
+
+/* Append the foreground run [from, to) to a mask that is built in order of position; adjacent runs are joined.
+ * finish_mask() adds the last end. */
+INLINE int add_run(Ends *ends, uint64_t from, uint64_t to, RleError *error) {
+    if (from >= to) return 1;
+    if (ends->count && ends->at[ends->count - 1] == from) {
+        ends->at[ends->count - 1] = (uint32_t)to;
+        return 1;
+    }
+    if (!reserve_ends(ends, ends->count + 4, error)) return 0;
+    ends->at[ends->count++] = (uint32_t)from;
+    ends->at[ends->count++] = (uint32_t)to;
+    return 1;
+}
+
+static int finish_mask(Ends *ends, uint64_t pixels, RleError *error) {
+    if (ends->count && ends->at[ends->count - 1] == pixels) return 1;
+    if (!reserve_ends(ends, ends->count + 4, error)) return 0;
+    ends->at[ends->count++] = (uint32_t)pixels;
+    return 1;
+}
+
+/* ---- set operations ------------------------------------------------------------------------------------------ */
+
+static int set_operation(SetOperation operation, const Ends *a, const Ends *b, Ends *out, RleError *error) {
+    static const uint8_t tables[4] = {0x8, 0xE, 0x2, 0x6}; /* bit (in a) + 2 * (in b) */
+    unsigned table = tables[operation], state = 0, inside = 0;
+    uint32_t pixels = a->at[a->count - 1];
+    const uint32_t *pa = a->at, *pb = b->at;
+    if (!reserve_ends(out, a->count + b->count + 4, error)) return 0;
+    uint32_t *to = out->at, *first = out->at;
+    for (;;) {
+        uint32_t end = *pa < *pb ? *pa : *pb;
+        if (end >= pixels) break;
+        unsigned a_ends = *pa == end, b_ends = *pb == end;
+        pa += a_ends;
+        pb += b_ends;
+        state ^= a_ends | b_ends << 1;
+        unsigned now = table >> state & 1;
+        if (now != inside) { /* a toggle at the position of the last one removes it: an empty run */
+            if (to > first && to[-1] == end) to--;
+            else *to++ = end;
+        }
+        inside = now;
+    }
+    out->count = (size_t)(to - first);
+    out->at[out->count++] = pixels;
+    return 1;
+}
+
+/* ---- rectangles: foreground as blocks of whole columns or parts of one column ---------------------------------- */
+
+static int add_rectangle(Rectangles *rectangles, Rectangle rectangle, RleError *error) {
+    if (rectangle.left >= rectangle.right || rectangle.top >= rectangle.bottom) return 1;
+    if (!reserve((void **)&rectangles->at, &rectangles->capacity, rectangles->count + 1, sizeof(Rectangle), error))
+        return 0;
+    rectangles->at[rectangles->count++] = rectangle;
+    return 1;
+}
+
+/* The rectangles of a mask in column-major order. Those of one column never touch, because adjacent runs are joined. */
+static int cut_rectangles(const Ends *ends, uint32_t height, Rectangles *rectangles, RleError *error) {
+    rectangles->count = 0;
+    for (size_t i = 0; i + 1 < ends->count; i += 2) {
+        uint32_t from = ends->at[i], to = ends->at[i + 1];
+        while (i + 3 < ends->count && ends->at[i + 2] == to) {
+            i += 2;
+            to = ends->at[i + 1];
+        }
+        if (from == to) continue;
+        uint32_t first = from / height, last = (to - 1) / height;
+        uint32_t top = from - first * height, bottom = to - last * height;
+        if (first == last) {
+            Rectangle part = {first, first + 1, top, bottom};
+            if (!add_rectangle(rectangles, part, error)) return 0;
+            continue;
+        }
+        uint32_t whole_from = top ? first + 1 : first, whole_to = bottom == height ? last + 1 : last;
+        Rectangle head = {first, whole_from, top, height};
+        Rectangle body = {whole_from, whole_to, 0, height};
+        Rectangle tail = {whole_to, last + 1, 0, bottom};
+        if (!add_rectangle(rectangles, head, error) || !add_rectangle(rectangles, body, error) ||
+            !add_rectangle(rectangles, tail, error))
+            return 0;
+    }
+    return 1;
+}
+
+static int add_rectangle_runs(Ends *out, Rectangle rectangle, uint32_t height, RleError *error) {
+    if (rectangle.top == 0 && rectangle.bottom == height)
+        return add_run(out, (uint64_t)rectangle.left * height, (uint64_t)rectangle.right * height, error);
+    for (uint64_t x = rectangle.left; x < rectangle.right; x++)
+        if (!add_run(out, x * height + rectangle.top, x * height + rectangle.bottom, error)) return 0;
+    return 1;
+}
+
+static uint32_t clip(int64_t value, int64_t limit) { return (uint32_t)(value < 0 ? 0 : value > limit ? limit : value); }
+
+/* The part of work->rectangles inside the box x, y, width, height, in the coordinates of the box. */
+static int crop_rectangles(Work *work, const int32_t *box) {
+    int64_t x = box[0], y = box[1], width = box[2], height = box[3];
+    for (size_t i = 0; i < work->rectangles.count; i++) {
+        Rectangle r = work->rectangles.at[i];
+        Rectangle moved = {clip(r.left - x, width), clip(r.right - x, width), clip(r.top - y, height),
+                           clip(r.bottom - y, height)};
+        if (moved.left >= moved.right || moved.top >= moved.bottom) continue;
+        if (!add_rectangle_runs(&work->out, moved, (uint32_t)height, &work->error)) return 0;
+    }
+    return 1;
+}
+
+/* Past the last rectangle that has the columns of rectangle `first`. */
+static size_t same_columns(const Rectangles *rectangles, size_t first) {
+    size_t stop = first + 1;
+    while (stop < rectangles->count && rectangles->at[stop].left == rectangles->at[first].left) stop++;
+    return stop;
+}
+
+static int mirror_rows(Work *work, uint32_t height) {
+    const Rectangles *rectangles = &work->rectangles;
+    for (size_t first = 0; first < rectangles->count;) {
+        size_t stop = same_columns(rectangles, first);
+        for (size_t i = stop; i-- > first;) {
+            Rectangle r = rectangles->at[i], mirrored = {r.left, r.right, height - r.bottom, height - r.top};
+            if (!add_rectangle_runs(&work->out, mirrored, height, &work->error)) return 0;
+        }
+        first = stop;
+    }
+    return 1;
+}
+
+static int mirror_columns(Work *work, uint32_t height, uint32_t width) {
+    const Rectangles *rectangles = &work->rectangles;
+    for (size_t stop = rectangles->count; stop > 0;) {
+        size_t first = stop - 1;
+        while (first > 0 && rectangles->at[first - 1].left == rectangles->at[stop - 1].left) first--;
+        for (size_t i = first; i < stop; i++) {
+            Rectangle r = rectangles->at[i], mirrored = {width - r.right, width - r.left, r.top, r.bottom};
+            if (!add_rectangle_runs(&work->out, mirrored, height, &work->error)) return 0;
+        }
+        stop = first;
+    }
+    return 1;
+}
+
+/* The first output index that reads input `at` or later, where output i reads floor((i + 1/2) * old / new). */
+static uint64_t first_reader(uint64_t at, uint64_t old_length, uint64_t new_length) {
+    uint64_t twice = (2 * new_length * at + old_length - 1) / old_length;
+    return twice / 2; /* ceil((twice - 1) / 2) */
+}
+
+/* Rows are scaled first, in place, so that rectangles which vanish are not visited again for every new column. */
+static int scale_rectangles(Work *work, const int32_t *old_size, const int32_t *new_size) {
+    uint64_t height = (uint32_t)old_size[0], width = (uint32_t)old_size[1];
+    uint64_t new_height = (uint32_t)new_size[0], new_width = (uint32_t)new_size[1];
+    Rectangle *rectangles = work->rectangles.at;
+    for (size_t first = 0; first < work->rectangles.count;) {
+        size_t stop = same_columns(&work->rectangles, first);
+        uint64_t left = first_reader(rectangles[first].left, width, new_width);
+        uint64_t right = first_reader(rectangles[first].right, width, new_width);
+        size_t kept = first;
+        for (size_t i = first; i < stop; i++) {
+            Rectangle *to = &rectangles[kept];
+            to->top = (uint32_t)first_reader(rectangles[i].top, height, new_height);
+            to->bottom = (uint32_t)first_reader(rectangles[i].bottom, height, new_height);
+            kept += to->top < to->bottom;
+        }
+        for (uint64_t x = left; kept > first && x < right; x++)
+            for (size_t i = first; i < kept; i++) {
+                uint64_t column = x * new_height;
+                if (!add_run(&work->out, column + rectangles[i].top, column + rectangles[i].bottom, &work->error))
+                    return 0;
+            }
+        first = stop;
+    }
+    return 1;
+}
+
+/* ---- connected components ------------------------------------------------------------------------------------ */
+
+static size_t find_root(size_t *parent, size_t i) {
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+/* parent[i]: the first rectangle of the component of rectangle i. Rectangles are ordered, so those that end where
+ * rectangle i begins form a window that only moves forward. `reach` is 1 if diagonal neighbours are connected. */
+static void join_rectangles(const Rectangles *rectangles, size_t *parent, uint32_t reach) {
+    size_t low = 0;
+    for (size_t i = 0; i < rectangles->count; i++) {
+        Rectangle p = rectangles->at[i];
+        parent[i] = i;
+        while (low < i && (rectangles->at[low].right < p.left ||
+                           (rectangles->at[low].right == p.left && rectangles->at[low].bottom + reach <= p.top)))
+            low++;
+        for (size_t j = low; j < i && rectangles->at[j].right == p.left && rectangles->at[j].top < p.bottom + reach;
+             j++) {
+            size_t a = find_root(parent, i), b = find_root(parent, j);
+            if (a < b) parent[b] = a;
+            else parent[a] = b;
+        }
+    }
+    for (size_t i = 0; i < rectangles->count; i++) parent[i] = find_root(parent, i);
+}
+
+/* ---- bit planes ------------------------------------------------------------------------------------------------ */
+
+int reserve_plane(BitPlane *plane, size_t words, RleError *error) {
+    if (words > MAX_PLANE_WORDS) return fail(error, PLANE_TOO_LARGE);
+    if (words <= plane->capacity) return 1;
+    free(plane->mask);
+    plane->capacity = 0;
+    plane->mask = malloc(2 * words * sizeof(uint64_t));
+    if (!plane->mask) return fail(error, NO_MEMORY);
+    plane->capacity = words;
+    return 1;
+}
+
+static int plane_to_ends(const BitPlane *plane, uint32_t height, Ends *out, RleError *error) {
+    size_t words = plane->last_word - plane->first_word;
+    for (uint32_t x = plane->left; x < plane->right; x++) {
+        const uint64_t *column = plane->mask + (x - plane->left) * words;
+        uint64_t base = (uint64_t)x * height + ((uint64_t)plane->first_word << 6), from = 0;
+        int inside = 0;
+        for (size_t i = 0; i < words; i++) {
+            uint64_t toggles = column[i] ^ (column[i] << 1 | (uint64_t)inside);
+            while (toggles) {
+                uint64_t at = base + 64 * i + (uint64_t)lowest_bit(toggles);
+                toggles &= toggles - 1;
+                if (inside && !add_run(out, from, at, error)) return 0;
+                from = at;
+                inside = !inside;
+            }
+        }
+        if (inside && !add_run(out, from, base + 64 * words, error)) return 0;
+    }
+    return 1;
+}
+
+/* ---- toggles: positions where pixels change ---------------------------------------------------- */
+
+/* Write the positions of work->toggles to work->out, column by column and, within a column, in the order in which they
+ * were found (a counting sort). All columns lie within [low, high]; work->spare gets the end of each column. */
+INLINE int group_toggles(Work *work, size_t low, size_t high, size_t height) {
+    const Toggles *toggles = &work->toggles;
+    Ends *place = &work->spare, *out = &work->out;
+    size_t count = toggles->count, columns = count ? high - low + 1 : 0;
+    if (!reserve_ends(place, columns + 1, &work->error) || !reserve_ends(out, count + 4, &work->error)) return 0;
+    uint32_t *next = place->at;
+    place->count = columns;
+    memset(next, 0, (columns + 1) * sizeof(uint32_t));
+    for (size_t i = 0; i < count; i++) next[(toggles->at[i] >> 32) - low + 1]++;
+    for (size_t i = 1; i <= columns; i++) next[i] += next[i - 1];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t column = toggles->at[i] >> 32;
+        out->at[next[column - low]++] = (uint32_t)(column * height + (uint32_t)toggles->at[i]);
+    }
+    out->count = count;
+    return 1;
+}
+
+static int compare_toggles(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sort the toggles of each column; nearly all columns have two, in unpredictable order. */
+static void sort_columns(const Ends *place, uint32_t *toggles) {
+    uint32_t first = 0;
+    for (size_t column = 0; column < place->count; column++) {
+        uint32_t stop = place->at[column];
+        if (stop - first == 2) {
+            uint32_t a = toggles[first], b = toggles[first + 1];
+            toggles[first] = a < b ? a : b;
+            toggles[first + 1] = a < b ? b : a;
+        } else if (stop - first > 64) {
+            qsort(toggles + first, stop - first, sizeof(uint32_t), compare_toggles);
+        } else
+            for (uint32_t i = first + 1; i < stop; i++) {
+                uint32_t value = toggles[i], j = i;
+                for (; j > first && toggles[j - 1] > value; j--) toggles[j] = toggles[j - 1];
+                toggles[j] = value;
+            }
+        first = stop;
+    }
+}
+
+/* ---- polygons ------------------------------------------------------------------------------------------------ */
+
+/* pycocotools follows the outline on a lattice five times as fine and keeps the steps that cross the middle of a pixel
+ * column: from lattice column 5k + 2 to 5k + 3. Only those steps are evaluated here, with the same expressions. */
+
+typedef struct {
+    int x0, y0, x1, y1;
+} Edge;
+
+INLINE int lattice(double coordinate) { return (int)(5 * coordinate + .5); }
+
+/* ceil((v + .5) / 5 - .5), cut to the frame: exact in integers, as that is (v - 2) / 5. */
+INLINE uint32_t crossing_row(int v, int height) {
+    int row = v <= 2 ? 0 : (v + 2) / 5;
+    return (uint32_t)(row > height ? height : row);
+}
+
+/* Append the crossings of one edge. Along a flat edge (dx >= dy) the lattice row is a function of the column. Along a
+ * steep one the column is a function of the row, so the row where it changes is estimated and then corrected. */
+INLINE int cross_edge(Work *work, Edge edge, const int32_t *size) {
+    Toggles *crossings = &work->toggles;
+    int x0 = edge.x0, y0 = edge.y0, x1 = edge.x1, y1 = edge.y1;
+    int low = x0 < x1 ? x0 : x1, high = x0 < x1 ? x1 : x0;
+    /* pixel columns k whose step from 5k + 2 to 5k + 3 lies within [low, high] */
+    int64_t first = low <= 2 ? 0 : (low + 2) / 5, last = high < 3 ? -1 : (high - 3) / 5;
+    last = last < size[1] ? last : size[1] - 1;
+    if (first > last) return 1;
+    if (crossings->count + (size_t)(last - first) > MAX_RUNS) return fail(&work->error, TOO_MANY_RUNS);
+    if (!reserve((void **)&crossings->at, &crossings->capacity, crossings->count + (size_t)(last - first) + 1, 8,
+                 &work->error))
+        return 0;
+    uint64_t *out = crossings->at + crossings->count;
+    int dx = high - low, dy = abs(y0 - y1), flat = dx >= dy, swapped = flat ? x0 > x1 : y0 > y1;
+    int xs = swapped ? x1 : x0, ys = swapped ? y1 : y0, xe = swapped ? x0 : x1, ye = swapped ? y0 : y1;
+    if (flat) {
+        double slope = (double)(ye - ys) / dx;
+        int upper = (slope < 0) - xs; /* of the two rows of a step, the upper one counts */
+        for (int64_t k = first; k <= last; k++) {
+            int v = (int)(ys + slope * ((int)(5 * k + 2) + upper) + .5);
+            *out++ = (uint64_t)k << 32 | crossing_row(v, size[0]);
+        }
+    } else {
+        double slope = (double)(xe - xs) / dy, estimate = 1 / slope;
+        int rising = slope > 0;
+        for (int64_t k = first; k <= last; k++) {
+            int u = (int)(5 * k + 2), t = (int)((u + .5 - xs) * estimate);
+            t = t < 0 ? 0 : t > dy ? dy : t;
+            while (t > 0 && ((int)(xs + slope * t + .5) > u) == rising) t--;
+            while (t < dy && ((int)(xs + slope * (t + 1) + .5) <= u) == rising) t++;
+            if (t < dy) *out++ = (uint64_t)k << 32 | crossing_row(t + ys, size[0]);
+        }
+    }
+    crossings->count = (size_t)(out - crossings->at);
+    return 1;
+}
+
+/* Draw the polygon of `points` points into work->out. */
+static int draw_polygon(Work *work, const double *xy, int64_t points, const int32_t *size) {
+    if (points < 1) return fail(&work->error, NO_POINTS);
+    for (int64_t i = 0; i < 2 * points; i++)
+        if (!(fabs(xy[i]) <= MAX_COORDINATE)) return fail(&work->error, NOT_FINITE);
+    uint32_t height = (uint32_t)size[0], pixels = height * (uint32_t)size[1];
+    int x = lattice(xy[0]), y = lattice(xy[1]), low = x, high = x;
+    Ends *out = &work->out;
+    work->toggles.count = 0;
+    for (int64_t i = 0; pixels && i < points; i++) {
+        int64_t next = i + 1 < points ? i + 1 : 0;
+        Edge edge = {x, y, lattice(xy[2 * next]), lattice(xy[2 * next + 1])};
+        if (!cross_edge(work, edge, size)) return 0;
+        x = edge.x1;
+        y = edge.y1;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    size_t left = low < 0 ? 0 : (size_t)low / 5, right = high < 0 ? 0 : (size_t)high / 5;
+    right = right < (size_t)size[1] ? right : (size_t)size[1] - 1;
+    if (!group_toggles(work, left, right, height)) return 0;
+    sort_columns(&work->spare, out->at);
+    size_t count = 0; /* two crossings at one position cancel each other, the rest toggle */
+    for (size_t i = 0; i < out->count; i++) {
+        if (count && out->at[count - 1] == out->at[i]) count--;
+        else out->at[count++] = out->at[i];
+    }
+    out->count = count;
+    return finish_mask(out, pixels, &work->error);
+}
+
+/* ---- dense planes -------------------------------------------------------------------------------------------- */
+
+/* Which of 64 pixels differ from another 64, where any nonzero value is foreground. */
+INLINE uint64_t differing(const uint8_t *a, const uint8_t *b) {
+    uint64_t found = 0;
+#if HAVE_SSE2
+    __m128i zero = _mm_setzero_si128();
+    for (int part = 0; part < 4; part++) {
+        __m128i out_a = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + 16 * part)), zero);
+        __m128i out_b = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(b + 16 * part)), zero);
+        found |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_xor_si128(out_a, out_b)) << (16 * part);
+    }
+#else
+    for (int i = 0; i < 64; i++) found |= (uint64_t)(!a[i] != !b[i]) << i;
+#endif
+    return found;
+}
+
+INLINE int encode_columns(const uint8_t *plane, size_t pixels, Ends *out, RleError *error) {
+    out->count = 0;
+    if (pixels && plane[0]) {
+        if (!reserve_ends(out, 4, error)) return 0;
+        out->at[out->count++] = 0;
+    }
+    for (size_t base = 1; base < pixels; base += 64) {
+        uint64_t toggles = 0;
+        if (base + 64 <= pixels) toggles = differing(plane + base, plane + base - 1);
+        else
+            for (size_t i = base; i < pixels; i++) toggles |= (uint64_t)(!plane[i] != !plane[i - 1]) << (i - base);
+        if (!toggles) continue;
+        if (!reserve_ends(out, out->count + 68, error)) return 0;
+        while (toggles) {
+            out->at[out->count++] = (uint32_t)(base + (size_t)lowest_bit(toggles));
+            toggles &= toggles - 1;
+        }
+    }
+    if (!reserve_ends(out, out->count + 4, error)) return 0;
+    out->at[out->count++] = (uint32_t)pixels;
+    return 1;
+}
+
+INLINE int add_toggles(Toggles *toggles, uint64_t found, size_t row, size_t column, RleError *error) {
+    if (!reserve((void **)&toggles->at, &toggles->capacity, toggles->count + 64, sizeof(uint64_t), error)) return 0;
+    while (found) {
+        toggles->at[toggles->count++] = (uint64_t)(column + (size_t)lowest_bit(found)) << 32 | row;
+        found &= found - 1;
+    }
+    return 1;
+}
+
+/* Each row is compared with the row above it, which reads memory in order; the toggles are then grouped by column. */
+INLINE int encode_rows(Work *work, const uint8_t *plane, size_t height, size_t width) {
+    Toggles *toggles = &work->toggles;
+    RleError *error = &work->error;
+    toggles->count = 0;
+    for (size_t x = 0; height && x < width; x++) {
+        int above = x ? plane[(height - 1) * width + x - 1] != 0 : 0;
+        if ((plane[x] != 0) != above && !add_toggles(toggles, 1, 0, x, error)) return 0;
+    }
+    for (size_t y = 1; y < height; y++) {
+        const uint8_t *row = plane + y * width, *above = row - width;
+        size_t x = 0;
+        for (; x + 64 <= width; x += 64) {
+            uint64_t found = differing(row + x, above + x);
+            if (found && !add_toggles(toggles, found, y, x, error)) return 0;
+        }
+        uint64_t found = 0;
+        for (size_t i = x; i < width; i++) found |= (uint64_t)(!row[i] != !above[i]) << (i - x);
+        if (found && !add_toggles(toggles, found, y, x, error)) return 0;
+    }
+    return group_toggles(work, 0, width - 1, height) && finish_mask(&work->out, height * width, error);
+}
+
+/* ---- masks of a batch ------------------------------------------------------------------------------------------- */
+
+int check_frame(const int32_t *size, RleError *error) {
+    error->detail[0] = size[0];
+    error->detail[1] = size[1];
+    if (size[0] >= 0 && size[1] >= 0 && (int64_t)size[0] * size[1] <= INT32_MAX) return 1;
+    return fail(error, BAD_SIZE);
+}
+
+static uint64_t count_pixels(const int32_t *size) { return (uint64_t)size[0] * (uint64_t)size[1]; }
+
+int read_item(Work *work, const Batch *batch, int64_t item, Ends *ends, int64_t *area) {
+    const int32_t *size = batch->size + 2 * item;
+    int64_t start = batch->start[item], stop = batch->stop[item];
+    work->error.item = item;
+    if (!check_frame(size, &work->error)) return 0;
+    if (start < 0 || stop < start || stop > batch->bytes) return fail(&work->error, BAD_OFFSETS);
+    RleString string = {batch->data + start, (size_t)(stop - start)};
+    return read_string(work, string, (int64_t)count_pixels(size), ends, area);
+}
+
+static int same_size(const int32_t *a, const int32_t *b, RleError *error) {
+    if (a[0] == b[0] && a[1] == b[1]) return 1;
+    error->detail[0] = a[0];
+    error->detail[1] = a[1];
+    error->detail[2] = b[0];
+    error->detail[3] = b[1];
+    return fail(error, SIZES_DIFFER);
+}
+
+/* Read a[item] and b[item] into work->one and work->other. */
+static int read_two(Work *work, const Batch *a, const Batch *b, int64_t item, int64_t *areas) {
+    return read_item(work, a, item, &work->one, &areas[0]) && read_item(work, b, item, &work->other, &areas[1]) &&
+           same_size(a->size + 2 * item, b->size + 2 * item, &work->error);
+}
+
+int read_pair(Work *work, const PairsArgs *args, int64_t item, int64_t *areas) {
+    return read_two(work, &args->a, &args->b, item, areas);
+}
+
+/* Read mask `item` as rectangles and start an empty result. */
+static int read_rectangles(Work *work, const Batch *batch, int64_t item) {
+    int64_t area;
+    work->out.count = 0;
+    return read_item(work, batch, item, &work->one, &area) &&
+           cut_rectangles(&work->one, (uint32_t)batch->size[2 * item], &work->rectangles, &work->error);
+}
+
+/* Write work->out as the next string. */
+static int write_mask(Work *work, int64_t *stop) {
+    if (!write_string(&work->out, &work->text, &work->error)) return 0;
+    *stop = (int64_t)work->text.count;
+    return 1;
+}
+
+/* ---- operations that measure ------------------------------------------------------------------------------------ */
+
+int rle_strings(Work *work, StringsArgs *args) { return loops->strings(work, args); }
+int rle_measure(Work *work, const MeasureArgs *args) { return loops->measure(work, args); }
+int rle_pair_areas(Work *work, const PairsArgs *args) { return loops->pair_areas(work, args); }
+int rle_boundary_areas(Work *work, const PairsArgs *args) { return loops->boundary_areas(work, args); }
+
+/* Every mask of b is read once and kept. */
+int rle_pairwise(Work *work, const PairsArgs *args) {
+    int64_t columns = args->b.count, area;
+    Ends *kept = calloc((size_t)columns + 1, sizeof(Ends));
+    int ok = kept != NULL || fail(&work->error, NO_MEMORY);
+    for (int64_t j = 0; ok && j < columns; j++) ok = read_item(work, &args->b, j, &kept[j], &area);
+    for (int64_t i = 0; ok && i < args->a.count; i++) {
+        ok = read_item(work, &args->a, i, &work->one, &area);
+        for (int64_t j = 0; ok && j < columns; j++) {
+            ok = same_size(args->a.size + 2 * i, args->b.size + 2 * j, &work->error);
+            args->out[i * columns + j] = ok ? intersect(&work->one, &kept[j]) : 0;
+        }
+    }
+    for (int64_t j = 0; kept && j < columns; j++) free(kept[j].at);
+    free(kept);
+    return ok;
+}
+
+int rle_decode(Work *work, const DecodeArgs *args) {
+    uint8_t *out = args->planes;
+    int64_t area;
+    for (int64_t i = 0; i < args->a.count; i++, out += count_pixels(args->size)) {
+        if (!read_item(work, &args->a, i, &work->one, &area)) return 0;
+        if (!same_size(args->a.size + 2 * i, args->size, &work->error)) return 0;
+        uint32_t position = 0;
+        for (size_t k = 0; k < work->one.count; k++) {
+            memset(out + position, k & 1, work->one.at[k] - position);
+            position = work->one.at[k];
+        }
+    }
+    return 1;
+}
+
+int rle_runs(Work *work, const Batch *a, int64_t *stops) {
+    int64_t area;
+    Ends *out = &work->out;
+    for (int64_t i = 0; i < a->count; i++) {
+        if (!read_item(work, a, i, &work->one, &area)) return 0;
+        size_t first = out->count, count = work->one.count;
+        if (!reserve((void **)&out->at, &out->capacity, first + count, sizeof(uint32_t), &work->error)) return 0;
+        uint32_t position = 0;
+        for (size_t k = 0; k < count; k++) {
+            out->at[first + k] = work->one.at[k] - position;
+            position = work->one.at[k];
+        }
+        out->count = first + count;
+        stops[i] = (int64_t)out->count;
+    }
+    return 1;
+}
+
+/* ---- operations that make masks ---------------------------------------------------------------------------------- */
+
+int rle_combine(Work *work, const CombineArgs *args, int64_t *stops) {
+    int64_t areas[2];
+    for (int64_t i = 0; i < args->a.count; i++)
+        if (!read_two(work, &args->a, &args->b, i, areas) ||
+            !set_operation(args->operation, &work->one, &work->other, &work->out, &work->error) ||
+            !write_mask(work, stops + i))
+            return 0;
+    return 1;
+}
+
+static void swap_ends(Ends *a, Ends *b) {
+    Ends kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static int merge_group(Work *work, const MergeArgs *args, int64_t group) {
+    const int32_t *size = args->sizes + 2 * group;
+    int64_t area;
+    work->error.item = group;
+    if (!check_frame(size, &work->error)) return 0;
+    work->out.count = 0;
+    if (!finish_mask(&work->out, count_pixels(size), &work->error)) return 0;
+    for (int64_t i = args->offsets[group]; i < args->offsets[group + 1]; i++) {
+        if (i < 0 || i >= args->a.count) return fail(&work->error, BAD_OFFSETS);
+        if (!read_item(work, &args->a, i, &work->one, &area)) return 0;
+        if (!same_size(args->a.size + 2 * i, size, &work->error)) return 0;
+        SetOperation operation = i == args->offsets[group] ? OR : args->operation; /* the first joins an empty mask */
+        if (!set_operation(operation, &work->out, &work->one, &work->spare, &work->error)) return 0;
+        swap_ends(&work->out, &work->spare);
+    }
+    return 1;
+}
+
+int rle_merge(Work *work, const MergeArgs *args, int64_t *stops) {
+    for (int64_t i = 0; i < args->groups; i++)
+        if (!merge_group(work, args, i) || !write_mask(work, stops + i)) return 0;
+    return 1;
+}
+
+static int runs_to_ends(Work *work, const FromRunsArgs *args, int64_t item) {
+    const int32_t *size = args->sizes + 2 * item;
+    work->error.item = item;
+    if (!check_frame(size, &work->error)) return 0;
+    int64_t pixels = (int64_t)count_pixels(size), position = 0;
+    int64_t first = args->offsets[item], last = args->offsets[item + 1];
+    Ends *out = &work->out;
+    if (!reserve_ends(out, (size_t)(last - first) + 4, &work->error)) return 0;
+    out->count = 0;
+    for (int64_t i = first; i < last; i++) {
+        if (args->runs[i] < 0) return fail(&work->error, NEGATIVE_RUN);
+        if (args->runs[i] > pixels - position) return fail(&work->error, PAST_FRAME);
+        position += args->runs[i];
+        out->at[out->count++] = (uint32_t)position;
+    }
+    work->error.detail[2] = position;
+    if (position != pixels) return fail(&work->error, WRONG_SUM);
+    return out->count ? 1 : finish_mask(out, 0, &work->error);
+}
+
+int rle_from_runs(Work *work, const FromRunsArgs *args, int64_t *stops) {
+    for (int64_t i = 0; i < args->count; i++)
+        if (!runs_to_ends(work, args, i) || !write_mask(work, stops + i)) return 0;
+    return 1;
+}
+
+int rle_from_polygons(Work *work, const PolygonsArgs *args, int64_t *stops) {
+    for (int64_t i = 0; i < args->count; i++) {
+        const int32_t *size = args->sizes + 2 * i;
+        int64_t first = args->offsets[i], last = args->offsets[i + 1];
+        work->error.item = i;
+        if (!check_frame(size, &work->error) || !draw_polygon(work, args->xy + 2 * first, last - first, size) ||
+            !write_mask(work, stops + i))
+            return 0;
+    }
+    return 1;
+}
+
+int rle_encode(Work *work, const EncodeArgs *args, int64_t *stops) {
+    size_t height = (size_t)args->size[0], width = (size_t)args->size[1], pixels = height * width;
+    for (int64_t i = 0; i < args->count; i++) {
+        const uint8_t *plane = args->planes + (size_t)i * pixels;
+        work->error.item = i;
+        int ok = args->column_major ? encode_columns(plane, pixels, &work->out, &work->error)
+                                    : encode_rows(work, plane, height, width);
+        if (!ok || !write_mask(work, stops + i)) return 0;
+    }
+    return 1;
+}
+
+static int find_boundary(Work *work, const BoundaryArgs *args, int64_t item) {
+    const int32_t *size = args->a.size + 2 * item;
+    int64_t area;
+    if (!read_item(work, &args->a, item, &work->one, &area)) return 0;
+    if (args->distance[item] < 0) return fail(&work->error, NEGATIVE_DISTANCE);
+    work->out.count = 0;
+    return fill_plane(&work->one, (uint32_t)size[0], args->distance[item], &work->plane_a, &work->error) &&
+           plane_to_ends(&work->plane_a, (uint32_t)size[0], &work->out, &work->error) &&
+           finish_mask(&work->out, count_pixels(size), &work->error);
+}
+
+int rle_boundary(Work *work, const BoundaryArgs *args, int64_t *stops) {
+    for (int64_t i = 0; i < args->a.count; i++)
+        if (!find_boundary(work, args, i) || !write_mask(work, stops + i)) return 0;
+    return 1;
+}
+
+int rle_crop(Work *work, const CropArgs *args, int64_t *stops) {
+    for (int64_t i = 0; i < args->a.count; i++) {
+        const int32_t *box = args->boxes + 4 * i, size[2] = {box[3], box[2]};
+        if (!read_rectangles(work, &args->a, i) || !check_frame(size, &work->error) || !crop_rectangles(work, box) ||
+            !finish_mask(&work->out, count_pixels(size), &work->error) || !write_mask(work, stops + i))
+            return 0;
+    }
+    return 1;
+}
+
+int rle_flip(Work *work, const FlipArgs *args, int64_t *stops) {
+    for (int64_t i = 0; i < args->a.count; i++) {
+        const int32_t *size = args->a.size + 2 * i;
+        uint32_t height = (uint32_t)size[0], width = (uint32_t)size[1];
+        if (!read_rectangles(work, &args->a, i)) return 0;
+        int ok = args->horizontal ? mirror_columns(work, height, width) : mirror_rows(work, height);
+        if (!ok || !finish_mask(&work->out, count_pixels(size), &work->error) || !write_mask(work, stops + i)) return 0;
+    }
+    return 1;
+}
+
+int rle_resize(Work *work, const ResizeArgs *args, int64_t *stops) {
+    for (int64_t i = 0; i < args->a.count; i++) {
+        const int32_t *size = args->sizes + 2 * i;
+        if (!read_rectangles(work, &args->a, i) || !check_frame(size, &work->error) ||
+            !scale_rectangles(work, args->a.size + 2 * i, size) ||
+            !finish_mask(&work->out, count_pixels(size), &work->error) || !write_mask(work, stops + i))
+            return 0;
+    }
+    return 1;
+}
+
+/* The rectangles of one mask grouped by component: order[] lists them component by component. */
+typedef struct {
+    size_t *parent, *first, *order;
+} Grouping;
+
+/* A counting sort by component; first[r] ends up past the last rectangle of the component of rectangle r. */
+static void group_rectangles(const Rectangles *rectangles, uint32_t reach, Grouping *grouping) {
+    size_t count = rectangles->count, *parent = grouping->parent, *first = grouping->first;
+    join_rectangles(rectangles, parent, reach);
+    memset(first, 0, (count + 1) * sizeof(size_t));
+    for (size_t i = 0; i < count; i++) first[parent[i] + 1]++;
+    for (size_t i = 0; i < count; i++) first[i + 1] += first[i];
+    for (size_t i = 0; i < count; i++) grouping->order[first[parent[i]]++] = i;
+}
+
+static int add_part(Work *work, int64_t owner, Parts *parts) {
+    size_t count = parts->count + 1;
+    if (!reserve((void **)&parts->stop, &parts->stop_capacity, count, sizeof(int64_t), &work->error) ||
+        !reserve((void **)&parts->owner, &parts->owner_capacity, count, sizeof(int64_t), &work->error) ||
+        !write_mask(work, &parts->stop[parts->count]))
+        return 0;
+    parts->owner[parts->count++] = owner;
+    return 1;
+}
+
+static int write_components(Work *work, const Batch *a, int64_t item, const Grouping *grouping, Parts *parts) {
+    const int32_t *size = a->size + 2 * item;
+    for (size_t i = 0; i < work->rectangles.count;) {
+        size_t stop = grouping->first[grouping->parent[grouping->order[i]]];
+        work->out.count = 0;
+        for (; i < stop; i++) {
+            Rectangle rectangle = work->rectangles.at[grouping->order[i]];
+            if (!add_rectangle_runs(&work->out, rectangle, (uint32_t)size[0], &work->error)) return 0;
+        }
+        if (!finish_mask(&work->out, count_pixels(size), &work->error) || !add_part(work, item, parts)) return 0;
+    }
+    return 1;
+}
+
+int rle_components(Work *work, const ComponentsArgs *args, Parts *parts) {
+    for (int64_t i = 0; i < args->a.count; i++) {
+        if (!read_rectangles(work, &args->a, i)) return 0;
+        size_t count = work->rectangles.count + 1;
+        size_t *space = malloc(3 * count * sizeof(size_t));
+        if (!space) return fail(&work->error, NO_MEMORY);
+        Grouping grouping = {space, space + count, space + 2 * count};
+        group_rectangles(&work->rectangles, args->connectivity == 8, &grouping);
+        int ok = write_components(work, &args->a, i, &grouping, parts);
+        free(space);
+        if (!ok) return 0;
+    }
+    return 1;
+}
+
+/* ---- choice of the loops ------------------------------------------------------------------------------------------
+ */
+
+LOOPS(plain, )
+
+const char *use_loops(int plain) {
+    const Loops *best = plain ? NULL : avx2_loops();
+    loops = best ? best : &loops_plain;
+    return loops->name;
+}

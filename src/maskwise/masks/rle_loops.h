@@ -1,0 +1,307 @@
+/* The loops that are compiled twice, in rle.c and in rle_avx2.c, with everything that must be inlined into them.
+ *
+ * Conventions
+ * - Every function here is INLINE, so that each of the two files has its own copy for its own instructions.
+ * - LOOPS(suffix, attribute) at the end of this file defines the functions of `Loops` from these bodies.
+ */
+
+#ifndef MASKWISE_RLE_LOOPS_H
+#define MASKWISE_RLE_LOOPS_H
+
+#include "rle.h"
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#define HAVE_SSE2 1
+#endif
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define INLINE static __forceinline
+static __forceinline int lowest_bit(uint64_t word) {
+    unsigned long at;
+    _BitScanForward64(&at, word);
+    return (int)at;
+}
+#else
+#define INLINE static inline __attribute__((always_inline))
+#define lowest_bit __builtin_ctzll
+#endif
+
+#define MAX_VALUE_CHARS 7                 /* 35 bits: more than any run of a frame of 2^31 pixels needs */
+#define MAX_PLANE_WORDS ((size_t)1 << 26) /* of one bit plane: 512 MB */
+
+/* Defined in rle.c. */
+int fail(RleError *error, RleReason reason);
+int read_string(Work *work, RleString string, int64_t pixels, Ends *ends, int64_t *area);
+int read_item(Work *work, const Batch *batch, int64_t item, Ends *ends, int64_t *area);
+int read_pair(Work *work, const PairsArgs *args, int64_t item, int64_t *areas);
+int reserve_plane(BitPlane *plane, size_t words, RleError *error);
+
+/* ---- values of strings --------------------------------------------------------------------------------------- */
+
+INLINE uint64_t load64(const uint8_t *at) {
+    uint64_t word;
+    memcpy(&word, at, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+/* The value at `at` and how many characters it has, or 0 where it is longer than any frame needs. Reads 8 bytes. */
+INLINE unsigned read_value(const uint8_t *at, int64_t *value) {
+    uint64_t chars = load64(at) - 0x3030303030303030, ends = ~chars & 0x2020202020202020, bits = 0;
+    if (!ends) return 0;
+    unsigned length = (unsigned)lowest_bit(ends) / 8 + 1;
+    if (length > MAX_VALUE_CHARS) return 0;
+    for (unsigned i = 0; i < length; i++) bits |= (chars >> (8 * i) & 31) << (5 * i);
+    *value = (int64_t)(bits << (64 - 5 * length)) >> (64 - 5 * length);
+    return length;
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------------------- */
+
+#define CHAINS 3
+
+typedef struct {
+    const uint32_t *a, *a_stop, *b, *b_stop;
+} Chain;
+
+/* One step along the foreground runs of two masks: count what the two current runs share, then leave the one that ends
+ * first. Which one that is cannot be predicted, so there is no branch. */
+INLINE int64_t step(Chain *chain) {
+    uint32_t a_end = chain->a[1], b_end = chain->b[1];
+    uint32_t from = chain->a[0] > chain->b[0] ? chain->a[0] : chain->b[0];
+    int64_t shared = (int64_t)(a_end < b_end ? a_end : b_end) - from;
+    size_t a_first = a_end <= b_end;
+    chain->a += 2 * a_first;
+    chain->b += 2 - 2 * a_first;
+    return shared & ~(shared >> 63);
+}
+
+/* Steps that are possible before the runs of either mask may be exhausted. */
+INLINE size_t steps_left(const Chain *chain) {
+    size_t a = (size_t)(chain->a_stop - chain->a), b = (size_t)(chain->b_stop - chain->b);
+    return (a < b ? a : b) / 2;
+}
+
+/* The first foreground run that ends past `position`. */
+INLINE const uint32_t *find_run(const uint32_t *runs, size_t count, uint32_t position) {
+    while (count > 0) {
+        size_t half = count / 2;
+        int past = runs[2 * half + 1] <= position;
+        runs += past ? 2 * half + 2 : 0;
+        count = past ? count - half - 1 : half;
+    }
+    return runs;
+}
+
+/* Pixels in both. The runs of the longer mask are divided into CHAINS parts that are processed in turn: each step
+ * depends on the one before it, and steps of different parts can overlap. */
+INLINE int64_t intersect(const Ends *one, const Ends *other) {
+    const Ends *longer = one->count >= other->count ? one : other, *shorter = longer == one ? other : one;
+    size_t a_runs = longer->count / 2, b_runs = shorter->count / 2, steps;
+    int64_t sum = 0;
+    Chain chains[CHAINS];
+    if (!b_runs) return 0;
+    for (size_t part = 0; part < CHAINS; part++) {
+        const uint32_t *a = longer->at + 2 * (a_runs * part / CHAINS);
+        Chain chain = {a, longer->at + 2 * (a_runs * (part + 1) / CHAINS), find_run(shorter->at, b_runs, a[0]),
+                       shorter->at + 2 * b_runs};
+        chains[part] = chain;
+    }
+    do {
+        steps = SIZE_MAX;
+        for (size_t part = 0; part < CHAINS; part++) {
+            size_t left = steps_left(&chains[part]);
+            steps = left < steps ? left : steps;
+        }
+        for (size_t i = 0; i < steps; i++)
+            for (size_t part = 0; part < CHAINS; part++) sum += step(&chains[part]);
+    } while (steps);
+    for (size_t part = 0; part < CHAINS; part++)
+        while (steps_left(&chains[part])) sum += step(&chains[part]);
+    return sum;
+}
+
+/* position / height by the inverse of the height: exact, as positions stay below 2^31 and a double has 53 bits. */
+INLINE uint32_t column_of(uint32_t position, double inverse) { return (uint32_t)(int64_t)((position + .5) * inverse); }
+
+/* x, y, width, height of the foreground. */
+INLINE void find_box(const Ends *ends, uint32_t height, int64_t *box) {
+    size_t runs = ends->count / 2;
+    double inverse = 1.0 / height;
+    uint32_t top = UINT32_MAX, bottom = 0, left = 0, right = 0;
+    int any = 0;
+    for (size_t i = 0; i < runs; i++) {
+        uint32_t from = ends->at[2 * i], to = ends->at[2 * i + 1];
+        if (from == to) continue;
+        uint32_t first = column_of(from, inverse), last = column_of(to - 1, inverse);
+        uint32_t y0 = first == last ? from - first * height : 0;
+        uint32_t y1 = first == last ? to - 1 - last * height : height - 1;
+        top = y0 < top ? y0 : top;
+        bottom = y1 > bottom ? y1 : bottom;
+        left = any ? left : first;
+        right = last;
+        any = 1;
+    }
+    box[0] = any ? left : 0;
+    box[1] = any ? top : 0;
+    box[2] = any ? (int64_t)right - left + 1 : 0;
+    box[3] = any ? (int64_t)bottom - top + 1 : 0;
+}
+
+/* ---- bit planes for boundaries -------------------------------------------------------------------------------- */
+
+INLINE void set_bits(uint64_t *column, uint32_t from, uint32_t to) {
+    uint32_t first = from >> 6, last = (to - 1) >> 6;
+    uint64_t head = ~(uint64_t)0 << (from & 63), tail = ~(uint64_t)0 >> (63 - ((to - 1) & 63));
+    if (first == last) {
+        column[first] |= head & tail;
+        return;
+    }
+    column[first] |= head;
+    for (uint32_t i = first + 1; i < last; i++) column[i] = ~(uint64_t)0;
+    column[last] |= tail;
+}
+
+INLINE int count_bits(uint64_t word) {
+#if defined(__GNUC__)
+    return __builtin_popcountll(word);
+#else
+    word -= word >> 1 & 0x5555555555555555;
+    word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+    return (int)((((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56);
+#endif
+}
+
+/* AND of each column with the next `span` - 1 columns, by doubling. Returns the number of columns that have as many. */
+INLINE size_t and_window(uint64_t *plane, size_t columns, size_t words, size_t span) {
+    for (size_t have = 1; have < span;) {
+        size_t step = have * 2 <= span ? have : span - have, shift = step * words;
+        have += step;
+        for (size_t i = 0; i < (columns - have + 1) * words; i++) plane[i] &= plane[i + shift];
+    }
+    return columns - span + 1;
+}
+
+/* Bits of the mask minus its erosion by a square of side 2 * distance + 1, within the box of the mask. Everything
+ * outside the box is background, and so is everything outside the frame. */
+INLINE int fill_plane(const Ends *ends, uint32_t height, int32_t distance, BitPlane *plane, RleError *error) {
+    int64_t box[4];
+    find_box(ends, height, box);
+    plane->left = (uint32_t)box[0];
+    plane->right = (uint32_t)(box[0] + box[2]);
+    plane->first_word = (uint32_t)box[1] >> 6;
+    plane->last_word = ((uint32_t)(box[1] + box[3]) + 63) >> 6;
+    size_t columns = (size_t)box[2], words = plane->last_word - plane->first_word, total = columns * words;
+    if (!reserve_plane(plane, total + 1, error)) return 0;
+    uint64_t *mask = plane->mask, *eroded = plane->mask + total;
+    double inverse = 1.0 / height;
+    uint64_t side = 2 * (uint64_t)distance + 1;
+    plane->whole = (uint64_t)box[2] < side || (uint64_t)box[3] < side;
+    memset(mask, 0, (plane->whole ? 1 : 2) * total * sizeof(uint64_t));
+    uint32_t skip = plane->first_word << 6;
+    for (size_t i = 0; i + 1 < ends->count; i += 2) {
+        uint32_t from = ends->at[i], to = ends->at[i + 1];
+        while (i + 3 < ends->count && ends->at[i + 2] == to) {
+            i += 2;
+            to = ends->at[i + 1];
+        }
+        if (from == to) continue;
+        uint32_t column = column_of(from, inverse), top = from - column * height - skip;
+        size_t at = (size_t)(column - plane->left) * words;
+        for (uint64_t left = to - from; left; at += words) {
+            uint32_t room = height - skip - top, taken = left < room ? (uint32_t)left : room;
+            set_bits(mask + at, top, top + taken);
+            if (!plane->whole && taken >= side)
+                set_bits(eroded + at, top + (uint32_t)distance, top + taken - (uint32_t)distance);
+            left -= taken;
+            top = 0;
+        }
+    }
+    plane->inside = 0;
+    if (plane->whole) return 1;
+    size_t kept = and_window(eroded, columns, words, side) * words;
+    uint64_t *middle = mask + (size_t)distance * words; /* column c looked at c .. c + 2 * distance */
+    for (size_t i = 0; i < kept; i++) {
+        plane->inside += count_bits(eroded[i]);
+        middle[i] &= ~eroded[i];
+    }
+    return 1;
+}
+
+INLINE int64_t planes_intersect(const BitPlane *a, const BitPlane *b) {
+    uint32_t left = a->left > b->left ? a->left : b->left, right = a->right < b->right ? a->right : b->right;
+    uint32_t first = a->first_word > b->first_word ? a->first_word : b->first_word;
+    uint32_t last = a->last_word < b->last_word ? a->last_word : b->last_word;
+    int64_t sum = 0;
+    if (first >= last) return 0;
+    size_t a_words = a->last_word - a->first_word, b_words = b->last_word - b->first_word;
+    for (uint32_t x = left; x < right; x++) {
+        const uint64_t *pa = a->mask + (x - a->left) * a_words + (first - a->first_word);
+        const uint64_t *pb = b->mask + (x - b->left) * b_words + (first - b->first_word);
+        for (uint32_t i = 0; i < last - first; i++) sum += count_bits(pa[i] & pb[i]);
+    }
+    return sum;
+}
+
+/* ---- loops ---------------------------------------------------------------------------------------------------- */
+
+INLINE int strings_body(Work *work, StringsArgs *args) {
+    if (!read_string(work, args->a, args->pixels, &work->one, &args->areas[1])) return 0;
+    if (!args->b.at) return 1;
+    if (!read_string(work, args->b, args->pixels, &work->other, &args->areas[2])) return 0;
+    args->areas[0] = intersect(&work->one, &work->other);
+    return 1;
+}
+
+INLINE int measure_body(Work *work, const MeasureArgs *args) {
+    for (int64_t i = 0; i < args->a.count; i++) {
+        if (!read_item(work, &args->a, i, &work->one, &args->areas[i])) return 0;
+        find_box(&work->one, (uint32_t)args->a.size[2 * i], args->boxes + 4 * i);
+    }
+    return 1;
+}
+
+INLINE int pair_areas_body(Work *work, const PairsArgs *args) {
+    int64_t *out = args->out;
+    for (int64_t i = 0; i < args->a.count; i++, out += 3) {
+        if (!read_pair(work, args, i, out + 1)) return 0;
+        out[0] = intersect(&work->one, &work->other);
+    }
+    return 1;
+}
+
+INLINE int boundary_areas_body(Work *work, const PairsArgs *args) {
+    int64_t *out = args->out;
+    for (int64_t i = 0; i < args->a.count; i++, out += 3) {
+        uint32_t height = (uint32_t)args->a.size[2 * i];
+        int32_t distance = args->distance[i];
+        if (!read_pair(work, args, i, out + 1)) return 0;
+        if (distance < 0) return fail(&work->error, NEGATIVE_DISTANCE);
+        if (!fill_plane(&work->one, height, distance, &work->plane_a, &work->error)) return 0;
+        if (!fill_plane(&work->other, height, distance, &work->plane_b, &work->error)) return 0;
+        out[1] -= work->plane_a.inside;
+        out[2] -= work->plane_b.inside;
+        out[0] = planes_intersect(&work->plane_a, &work->plane_b);
+    }
+    return 1;
+}
+
+#define LOOPS(suffix, attribute)                                                                                       \
+    attribute static int strings_##suffix(Work *work, StringsArgs *args) { return strings_body(work, args); }          \
+    attribute static int measure_##suffix(Work *work, const MeasureArgs *args) { return measure_body(work, args); }    \
+    attribute static int pair_areas_##suffix(Work *work, const PairsArgs *args) {                                      \
+        return pair_areas_body(work, args);                                                                            \
+    }                                                                                                                  \
+    attribute static int boundary_areas_##suffix(Work *work, const PairsArgs *args) {                                  \
+        return boundary_areas_body(work, args);                                                                        \
+    }                                                                                                                  \
+    static const Loops loops_##suffix = {#suffix,          read_values_##suffix, strings_##suffix,                     \
+                                         measure_##suffix, pair_areas_##suffix,  boundary_areas_##suffix};
+
+#endif
