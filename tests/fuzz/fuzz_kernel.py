@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import MaskError
-from maskwise.masks import numpy_kernel, _kernel
+from maskwise.masks import _kernel, numpy_kernel
 from maskwise.masks.kernel import Batch
 
 Rng = np.random.Generator
