@@ -9,6 +9,7 @@ import typer
 import maskwise
 from maskwise.cli import (
     asking,
+    build,
     datasets,
     evaluating,
     info,
@@ -56,6 +57,7 @@ app.command()(readers.ls)
 app.command()(readers.card)
 app.command()(readers.read)
 app.command()(world.world)
+app.add_typer(build.app, name="build")
 app.command()(asking.ask)
 app.command()(intent.intent)
 app.command()(training.train)

@@ -1,0 +1,1 @@
+"""Build datasets: recipes that turn annotated images into benchmark data."""

@@ -1,0 +1,270 @@
+"""Recipe `occlude`: amodal data with exact ground truth from any instance segmentation.
+
+A real object of another image is pasted in front of an object that is completely visible. What the target showed before
+is its amodal mask; what still shows is its visible mask. Every composite is paired with its untouched original, in
+which the visible and the amodal mask of the target are equal, so that a model learns when not to complete.
+
+The dataset written holds, per pair, the original image and the composite with all regions, and one sample about each:
+`mask_type` is "both", and the tags are `pair` (shared by the two), `variant` ("original" or "composite"), `occlusion`
+(the rate, two decimals), `occluder` and `name` ("unique" or "shared", whether other regions have the target's name).
+"""
+
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+from PIL import Image
+
+from maskwise.arrays import BoolArray
+from maskwise.builder.composite import Placement, paste, place
+from maskwise.builder.cutouts import CutoutSource, RegionGeometry
+from maskwise.errors import RecordError, StoreError
+from maskwise.images import resolve_inside
+from maskwise.masks import Mask
+from maskwise.schema import ImageInfo, Region, Sample
+from maskwise.store import Dataset, DatasetWriter
+
+TRIES = 24
+"""Cut-outs that are tried for one target."""
+
+CHUNK = 4
+"""Images that a worker handles at a time."""
+
+JPEG = {"quality": 95, "subsampling": 0}
+
+
+@dataclass(frozen=True)
+class OccludeOptions:
+    """rates: lowest and highest occlusion rate; per_image: targets per image at most; min_area: smallest target, as a
+    share of the image; seed: another seed gives other composites.
+    """
+
+    rates: tuple[float, float] = (0.1, 0.6)
+    per_image: int = 1
+    min_area: float = 0.01
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        low, high = self.rates
+        if not 0 < low < high < 1:
+            raise RecordError(f"occlusion rates {low} to {high}: expected 0 < lowest < highest < 1")
+        if self.per_image < 1 or not 0 < self.min_area < 1:
+            raise RecordError(
+                f"expected 1 or more targets per image and a smallest area between 0 and 1; got {self.per_image} and "
+                f"{self.min_area}"
+            )
+
+
+class OccludeCounts(NamedTuple):
+    """What a build made and why images are missing from it."""
+
+    images: int
+    pairs: int
+    without_target: int
+    without_occluder: int
+
+
+class _Composite(NamedTuple):
+    """One image of the output: the record, its regions, its encoded bytes and the sample about its target."""
+
+    info: ImageInfo
+    regions: tuple[Region, ...]
+    data: bytes
+    sample: Sample
+
+
+class _Outcome(NamedTuple):
+    pairs: list[tuple[_Composite, _Composite]]
+    targets: int
+
+
+def occlude(
+    source: Dataset,
+    out: str | os.PathLike[str],
+    options: OccludeOptions | None = None,
+    *,
+    limit: int | None = None,
+    workers: int = 1,
+    overwrite: bool = False,
+    done: Callable[[], None] = lambda: None,
+) -> OccludeCounts:
+    """Write composites of a dataset's images and their originals as a dataset folder.
+
+    The result is the same for any number of workers. limit: read that many images only. done: called after each.
+    """
+    chosen = options or OccludeOptions()
+    images = range(len(source.images) if limit is None else min(limit, len(source.images)))
+    pairs = without_target = without_occluder = 0
+    about = dict(source.manifest.about) | {
+        "recipe": "occlude",
+        "recipe_source": source.name,
+        "recipe_options": f"rates {chosen.rates[0]} to {chosen.rates[1]}, {chosen.per_image} per image, "
+        f"smallest target {chosen.min_area}, seed {chosen.seed}",
+    }
+    with DatasetWriter(out, name=f"{source.name}-occluded", about=about, overwrite=overwrite) as writer:
+        for outcome in _outcomes(source, chosen, images, workers):
+            for pair in outcome.pairs:
+                for member in pair:
+                    writer.add_image(member.info, member.regions, member.data)
+                    writer.add_sample(member.sample)
+            pairs += len(outcome.pairs)
+            without_target += not outcome.targets
+            without_occluder += bool(outcome.targets and not outcome.pairs)
+            done()
+        if not pairs:
+            raise StoreError(
+                f"{source.path}: no composite could be made from {len(images)} images: {without_target} have no "
+                f"completely visible object, for {without_occluder} no occluder fits"
+            )
+    return OccludeCounts(len(images), pairs, without_target, without_occluder)
+
+
+def _outcomes(source: Dataset, options: OccludeOptions, images: range, workers: int) -> Iterator[_Outcome]:
+    if workers == 1:
+        cutouts = CutoutSource.of(source)
+        yield from (occlude_image(cutouts, row, options) for row in images)
+        return
+    make = partial(
+        _in_worker, str(source.path), None if source.image_root is None else str(source.image_root), options
+    )
+    with ProcessPoolExecutor(workers) as pool:
+        try:
+            yield from pool.map(make, images, chunksize=CHUNK)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _in_worker(path: str, image_root: str | None, options: OccludeOptions, row: int) -> _Outcome:
+    return occlude_image(_open_source(path, image_root), row, options)
+
+
+@lru_cache(maxsize=1)
+def _open_source(path: str, image_root: str | None) -> CutoutSource:
+    return CutoutSource.of(Dataset.open(path, image_root=image_root))
+
+
+def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _Outcome:
+    """The pairs of one image; they depend on the dataset, the image's id and the seed only."""
+    dataset = cutouts.dataset
+    info, regions = dataset.image(row), dataset.regions_of(row)
+    random = np.random.default_rng([options.seed, zlib.crc32(info.id.encode())])
+    if not regions:
+        return _Outcome([], 0)
+    geometry = RegionGeometry.of(regions)
+    complete = {region.id for item, region in enumerate(regions) if geometry.is_complete(item)}
+    large = geometry.areas >= options.min_area * info.width * info.height
+    targets = [region for item, region in enumerate(regions) if large[item] and region.id in complete]
+    if not targets:
+        return _Outcome([], 0)
+    pixels = np.asarray(dataset.open_image(row))
+    pairs = []
+    for number, pick in enumerate(random.permutation(len(targets))[: options.per_image].tolist()):
+        placement = _find_placement(cutouts, row, targets[pick], options=options, random=random)
+        if placement is None:
+            continue
+        composite, covered = paste(pixels, placement)
+        made = _Pair(info, regions, complete, targets[pick], placement, number)
+        pairs.append((made.original(_encoded(dataset, row)), made.composite(_jpeg(composite), covered)))
+    return _Outcome(pairs, len(targets))
+
+
+def _find_placement(
+    cutouts: CutoutSource, row: int, target: Region, *, options: OccludeOptions, random: np.random.Generator
+) -> Placement | None:
+    assert target.visible is not None
+    dense = target.visible.to_dense()
+    for _ in range(TRIES):
+        cutout = cutouts.draw(random, other_than=row)
+        placement = None if cutout is None else place(cutout, dense, options.rates, random)
+        if placement is not None:
+            return placement
+    return None
+
+
+class _Pair(NamedTuple):
+    """An original and what is pasted into it: makes the two images of a pair."""
+
+    info: ImageInfo
+    regions: tuple[Region, ...]
+    complete: set[str]
+    target: Region
+    placement: Placement
+    number: int
+
+    def original(self, data: bytes) -> _Composite:
+        """The untouched image; complete objects have equal visible and amodal masks."""
+        regions = tuple(replace(region, amodal=self._amodal(region)) for region in self.regions)
+        return self._image("original", regions, data, question=f"the {self.target.name}", rate=0.0)
+
+    def composite(self, data: bytes, covered: BoolArray) -> _Composite:
+        """The image with the occluder in front of everything."""
+        front = Mask.from_dense(covered)
+        occluder = Region(
+            id=self._new_id(), name=self.placement.cutout.name, visible=front, amodal=front, order=1
+        )
+        regions = tuple(self._behind(region, front) for region in self.regions)
+        question = f"the {self.target.name} behind the {occluder.name}"
+        return self._image("composite", (occluder, *regions), data, question=question, rate=self._rate(front))
+
+    def _behind(self, region: Region, front: Mask) -> Region:
+        order = (
+            2 if region.order is None and region.id == self.target.id else region.order and region.order + 1
+        )
+        visible = None if region.visible is None else region.visible - front
+        return replace(region, visible=visible, amodal=self._amodal(region), order=order)
+
+    def _amodal(self, region: Region) -> Mask | None:
+        return region.visible if region.id in self.complete else region.amodal
+
+    def _rate(self, front: Mask) -> float:
+        assert self.target.visible is not None
+        return self.target.visible.areas_with(front)[0] / self.target.visible.area
+
+    def _new_id(self) -> str:
+        taken = {region.id for region in self.regions}
+        return next(id for n in range(len(taken) + 1) if (id := f"occluder{n or ''}") not in taken)
+
+    def _image(
+        self, variant: str, regions: tuple[Region, ...], data: bytes, *, question: str, rate: float
+    ) -> _Composite:
+        pair = f"{self.info.id}#{self.number}"
+        info = ImageInfo(id=f"{pair}-{variant}", width=self.info.width, height=self.info.height)
+        names = [region.name for region in self.regions]
+        tags = {
+            "pair": pair,
+            "variant": variant,
+            "occlusion": f"{rate:.2f}",
+            "occluder": self.placement.cutout.name,
+            "name": "unique" if names.count(self.target.name) == 1 else "shared",
+        }
+        target = next(region for region in regions if region.id == self.target.id)
+        sample = Sample(
+            id=info.id, image_id=info.id, question=question, mask_type="both", targets=(target,), tags=tags
+        )
+        return _Composite(info, regions, data, sample)
+
+
+def _encoded(dataset: Dataset, row: int) -> bytes:
+    """The image file as it is, embedded or below the image root."""
+    data = dataset.images.table["data"][row]
+    if data.is_valid:
+        embedded: bytes = data.as_py()
+        return embedded
+    path, root = dataset.images.path[row], dataset.image_root
+    assert path is not None, "the image was opened before"
+    assert root is not None, "the image was opened before"
+    return Path(resolve_inside(root, path)).read_bytes()
+
+
+def _jpeg(pixels: np.typing.NDArray[np.uint8]) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", **JPEG)
+    return file.getvalue()
