@@ -20,7 +20,7 @@ from bench.mmr_set import HEIGHT, WIDTH, find_set
 from bench.timing import Row, Table, fastest
 from maskwise.harness.predictions import read_predictions
 from maskwise.harness.score import result_to_json, score
-from maskwise.protocols import Evaluation, Metric, Truth, lisa
+from maskwise.protocols import GroundTruth, Metric, ScoringInput, lisa
 from maskwise.protocols.stats import bootstrap
 from maskwise.store import Dataset
 
@@ -53,14 +53,14 @@ def whole_way(folder: Path) -> Table:
 
 def per_mask(folder: Path) -> Table:
     """LISA's rule on masks in memory, a target mask."""
-    truth = Truth.of(Dataset.open(folder / "truth"), texts=False)
-    replies = read_predictions(folder / "predictions.jsonl", truth, None).replies
-    pairs = _some_pairs(truth, replies)
+    ground_truth = GroundTruth.from_dataset(Dataset.open(folder / "ground_truth"), texts=False)
+    predictions = read_predictions(folder / "predictions.jsonl", ground_truth, None).predictions
+    pairs = _some_pairs(ground_truth, predictions)
     return Table(
         f"One protocol (lisa) on masks in memory, for each target mask, {WIDTH} x {HEIGHT}",
         [
             Row(
-                "LISA's loop: decode, two-bin histograms of float planes (numpy for torch.histc)",
+                "LISA's loop: decode, two-bin histograms of float overlap_sets (numpy for torch.histc)",
                 fastest(lambda: [_lisa_pair(a, b) for a, b in pairs[:LISA_MASKS]], LISA_MASKS),
             ),
             Row(
@@ -69,11 +69,15 @@ def per_mask(folder: Path) -> Table:
             ),
             Row(
                 "maskwise, all of it, on one thread",
-                fastest(lambda: lisa.score(Evaluation(truth, replies)), len(truth.sample), repeats=3),
+                fastest(
+                    lambda: lisa.score(ScoringInput(ground_truth, predictions)),
+                    len(ground_truth.sample),
+                    repeats=3,
+                ),
             ),
         ],
         {
-            "LISA's loop: decode, two-bin histograms of float planes (numpy for torch.histc)": 1000,
+            "LISA's loop: decode, two-bin histograms of float overlap_sets (numpy for torch.histc)": 1000,
             "pycocotools, merge and area": 5,
         },
     )
@@ -97,9 +101,9 @@ def intervals() -> Table:
     )
 
 
-def _some_pairs(truth: Truth, replies: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _some_pairs(ground_truth: GroundTruth, predictions: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     rows = np.arange(COCO_MASKS)
-    return list(zip(replies.visible.masks[rows].to_rles(), truth.visible.masks[rows].to_rles()))
+    return list(zip(predictions.visible.masks[rows].to_rles(), ground_truth.visible.masks[rows].to_rles()))
 
 
 def _coco_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[int, int]:
@@ -112,7 +116,7 @@ def _lisa_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[Any, Any]:
     output, target = coco.decode(a).astype(np.float32).ravel(), coco.decode(b).astype(np.float32).ravel()
     output[target == 255] = 255
     shared = np.histogram(output[output == target], bins=2, range=(0, 1))[0]
-    areas = (np.histogram(plane, bins=2, range=(0, 1))[0] for plane in (output, target))
+    areas = (np.histogram(overlaps, bins=2, range=(0, 1))[0] for overlaps in (output, target))
     return shared, sum(areas) - shared
 
 
@@ -136,7 +140,7 @@ def _parse(folder: Path) -> object:
 
 
 def _score(folder: Path) -> object:
-    result = score(Dataset.open(folder / "truth"), folder / "predictions.jsonl", threads=2)
+    result = score(Dataset.open(folder / "ground_truth"), folder / "predictions.jsonl", threads=2)
     return msgspec.json.encode(result_to_json(result))
 
 

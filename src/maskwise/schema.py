@@ -11,7 +11,7 @@ from maskwise.errors import RecordError
 from maskwise.masks import Mask
 
 MaskType = Literal["visible", "amodal", "both"]
-Status = Literal["scored", "failed", "unscored"]
+Status = Literal["scored", "failed", "missing", "excluded"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from maskwise.arrays import BoolArray
 from maskwise.protocols import gres
-from maskwise.protocols.evaluation import Evaluation
-from maskwise.protocols.metrics import Flags, Scores
+from maskwise.protocols.metrics import Scores
+from maskwise.protocols.scoring_input import ScoringInput
 from tests.golden.compare import differences
 from tests.golden.records import EXACT, evaluate, question, reply, rle
 
@@ -22,13 +23,13 @@ FRACTION = {
 
 def check(case: Mapping[str, Any]) -> list[str]:
     """What differs between our figures and the case's; nothing if all is well."""
-    evaluation = read(case["input"]["samples"])
-    scores = gres.score(evaluation)
+    inputs = read(case["input"]["samples"])
+    scores = gres.score(inputs)
     sources = np.array([sample["source"] for sample in case["input"]["samples"]])
     found: dict[str, Any] = {"per_sample": per_sample(scores), "results": {}}
     for source in dict.fromkeys(sources.tolist()):
-        found["results"][source] = figures(evaluation, scores, sources == source)
-    found["results"]["full"] = figures(evaluation, scores, np.ones(len(sources), bool))
+        found["results"][source] = figures(inputs, scores, sources == source)
+    found["results"]["full"] = figures(inputs, scores, np.ones(len(sources), bool))
     expected = {key: undefined(value) for key, value in case["expected"].items() if key != "error"}
     return [
         *differences(found, expected, EXACT, "expected"),
@@ -43,15 +44,15 @@ def undefined(tree: Any) -> Any:
     return None if tree == "nan" else tree
 
 
-def read(items: list[Mapping[str, Any]]) -> Evaluation:
-    samples, replies, frames = [], [], []
+def read(items: list[Mapping[str, Any]]) -> ScoringInput:
+    samples, predictions, frames = [], [], []
     for number, item in enumerate(items):
         assert item["gt_nt"] == (not item["gt_instances"])
         targets = [(rle(instance), None) for instance in item["gt_instances"]]
         samples.append(question(str(number), str(number), targets))
-        replies.append(reply(str(number), [rle(item["pred"])], no_target=item["pred_nt"]))
+        predictions.append(reply(str(number), [rle(item["pred"])], no_target=item["pred_nt"]))
         frames.append((item["height"], item["width"]))
-    return evaluate(samples, replies, frames)
+    return evaluate(samples, predictions, frames)
 
 
 def per_sample(scores: Scores) -> list[dict[str, float]]:
@@ -60,7 +61,7 @@ def per_sample(scores: Scores) -> list[dict[str, float]]:
     return [{"I": shared, "U": union, "IoU": iou} for shared, union, iou in columns]
 
 
-def figures(evaluation: Evaluation, scores: Scores, rows: Flags) -> dict[str, Any]:
+def figures(inputs: ScoringInput, scores: Scores, rows: BoolArray) -> dict[str, Any]:
     values = {name: metric.value(rows) for name, metric in scores.metrics.items()}
     percent = {key: None if values[ours] is None else 100 * values[ours] for key, ours in PERCENT.items()}
     n_acc, t_acc = scores.metrics["no_target_accuracy"], scores.metrics["target_accuracy"]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from maskwise.protocols import gsva
-from maskwise.protocols.evaluation import Evaluation
 from maskwise.protocols.metrics import Scores
-from maskwise.protocols.terms import FOREGROUND, Terms, count_pairs
+from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.two_class_counts import FOREGROUND, TwoClassCounts, count_pairs
 from tests.golden.compare import differences
 from tests.golden.records import EXACT, OFFICIAL, cut, evaluate, question, reply, rle
 
@@ -16,15 +16,15 @@ from tests.golden.records import EXACT, OFFICIAL, cut, evaluate, question, reply
 def check(case: Mapping[str, Any]) -> list[str]:
     """What differs between our figures and the case's; nothing if all is well."""
     grefcoco = case["input"]["is_grefcoco"]
-    evaluation = read(case["input"]["images"])
-    everything = np.arange(len(evaluation))
-    terms = count_pairs(evaluation.plane("wanted"), everything, everything)
-    scores = gsva.score(evaluation, grefcoco=grefcoco)
-    plain = gsva.score(evaluation, grefcoco=grefcoco, epsilon=False)
-    legacy = gsva.score(evaluation, grefcoco=grefcoco, legacy_float32=True)
+    inputs = read(case["input"]["images"])
+    everything = np.arange(len(inputs))
+    pair_counts = count_pairs(inputs.overlaps("requested"), everything, everything)
+    scores = gsva.score(inputs, grefcoco=grefcoco)
+    plain = gsva.score(inputs, grefcoco=grefcoco, epsilon=False)
+    legacy = gsva.score(inputs, grefcoco=grefcoco, legacy_float32=True)
     expected = dict(case["expected"])
     found = {**legacy.headline(), "N_acc": scores.headline()["n_acc"], "T_acc": scores.headline()["t_acc"]}
-    found |= {"counts": counts(scores), **updates(evaluation, scores, terms)}
+    found |= {"counts": counts(scores), **updates(inputs, scores, pair_counts)}
     if "error" in expected:  # the official code stopped at a division; compare what it had added up
         del expected["error"]
         partial = expected.pop("partial")
@@ -40,7 +40,7 @@ def check(case: Mapping[str, Any]) -> list[str]:
         "sum_intersection_fg": int(scores.metrics["ciou"].numerator.sum()),
         "sum_union_fg": int(scores.metrics["ciou"].denominator.sum()),
         "N": int(scores.metrics["giou"].denominator.sum()),
-        "per_mask": per_image(case["input"]["images"], terms),
+        "per_mask": per_image(case["input"]["images"], pair_counts),
     }
     return [
         *differences(found, expected, OFFICIAL, "expected"),
@@ -48,17 +48,17 @@ def check(case: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def read(images: list[Mapping[str, Any]]) -> Evaluation:
+def read(images: list[Mapping[str, Any]]) -> ScoringInput:
     """Every mask is a question of its own, with one target, which may be empty."""
-    samples, replies, frames = [], [], []
+    samples, predictions, frames = [], [], []
     for number, image in enumerate(images):
         for item, mask in enumerate(image["masks"]):
             name = f"{number}-{item}"
             samples.append(question(name, str(number), [(rle(mask["gt"]), None)]))
             drawn, _ = cut(mask["pred"], zero_inside=True)
-            replies.append(reply(name, [drawn], no_target=mask["pred_nt"]))
+            predictions.append(reply(name, [drawn], no_target=mask["pred_nt"]))
             frames.append((image["height"], image["width"]))
-    return evaluate(samples, replies, frames)
+    return evaluate(samples, predictions, frames)
 
 
 def counts(scores: Scores) -> dict[str, int]:
@@ -72,26 +72,28 @@ def counts(scores: Scores) -> dict[str, int]:
     }
 
 
-def updates(evaluation: Evaluation, scores: Scores, terms: Terms) -> dict[str, Any]:
+def updates(inputs: ScoringInput, scores: Scores, pair_counts: TwoClassCounts) -> dict[str, Any]:
     """What the official meters were given, mask by mask: foreground from the scores, background from the counts."""
-    empty = evaluation.plane("wanted").merged.target == 0
+    empty = inputs.overlaps("requested").merged.target == 0
     giou, ciou = scores.metrics["giou"], scores.metrics["ciou"]
-    missed = empty & ~evaluation.replies.no_target & bool(scores.options["grefcoco"])
-    background = terms.intersection[:, 0] / (terms.union[:, 0] + gsva.PAIR_EPSILON)
+    missed = empty & ~inputs.predictions.no_target & bool(scores.options["grefcoco"])
+    background = pair_counts.intersection[:, 0] / (pair_counts.union[:, 0] + gsva.PAIR_EPSILON)
     contributions = [
         value if hidden else [other, value]
         for value, hidden, other in zip(giou.numerator.tolist(), empty.tolist(), background.tolist())
     ]
-    assert np.array_equal(ciou.numerator[~empty], terms.intersection[~empty, FOREGROUND])
+    assert np.array_equal(ciou.numerator[~empty], pair_counts.intersection[~empty, FOREGROUND])
     return {
         "giou_contributions": contributions,
-        "intersection_updates": terms.intersection[~empty].tolist(),
-        "union_updates": np.stack([terms.union[:, 0], ciou.denominator], 1)[~empty | missed].tolist(),
+        "intersection_updates": pair_counts.intersection[~empty].tolist(),
+        "union_updates": np.stack([pair_counts.union[:, 0], ciou.denominator], 1)[~empty | missed].tolist(),
     }
 
 
-def per_image(images: list[Mapping[str, Any]], terms: Terms) -> list[list[dict[str, list[int]]]]:
-    rows = iter(zip(terms.intersection.tolist(), terms.union.tolist()))
+def per_image(
+    images: list[Mapping[str, Any]], pair_counts: TwoClassCounts
+) -> list[list[dict[str, list[int]]]]:
+    rows = iter(zip(pair_counts.intersection.tolist(), pair_counts.union.tolist()))
     return [
         [{"intersection": shared, "union": union} for _, (shared, union) in zip(image["masks"], rows)]
         for image in images

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from maskwise.protocols import lisa
-from maskwise.protocols.evaluation import Evaluation
 from maskwise.protocols.metrics import Scores, sums
-from maskwise.protocols.terms import FOREGROUND, Running, Terms, run_float32
+from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.two_class_counts import FOREGROUND, Float32Sums, TwoClassCounts, sum_in_float32
 from tests.golden.compare import differences
 from tests.golden.records import EXACT, OFFICIAL, REPEATED, cut, evaluate, question, reply, rle
 
@@ -16,13 +16,13 @@ from tests.golden.records import EXACT, OFFICIAL, REPEATED, cut, evaluate, quest
 def check(case: Mapping[str, Any]) -> list[str]:
     """What differs between our figures and the case's; nothing if all is well."""
     images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
-    evaluation = read(images, repeat)
-    terms = lisa.pair(evaluation.plane("wanted"))
-    scores = lisa.score(evaluation)
-    exact = exact_block(scores, lisa.score(evaluation, epsilon=False), terms)
-    exact["per_mask"] = group_by_image(evaluation, terms)[: len(images)]
-    official = lisa.score(evaluation, legacy_float32=True).headline()
-    running = run(evaluation, terms, scores)
+    inputs = read(images, repeat)
+    pair_counts = lisa.pair(inputs.overlaps("requested"))
+    scores = lisa.score(inputs)
+    exact = exact_block(scores, lisa.score(inputs, epsilon=False), pair_counts)
+    exact["per_mask"] = group_by_image(inputs, pair_counts)[: len(images)]
+    official = lisa.score(inputs, legacy_float32=True).headline()
+    running = run(inputs, pair_counts, scores)
     official_block = {**official, "per_image": per_image(running, "n")[: len(images)]}
     tolerance = OFFICIAL if repeat == 1 else REPEATED
     return [
@@ -31,11 +31,11 @@ def check(case: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def read(images: Sequence[Mapping[str, Any]], repeat: int) -> Evaluation:
+def read(images: Sequence[Mapping[str, Any]], repeat: int) -> ScoringInput:
     """Every mask is a question of its own, since each has its own pixels to ignore; predictions in excess go to the
     last question of their image.
     """
-    samples, replies, frames = [], [], []
+    samples, predictions, frames = [], [], []
     ready = [
         [
             (rle(mask["gt"]), rle(mask["ignore"]) if mask["ignore"] else None, preds)
@@ -48,9 +48,9 @@ def read(images: Sequence[Mapping[str, Any]], repeat: int) -> Evaluation:
             for item, (target, ignore, preds) in enumerate(masks):
                 name = f"{turn}-{number}-{item}"
                 samples.append(question(name, f"{turn}-{number}", [(target, None)], ignore))
-                replies.append(reply(name, preds))
+                predictions.append(reply(name, preds))
                 frames.append((image["height"], image["width"]))
-    return evaluate(samples, replies, frames)
+    return evaluate(samples, predictions, frames)
 
 
 def deal(preds: Sequence[Mapping[str, Any]], masks: int) -> list[list[Any]]:
@@ -60,35 +60,40 @@ def deal(preds: Sequence[Mapping[str, Any]], masks: int) -> list[list[Any]]:
     return hands
 
 
-def exact_block(scores: Scores, plain: Scores, terms: Terms) -> dict[str, Any]:
+def exact_block(scores: Scores, plain: Scores, pair_counts: TwoClassCounts) -> dict[str, Any]:
     return {
         "giou": scores.headline()["giou"],
         "ciou": scores.headline()["ciou"],
         "giou_noeps": plain.headline()["giou"],
         "ciou_noeps": plain.headline()["ciou"],
-        "sum_intersection_fg": int(terms.intersection[:, FOREGROUND].sum()),
-        "sum_union_fg": int(terms.union[:, FOREGROUND].sum()),
+        "sum_intersection_fg": int(pair_counts.intersection[:, FOREGROUND].sum()),
+        "sum_union_fg": int(pair_counts.union[:, FOREGROUND].sum()),
         "N": round(float(scores.metrics["giou"].denominator.sum()), 9),
     }
 
 
-def group_by_image(evaluation: Evaluation, terms: Terms) -> list[list[dict[str, list[int]]]]:
+def group_by_image(inputs: ScoringInput, pair_counts: TwoClassCounts) -> list[list[dict[str, list[int]]]]:
     """The counts of all pairs, image by image."""
-    out: list[list[dict[str, list[int]]]] = [[] for _ in range(evaluation.truth.clusters)]
-    order = np.argsort(evaluation.truth.cluster[terms.sample], kind="stable")
+    out: list[list[dict[str, list[int]]]] = [[] for _ in range(inputs.ground_truth.cluster_count)]
+    order = np.argsort(inputs.ground_truth.cluster[pair_counts.sample], kind="stable")
     for row in order.tolist():
-        counts = {"intersection": terms.intersection[row].tolist(), "union": terms.union[row].tolist()}
-        out[int(evaluation.truth.cluster[terms.sample[row]])].append(counts)
+        counts = {
+            "intersection": pair_counts.intersection[row].tolist(),
+            "union": pair_counts.union[row].tolist(),
+        }
+        out[int(inputs.ground_truth.cluster[pair_counts.sample[row]])].append(counts)
     return out
 
 
-def run(evaluation: Evaluation, terms: Terms, scores: Scores) -> Running:
-    truth = evaluation.truth
-    weight = np.rint(sums(truth.cluster, scores.metrics["giou"].denominator, truth.clusters)).astype(np.int64)
-    return run_float32(terms, truth.cluster, weight)
+def run(inputs: ScoringInput, pair_counts: TwoClassCounts, scores: Scores) -> Float32Sums:
+    ground_truth = inputs.ground_truth
+    weight = np.rint(
+        sums(ground_truth.cluster, scores.metrics["giou"].denominator, ground_truth.cluster_count)
+    ).astype(np.int64)
+    return sum_in_float32(pair_counts, ground_truth.cluster, weight)
 
 
-def per_image(running: Running, count: str) -> list[dict[str, Any]]:
+def per_image(running: Float32Sums, count: str) -> list[dict[str, Any]]:
     return [
         {
             "intersection": running.intersection[item].tolist(),

@@ -14,19 +14,19 @@ from tests.golden.records import EXACT, OFFICIAL, REPEATED, questions_evaluation
 def check(case: Mapping[str, Any]) -> list[str]:
     """What differs between our figures and the case's; nothing if all is well."""
     images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
-    evaluation = questions_evaluation(images, repeat)
-    plane = evaluation.plane("wanted")
-    terms, scores = mmr.pair(plane), mmr.score(evaluation)
-    exact = exact_block(scores, mmr.score(evaluation, epsilon=False), terms)
-    exact["per_mask"] = group_by_image(evaluation, terms)[: len(images)]
-    silent = np.unique(plane.truth.cluster[~mmr.evaluated(plane)[0]])
+    inputs = questions_evaluation(images, repeat)
+    overlaps = inputs.overlaps("requested")
+    pair_counts, scores = mmr.pair(overlaps), mmr.score(inputs)
+    exact = exact_block(scores, mmr.score(inputs, epsilon=False), pair_counts)
+    exact["per_mask"] = group_by_image(inputs, pair_counts)[: len(images)]
+    silent = np.unique(overlaps.ground_truth.cluster[~mmr.evaluated(overlaps)[0]])
     exact["images_skipped"] = [item for item in silent.tolist() if item < len(images)]
     expected = dict(case["expected"])
     stopped = expected.pop("error", None) is not None
-    rows = per_image(run(evaluation, terms, scores), "n")[: len(images) - len(exact["images_skipped"])]
+    rows = per_image(run(inputs, pair_counts, scores), "n")[: len(images) - len(exact["images_skipped"])]
     if stopped:  # the official code got no further; ours goes on
         rows = rows[: len(expected["per_image"])]
-    official = {**mmr.score(evaluation, legacy_float32=True).headline(), "per_image": rows}
+    official = {**mmr.score(inputs, legacy_float32=True).headline(), "per_image": rows}
     tolerance = OFFICIAL if repeat == 1 else REPEATED
     return [
         *differences(official, expected, tolerance, "expected"),

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from maskwise.masks import Mask, Masks
-from maskwise.protocols.evaluation import Evaluation
-from maskwise.protocols.logits import cut_logits
-from maskwise.protocols.tables import Replies, Truth
+from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.protocols.logits import threshold_logits
+from maskwise.protocols.prediction_columns import PredictionColumns
+from maskwise.protocols.scoring_input import ScoringInput
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
 
 EXACT, OFFICIAL, REPEATED = 1e-9, 3e-7, 2e-5
@@ -24,11 +25,11 @@ def rle(value: Mapping[str, Any]) -> Mask:
 def cut(prediction: Mapping[str, Any], *, zero_inside: bool = False) -> tuple[Mask, list[int]]:
     """The mask of a prediction of the golden files, and its counts of logits."""
     if "logits" in prediction:
-        plane = np.array(prediction["logits"], np.float64)
+        overlaps = np.array(prediction["logits"], np.float64)
     else:
         inside = rle(prediction["rle"]).to_dense()
-        plane = np.where(inside, prediction.get("fg", 1.0), prediction.get("bg", -1.0))
-    masks, counts = cut_logits(plane[None], zero_inside=zero_inside)
+        overlaps = np.where(inside, prediction.get("fg", 1.0), prediction.get("bg", -1.0))
+    masks, counts = threshold_logits(overlaps[None], zero_inside=zero_inside)
     return masks[0], counts[0].tolist()
 
 
@@ -60,18 +61,18 @@ def reply(name: str, masks: Sequence[Mask], *, no_target: bool = False) -> Predi
 
 def evaluate(
     samples: Sequence[Sample],
-    replies: Sequence[Prediction],
+    predictions: Sequence[Prediction],
     frames: Sequence[tuple[int, int]],
     logits: Sequence[Sequence[int]] | None = None,
-) -> Evaluation:
-    truth = Truth.from_samples(samples, frames)
-    columns = Replies.from_predictions(truth, replies)
+) -> ScoringInput:
+    ground_truth = GroundTruth.from_samples(samples, frames)
+    columns = PredictionColumns.from_predictions(ground_truth, predictions)
     if logits is not None:
         columns = replace(columns, logits=np.array(logits, np.int64).reshape(-1, 3))
-    return Evaluation(truth, columns)
+    return ScoringInput(ground_truth, columns)
 
 
-def questions_evaluation(images: Sequence[Mapping[str, Any]], repeat: int = 1) -> Evaluation:
+def questions_evaluation(images: Sequence[Mapping[str, Any]], repeat: int = 1) -> ScoringInput:
     """The evaluation of MMR and MUSE cases: images with questions, each with targets made of parts, and preds."""
     ready = []
     for image in images:
@@ -80,12 +81,12 @@ def questions_evaluation(images: Sequence[Mapping[str, Any]], repeat: int = 1) -
             cuts = [cut(prediction) for prediction in asked["preds"]]
             ready.append((size, [add_up(target["parts"], size) for target in asked["targets"]], cuts))
     owners = [item for item, image in enumerate(images) for _ in image["questions"]]
-    samples, replies, frames, logits = [], [], [], []
+    samples, predictions, frames, logits = [], [], [], []
     for turn in range(repeat):
         for number, (owner, (size, targets, cuts)) in enumerate(zip(owners, ready)):
             name = f"{turn}-{number}"
             samples.append(question(name, f"{turn}-{owner}", targets))
-            replies.append(reply(name, [mask for mask, _ in cuts]))
+            predictions.append(reply(name, [mask for mask, _ in cuts]))
             frames.append(size)
             logits.extend(counts for _, counts in cuts)
-    return evaluate(samples, replies, frames, logits)
+    return evaluate(samples, predictions, frames, logits)

@@ -170,7 +170,7 @@ def test_a_limit_draws_images_with_all_their_questions(dataset: Path, tmp_path: 
     assert ids == [f"{name}-{q}" for name in images for q in range(1 + int(name[1:]) % 3)]
     assert done.result is not None
     assert len(done.result.truth) == len(ids), "the rest of the dataset does not count as missing"
-    assert (done.result.scores["strict"].verdicts.status != FAILED).all()
+    assert (done.result.scores["strict"].statuses.status != FAILED).all()
 
 
 def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(dataset: Path, tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
             assert reply.error == reasons.get(questions[reply.sample]), reply.sample
     assert done.failed == sum(reply.error is not None for reply in replies(tmp_path / "run")) > 36
     assert done.result is not None
-    assert (done.result.scores["strict"].verdicts.status == FAILED).sum() == done.failed
+    assert (done.result.scores["strict"].statuses.status == FAILED).sum() == done.failed
     assert str(done.failed) in run_to_html(Run.open(tmp_path / "run"))
 
 

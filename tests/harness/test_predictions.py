@@ -16,19 +16,19 @@ from maskwise.errors import MaskwiseError, StoreError
 from maskwise.harness.predictions import ReadOptions, detect_format, read_predictions
 from maskwise.harness.predictions import jsonl as jsonl_module
 from maskwise.masks import Mask
-from maskwise.protocols import Evaluation, Replies, Truth, lisa, muse, strict
-from maskwise.protocols.tables import ANSWERED, FAILED, MISSING
+from maskwise.protocols import GroundTruth, PredictionColumns, ScoringInput, lisa, muse, strict
+from maskwise.protocols.prediction_columns import FAILED, MISSING, PREDICTED
 from maskwise.schema import Prediction
 from maskwise.store import Log
-from tests.protocols.scenes import question, reply, seen, speak, strip, target
-from tests.protocols.strategies import FRAME, datasets, replies_to
+from tests.protocols.small_cases import answer_with_phrases, prediction, question, region, strip, target
+from tests.protocols.strategies import FRAME, datasets, predictions_for
 
 SAMPLES = [
     question("a", target(strip(0, 4)), image="p"),
     question("b/1", target(strip(2, 6)), image="q"),
     question("c", image="q"),
 ]
-TRUTH = Truth.from_samples(SAMPLES, [(1, 10)] * 3)
+TRUTH = GroundTruth.from_samples(SAMPLES, [(1, 10)] * 3)
 
 
 def write_lines(path, records):
@@ -36,7 +36,7 @@ def write_lines(path, records):
     return path
 
 
-def same(one: Replies, other: Replies) -> None:
+def same(one: PredictionColumns, other: PredictionColumns) -> None:
     """Equal in everything a protocol can see."""
     assert one.state.tolist() == other.state.tolist()
     assert dict(one.reasons) == dict(other.reasons)
@@ -46,7 +46,7 @@ def same(one: Replies, other: Replies) -> None:
         assert left.present.tolist() == right.present.tolist()
         assert left.masks == right.masks
     assert one.score.tolist() == other.score.tolist()
-    assert one.said.tolist() == other.said.tolist()
+    assert one.mask_type.tolist() == other.mask_type.tolist()
     assert one.no_target.tolist() == other.no_target.tolist()
     assert one.forced.tolist() == other.forced.tolist()
     assert (list(one.answers) or [None] * len(one)) == list(other.answers)
@@ -68,35 +68,35 @@ class TestLines:
     @settings(max_examples=60, deadline=None)
     def test_lines_are_read_as_records_would_be(self, tmp_path_factory, data):
         samples = data.draw(datasets())
-        replies = data.draw(replies_to(samples))
+        replies = data.draw(predictions_for(samples))
         path = write_lines(tmp_path_factory.mktemp("lines") / "p.jsonl", data.draw(st.permutations(replies)))
-        truth = Truth.from_samples(samples, [FRAME] * len(samples))
+        truth = GroundTruth.from_samples(samples, [FRAME] * len(samples))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jsonl_module, "BLOCK_BYTES", data.draw(st.sampled_from([1, 7, 300, 2**19])))
             found = read_predictions(path, truth)
-        same(found.replies, Replies.from_predictions(truth, replies))
+        same(found.replies, PredictionColumns.from_predictions(truth, replies))
         assert (found.read, found.matched) == (len(replies), len(replies))
 
     def test_a_log_is_read(self, tmp_path):
         with Log(tmp_path / "p.jsonl", Prediction) as log:
-            log.append(reply("c", no_target=True))
-            log.append(reply("a", seen(strip(0, 4)), answer=speak([[0]])))
+            log.append(prediction("c", no_target=True))
+            log.append(prediction("a", region(strip(0, 4)), answer=answer_with_phrases([[0]])))
         replies = read_predictions(tmp_path / "p.jsonl", TRUTH).replies
-        assert replies.state.tolist() == [ANSWERED, MISSING, ANSWERED]
+        assert replies.state.tolist() == [PREDICTED, MISSING, PREDICTED]
         assert replies.no_target.tolist() == [False, False, True]
 
     def test_predictions_for_other_samples_are_counted(self, tmp_path):
-        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("z"), reply("y")])
+        path = write_lines(tmp_path / "p.jsonl", [prediction("a"), prediction("z"), prediction("y")])
         found = read_predictions(path, TRUTH)
         assert (found.read, found.matched, found.first_unknown) == (3, 1, "z")
 
     def test_none_for_this_dataset_is_an_error(self, tmp_path):
-        path = write_lines(tmp_path / "p.jsonl", [reply("z")])
+        path = write_lines(tmp_path / "p.jsonl", [prediction("z")])
         with pytest.raises(StoreError, match=r"none of its 1 predictions.*'z'.*'a'"):
             read_predictions(path, TRUTH)
 
     def test_two_for_one_sample_are_an_error(self, tmp_path):
-        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("a")])
+        path = write_lines(tmp_path / "p.jsonl", [prediction("a"), prediction("a")])
         with pytest.raises(StoreError, match="two predictions for sample 'a'"):
             read_predictions(path, TRUTH)
 
@@ -129,14 +129,14 @@ class TestLines:
             read_predictions(path, TRUTH)
 
     def test_a_torn_last_line_is_dropped_with_a_warning(self, tmp_path):
-        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("c")])
+        path = write_lines(tmp_path / "p.jsonl", [prediction("a"), prediction("c")])
         path.write_bytes(path.read_bytes()[:-5])
         with pytest.warns(UserWarning, match="torn last line .line 2"):
             found = read_predictions(path, TRUTH)
         assert found.read == 1
 
     def test_a_missing_newline_at_the_end_is_no_tear(self, tmp_path):
-        path = write_lines(tmp_path / "p.jsonl", [reply("a"), reply("c")])
+        path = write_lines(tmp_path / "p.jsonl", [prediction("a"), prediction("c")])
         path.write_bytes(path.read_bytes()[:-1])
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -150,7 +150,7 @@ class TestLines:
         )
         bad = json.dumps({"sample": "a", "regions": [{"visible": {"size": [1, 10], "counts": counts}}]})
         path.write_text(bad + "\n" + good + "\n")
-        scores = strict.score(Evaluation(TRUTH, read_predictions(path, TRUTH).replies))
+        scores = strict.score(ScoringInput(TRUTH, read_predictions(path, TRUTH).replies))
         assert scores.rows(TRUTH.ids)[0].reason == "malformed mask"
         assert scores.rows(TRUTH.ids)[1].value == 1.0
 
@@ -159,7 +159,7 @@ class TestLines:
         path = tmp_path / "p.jsonl"
         line = {"sample": "a", "regions": [{"visible": {"size": size, "counts": "46"}}]}
         path.write_text(json.dumps(line) + "\n")
-        replies = Evaluation(TRUTH, read_predictions(path, TRUTH).replies).replies
+        replies = ScoringInput(TRUTH, read_predictions(path, TRUTH).replies).predictions
         assert replies.state[0] == FAILED
 
     def test_an_empty_file_means_no_replies(self, tmp_path):
@@ -195,11 +195,11 @@ class TestCoco:
             ],
         )
         replies = read_predictions(path, TRUTH).replies
-        assert replies.state.tolist() == [ANSWERED] * 3
+        assert replies.state.tolist() == [PREDICTED] * 3
         assert replies.offsets.tolist() == [0, 2, 3, 3]
         assert replies.score.tolist() == [0.9, 0.2, 0.5]
         assert replies.visible.masks.area().tolist() == [4, 4, 4]
-        assert lisa.score(Evaluation(TRUTH, replies)).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
+        assert lisa.score(ScoringInput(TRUTH, replies)).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
 
     def test_an_image_id_may_be_a_image_with_one_question(self, tmp_path):
         rle = {"size": [1, 10], "counts": strip(0, 4).counts}
@@ -243,7 +243,7 @@ class TestPngs:
         self.save(tmp_path / "other.png", strip(0, 1))
         found = read_predictions(tmp_path, TRUTH)
         assert (found.read, found.matched, found.first_unknown) == (4, 3, "other")
-        assert found.replies.state.tolist() == [ANSWERED, ANSWERED, MISSING]
+        assert found.replies.state.tolist() == [PREDICTED, PREDICTED, MISSING]
         assert found.replies.offsets.tolist() == [0, 1, 3, 3]
         assert found.replies.visible.masks.area().tolist() == [4, 4, 1]
 
@@ -281,15 +281,15 @@ class TestArrays:
         np.save(tmp_path / "c.npy", np.full((1, 10), 3.0))
         replies = read_predictions(tmp_path, TRUTH).replies
         assert replies.logits.tolist() == [[0, 0, 0]]
-        truth = Truth.from_samples(SAMPLES[2:], [(1, 10)])
+        truth = GroundTruth.from_samples(SAMPLES[2:], [(1, 10)])
         replies = read_predictions(tmp_path, truth).replies
-        evaluation = Evaluation(truth, replies)
+        evaluation = ScoringInput(truth, replies)
         assert muse.score(evaluation, raw_logits=True).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
         assert muse.score(evaluation).headline()["giou"] == pytest.approx(0.0, abs=1e-4)
 
     def test_no_masks_is_an_answer(self, tmp_path):
         np.save(tmp_path / "a.npy", np.zeros((0, 1, 10), bool))
-        assert read_predictions(tmp_path, TRUTH).replies.state.tolist() == [ANSWERED, MISSING, MISSING]
+        assert read_predictions(tmp_path, TRUTH).replies.state.tolist() == [PREDICTED, MISSING, MISSING]
 
     @pytest.mark.parametrize(
         "array",

@@ -13,11 +13,11 @@ from maskwise.errors import ProtocolError, StoreError
 from maskwise.harness.predictions import ReadOptions
 from maskwise.harness.runs import hash_path, write_run
 from maskwise.harness.score import IntervalOptions, result_to_json, score
-from maskwise.protocols import PROTOCOLS, Evaluation, Replies, Truth
+from maskwise.protocols import PROTOCOLS, GroundTruth, PredictionColumns, ScoringInput
 from maskwise.report.run import Run
 from maskwise.schema import ImageInfo
 from maskwise.store import Dataset, DatasetWriter
-from tests.protocols.scenes import question, reply, seen, speak, strip, target
+from tests.protocols.small_cases import answer_with_phrases, prediction, question, region, strip, target
 
 QUICK = IntervalOptions(resamples=100)
 
@@ -54,12 +54,17 @@ def dataset(tmp_path_factory, samples):
 def replies(samples):
     out = []
     for k, sample in enumerate(samples):
-        regions = [seen(strip(0, 3), strip(0, 4), score=0.8, name="cup")] * (k % 4 > 0)
+        regions = [region(strip(0, 3), strip(0, 4), score=0.8, name="cup")] * (k % 4 > 0)
         out.append(
-            reply(sample.id, *regions, mask_type=sample.mask_type, answer=speak([[0]]) if regions else None)
+            prediction(
+                sample.id,
+                *regions,
+                mask_type=sample.mask_type,
+                answer=answer_with_phrases([[0]]) if regions else None,
+            )
         )
-    out[4] = reply("s4", error="out of memory")
-    return [*out[:20], *out[22:], reply("unknown")]
+    out[4] = prediction("s4", error="out of memory")
+    return [*out[:20], *out[22:], prediction("unknown")]
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +76,8 @@ def predictions(tmp_path_factory, replies):
 
 def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, replies):
     result = score(dataset, predictions, threads=2, interval_options=QUICK)
-    truth = Truth.from_samples(samples, [(1, 10)] * len(samples))
-    slow = Evaluation(truth, Replies.from_predictions(truth, replies[:-1]))
+    truth = GroundTruth.from_samples(samples, [(1, 10)] * len(samples))
+    slow = ScoringInput(truth, PredictionColumns.from_predictions(truth, replies[:-1]))
     for name, protocol in PROTOCOLS.items():
         assert result.scores[name].headline() == protocol.score(slow).headline(), name
     assert (result.found.read, result.found.matched) == (29, 28)
@@ -81,8 +86,14 @@ def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, re
 def test_counts_say_what_became_of_every_sample(dataset, predictions):
     found = result_to_json(score(dataset, predictions, ["strict"], interval_options=QUICK))
     counts = found["protocols"]["strict"]["counts"]
-    assert (counts["samples"], counts["scored"], counts["failed"], counts["unscored"]) == (30, 27, 1, 2)
-    assert counts["reasons"] == {"no reply": 2, "out of memory": 1}
+    assert (counts["samples"], counts["scored"], counts["failed"], counts["missing"], counts["excluded"]) == (
+        30,
+        27,
+        1,
+        2,
+        0,
+    )
+    assert counts["reasons"] == {"no prediction": 2, "out of memory": 1}
     assert found["predictions"] == {"read": 29, "matched": 28, "unknown": 1}
 
 
@@ -167,7 +178,7 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
 
 def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
     path = tmp_path / "p.jsonl"
-    path.write_bytes(msgspec.json.encode(reply("s1", seen(strip(0, 3)), forced=True)) + b"\n")
+    path.write_bytes(msgspec.json.encode(prediction("s1", region(strip(0, 3)), forced=True)) + b"\n")
     result = score(dataset, path, interval_options=QUICK)
     assert "free answers only" in result.skipped["strict"]
     assert set(result.scores) == set(PROTOCOLS) - {"strict"}
@@ -207,7 +218,7 @@ class TestCommand:
         one.write_text(json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n")
         done = self.run("--truth", dataset.path, "--predictions", one, "--resamples", 100)
         said = " ".join(done.stdout.split())
-        assert f"not scored under strict: {len(dataset) - 1} no reply" in said
+        assert f"not scored under strict: {len(dataset) - 1} no prediction" in said
         assert "lisa and mmr leave targets without a mask out of cIoU" in said
 
     @pytest.mark.parametrize(("name", "text"), [("none.jsonl", ""), ("none.json", "[]")])

@@ -1,11 +1,11 @@
-"""Random datasets on small images, and random replies to them."""
+"""Random datasets on small images, and random predictions to them."""
 
 import numpy as np
 from hypothesis import strategies as st
 
 from maskwise.masks import Mask
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
-from tests.protocols.scenes import speak
+from tests.protocols.small_cases import answer_with_phrases
 
 FRAME = (4, 5)
 PIXELS = FRAME[0] * FRAME[1]
@@ -63,8 +63,8 @@ def datasets(draw, most=5):
 
 
 @st.composite
-def replies_to(draw, samples):
-    """Replies to some of the samples: wrong, right in part, silent, failed."""
+def predictions_for(draw, samples):
+    """PredictionColumns to some of the samples: wrong, right in part, silent, failed."""
     out = []
     for sample in samples:
         if draw(st.integers(0, 9)) == 0:
@@ -79,7 +79,7 @@ def replies_to(draw, samples):
             st.one_of(
                 st.none(),
                 st.just(Answer(text="a dog")),
-                st.just(speak([[k] for k in range(len(parts))])) if parts else st.none(),
+                st.just(answer_with_phrases([[k] for k in range(len(parts))])) if parts else st.none(),
             )
         )
         out.append(

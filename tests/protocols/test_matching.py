@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from maskwise.protocols.mask_pairs import MaskPairs, pair_in_order
 from maskwise.protocols.matching import match
-from maskwise.protocols.pairs import PairIndex, flatten, in_order
+from maskwise.protocols.ragged import flatten
 
 values = st.sampled_from([0.0, 0.0, 0.25, 0.5, 0.75, 1.0])
 tables = st.tuples(st.integers(0, 4), st.integers(0, 4)).flatmap(
@@ -22,7 +23,7 @@ def offsets(counts):
 
 @given(st.lists(tables, max_size=6))
 def test_every_question_has_the_best_total_and_all_pairs_it_can_have(questions):
-    index = PairIndex(
+    index = MaskPairs(
         offsets([len(table) for table in questions]), offsets([table.shape[1] for table in questions])
     )
     gain = np.concatenate([np.zeros(0), *(table.ravel() for table in questions)])
@@ -37,7 +38,7 @@ def test_every_question_has_the_best_total_and_all_pairs_it_can_have(questions):
 
 
 def test_pairs_lie_question_by_question_targets_fastest():
-    index = PairIndex(offsets([2, 0, 1]), offsets([2, 3, 1]))
+    index = MaskPairs(offsets([2, 0, 1]), offsets([2, 3, 1]))
     assert index.sample.tolist() == [0, 0, 0, 0, 2]
     assert index.pred.tolist() == [0, 0, 1, 1, 2]
     assert index.target.tolist() == [0, 1, 0, 1, 5]
@@ -45,7 +46,7 @@ def test_pairs_lie_question_by_question_targets_fastest():
 
 
 def test_pairing_in_order_stops_at_the_shorter_list():
-    group, one, other = in_order(offsets([2, 1, 0]), offsets([1, 3, 2]))
+    group, one, other = pair_in_order(offsets([2, 1, 0]), offsets([1, 3, 2]))
     assert (group.tolist(), one.tolist(), other.tolist()) == ([0, 1], [0, 2], [0, 1])
 
 
@@ -56,7 +57,7 @@ def test_regions_follow_their_samples():
 def test_large_questions_are_matched_as_well():
     generator = np.random.default_rng(0)
     table = generator.random((40, 45)) * (generator.random((40, 45)) < 0.4)
-    index = PairIndex(offsets([40]), offsets([45]))
+    index = MaskPairs(offsets([40]), offsets([45]))
     chosen = match(index, table.ravel())
     best = table[linear_sum_assignment(table, maximize=True)].sum()
     assert abs(table.ravel()[chosen].sum() - best) < 1e-9

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskwise.protocols import PROTOCOLS, Evaluation, Replies, Truth, concat
+from maskwise.protocols import PROTOCOLS, GroundTruth, PredictionColumns, ScoringInput, concat
 from maskwise.protocols.slices import slice_samples
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
-from tests.protocols.scenes import evaluate, question, reply, seen, strip, target
-from tests.protocols.strategies import FRAME, datasets, masks, replies_to
+from tests.protocols.small_cases import prediction, question, region, scoring_input, strip, target
+from tests.protocols.strategies import FRAME, datasets, masks, predictions_for
 
 TYPES = {"visible": ["visible"], "amodal": ["amodal"], "both": ["visible", "amodal"]}
 
@@ -38,10 +38,10 @@ def repeat_truth(sample):
 @given(complete_samples())
 @settings(max_examples=40, deadline=None)
 def test_a_perfect_reply_scores_one(samples):
-    evaluation = evaluate(samples, [repeat_truth(sample) for sample in samples], FRAME)
+    inputs = scoring_input(samples, [repeat_truth(sample) for sample in samples], FRAME)
     for name, protocol in PROTOCOLS.items():
         kinds = {kind for sample in samples for kind in TYPES[sample.mask_type]}
-        found = protocol.score(evaluation).headline()
+        found = protocol.score(inputs).headline()
         # AURA wants both masks of everything, R2SM has no question that wants both.
         figures = (
             [f"giou_{kind}" for kind in kinds] if len(kinds) == 1 and name == "aura" else ["giou", "ciou"]
@@ -56,15 +56,15 @@ def test_a_perfect_reply_scores_one(samples):
 @settings(max_examples=40, deadline=None)
 def test_shards_add_up_to_the_whole(data):
     samples = data.draw(datasets(most=6))
-    replies = data.draw(replies_to(samples))
+    predictions = data.draw(predictions_for(samples))
     images = sorted({sample.image_id for sample in samples})
     shards = [[sample for sample in samples if sample.image_id == image] for image in images]
     order = [sample for shard in shards for sample in shard]
-    known = {one.sample: one for one in replies}
+    known = {one.sample: one for one in predictions}
     for name, protocol in PROTOCOLS.items():
-        whole = protocol.score(evaluate(order, replies, FRAME))
+        whole = protocol.score(scoring_input(order, predictions, FRAME))
         parts = [
-            protocol.score(evaluate(shard, [known[s.id] for s in shard if s.id in known], FRAME))
+            protocol.score(scoring_input(shard, [known[s.id] for s in shard if s.id in known], FRAME))
             for shard in shards
         ]
         joined = concat(parts)
@@ -82,9 +82,9 @@ def test_shards_add_up_to_the_whole(data):
 @settings(max_examples=40, deadline=None)
 def test_every_figure_is_in_range_and_every_sample_has_a_status(data):
     samples = data.draw(datasets())
-    evaluation = evaluate(samples, data.draw(replies_to(samples)), FRAME, threads=2)
+    inputs = scoring_input(samples, data.draw(predictions_for(samples)), FRAME, threads=2)
     for name, protocol in PROTOCOLS.items():
-        scores = protocol.score(evaluation)
+        scores = protocol.score(inputs)
         assert len(scores) == len(samples)
         for figure, value in scores.headline().items():
             if value is not None and figure not in ("target_count_error", "copy_gain") and name != "muse":
@@ -94,12 +94,12 @@ def test_every_figure_is_in_range_and_every_sample_has_a_status(data):
 
 
 def test_legacy_figures_do_not_survive_merging():
-    evaluation = evaluate([question("a", target(strip(0, 2)))], [reply("a", seen(strip(0, 2)))])
-    scores = PROTOCOLS["lisa"].score(evaluation, legacy_float32=True)
+    inputs = scoring_input([question("a", target(strip(0, 2)))], [prediction("a", region(strip(0, 2)))])
+    scores = PROTOCOLS["lisa"].score(inputs, legacy_float32=True)
     assert scores.legacy
     assert not concat([scores, scores]).legacy
     with pytest.raises(Exception, match="different protocols or options"):
-        concat([scores, PROTOCOLS["lisa"].score(evaluation)])
+        concat([scores, PROTOCOLS["lisa"].score(inputs)])
 
 
 def test_slices():
@@ -111,8 +111,8 @@ def test_slices():
         question("c", part, target(strip(4, 6), name="dog:tail")),
         question("d"),
     ]
-    truth = Truth.from_samples(samples, [(1, 10)] * 4)
-    slices = slice_samples(Evaluation(truth, Replies.from_predictions(truth, [])))
+    ground_truth = GroundTruth.from_samples(samples, [(1, 10)] * 4)
+    slices = slice_samples(ScoringInput(ground_truth, PredictionColumns.from_predictions(ground_truth, [])))
     named = {name: [codes.names[code] for code in codes.codes] for name, codes in slices.items()}
     assert named["mask_type"] == ["visible", "amodal", "visible", "visible"]
     assert named["level"] == ["object", "mixed", "part", "none"]
@@ -126,8 +126,10 @@ def test_slices():
 def test_rare_categories_are_put_together():
     targets = [target(strip(0, 2), name=f"n{k}") for k in range(150)]
     samples = [question(str(k), one) for k, one in enumerate([*targets, targets[140]])]
-    truth = Truth.from_samples(samples, [(1, 10)] * len(samples))
-    codes = slice_samples(Evaluation(truth, Replies.from_predictions(truth, [])))["category"]
+    ground_truth = GroundTruth.from_samples(samples, [(1, 10)] * len(samples))
+    codes = slice_samples(ScoringInput(ground_truth, PredictionColumns.from_predictions(ground_truth, [])))[
+        "category"
+    ]
     assert len(codes.names) == 101
     assert codes.names[0] == "n140"
     assert np.bincount(codes.codes)[100] == 50

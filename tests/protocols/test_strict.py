@@ -9,16 +9,24 @@ from hypothesis import strategies as st
 
 from maskwise.errors import ProtocolError
 from maskwise.masks import Mask, Masks
-from maskwise.protocols import Evaluation, Replies, Truth, strict
-from maskwise.protocols.metrics import FAILED, SCORED, UNSCORED
+from maskwise.protocols import GroundTruth, PredictionColumns, ScoringInput, strict
+from maskwise.protocols.metrics import FAILED, MISSING, SCORED
 from maskwise.schema import Answer
-from tests.protocols import naive
-from tests.protocols.scenes import evaluate, question, reply, seen, speak, strip, target
-from tests.protocols.strategies import FRAME, datasets, replies_to
+from tests.protocols import strict_reference
+from tests.protocols.small_cases import (
+    answer_with_phrases,
+    prediction,
+    question,
+    region,
+    scoring_input,
+    strip,
+    target,
+)
+from tests.protocols.strategies import FRAME, datasets, predictions_for
 
 
-def figures(samples, replies, frame=(1, 10), **options):
-    return strict.score(evaluate(samples, replies, frame), **options).headline()
+def figures(samples, predictions, frame=(1, 10), **options):
+    return strict.score(scoring_input(samples, predictions, frame), **options).headline()
 
 
 def test_pairs_are_the_best_in_total_and_all_masks_count():
@@ -26,7 +34,7 @@ def test_pairs_are_the_best_in_total_and_all_masks_count():
     # Best total 1 + 0.8, divided by max(3, 2).
     found = figures(
         [question("a", target(strip(0, 4)), target(strip(4, 8)))],
-        [reply("a", seen(strip(4, 8)), seen(strip(0, 5)), seen(strip(9, 10)))],
+        [prediction("a", region(strip(4, 8)), region(strip(0, 5)), region(strip(9, 10)))],
     )
     assert found["giou"] == pytest.approx((1 + 0.8) / 3)
     # Pixels: shared 4 + 4; drawn 4 + 5 + 1, wanted 8, so the union is 18 - 8.
@@ -42,7 +50,7 @@ def test_greedy_choice_is_not_the_best():
     a, b = strip(0, 7, 16), strip(2, 9, 16)
     found = figures(
         [question("x", target(a), target(b))],
-        [reply("x", seen(strip(1, 8, 16)), seen(strip(0, 5, 16)))],
+        [prediction("x", region(strip(1, 8, 16)), region(strip(0, 5, 16)))],
         (1, 16),
     )
     # Mask 1 (1-8): A 6/8, B 6/8; mask 2 (0-5): A 5/7, B 3/9. Taking A first for mask 1 would leave 3/9 for mask 2.
@@ -51,8 +59,12 @@ def test_greedy_choice_is_not_the_best():
 
 def test_no_target():
     samples = [question("quiet"), question("loud"), question("deaf", target(strip(0, 4)))]
-    replies = [reply("quiet", no_target=True), reply("loud", seen(strip(0, 2))), reply("deaf")]
-    found = figures(samples, replies)
+    predictions = [
+        prediction("quiet", no_target=True),
+        prediction("loud", region(strip(0, 2))),
+        prediction("deaf"),
+    ]
+    found = figures(samples, predictions)
     assert found["giou"] == pytest.approx(1 / 3)
     assert found["no_target_accuracy"] == 0.5
     assert found["target_accuracy"] == 0.0
@@ -61,12 +73,12 @@ def test_no_target():
 def test_saying_nothing_here_empties_the_reply_and_an_empty_mask_says_nothing():
     samples = [question("a", target(strip(0, 4))), question("b"), question("c")]
     empty = Mask.empty(1, 10)
-    replies = [
-        reply("a", seen(strip(0, 4)), no_target=True),
-        reply("b", seen(strip(0, 4)), no_target=True),
-        reply("c", seen(empty)),
+    predictions = [
+        prediction("a", region(strip(0, 4)), no_target=True),
+        prediction("b", region(strip(0, 4)), no_target=True),
+        prediction("c", region(empty)),
     ]
-    found = figures(samples, replies)
+    found = figures(samples, predictions)
     assert found["giou"] == pytest.approx(2 / 3)
     assert found["no_target_accuracy"] == 1.0
 
@@ -74,46 +86,52 @@ def test_saying_nothing_here_empties_the_reply_and_an_empty_mask_says_nothing():
 def test_a_fully_hidden_target_is_met_by_an_empty_mask():
     samples = [question("a", target(Mask.empty(1, 10), strip(0, 4)))]
     assert (
-        figures(samples, [reply("a", seen(Mask.empty(1, 10), strip(0, 4)), mask_type="visible")])["giou"]
+        figures(samples, [prediction("a", region(Mask.empty(1, 10), strip(0, 4)), mask_type="visible")])[
+            "giou"
+        ]
         == 1.0
     )
 
 
 def test_missing_and_failed_replies_score_zero_and_are_counted():
     samples = [question(name, target(strip(0, 4))) for name in "abcd"] + [question("e")]
-    wrong_size = reply("c", seen(strip(0, 4, 12)))
-    replies = [reply("a", seen(strip(0, 4))), reply("b", error="out of memory"), wrong_size]
-    scores = strict.score(evaluate(samples, replies))
+    wrong_size = prediction("c", region(strip(0, 4, 12)))
+    predictions = [prediction("a", region(strip(0, 4))), prediction("b", error="out of memory"), wrong_size]
+    scores = strict.score(scoring_input(samples, predictions))
     assert scores.headline()["giou"] == pytest.approx(1 / 5)
     assert scores.headline()["ciou"] == pytest.approx(4 / 16)
-    assert scores.verdicts.status.tolist() == [SCORED, FAILED, FAILED, UNSCORED, UNSCORED]
+    assert scores.statuses.status.tolist() == [SCORED, FAILED, FAILED, MISSING, MISSING]
     rows = scores.rows(list("abcde"))
     assert [row.reason for row in rows] == [
         None,
         "out of memory",
         "mask size differs from the image",
-        "no reply",
-        "no reply",
+        "no prediction",
+        "no prediction",
     ]
     assert [row.value for row in rows] == [1.0, None, None, None, None]
     assert [row.weight for row in rows] == [1.0] * 5
 
 
 def test_malformed_masks_fail_their_sample_only():
-    truth = Truth.from_samples([question(name, target(strip(0, 4))) for name in "abc"], [(1, 10)] * 3)
-    replies = Replies.from_predictions(truth, [reply(name, seen(strip(0, 4))) for name in "abc"])
-    masks = replies.visible.masks
+    ground_truth = GroundTruth.from_samples(
+        [question(name, target(strip(0, 4))) for name in "abc"], [(1, 10)] * 3
+    )
+    predictions = PredictionColumns.from_predictions(
+        ground_truth, [prediction(name, region(strip(0, 4))) for name in "abc"]
+    )
+    masks = predictions.visible.masks
     data = masks.data.copy()
     data[masks.start[1]] = ord("~")
-    broken = replies.visible._replace(masks=Masks(data, masks.start, masks.stop, masks.size))
-    scores = strict.score(Evaluation(truth, replace(replies, visible=broken)))
-    assert scores.verdicts.status.tolist() == [SCORED, FAILED, SCORED]
-    assert scores.verdicts.reasons[scores.verdicts.reason[1]] == "malformed mask"
+    broken = predictions.visible._replace(masks=Masks(data, masks.start, masks.stop, masks.size))
+    scores = strict.score(ScoringInput(ground_truth, replace(predictions, visible=broken)))
+    assert scores.statuses.status.tolist() == [SCORED, FAILED, SCORED]
+    assert scores.statuses.reasons[scores.statuses.reason[1]] == "malformed mask"
 
 
 def test_forced_replies_are_refused():
     with pytest.raises(ProtocolError, match=r"free answers only.*'a'"):
-        figures([question("a", target(strip(0, 4)))], [reply("a", seen(strip(0, 4)), forced=True)])
+        figures([question("a", target(strip(0, 4)))], [prediction("a", region(strip(0, 4)), forced=True)])
 
 
 class TestMaskType:
@@ -126,7 +144,9 @@ class TestMaskType:
     @pytest.mark.parametrize("said", ["visible", "amodal", "both"])
     def test_only_the_type_wanted_scores(self, wanted, said):
         scores = strict.score(
-            evaluate([self.sample(wanted)], [reply("a", seen(strip(0, 2), strip(0, 8)), mask_type=said)])
+            scoring_input(
+                [self.sample(wanted)], [prediction("a", region(strip(0, 2), strip(0, 8)), mask_type=said)]
+            )
         )
         assert scores.headline()["giou"] == float(wanted == said)
         assert scores.headline()["mask_type_accuracy"] == float(wanted == said)
@@ -135,17 +155,17 @@ class TestMaskType:
         assert scores.confusion.sum() == 1
 
     def test_without_a_word_the_masks_tell_the_type(self):
-        found = figures([self.sample("amodal")], [reply("a", seen(amodal=strip(0, 8)))])
+        found = figures([self.sample("amodal")], [prediction("a", region(amodal=strip(0, 8)))])
         assert (found["giou"], found["mask_type_accuracy"]) == (1.0, 1.0)
-        found = figures([self.sample("amodal")], [reply("a", seen(visible=strip(0, 8)))])
+        found = figures([self.sample("amodal")], [prediction("a", region(visible=strip(0, 8)))])
         assert (found["giou"], found["mask_type_accuracy"]) == (0.0, 0.0)
 
     def test_lenient_looks_at_the_mask_wanted(self):
-        masks = reply("a", seen(strip(0, 2), strip(0, 8)), mask_type="both")
+        masks = prediction("a", region(strip(0, 2), strip(0, 8)), mask_type="both")
         assert figures([self.sample("amodal")], [masks], mask_type="lenient")["giou"] == 1.0
 
     def test_both_needs_both(self):
-        half = reply("a", seen(visible=strip(0, 2)), mask_type="both")
+        half = prediction("a", region(visible=strip(0, 2)), mask_type="both")
         assert figures([self.sample("both")], [half])["giou"] == 0.5
         # cIoU: shared 2 of visible 2, amodal 8.
         assert figures([self.sample("both")], [half])["ciou"] == pytest.approx(2 / 10)
@@ -157,12 +177,12 @@ class TestHidden:
     def figures(self, *regions):
         return figures(
             [question("a", target(strip(0, 4), strip(0, 8)), mask_type="amodal")],
-            [reply("a", *regions, mask_type="amodal")],
+            [prediction("a", *regions, mask_type="amodal")],
         )
 
     def test_only_the_hidden_region_counts(self):
         # Predicted whole 0-6 with front 0-4: hidden 4-6 of 4-8. Whole IoU 6/8, a copy of the front 4/8.
-        found = self.figures(seen(strip(0, 4), strip(0, 6)))
+        found = self.figures(region(strip(0, 4), strip(0, 6)))
         assert found["giou"] == 0.75
         assert found["occluded_iou"] == 0.5
         assert found["occluded_ciou"] == 0.5
@@ -170,17 +190,17 @@ class TestHidden:
         assert found["visible_outside_amodal"] == 0.0
 
     def test_without_an_own_visible_mask_the_true_one_is_taken_away(self):
-        found = self.figures(seen(amodal=strip(2, 8)))
+        found = self.figures(region(amodal=strip(2, 8)))
         assert found["occluded_iou"] == 1.0
         assert found["copy_gain"] == pytest.approx(6 / 8 - 4 / 8)
         assert found["visible_outside_amodal"] is None
 
     def test_copying_the_visible_mask_gains_nothing(self):
-        found = self.figures(seen(strip(0, 4), strip(0, 4)))
+        found = self.figures(region(strip(0, 4), strip(0, 4)))
         assert (found["occluded_iou"], found["copy_gain"]) == (0.0, 0.0)
 
     def test_a_visible_mask_that_leaves_the_amodal_one_is_counted(self):
-        found = self.figures(seen(strip(0, 4), strip(1, 8)), seen(strip(0, 4), strip(0, 8)))
+        found = self.figures(region(strip(0, 4), strip(1, 8)), region(strip(0, 4), strip(0, 8)))
         assert found["visible_outside_amodal"] == 0.5
 
     def test_a_missed_target_counts_zero(self):
@@ -190,7 +210,7 @@ class TestHidden:
 def test_boundary_iou_is_stricter_than_iou_on_thick_masks():
     square = Mask.from_dense(np.pad(np.ones((60, 60), bool), 20))
     larger = Mask.from_dense(np.pad(np.ones((64, 64), bool), 18))
-    found = figures([question("a", target(square))], [reply("a", seen(larger))], (100, 100))
+    found = figures([question("a", target(square))], [prediction("a", region(larger))], (100, 100))
     assert found["giou"] == pytest.approx(3600 / 4096)
     # Bands are 3 wide (2 % of the diagonal 141). Square: 60^2 - 54^2 = 684; larger: 64^2 - 58^2 = 732.
     # The larger band covers rings 0-2 outside in, the square's rings 2-4: they share ring 2, 60^2 - 58^2 = 236.
@@ -199,17 +219,17 @@ def test_boundary_iou_is_stricter_than_iou_on_thick_masks():
 
 def test_names_are_compared_as_a_bag():
     sample = question("a", target(strip(0, 2), name="cup:handle"), target(strip(4, 6), name="dog"))
-    named = reply("a", seen(strip(0, 2), name="The cup_2's handle"), seen(strip(4, 6), name="a cat"))
+    named = prediction("a", region(strip(0, 2), name="The cup_2's handle"), region(strip(4, 6), name="a cat"))
     found = figures([sample], [named])
     assert (found["answer_exact"], found["answer_f1"]) == (0.0, 0.5)
-    spoken = reply("a", seen(strip(0, 2)), seen(strip(4, 6)), answer=speak([[0], [1]]))
+    spoken = prediction("a", region(strip(0, 2)), region(strip(4, 6)), answer=answer_with_phrases([[0], [1]]))
     assert figures([sample], [spoken])["answer_f1"] == 0.0
-    assert figures([sample], [reply("a", seen(strip(0, 2)))])["answer_f1"] is None
+    assert figures([sample], [prediction("a", region(strip(0, 2)))])["answer_f1"] is None
 
 
 def test_a_judge_scores_whole_answers():
     sample = question("a", target(strip(0, 2)), phrases=[[0]])
-    spoken = reply("a", seen(strip(0, 2)), answer=Answer(text="the cup"))
+    spoken = prediction("a", region(strip(0, 2)), answer=Answer(text="the cup"))
     asked = []
 
     def judge(*words):
@@ -224,8 +244,12 @@ def test_a_judge_scores_whole_answers():
 
 def test_calibration_counts_regions_by_their_score():
     sample = question("a", target(strip(0, 4)))
-    regions = [seen(strip(0, 4), score=0.95), seen(strip(6, 8), score=0.92), seen(strip(9, 10), score=0.05)]
-    table = strict.score(evaluate([sample], [reply("a", *regions)])).calibration
+    regions = [
+        region(strip(0, 4), score=0.95),
+        region(strip(6, 8), score=0.92),
+        region(strip(9, 10), score=0.05),
+    ]
+    table = strict.score(scoring_input([sample], [prediction("a", *regions)])).calibration
     assert table[9].tolist() == pytest.approx([2, 1.87, 1, 1.0])
     assert table[0].tolist() == pytest.approx([1, 0.05, 0, 0.0])
     assert table[1:9].sum() == 0
@@ -235,9 +259,9 @@ def test_calibration_counts_regions_by_their_score():
 @settings(max_examples=150, deadline=None)
 def test_strict_agrees_with_the_slow_reference(data):
     samples = data.draw(datasets())
-    replies = data.draw(replies_to(samples))
-    found = strict.score(evaluate(samples, replies, FRAME, threads=2)).headline()
-    slow = naive.strict(samples, {one.sample: one for one in replies}, FRAME)
+    predictions = data.draw(predictions_for(samples))
+    found = strict.score(scoring_input(samples, predictions, FRAME, threads=2)).headline()
+    slow = strict_reference.strict(samples, {one.sample: one for one in predictions}, FRAME)
     for name, value in slow.items():
         assert found[name] == (None if value is None else pytest.approx(value, abs=1e-12)), name
 
@@ -246,16 +270,17 @@ def test_strict_agrees_with_the_slow_reference(data):
 @settings(max_examples=50, deadline=None)
 def test_the_order_of_masks_does_not_matter(data):
     samples = data.draw(datasets())
-    replies = data.draw(replies_to(samples))
+    predictions = data.draw(predictions_for(samples))
     plain = [
-        one if one.answer is None else type(one)(sample=one.sample, regions=one.regions) for one in replies
+        one if one.answer is None else type(one)(sample=one.sample, regions=one.regions)
+        for one in predictions
     ]
     mixed = [
         type(one)(**{**as_dict(one), "regions": tuple(data.draw(st.permutations(one.regions)))})
         for one in plain
     ]
-    first = strict.score(evaluate(samples, plain, FRAME)).headline()
-    again = strict.score(evaluate(samples, mixed, FRAME)).headline()
+    first = strict.score(scoring_input(samples, plain, FRAME)).headline()
+    again = strict.score(scoring_input(samples, mixed, FRAME)).headline()
     for name in ("giou", "answer_f1", "mask_type_accuracy", "target_count_error"):
         assert again[name] == (None if first[name] is None else pytest.approx(first[name], abs=1e-12)), name
 

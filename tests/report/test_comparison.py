@@ -101,7 +101,7 @@ def test_the_page_shows_where_they_disagree(toy: Path) -> None:
     page = Page(source)
     cards = page.find("article")
     assert [card.attributes["data-kind"] for card in cards] == ["B is better"] * 4
-    assert [caption.text for caption in page.find("figcaption")[:3]] == ["Truth", "A: far", "B: near"]
+    assert [caption.text for caption in page.find("figcaption")[:3]] == ["Ground truth", "A: far", "B: near"]
     assert "B is better by" in page.find("p", "verdict")[0].text
 
 

@@ -26,7 +26,7 @@ def test_rows_are_in_the_order_of_the_dataset(run: Run) -> None:
     assert [rows.status.names[code] for code in rows.status.codes[[0, 5, 7]]] == [
         "scored",
         "failed",
-        "unscored",
+        "missing",
     ]
     assert np.flatnonzero(~rows.scored).tolist() == [5, 7]
     assert rows.reason.names[rows.reason.codes[5]] == "out of memory"

@@ -113,7 +113,7 @@ def _list_all() -> dict[str, dict[str, str]]:
             for name, benchmark in list_benchmarks().items()
         },
         "sources": {name: source.title for name, source in list_sources().items()},
-        "protocols": {name: protocol.rule for name, protocol in PROTOCOLS.items()},
+        "protocols": {name: protocol.description for name, protocol in PROTOCOLS.items()},
         "models": list_models(),
     }
 
@@ -177,7 +177,7 @@ def _sections(reader: Source) -> Iterator[tuple[str, list[tuple[str, str]]]]:
                 for item in corrections
             ],
         )
-        yield "official protocol", [(reader.protocol, PROTOCOLS[reader.protocol].rule)]
+        yield "official protocol", [(reader.protocol, PROTOCOLS[reader.protocol].description)]
     yield "layout on disk", [("", reader.layout.text)]
     sizes = [
         (f"{size.count:,} {size.what}", f"{size.split or 'all splits'}: {size.source}")

@@ -137,12 +137,14 @@ def print_scores(found: dict[str, Any]) -> None:
     caption = "percent, with 95 % intervals over images"
     table = Table(box=SIMPLE_HEAD, caption=caption, pad_edge=False)
     table.add_column("protocol", no_wrap=True)
-    for name in ("gIoU", "cIoU", "scored", "failed", "unscored"):
+    for name in ("gIoU", "cIoU", "scored", "failed", "missing", "excluded"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in found["protocols"].items():
         figures, counts = part["metrics"], part["counts"]
         cells = [_percent(figures["giou"]), _percent(figures["ciou"])]
-        table.add_row(name, *cells, *(f"{counts[status]:,}" for status in ("scored", "failed", "unscored")))
+        table.add_row(
+            name, *cells, *(f"{counts[status]:,}" for status in ("scored", "failed", "missing", "excluded"))
+        )
     console.print(table)
     for name, part in found["protocols"].items():
         rest = {key: figure for key, figure in part["metrics"].items() if key not in ("giou", "ciou")}

@@ -67,7 +67,7 @@ def fill_run(
     settings: ReadOptions | None = None,
 ) -> None:
     """As `write_run`, in a folder that is there and whose lock the caller holds."""
-    truth = describe_truth(dataset, samples=len(result.truth), images=result.truth.clusters)
+    truth = describe_truth(dataset, samples=len(result.truth), images=result.truth.cluster_count)
     evaluation = _begin_scores(out, predictions, truth)
     write_json(out / SCORES, result_to_json(result))
     _write_table(out / "scores.arrow", list(_score_batches(result)))
@@ -136,18 +136,18 @@ def _score_batches(result: Result) -> Iterator[pa.RecordBatch]:
     """One batch a protocol; all share their dictionaries."""
     names = list(result.scores)
     reasons = list(
-        dict.fromkeys(text for one in result.scores.values() for text in one.verdicts.reasons if text)
+        dict.fromkeys(text for one in result.scores.values() for text in one.statuses.reasons if text)
     )
     shared = {
         "sample": _coded(np.arange(len(result.truth)), list(result.truth.ids)),
-        "image": _coded(result.truth.image, list(result.truth.images)),
+        "image": _coded(result.truth.image, list(result.truth.image_ids)),
     }
     slices = {f"slice:{name}": _coded(codes.codes, _labels(codes)) for name, codes in result.slices.items()}
     for item, scores in enumerate(result.scores.values()):
         columns = {
             "protocol": _coded(np.full(len(scores), item), names),
             **shared,
-            "status": _coded(scores.verdicts.status, list(STATUSES)),
+            "status": _coded(scores.statuses.status, list(STATUSES)),
             **_numbers(scores),
             "reason": _reasons(scores, reasons),
             **slices,
@@ -158,7 +158,7 @@ def _score_batches(result: Result) -> Iterator[pa.RecordBatch]:
 def _numbers(scores: Scores) -> dict[str, pa.Array]:
     giou, ciou = scores.metrics["giou"], scores.metrics["ciou"]
     return {
-        "value": pa.array(scores.value, mask=scores.verdicts.status != SCORED),
+        "value": pa.array(scores.value, mask=scores.statuses.status != SCORED),
         "weight": pa.array(giou.denominator.astype(np.float64)),
         "numerator": pa.array(giou.numerator.astype(np.float64)),
         "intersection": pa.array(ciou.numerator.astype(np.int64)),
@@ -168,17 +168,17 @@ def _numbers(scores: Scores) -> dict[str, pa.Array]:
 
 def _reasons(scores: Scores, reasons: list[str]) -> pa.Array:
     place = {text: item for item, text in enumerate(reasons)}
-    codes = np.array([place.get(text, 0) for text in scores.verdicts.reasons], np.int32)[
-        scores.verdicts.reason
+    codes = np.array([place.get(text, 0) for text in scores.statuses.reasons], np.int32)[
+        scores.statuses.reason
     ]
-    return _coded(codes, reasons, mask=scores.verdicts.reason == 0)
+    return _coded(codes, reasons, mask=scores.statuses.reason == 0)
 
 
 def _metrics_batch(result: Result) -> pa.RecordBatch:
     """Every figure but those of scores.arrow: numerator and denominator of each sample."""
     columns = {
         "sample": pa.array(list(result.truth.ids), pa.string()),
-        "image": _coded(result.truth.image, list(result.truth.images)),
+        "image": _coded(result.truth.image, list(result.truth.image_ids)),
     }
     for protocol, scores in result.scores.items():
         for name, metric in scores.metrics.items():

@@ -15,10 +15,10 @@ import numpy as np
 
 from maskwise.errors import ProtocolError
 from maskwise.harness.predictions import LoadedPredictions, ReadOptions, read_predictions
-from maskwise.protocols import PROTOCOLS, Evaluation, Metric, Protocol, Scores, Truth, get
+from maskwise.protocols import PROTOCOLS, GroundTruth, Metric, Protocol, Scores, ScoringInput, get
 from maskwise.protocols.answers import Judge
-from maskwise.protocols.evaluation import prepare_targets
 from maskwise.protocols.metrics import STATUSES, share_columns
+from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
 from maskwise.protocols.stats import Groups, Interval, bootstrap
 from maskwise.protocols.strict import BINS
@@ -44,7 +44,7 @@ class Result:
     figures of each group, by protocol and slicing.
     """
 
-    truth: Truth
+    truth: GroundTruth
     found: LoadedPredictions
     scores: Mapping[str, Scores]
     skipped: Mapping[str, str]
@@ -75,17 +75,17 @@ def score(
     """
     wanted = [get(name) for name in (protocols if protocols is not None else PROTOCOLS)]
     say("reading")
-    truth = Truth.of(dataset, texts=judge is not None)
+    truth = GroundTruth.from_dataset(dataset, texts=judge is not None)
     with ThreadPoolExecutor(1) as ahead:
         # The kernel works without the interpreter: targets are measured while predictions are parsed.
-        targets = ahead.submit(prepare_targets, truth)
+        targets = ahead.submit(measure_targets, truth)
         found = read_predictions(predictions, truth, format, settings=settings)
     if not found.read:
         raise ProtocolError(
             f"{predictions} holds no predictions; a model that found nothing says so, sample by sample"
         )
     say("measuring")
-    evaluation = Evaluation(truth, found.replies, threads=threads, targets=targets.result())
+    evaluation = ScoringInput(truth, found.replies, threads=threads, targets=targets.result())
     scores, skipped = {}, {}
     for protocol in wanted:
         say(protocol.name)
@@ -102,7 +102,7 @@ def score(
 
 
 def summarise(
-    evaluation: Evaluation,
+    evaluation: ScoringInput,
     found: LoadedPredictions,
     scores: Mapping[str, Scores],
     *,
@@ -118,15 +118,22 @@ def summarise(
         intervals = aside.submit(
             bootstrap,
             metrics,
-            evaluation.truth.cluster,
+            evaluation.ground_truth.cluster,
             resamples=interval_options.resamples,
             level=interval_options.level,
             seed=interval_options.seed,
             threads=max(1, evaluation.threads - 1),
         )
-        tables = _slice_tables(evaluation.truth, slices, metrics, level=interval_options.level)
+        tables = _slice_tables(evaluation.ground_truth, slices, metrics, level=interval_options.level)
     return Result(
-        evaluation.truth, found, scores, skipped or {}, intervals.result(), slices, tables, interval_options
+        evaluation.ground_truth,
+        found,
+        scores,
+        skipped or {},
+        intervals.result(),
+        slices,
+        tables,
+        interval_options,
     )
 
 
@@ -142,7 +149,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
         "skipped": dict(result.skipped),
         "protocols": {
             name: {
-                "rule": PROTOCOLS[name].rule,
+                "rule": PROTOCOLS[name].description,
                 "options": dict(scores.options),
                 "counts": count_statuses(scores),
                 "metrics": {key: _metric_to_json(result, name, key) for key in scores.metrics},
@@ -155,16 +162,16 @@ def result_to_json(result: Result) -> dict[str, Any]:
 
 
 def count_statuses(scores: Scores) -> dict[str, Any]:
-    """How many samples were scored, failed and left unscored, and why."""
-    verdicts = scores.verdicts
-    by_status = np.bincount(verdicts.status, minlength=len(STATUSES)).tolist()
-    by_reason = np.bincount(verdicts.reason, minlength=len(verdicts.reasons)).tolist()
-    reasons = {text: count for text, count in zip(verdicts.reasons, by_reason) if text and count}
+    """How many samples were scored, failed, missing and excluded, and why."""
+    statuses = scores.statuses
+    by_status = np.bincount(statuses.status, minlength=len(STATUSES)).tolist()
+    by_reason = np.bincount(statuses.reason, minlength=len(statuses.reasons)).tolist()
+    reasons = {text: count for text, count in zip(statuses.reasons, by_reason) if text and count}
     return {"samples": len(scores), **dict(zip(STATUSES, by_status)), "reasons": reasons}
 
 
 def _run(
-    protocol: Protocol, evaluation: Evaluation, options: Mapping[str, Any], judge: Judge | None
+    protocol: Protocol, evaluation: ScoringInput, options: Mapping[str, Any], judge: Judge | None
 ) -> Scores:
     known = {"judge": judge} if judge is not None and "judge" in protocol.options else {}
     return protocol.score(evaluation, **options, **known)
@@ -190,7 +197,11 @@ def _metric_to_json(result: Result, protocol: str, name: str) -> dict[str, Any]:
 
 
 def _slice_tables(
-    truth: Truth, slices: Mapping[str, Codes], metrics: Mapping[tuple[str, str], Metric], *, level: float
+    truth: GroundTruth,
+    slices: Mapping[str, Codes],
+    metrics: Mapping[tuple[str, str], Metric],
+    *,
+    level: float,
 ) -> Tables:
     """By protocol and slicing, one entry a group that has samples, in the order of its names."""
     names = list(dict.fromkeys(name for name, _ in metrics))

@@ -1,10 +1,10 @@
 """Scoring rules by name: official ones, quirks included, and `strict`, which we recommend.
 
-    evaluation = Evaluation(Truth.of(dataset), replies, threads=2)
-    scores = get("strict").score(evaluation)
+    inputs = ScoringInput(GroundTruth.from_dataset(dataset), predictions, threads=2)
+    scores = get("strict").score(inputs)
     scores.headline()["giou"]
 
-One file a rule; its text states the rule and what is odd about it. A rule is a function from an `Evaluation` (columns
+One file a rule; its text states the rule and what is odd about it. A rule is a function from an `ScoringInput` (columns
 over a whole dataset, every overlap measured once) to `Scores` (per sample, its part in every figure).
 """
 
@@ -18,18 +18,19 @@ import msgspec
 
 from maskwise.errors import ProtocolError, UnknownNameError
 from maskwise.protocols import aura, gres, gsva, lisa, mmr, muse, r2sm, strict, union
-from maskwise.protocols.evaluation import Evaluation
+from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.metrics import Metric, Scores, concat
-from maskwise.protocols.tables import Replies, Truth
+from maskwise.protocols.prediction_columns import PredictionColumns
+from maskwise.protocols.scoring_input import ScoringInput
 
 __all__ = [
     "PROTOCOLS",
-    "Evaluation",
+    "GroundTruth",
     "Metric",
+    "PredictionColumns",
     "Protocol",
-    "Replies",
     "Scores",
-    "Truth",
+    "ScoringInput",
     "concat",
     "get",
 ]
@@ -37,10 +38,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Protocol:
-    """A named rule. `rule` is one line for people; `function` takes an evaluation and options by name."""
+    """A named rule. `description` is one sentence; `function` takes an evaluation and options by name."""
 
     name: str
-    rule: str
+    description: str
     function: Callable[..., Scores]
 
     @property
@@ -53,11 +54,9 @@ class Protocol:
             if item.default is not inspect.Parameter.empty
         }
 
-    def score(self, evaluation: Evaluation, **options: Any) -> Scores:
+    def score(self, inputs: ScoringInput, **options: Any) -> Scores:
         """Score a whole dataset; an option the rule does not know, or a value it does not take, is refused."""
-        return self.function(
-            evaluation, **{name: self._check(name, value) for name, value in options.items()}
-        )
+        return self.function(inputs, **{name: self._check(name, value) for name, value in options.items()})
 
     def _check(self, name: str, value: Any) -> Any:
         """The value as the option takes it: text may stand for yes, no and names."""
@@ -74,7 +73,7 @@ class Protocol:
 
 
 def _protocol(module: ModuleType) -> Protocol:
-    return Protocol(module.__name__.rpartition(".")[2], module.RULE, module.score)
+    return Protocol(module.__name__.rpartition(".")[2], module.DESCRIPTION, module.score)
 
 
 PROTOCOLS: dict[str, Protocol] = {

@@ -28,14 +28,18 @@ from typing import Literal
 
 import numpy as np
 
+from maskwise.arrays import Float64Array, Int64Array
 from maskwise.errors import ProtocolError
-from maskwise.protocols.evaluation import Evaluation, Plane
+from maskwise.protocols.mask_pairs import pair_in_order, unpaired
 from maskwise.protocols.matching import match
-from maskwise.protocols.metrics import Floats, Int64s, Metric, Scores, sums, whole_sums
-from maskwise.protocols.pairs import in_order, left_over
-from maskwise.protocols.phrases import unite_phrases
+from maskwise.protocols.metrics import Metric, Scores, int_sums, sums
+from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.phrases import merge_phrases
+from maskwise.protocols.scoring_input import ScoringInput
 
-RULE = "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)"
+DESCRIPTION = (
+    "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)"
+)
 Answers = Literal["any", "free", "forced"]
 Matching = Literal["iou", "order"]
 Unit = Literal["image", "question", "mask"]
@@ -43,7 +47,7 @@ Leftover = Literal["count", "ignore"]
 
 
 def score(
-    evaluation: Evaluation,
+    inputs: ScoringInput,
     *,
     phrases: Literal["union", "instances"] = "union",
     matching: Matching = "iou",
@@ -53,18 +57,22 @@ def score(
     answers: Answers = "any",
 ) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    check_answers("aura", evaluation, answers)
+    check_answers("aura", inputs, answers)
     if phrases == "union":
-        evaluation = unite_phrases(evaluation)
-    planes = {"visible": evaluation.plane("visible"), "amodal": evaluation.plane("amodal")}
-    pairs = match_types(evaluation, list(planes.values()), matching)
+        inputs = merge_phrases(inputs)
+    overlap_sets = {"visible": inputs.overlaps("visible"), "amodal": inputs.overlaps("amodal")}
+    pairs = match_types(inputs, list(overlap_sets.values()), matching)
     parts = {
         name: _score_type(
-            plane, pairs[plane.judged[evaluation.index.sample[pairs]]], unmatched, extra=extra, unit=unit
+            overlaps, pairs[overlaps.scorable[inputs.index.sample[pairs]]], unmatched, extra=extra, unit=unit
         )
-        for name, plane in planes.items()
+        for name, overlaps in overlap_sets.items()
     }
-    neither = (evaluation.truth.counts > 0) & ~planes["visible"].judged & ~planes["amodal"].judged
+    neither = (
+        (inputs.ground_truth.counts > 0)
+        & ~overlap_sets["visible"].scorable
+        & ~overlap_sets["amodal"].scorable
+    )
     return Scores(
         protocol="aura",
         options={
@@ -75,9 +83,9 @@ def score(
             "unit": unit,
             "answers": answers,
         },
-        verdicts=evaluation.verdicts(
+        statuses=inputs.statuses(
             {
-                "no target: the rule has no term for it": evaluation.truth.counts == 0,
+                "no target: the rule has no term for it": inputs.ground_truth.counts == 0,
                 "neither all visible nor all amodal masks of the targets are known": neither,
             }
         ),
@@ -85,67 +93,65 @@ def score(
     )
 
 
-def check_answers(protocol: str, evaluation: Evaluation, answers: Answers) -> None:
-    """Raise if replies are not all of the kind asked for."""
+def check_answers(protocol: str, inputs: ScoringInput, answers: Answers) -> None:
+    """Raise if predictions are not all of the kind asked for."""
     wrong = (
-        np.zeros(len(evaluation), bool)
-        if answers == "any"
-        else evaluation.replies.forced == (answers == "free")
+        np.zeros(len(inputs), bool) if answers == "any" else inputs.predictions.forced == (answers == "free")
     )
-    rows = np.flatnonzero(wrong & (evaluation.replies.counts > 0))
+    rows = np.flatnonzero(wrong & (inputs.predictions.counts > 0))
     if len(rows):
         raise ProtocolError(
             f"{protocol} was asked for {answers} answers only, but {len(rows)} predictions are not (first: sample "
-            f"{evaluation.truth.ids[rows[0]]!r})"
+            f"{inputs.ground_truth.ids[rows[0]]!r})"
         )
 
 
-def match_types(evaluation: Evaluation, planes: list[Plane], matching: Matching) -> Int64s:
+def match_types(inputs: ScoringInput, overlap_sets: list[Overlaps], matching: Matching) -> Int64Array:
     """Matched pairs, positions in the index: one matching for all planes."""
-    index = evaluation.index
+    index = inputs.index
     if matching == "order":
-        return index.find(*in_order(index.pred_offsets, index.target_offsets))
-    if all(plane is planes[0] or not plane.target.known.any() for plane in planes):
-        return planes[0].matched
-    return match(index, np.sum([plane.iou for plane in planes], axis=0))
+        return index.find(*pair_in_order(index.pred_offsets, index.target_offsets))
+    if all(overlaps is overlap_sets[0] or not overlaps.target.known.any() for overlaps in overlap_sets):
+        return overlap_sets[0].matched
+    return match(index, np.sum([overlaps.iou for overlaps in overlap_sets], axis=0))
 
 
 def _score_type(
-    plane: Plane, pairs: Int64s, unmatched: Leftover, *, extra: Leftover, unit: Unit
+    overlaps: Overlaps, pairs: Int64Array, unmatched: Leftover, *, extra: Leftover, unit: Unit
 ) -> dict[str, Metric]:
     """gIoU and cIoU of one mask type."""
-    index, truth, count = plane.index, plane.truth, len(plane.truth)
+    index, ground_truth, count = overlaps.index, overlaps.ground_truth, len(overlaps.ground_truth)
     sample, pred, target = index.sample[pairs], index.pred[pairs], index.target[pairs]
-    both_empty = (plane.pred.area[pred] == 0) & (plane.target.area[target] == 0)
-    union = plane.pred.area[pred] + plane.target.area[target] - plane.intersection[pairs]
-    value = np.where(both_empty, 1.0, plane.intersection[pairs] / np.maximum(union, 1))
-    terms = np.bincount(sample, minlength=count)
-    pixels = whole_sums(sample, union, count)
+    both_empty = (overlaps.pred.area[pred] == 0) & (overlaps.target.area[target] == 0)
+    union = overlaps.pred.area[pred] + overlaps.target.area[target] - overlaps.intersection[pairs]
+    value = np.where(both_empty, 1.0, overlaps.intersection[pairs] / np.maximum(union, 1))
+    pair_counts = np.bincount(sample, minlength=count)
+    pixels = int_sums(sample, union, count)
     if unmatched == "count":
-        left = left_over(len(plane.target.area), target)
-        left = left[plane.judged[truth.sample[left]]]
-        terms += np.bincount(truth.sample[left], minlength=count)
-        pixels += whole_sums(truth.sample[left], plane.target.area[left], count)
+        left = unpaired(len(overlaps.target.area), target)
+        left = left[overlaps.scorable[ground_truth.sample[left]]]
+        pair_counts += np.bincount(ground_truth.sample[left], minlength=count)
+        pixels += int_sums(ground_truth.sample[left], overlaps.target.area[left], count)
     if extra == "count":
-        left = left_over(len(plane.pred.area), pred)
-        left = left[(plane.judged & (truth.counts > 0))[plane.replies.sample[left]]]
-        terms += np.bincount(plane.replies.sample[left], minlength=count)
-        pixels += whole_sums(plane.replies.sample[left], plane.pred.area[left], count)
-    share = _share_unit(plane, terms, unit)
+        left = unpaired(len(overlaps.pred.area), pred)
+        left = left[(overlaps.scorable & (ground_truth.counts > 0))[overlaps.predictions.sample[left]]]
+        pair_counts += np.bincount(overlaps.predictions.sample[left], minlength=count)
+        pixels += int_sums(overlaps.predictions.sample[left], overlaps.pred.area[left], count)
+    share = _share_unit(overlaps, pair_counts, unit)
     return {
-        "giou": Metric(sums(sample, value, count) * share, terms * share),
-        "ciou": Metric(whole_sums(sample, plane.intersection[pairs], count), pixels),
+        "giou": Metric(sums(sample, value, count) * share, pair_counts * share),
+        "ciou": Metric(int_sums(sample, overlaps.intersection[pairs], count), pixels),
     }
 
 
-def _share_unit(plane: Plane, terms: Int64s, unit: Unit) -> Floats:
+def _share_unit(overlaps: Overlaps, pair_counts: Int64Array, unit: Unit) -> Float64Array:
     """What one term weighs, float64 [samples], so that every unit weighs 1 in all."""
     if unit == "mask":
-        return np.ones(len(terms))
+        return np.ones(len(pair_counts))
     if unit == "question":
-        return 1.0 / np.maximum(terms, 1)
-    per_image = whole_sums(plane.truth.cluster, terms, plane.truth.clusters)
-    return 1.0 / np.maximum(per_image, 1)[plane.truth.cluster]
+        return 1.0 / np.maximum(pair_counts, 1)
+    per_image = int_sums(overlaps.ground_truth.cluster, pair_counts, overlaps.ground_truth.cluster_count)
+    return 1.0 / np.maximum(per_image, 1)[overlaps.ground_truth.cluster]
 
 
 def _pool(parts: dict[str, dict[str, Metric]]) -> dict[str, Metric]:

@@ -20,25 +20,27 @@ A missing or failed reply counts as an empty mask without the flag.
 
 import numpy as np
 
-from maskwise.protocols.evaluation import Evaluation
 from maskwise.protocols.metrics import Metric, Scores
+from maskwise.protocols.scoring_input import ScoringInput
 
-RULE = "union of masks per question; no-target questions are judged by the reply's flag; mean over questions"
+DESCRIPTION = (
+    "union of masks per question; no-target questions are scorable by the reply's flag; mean over questions"
+)
 THRESHOLDS = (0.7, 0.8, 0.9)
 
 
-def score(evaluation: Evaluation) -> Scores:
+def score(inputs: ScoringInput) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    plane = evaluation.plane("wanted")
-    merged, judged = plane.merged, plane.judged
-    empty, said_empty = evaluation.truth.counts == 0, evaluation.replies.no_target
-    hit = judged & ~empty & ~said_empty
+    overlaps = inputs.overlaps("requested")
+    merged, scorable = overlaps.merged, overlaps.scorable
+    empty, said_empty = inputs.ground_truth.counts == 0, inputs.predictions.no_target
+    hit = scorable & ~empty & ~said_empty
     intersection = np.where(hit, merged.intersection, 0)
-    union = np.where(judged & ~(empty & said_empty), merged.union, 0)
+    union = np.where(scorable & ~(empty & said_empty), merged.union, 0)
     iou = np.where(empty & said_empty, 1.0, intersection / np.maximum(union, 1))
-    targeted, no_target = judged & ~empty, empty.astype(np.int64)
+    targeted, no_target = scorable & ~empty, empty.astype(np.int64)
     found = (empty & said_empty).astype(np.int64)
-    verdicts = evaluation.verdicts({"a target has no mask of the type wanted": ~judged})
+    statuses = inputs.statuses({"a target has no mask of the type wanted": ~scorable})
     precision = {
         f"p@{t}": Metric((targeted & (iou >= t)).astype(np.int64), targeted.astype(np.int64))
         for t in THRESHOLDS
@@ -46,9 +48,9 @@ def score(evaluation: Evaluation) -> Scores:
     return Scores(
         protocol="gres",
         options={},
-        verdicts=verdicts,
+        statuses=statuses,
         metrics={
-            "giou": Metric(iou, judged.astype(np.int64)),
+            "giou": Metric(iou, scorable.astype(np.int64)),
             "ciou": Metric(intersection, union),
             **precision,
             "n_acc": Metric(found, no_target, empty=0.0, gate=no_target),

@@ -16,48 +16,53 @@ A missing or failed reply counts as an empty mask without [REJ]. `epsilon=False`
 
 import numpy as np
 
-from maskwise.protocols.evaluation import Evaluation
-from maskwise.protocols.metrics import Flags, Floats, Int64s, Metric, Scores
-from maskwise.protocols.terms import CIOU_EPSILON, GIOU_EPSILON
+from maskwise.arrays import BoolArray, Float64Array, Int64Array
+from maskwise.protocols.metrics import Metric, Scores
+from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.two_class_counts import CIOU_EPSILON, GIOU_EPSILON
 
-RULE = "as gres, but an empty mask makes a no-target question, and a wrong 'nothing here' keeps its IoU"
+DESCRIPTION = (
+    "as gres, but an empty mask makes a no-target question, and a wrong 'nothing here' keeps its IoU"
+)
 PAIR_EPSILON = 1e-8
 
 
 def score(
-    evaluation: Evaluation, *, grefcoco: bool = True, legacy_float32: bool = False, epsilon: bool = True
+    inputs: ScoringInput, *, grefcoco: bool = True, legacy_float32: bool = False, epsilon: bool = True
 ) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    plane = evaluation.plane("wanted")
-    judged, said_empty = plane.judged, evaluation.replies.no_target
-    empty = judged & (plane.merged.target == 0)
-    targeted = judged & ~empty
-    intersection = np.where(targeted, plane.merged.intersection, 0)
-    union = np.where(targeted | (empty & ~said_empty & grefcoco), plane.merged.union, 0)
+    overlaps = inputs.overlaps("requested")
+    scorable, said_empty = overlaps.scorable, inputs.predictions.no_target
+    empty = scorable & (overlaps.merged.target == 0)
+    targeted = scorable & ~empty
+    intersection = np.where(targeted, overlaps.merged.intersection, 0)
+    union = np.where(targeted | (empty & ~said_empty & grefcoco), overlaps.merged.union, 0)
     iou = _iou(intersection, union, targeted=targeted, epsilon=epsilon)
     iou[empty] = said_empty[empty]
-    count = judged.astype(np.int64)
-    verdicts = evaluation.verdicts({"a target has no mask of the type wanted": ~judged})
+    count = scorable.astype(np.int64)
+    statuses = inputs.statuses({"a target has no mask of the type wanted": ~scorable})
     return Scores(
         protocol="gsva",
         options={"grefcoco": grefcoco, "epsilon": epsilon, "legacy_float32": legacy_float32},
-        verdicts=verdicts,
+        statuses=statuses,
         metrics={
             "giou": Metric(iou, count, GIOU_EPSILON if epsilon else 0.0, gate=count),
             "ciou": Metric(intersection, union, CIOU_EPSILON if epsilon else 0.0, gate=count),
             "n_acc": Metric((empty & said_empty).astype(np.int64), empty.astype(np.int64)),
             "t_acc": Metric((targeted & ~said_empty).astype(np.int64), targeted.astype(np.int64)),
         },
-        legacy=_run_float32(iou, intersection, union, count) if legacy_float32 and judged.any() else {},
+        legacy=_run_float32(iou, intersection, union, count) if legacy_float32 and scorable.any() else {},
     )
 
 
-def _iou(intersection: Int64s, union: Int64s, *, targeted: Flags, epsilon: bool) -> Floats:
+def _iou(intersection: Int64Array, union: Int64Array, *, targeted: BoolArray, epsilon: bool) -> Float64Array:
     value = intersection / (union + PAIR_EPSILON) if epsilon else intersection / np.maximum(union, 1)
     return np.where(targeted, value, 0.0)
 
 
-def _run_float32(iou: Floats, intersection: Int64s, union: Int64s, count: Int64s) -> dict[str, float]:
+def _run_float32(
+    iou: Float64Array, intersection: Int64Array, union: Int64Array, count: Int64Array
+) -> dict[str, float]:
     """The official meters: IoU per mask in float64, pixel counts and the final division in float32."""
     top, bottom = (np.cumsum(column, dtype=np.float32)[-1] for column in (intersection, union))
     total = np.float32(iou.sum()) / np.float32(float(count.sum()) + GIOU_EPSILON)

@@ -19,40 +19,41 @@ to it one empty prediction. A missing or failed reply leaves its targets unpaire
 
 import numpy as np
 
-from maskwise.protocols.evaluation import Evaluation, Plane
+from maskwise.protocols.mask_pairs import pair_in_order
 from maskwise.protocols.metrics import Scores
-from maskwise.protocols.pairs import in_order
-from maskwise.protocols.tables import ANSWERED
-from maskwise.protocols.terms import Terms, count_pairs, count_predictions, finish
+from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.prediction_columns import PREDICTED
+from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.two_class_counts import TwoClassCounts, count_pairs, count_predictions, finish
 
-RULE = "k-th mask with k-th target of the question, mean over target masks; extra masks are free"
+DESCRIPTION = "k-th mask with k-th target of the question, mean over target masks; extra masks are free"
 
 
-def score(evaluation: Evaluation, *, legacy_float32: bool = False, epsilon: bool = True) -> Scores:
+def score(inputs: ScoringInput, *, legacy_float32: bool = False, epsilon: bool = True) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    plane = evaluation.plane("wanted")
-    weight = np.where(plane.judged, np.maximum(evaluation.truth.counts, 1), 0)
+    overlaps = inputs.overlaps("requested")
+    weight = np.where(overlaps.scorable, np.maximum(inputs.ground_truth.counts, 1), 0)
     return finish(
         "lisa",
-        evaluation,
-        pair(plane),
+        inputs,
+        pair(overlaps),
         weight=weight,
-        verdicts=evaluation.verdicts({"a target has no mask of the type wanted": ~plane.judged}),
+        statuses=inputs.statuses({"a target has no mask of the type wanted": ~overlaps.scorable}),
         epsilon=epsilon,
         legacy_float32=legacy_float32,
     )
 
 
-def pair(plane: Plane) -> Terms:
+def pair(overlaps: Overlaps) -> TwoClassCounts:
     """The scored pairs, in dataset order."""
-    index = plane.index
-    sample, pred, target = in_order(index.pred_offsets, index.target_offsets)
-    judged = plane.judged[sample]
-    paired = count_pairs(plane, pred[judged], target[judged])
-    answered = (index.targets == 0) & (plane.replies.state == ANSWERED)
-    extra = count_predictions(plane, index.pred_offsets[:-1][answered & (index.preds > 0)])
+    index = overlaps.index
+    sample, pred, target = pair_in_order(index.pred_offsets, index.target_offsets)
+    scorable = overlaps.scorable[sample]
+    paired = count_pairs(overlaps, pred[scorable], target[scorable])
+    answered = (index.targets == 0) & (overlaps.predictions.state == PREDICTED)
+    extra = count_predictions(overlaps, index.pred_offsets[:-1][answered & (index.preds > 0)])
     silent = np.flatnonzero(answered & (index.preds == 0))
     nothing = np.zeros(len(silent), np.int64)
-    frame = np.stack([plane.frame[silent], nothing], 1)
-    terms = Terms.concat([paired, extra, Terms(silent, frame, frame)])
-    return terms.select(np.argsort(terms.sample, kind="stable"))
+    frame = np.stack([overlaps.counted_pixels[silent], nothing], 1)
+    pair_counts = TwoClassCounts.concat([paired, extra, TwoClassCounts(silent, frame, frame)])
+    return pair_counts.select(np.argsort(pair_counts.sample, kind="stable"))

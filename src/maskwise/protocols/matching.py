@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from maskwise.protocols.metrics import Flags, Floats, Int64s
-from maskwise.protocols.pairs import PairIndex, left_over
+from maskwise.arrays import BoolArray, Float64Array, Int64Array
+from maskwise.protocols.mask_pairs import MaskPairs, unpaired
 
 SMALL = 32
 """Tables with more rows than this go to scipy."""
 
 
-def match(index: PairIndex, gain: Floats) -> Int64s:
+def match(index: MaskPairs, gain: Float64Array) -> Int64Array:
     """The pairs of the matching with the largest total gain in each question: int64 positions in `index`, rising.
 
     gain: float64 [pairs], not negative. Each question gets min(predictions, targets) pairs, those without gain too.
@@ -25,7 +25,7 @@ def match(index: PairIndex, gain: Floats) -> Int64s:
     return np.flatnonzero(chosen)
 
 
-def _assign(index: PairIndex, gain: Floats, samples: Int64s, chosen: Flags) -> None:
+def _assign(index: MaskPairs, gain: Float64Array, samples: Int64Array, chosen: BoolArray) -> None:
     """Solve the assignment of each of the samples; sets the pairs chosen, as far as they gain."""
     for sample in samples.tolist():
         first, width = int(index.first[sample]), int(index.targets[sample])
@@ -100,7 +100,7 @@ def _augment(table: list[list[float]]) -> list[tuple[int, int]]:
     return [(row, column) for column, row in enumerate(holder) if row is not None]
 
 
-def _settle_by_best(index: PairIndex, gain: Floats) -> tuple[Flags, Flags]:
+def _settle_by_best(index: MaskPairs, gain: Float64Array) -> tuple[BoolArray, BoolArray]:
     """Give every prediction its best target where no two want the same one (then no matching has a larger total), or
     every target its best prediction. Returns the pairs chosen and whether each question is settled.
     """
@@ -116,7 +116,7 @@ def _settle_by_best(index: PairIndex, gain: Floats) -> tuple[Flags, Flags]:
     return chosen, ~(clash_pred & clash_target)
 
 
-def _best(side: Int64s, gain: Floats, index: PairIndex) -> Int64s:
+def _best(side: Int64Array, gain: Float64Array, index: MaskPairs) -> Int64Array:
     """For each mask of one side that gains from anyone, its best pair, the first of equals."""
     useful = np.flatnonzero(gain > 0)
     if not len(useful):
@@ -134,7 +134,7 @@ def _best(side: Int64s, gain: Floats, index: PairIndex) -> Int64s:
     return np.sort(useful[hits[first]])
 
 
-def _clashes(index: PairIndex, best: Int64s, partner: Int64s) -> Flags:
+def _clashes(index: MaskPairs, best: Int64Array, partner: Int64Array) -> BoolArray:
     """Whether two of a question's best pairs share their partner, bool [samples]."""
     taken = np.bincount(partner[best], minlength=1)
     clash = np.zeros(len(index.preds), bool)
@@ -142,11 +142,11 @@ def _clashes(index: PairIndex, best: Int64s, partner: Int64s) -> Flags:
     return clash
 
 
-def _pair_leftovers(index: PairIndex, chosen: Flags) -> Int64s:
+def _pair_leftovers(index: MaskPairs, chosen: BoolArray) -> Int64Array:
     """Pair the masks still free in each question in their order, as far as they go."""
     pairs = np.flatnonzero(chosen)
-    free_pred = left_over(int(index.pred_offsets[-1]), index.pred[pairs])
-    free_target = left_over(int(index.target_offsets[-1]), index.target[pairs])
+    free_pred = unpaired(int(index.pred_offsets[-1]), index.pred[pairs])
+    free_target = unpaired(int(index.target_offsets[-1]), index.target[pairs])
     sample_pred = np.repeat(np.arange(len(index.preds)), index.preds)[free_pred]
     sample_target = np.repeat(np.arange(len(index.targets)), index.targets)[free_target]
     begin = np.searchsorted(sample_target, np.arange(len(index.targets) + 1))
@@ -155,7 +155,7 @@ def _pair_leftovers(index: PairIndex, chosen: Flags) -> Int64s:
     return index.find(sample_pred[usable], free_pred[usable], free_target[position[usable]])
 
 
-def _ranks(groups: Int64s) -> Int64s:
+def _ranks(groups: Int64Array) -> Int64Array:
     """Position of each item within its group; groups are sorted."""
     if not len(groups):
         return groups

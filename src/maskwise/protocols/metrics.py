@@ -1,7 +1,7 @@
-"""What a protocol returns: per sample, its part in every figure. Every figure is a ratio of sums over samples.
+"""What a protocol returns: every metric as a ratio of sums over samples, with each sample's contribution.
 
-A mean has a weight as its denominator, a cumulative ratio such as cIoU a union. So the figure of any group of samples,
-its interval clustered by image and the merge of shards all follow from sums of two columns.
+The denominator of a mean is a weight, that of a cumulative ratio such as cIoU a union. The metric of any group of
+samples, its interval clustered by image and the merge of shards follow from the sums of two columns.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -9,39 +9,35 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maskwise.arrays import BoolArray, Float64Array, Int8Array, Int32Array, Int64Array, NumberArray
 from maskwise.errors import ProtocolError
 from maskwise.schema import Score, Status
 
-Floats = NDArray[np.float64]
-Int64s = NDArray[np.int64]
-Numbers = NDArray[Any]
-"""float64 or int64."""
-Flags = NDArray[np.bool_]
 Key = TypeVar("Key", bound=Hashable)
 
-STATUSES: tuple[Status, ...] = ("scored", "failed", "unscored")
-SCORED, FAILED, UNSCORED = range(3)
+STATUSES: tuple[Status, ...] = ("scored", "failed", "missing", "excluded")
+SCORED, FAILED, MISSING, EXCLUDED = range(4)
+"""Failed and missing predictions count as zero; excluded samples are in no numerator and no denominator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure: sum(numerator) / (sum(denominator) + epsilon) over any group of samples.
+    """One metric: sum(numerator) / (sum(denominator) + epsilon) over any group of samples.
 
     numerator, denominator: [samples], float64 or int64 (int64 sums are exact). Where a `gate` [samples] is given and
-    sums to 0, the figure is `empty` (None: undefined); where it would be x / 0, it is None.
+    sums to 0, the value is `empty` (None: undefined); x / 0 is None.
     """
 
-    numerator: Numbers
-    denominator: Numbers
+    numerator: NumberArray
+    denominator: NumberArray
     epsilon: float = 0.0
     unit: Literal["fraction", "count"] = "fraction"
     empty: float | None = None
-    gate: Numbers | None = None
+    gate: NumberArray | None = None
 
-    def value(self, rows: Flags | Int64s | None = None) -> float | None:
-        """The figure of all samples, or of some."""
+    def value(self, rows: BoolArray | Int64Array | None = None) -> float | None:
+        """The value over all samples, or over some."""
         top, bottom, gate = (_total(column, rows) for column in (self.numerator, self.denominator, self.gate))
         if self.gate is not None and not gate:
             return self.empty
@@ -50,47 +46,49 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Verdicts:
-    """Whether each sample was scored. status: int8 [n] into STATUSES; reason: int32 [n] into `reasons`, of which the
-    first is the empty string, for none.
+class SampleStatuses:
+    """Status of each sample. status: int8 [n] positions in STATUSES; reason: int32 [n] positions in `reasons`, whose
+    first entry is the empty string (no reason).
     """
 
-    status: NDArray[np.int8]
-    reason: NDArray[np.int32]
+    status: Int8Array
+    reason: Int32Array
     reasons: tuple[str, ...]
 
     @staticmethod
-    def concat(parts: "Sequence[Verdicts]") -> "Verdicts":
-        """Those of several shards, in order."""
+    def concat(parts: "Sequence[SampleStatuses]") -> "SampleStatuses":
+        """The statuses of several shards, in order."""
         reasons = tuple(dict.fromkeys(("", *(reason for part in parts for reason in part.reasons))))
         code = {reason: item for item, reason in enumerate(reasons)}
         recoded = [np.array([code[text] for text in part.reasons], np.int32)[part.reason] for part in parts]
-        return Verdicts(np.concatenate([part.status for part in parts]), np.concatenate(recoded), reasons)
+        return SampleStatuses(
+            np.concatenate([part.status for part in parts]), np.concatenate(recoded), reasons
+        )
 
 
 @dataclass(frozen=True)
 class Scores:
-    """All samples under one protocol, in the order of the truth.
+    """All samples under one protocol, in the order of the ground truth.
 
     metrics: at least `giou` (numerator weight x value, denominator weight) and `ciou` (intersection over union).
-    legacy: figures as running float32 sums give them, where they were asked for.
+    legacy: values by running float32 sums, where requested.
     """
 
     protocol: str
     options: Mapping[str, Any]
-    verdicts: Verdicts
+    statuses: SampleStatuses
     metrics: Mapping[str, Metric]
     legacy: Mapping[str, float] = field(default_factory=dict)
-    confusion: Int64s | None = None
-    """Mask types wanted (3 rows) and said (4 columns), counts; `strict` only."""
-    calibration: Floats | None = None
+    confusion: Int64Array | None = None
+    """Requested mask types (3 rows) and predicted ones (4 columns), counts; `strict` only."""
+    calibration: Float64Array | None = None
     """[bins, 4]: predicted regions, sum of confidences, hits at IoU 0.5, sum of IoU; `strict` only."""
 
     def __len__(self) -> int:
-        return len(self.verdicts.status)
+        return len(self.statuses.status)
 
     @property
-    def value(self) -> Floats:
+    def value(self) -> Float64Array:
         """gIoU of each sample, float64 [samples]; meaningful where the status is scored and the weight positive."""
         giou = self.metrics["giou"]
         return np.divide(
@@ -98,30 +96,30 @@ class Scores:
         )
 
     def headline(self) -> dict[str, float | None]:
-        """Every figure over all samples; the legacy one where it was asked for."""
+        """Every metric over all samples; the legacy value where requested."""
         return {name: self.legacy.get(name, metric.value()) for name, metric in self.metrics.items()}
 
     def rows(self, samples: Sequence[str]) -> list[Score]:
-        """One record a sample, given the samples' ids."""
+        """One record per sample, given the samples' ids."""
         giou, ciou = self.metrics["giou"], self.metrics["ciou"]
-        value, verdicts = self.value, self.verdicts
+        value, statuses = self.value, self.statuses
         return [
             Score(
                 sample=sample,
                 protocol=self.protocol,
-                status=STATUSES[verdicts.status[item]],
-                value=float(value[item]) if verdicts.status[item] == SCORED else None,
+                status=STATUSES[statuses.status[item]],
+                value=float(value[item]) if statuses.status[item] == SCORED else None,
                 weight=float(giou.denominator[item]),
                 intersection=int(ciou.numerator[item]),
                 union=int(ciou.denominator[item]),
-                reason=verdicts.reasons[verdicts.reason[item]] or None,
+                reason=statuses.reasons[statuses.reason[item]] or None,
             )
             for item, sample in enumerate(samples)
         ]
 
 
 def concat(shards: Sequence[Scores]) -> Scores:
-    """The scores of several shards as those of the whole, in order. Legacy figures depend on the order of one running
+    """The scores of several shards as those of the whole, in order. Legacy values depend on the order of one running
     sum and are dropped.
     """
     first = shards[0]
@@ -129,7 +127,7 @@ def concat(shards: Sequence[Scores]) -> Scores:
         raise ProtocolError("shards were scored under different protocols or options; score them again alike")
     return replace(
         first,
-        verdicts=Verdicts.concat([shard.verdicts for shard in shards]),
+        statuses=SampleStatuses.concat([shard.statuses for shard in shards]),
         metrics={name: _concat_metric([shard.metrics[name] for shard in shards]) for name in first.metrics},
         legacy={},
         confusion=_add([shard.confusion for shard in shards]),
@@ -138,11 +136,11 @@ def concat(shards: Sequence[Scores]) -> Scores:
 
 
 def share_columns(metrics: Mapping[Key, Metric]) -> dict[Key, Metric]:
-    """The same metrics, columns with equal content being one array: what is derived from it is then derived once."""
-    by_id: dict[int, Numbers] = {}
-    alike: dict[tuple[str, bytes], list[Numbers]] = {}
+    """The same metrics with equal columns replaced by one array, so that derived values are computed once."""
+    by_id: dict[int, NumberArray] = {}
+    alike: dict[tuple[str, bytes], list[NumberArray]] = {}
 
-    def share(column: Numbers) -> Numbers:
+    def share(column: NumberArray) -> NumberArray:
         if id(column) not in by_id:
             kin = alike.setdefault((column.dtype.str, column[::1009].tobytes()), [])
             known = next((other for other in kin if np.array_equal(other, column)), None)
@@ -162,13 +160,13 @@ def share_columns(metrics: Mapping[Key, Metric]) -> dict[Key, Metric]:
     }
 
 
-def sums(groups: Int64s, values: Numbers, count: int) -> Floats:
+def sums(groups: Int64Array, values: NumberArray, count: int) -> Float64Array:
     """Sum of values in each of `count` groups, float64 [count]."""
     return np.bincount(groups, values, minlength=count).astype(np.float64, copy=False)
 
 
-def whole_sums(groups: Int64s, values: Int64s, count: int) -> Int64s:
-    """As `sums`, of whole numbers below 2**53 in all: exact, int64 [count]."""
+def int_sums(groups: Int64Array, values: Int64Array, count: int) -> Int64Array:
+    """As `sums`, for integers with a total below 2**53: exact, int64 [count]."""
     return np.bincount(groups, values, minlength=count).astype(np.int64)
 
 
@@ -187,7 +185,7 @@ def _add(tables: Sequence[Any]) -> Any:
     return np.sum(known, axis=0) if known else None
 
 
-def _total(column: Numbers | None, rows: Flags | Int64s | None) -> float | int:
+def _total(column: NumberArray | None, rows: BoolArray | Int64Array | None) -> float | int:
     if column is None:
         return 0
     total: float | int = (column if rows is None else column[rows]).sum().item()

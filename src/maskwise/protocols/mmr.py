@@ -18,55 +18,59 @@ A missing or failed reply counts as no mask. `epsilon=False` leaves the epsilons
 
 import numpy as np
 
-from maskwise.protocols.evaluation import Evaluation, Plane
-from maskwise.protocols.metrics import Flags, Scores, whole_sums
-from maskwise.protocols.pairs import flatten, in_order
-from maskwise.protocols.tables import offsets_of
-from maskwise.protocols.terms import Terms, count_pairs, finish
+from maskwise.arrays import BoolArray
+from maskwise.protocols.mask_pairs import pair_in_order
+from maskwise.protocols.metrics import Scores, int_sums
+from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.ragged import counts_to_offsets, flatten
+from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.two_class_counts import TwoClassCounts, count_pairs, finish
 
-RULE = "all questions of an image in one list, k-th mask with k-th target; images without any mask left out"
+DESCRIPTION = (
+    "all questions of an image in one list, k-th mask with k-th target; images without any mask left out"
+)
 
 
-def score(evaluation: Evaluation, *, legacy_float32: bool = False, epsilon: bool = True) -> Scores:
+def score(inputs: ScoringInput, *, legacy_float32: bool = False, epsilon: bool = True) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    plane = evaluation.plane("wanted")
-    kept, judged = evaluated(plane)
-    verdicts = evaluation.verdicts(
+    overlaps = inputs.overlaps("requested")
+    kept, scorable = evaluated(overlaps)
+    statuses = inputs.statuses(
         {
-            "no target: the rule has no term for it": plane.index.targets == 0,
+            "no target: the rule has no term for it": overlaps.index.targets == 0,
             "no mask predicted for the whole image: the rule leaves it out": ~kept,
-            "a target of the image has no mask of the type wanted": ~judged,
+            "a target of the image has no mask of the type wanted": ~scorable,
         }
     )
     return finish(
         "mmr",
-        evaluation,
-        pair(plane),
-        weight=np.where(kept & judged, evaluation.truth.counts, 0),
-        verdicts=verdicts,
+        inputs,
+        pair(overlaps),
+        weight=np.where(kept & scorable, inputs.ground_truth.counts, 0),
+        statuses=statuses,
         epsilon=epsilon,
         legacy_float32=legacy_float32,
     )
 
 
-def evaluated(plane: Plane) -> tuple[Flags, Flags]:
-    """Whether each sample's image has any prediction, and whether all its targets can be judged; bool [samples]."""
-    cluster = plane.truth.cluster
-    images = plane.truth.clusters
-    predicted = whole_sums(cluster, plane.index.preds, images) > 0
-    judged = whole_sums(cluster, (~plane.judged).astype(np.int64), images) == 0
-    return predicted[cluster], judged[cluster]
+def evaluated(overlaps: Overlaps) -> tuple[BoolArray, BoolArray]:
+    """Whether each sample's image has any prediction, and whether all its targets can be scorable; bool [samples]."""
+    cluster = overlaps.ground_truth.cluster
+    images = overlaps.ground_truth.cluster_count
+    predicted = int_sums(cluster, overlaps.index.preds, images) > 0
+    scorable = int_sums(cluster, (~overlaps.scorable).astype(np.int64), images) == 0
+    return predicted[cluster], scorable[cluster]
 
 
-def pair(plane: Plane) -> Terms:
+def pair(overlaps: Overlaps) -> TwoClassCounts:
     """The scored pairs, image by image in the order images first appear."""
-    cluster, index = plane.truth.cluster, plane.index
-    images = plane.truth.clusters
+    cluster, index = overlaps.ground_truth.cluster, overlaps.index
+    images = overlaps.ground_truth.cluster_count
     order = np.argsort(cluster, kind="stable")
-    preds = offsets_of(whole_sums(cluster, index.preds, images))
-    targets = offsets_of(whole_sums(cluster, index.targets, images))
-    _, pred, target = in_order(preds, targets)
+    preds = counts_to_offsets(int_sums(cluster, index.preds, images))
+    targets = counts_to_offsets(int_sums(cluster, index.targets, images))
+    _, pred, target = pair_in_order(preds, targets)
     pred = flatten(index.pred_offsets, order)[pred]
     target = flatten(index.target_offsets, order)[target]
-    judged = evaluated(plane)[1][plane.truth.sample[target]]
-    return count_pairs(plane, pred[judged], target[judged])
+    scorable = evaluated(overlaps)[1][overlaps.ground_truth.sample[target]]
+    return count_pairs(overlaps, pred[scorable], target[scorable])

@@ -4,65 +4,68 @@ from dataclasses import replace
 
 import numpy as np
 
+from maskwise.arrays import BoolArray, Int64Array
 from maskwise.masks import Masks
-from maskwise.protocols.evaluation import Evaluation
-from maskwise.protocols.metrics import Flags, Int64s
-from maskwise.protocols.tables import Phrases, Replies, Truth, offsets_of
+from maskwise.protocols.columns import Phrases
+from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.protocols.prediction_columns import PredictionColumns
+from maskwise.protocols.ragged import counts_to_offsets
+from maskwise.protocols.scoring_input import ScoringInput
 from maskwise.store import Codes, MaskColumn
 
 
-def unite_phrases(evaluation: Evaluation) -> Evaluation:
+def merge_phrases(inputs: ScoringInput) -> ScoringInput:
     """The evaluation with one target a phrase and one predicted region a phrase: the union of what it speaks of.
 
     A region no phrase speaks of stays by itself, after the phrases of its sample. Where no phrase speaks of several
     regions nothing changes.
     """
-    truth, replies = evaluation.truth, evaluation.replies
-    if not _joins(truth.phrases) and not _joins(replies.phrases):
-        return evaluation
-    if truth.phrases is not None:
-        truth = _unite_targets(truth, truth.phrases)
-    if replies.phrases is not None:
-        replies = _unite_predictions(replies, replies.phrases)
-    return Evaluation(truth, replies, threads=evaluation.threads)
+    ground_truth, predictions = inputs.ground_truth, inputs.predictions
+    if not _joins(ground_truth.phrases) and not _joins(predictions.phrases):
+        return inputs
+    if ground_truth.phrases is not None:
+        ground_truth = _unite_targets(ground_truth, ground_truth.phrases)
+    if predictions.phrases is not None:
+        predictions = _unite_predictions(predictions, predictions.phrases)
+    return ScoringInput(ground_truth, predictions, threads=inputs.threads)
 
 
 def _joins(phrases: Phrases | None) -> bool:
     return phrases is not None and bool((np.diff(phrases.offsets) > 1).any())
 
 
-def _unite_targets(truth: Truth, phrases: Phrases) -> Truth:
-    groups = _group(phrases, truth.sample)
+def _unite_targets(ground_truth: GroundTruth, phrases: Phrases) -> GroundTruth:
+    groups = _group(phrases, ground_truth.sample)
     first = groups.members[groups.offsets[:-1]]
     return replace(
-        truth,
-        offsets=offsets_of(np.bincount(groups.sample, minlength=len(truth))),
-        visible=_unite(truth.visible, groups),
-        amodal=_unite(truth.amodal, groups),
-        overlap=_unite(truth.overlap, groups, partial=True),
-        names=Codes(truth.names.codes[first], truth.names.names),
-        part=truth.part[first],
+        ground_truth,
+        offsets=counts_to_offsets(np.bincount(groups.sample, minlength=len(ground_truth))),
+        visible=_unite(ground_truth.visible, groups),
+        amodal=_unite(ground_truth.amodal, groups),
+        overlap=_unite(ground_truth.overlap, groups, partial=True),
+        names=Codes(ground_truth.names.codes[first], ground_truth.names.names),
+        part=ground_truth.part[first],
         phrases=None,
     )
 
 
-def _unite_predictions(replies: Replies, phrases: Phrases) -> Replies:
-    groups = _group(phrases, replies.sample)
+def _unite_predictions(predictions: PredictionColumns, phrases: Phrases) -> PredictionColumns:
+    groups = _group(phrases, predictions.sample)
     first = groups.members[groups.offsets[:-1]]
     return replace(
-        replies,
-        offsets=offsets_of(np.bincount(groups.sample, minlength=len(replies))),
-        visible=_unite(replies.visible, groups),
-        amodal=_unite(replies.amodal, groups),
-        score=np.maximum.reduceat(replies.score[groups.members], groups.offsets[:-1]),
-        names=Codes(replies.names.codes[first], replies.names.names),
+        predictions,
+        offsets=counts_to_offsets(np.bincount(groups.sample, minlength=len(predictions))),
+        visible=_unite(predictions.visible, groups),
+        amodal=_unite(predictions.amodal, groups),
+        score=np.maximum.reduceat(predictions.score[groups.members], groups.offsets[:-1]),
+        names=Codes(predictions.names.codes[first], predictions.names.names),
         phrases=None,
         logits=None,
         measured=None,
     )
 
 
-def _group(phrases: Phrases, sample: Int64s) -> Phrases:
+def _group(phrases: Phrases, sample: Int64Array) -> Phrases:
     """The phrases that speak of anything, and every region nobody speaks of as a group of its own; sorted by sample."""
     lengths = np.diff(phrases.offsets)
     alone = np.ones(len(sample), bool)
@@ -73,7 +76,7 @@ def _group(phrases: Phrases, sample: Int64s) -> Phrases:
     members = np.concatenate([phrases.members, single])
     order = np.argsort(owner, kind="stable")
     starts = (np.cumsum(counts) - counts)[order]
-    offsets = offsets_of(counts[order])
+    offsets = counts_to_offsets(counts[order])
     places = np.repeat(starts - offsets[:-1], counts[order]) + np.arange(len(members))
     return Phrases(owner[order], offsets, members[places])
 
@@ -84,10 +87,10 @@ def _unite(column: MaskColumn, groups: Phrases, *, partial: bool = False) -> Mas
     count = len(groups.sample)
     owner = np.repeat(np.arange(count), np.diff(groups.offsets))
     having = np.bincount(owner[present], minlength=count)
-    known: Flags = having > 0 if partial else having == np.diff(groups.offsets)
+    known: BoolArray = having > 0 if partial else having == np.diff(groups.offsets)
     rows = groups.members[present & known[owner]]
     size = np.zeros((count, 2), np.int32)
     size[owner] = column.masks.size[groups.members]
     size[~known] = 0
-    masks: Masks = column.masks[rows].merge(offsets_of(np.where(known, having, 0)), size)
+    masks: Masks = column.masks[rows].merge(counts_to_offsets(np.where(known, having, 0)), size)
     return MaskColumn(masks, known)

@@ -3,9 +3,9 @@
 What is known: a question that asks for the whole shape of a partly hidden object wants the amodal mask, any other the
 visible one; the reply is one mask; gIoU and cIoU are reported. What we chose, and the other readings as options:
 
-- `reply_mask="said"`: the mask is of the type the reply decided on (named, or the only one it holds); one that holds
-  both and decides nothing is judged by its visible mask, R2SM's default. `"wanted"`: where a reply holds both, the
-  one of the type wanted is taken, which tells it the right type.
+- `mask_type="predicted"`: the mask of the type the prediction chose (stated, or the only one it holds); one that
+  holds both and states none is scored by its visible mask, R2SM's default. `"requested"`: where a prediction holds
+  both, the mask of the requested type is taken, which reveals the right type.
 - `matching="union"`: the task has one mask, so a reply with several regions is their union, and several targets are
   theirs. `"iou"` and `"order"`: pairs as in `aura`, each target one term, targets left over 0, masks left over free.
 - `answers="any"`: `"free"` or `"forced"` refuses the others.
@@ -21,66 +21,72 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwise.arrays import Int64Array
 from maskwise.protocols.aura import Answers, check_answers, match_types
-from maskwise.protocols.evaluation import Evaluation, Plane
-from maskwise.protocols.metrics import Int64s, Metric, Scores, sums, whole_sums
-from maskwise.protocols.pairs import left_over
-from maskwise.protocols.tables import AMODAL, ANSWERED, BOTH, VISIBLE
+from maskwise.protocols.ground_truth import AMODAL, BOTH, VISIBLE
+from maskwise.protocols.mask_pairs import unpaired
+from maskwise.protocols.metrics import Metric, Scores, int_sums, sums
+from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.prediction_columns import PREDICTED
+from maskwise.protocols.scoring_input import ScoringInput
 
 Columns = tuple[NDArray[Any], NDArray[Any]]
-RULE = (
+DESCRIPTION = (
     "one mask a question, of the type the reply decided on, against the type the question wants (our reading)"
 )
 
 
 def score(
-    evaluation: Evaluation,
+    inputs: ScoringInput,
     *,
-    reply_mask: Literal["said", "wanted"] = "said",
+    mask_type: Literal["predicted", "requested"] = "predicted",
     matching: Literal["union", "iou", "order"] = "union",
     answers: Answers = "any",
 ) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    check_answers("r2sm", evaluation, answers)
-    plane = evaluation.plane(reply_mask)
-    wanted = evaluation.truth.wanted
+    check_answers("r2sm", inputs, answers)
+    overlaps = inputs.overlaps(mask_type)
+    wanted = inputs.ground_truth.requested_type
     if matching == "union":
-        giou, ciou = _by_question(plane)
+        giou, ciou = _by_question(overlaps)
     else:
-        giou, ciou = _by_target(plane, match_types(evaluation, [plane], matching))
-    judged = plane.judged & (wanted != BOTH)
+        giou, ciou = _by_target(overlaps, match_types(inputs, [overlaps], matching))
+    scorable = overlaps.scorable & (wanted != BOTH)
     metrics = {}
-    for suffix, rows in (("", judged), ("_visible", wanted == VISIBLE), ("_amodal", wanted == AMODAL)):
-        keep = judged & rows
+    for suffix, rows in (("", scorable), ("_visible", wanted == VISIBLE), ("_amodal", wanted == AMODAL)):
+        keep = scorable & rows
         for name, (top, bottom) in (("giou", giou), ("ciou", ciou)):
             metrics[name + suffix] = Metric(np.where(keep, top, 0), np.where(keep, bottom, 0))
     return Scores(
         protocol="r2sm",
-        options={"reply_mask": reply_mask, "matching": matching, "answers": answers},
-        verdicts=evaluation.verdicts(
+        options={"mask_type": mask_type, "matching": matching, "answers": answers},
+        statuses=inputs.statuses(
             {
                 "the question wants both masks": wanted == BOTH,
-                "a target has no mask of the type wanted": ~plane.judged,
+                "a target has no mask of the type wanted": ~overlaps.scorable,
             }
         ),
         metrics=metrics,
     )
 
 
-def _by_question(plane: Plane) -> tuple[Columns, Columns]:
+def _by_question(overlaps: Overlaps) -> tuple[Columns, Columns]:
     """Numerators and denominators of gIoU and cIoU, unions against unions."""
-    merged = plane.merged
-    both_empty = (merged.union == 0) & (plane.replies.state == ANSWERED)
+    merged = overlaps.merged
+    both_empty = (merged.union == 0) & (overlaps.predictions.state == PREDICTED)
     value = np.where(both_empty, 1.0, merged.intersection / np.maximum(merged.union, 1))
     return (value, np.ones(len(value), np.int64)), (merged.intersection, merged.union)
 
 
-def _by_target(plane: Plane, pairs: Int64s) -> tuple[Columns, Columns]:
+def _by_target(overlaps: Overlaps, pairs: Int64Array) -> tuple[Columns, Columns]:
     """The same, pair by pair; a target nobody met counts 0 and adds its pixels to the union."""
-    index, truth, count = plane.index, plane.truth, len(plane.truth)
+    index, ground_truth, count = overlaps.index, overlaps.ground_truth, len(overlaps.ground_truth)
     sample, pred, target = index.sample[pairs], index.pred[pairs], index.target[pairs]
-    left = left_over(len(plane.target.area), target)
-    shared = plane.intersection[pairs]
-    union = whole_sums(sample, plane.pred.area[pred] + plane.target.area[target] - shared, count)
-    union += whole_sums(truth.sample[left], plane.target.area[left], count)
-    return (sums(sample, plane.iou[pairs], count), truth.counts), (whole_sums(sample, shared, count), union)
+    left = unpaired(len(overlaps.target.area), target)
+    shared = overlaps.intersection[pairs]
+    union = int_sums(sample, overlaps.pred.area[pred] + overlaps.target.area[target] - shared, count)
+    union += int_sums(ground_truth.sample[left], overlaps.target.area[left], count)
+    return (sums(sample, overlaps.iou[pairs], count), ground_truth.counts), (
+        int_sums(sample, shared, count),
+        union,
+    )

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwise.arrays import BoolArray, Float64Array, Int64Array, NumberArray
 from maskwise.errors import ProtocolError
-from maskwise.protocols.metrics import Flags, Floats, Int64s, Key, Metric, Numbers, share_columns, sums
+from maskwise.protocols.metrics import Key, Metric, share_columns, sums
 
 CHUNK = 64
 """Resamples drawn at once: bounds memory to CHUNK x images numbers a thread."""
@@ -44,7 +45,7 @@ class Comparison:
 
 def bootstrap(
     metrics: Mapping[Key, Metric],
-    cluster: Int64s,
+    cluster: Int64Array,
     *,
     resamples: int = 1000,
     level: float = 0.95,
@@ -57,7 +58,7 @@ def bootstrap(
     """
     count = int(cluster.max(initial=-1)) + 1
     shared = share_columns(metrics)
-    columns: dict[int, Numbers] = {}
+    columns: dict[int, NumberArray] = {}
     for metric in shared.values():
         for column in (metric.numerator, metric.denominator, metric.gate):
             if column is not None:
@@ -84,7 +85,7 @@ class Groups:
     below 65536. A cell is one image in one group.
     """
 
-    def __init__(self, codes: NDArray[np.integer], cluster: Int64s, count: int) -> None:
+    def __init__(self, codes: NDArray[np.integer], cluster: Int64Array, count: int) -> None:
         by_image = np.argsort(cluster, kind="stable")
         # Sorting small numbers is quick, and a stable sort keeps the images of a group together.
         self.order = by_image[np.argsort(codes[by_image].astype(np.uint16), kind="stable")]
@@ -94,19 +95,19 @@ class Groups:
         self.starts = np.flatnonzero(new)
         self.group, self.count = group[self.starts].astype(np.int64), count
         self._firsts = np.searchsorted(self.group, np.arange(count + 1))
-        self._cells: dict[int, Floats] = {}
-        self._kept: list[Numbers] = []
-        self._sums: dict[tuple[int, int], tuple[Floats, ...]] = {}
+        self._cells: dict[int, Float64Array] = {}
+        self._kept: list[NumberArray] = []
+        self._sums: dict[tuple[int, int], tuple[Float64Array, ...]] = {}
 
-    def samples(self) -> Int64s:
+    def samples(self) -> Int64Array:
         """Samples of each group."""
         return np.diff(np.append(self.starts, len(self.order))[self._firsts])
 
-    def images(self) -> Int64s:
+    def images(self) -> Int64Array:
         """Images of each group."""
         return np.diff(self._firsts)
 
-    def cells(self, column: Numbers) -> Floats:
+    def cells(self, column: NumberArray) -> Float64Array:
         """The sums of a column over each cell; asked again for the same array, they are at hand."""
         if id(column) not in self._cells:
             values = column[self.order]
@@ -115,7 +116,7 @@ class Groups:
             self._kept.append(column)  # so that its id stays its own
         return self._cells[id(column)]
 
-    def _add(self, cells: Numbers) -> Floats:
+    def _add(self, cells: NumberArray) -> Float64Array:
         """The sums of values of cells over each group."""
         out = np.zeros(self.count)
         some = np.flatnonzero(np.diff(self._firsts))
@@ -123,7 +124,7 @@ class Groups:
             out[some] = np.add.reduceat(cells, self._firsts[some], dtype=np.float64)
         return out
 
-    def _moments(self, y: Floats, x: Floats) -> tuple[Floats, ...]:
+    def _moments(self, y: Float64Array, x: Float64Array) -> tuple[Float64Array, ...]:
         """Sums of y, x, y y, x y, x x and of cells with either, over each group; kept for the next metric like it."""
         key = id(y), id(x)
         if key not in self._sums:
@@ -160,7 +161,7 @@ class Groups:
         ]
 
 
-def compare(a: Metric, b: Metric, cluster: Int64s, **options: Any) -> Comparison:
+def compare(a: Metric, b: Metric, cluster: Int64Array, **options: Any) -> Comparison:
     """Two runs under one metric; see `compare_metrics`."""
     return compare_metrics({"metric": a}, {"metric": b}, cluster, **options)["metric"]
 
@@ -168,9 +169,9 @@ def compare(a: Metric, b: Metric, cluster: Int64s, **options: Any) -> Comparison
 def compare_metrics(
     a: Mapping[str, Metric],
     b: Mapping[str, Metric],
-    cluster: Int64s,
+    cluster: Int64Array,
     *,
-    rows: Flags | None = None,
+    rows: BoolArray | None = None,
     resamples: int = 1000,
     permutations: int = 2000,
     level: float = 0.95,
@@ -203,7 +204,9 @@ def compare_metrics(
     return out
 
 
-def _pair_table(pairs: Sequence[tuple[Metric, Metric]], cluster: Int64s, rows: Flags | None) -> Floats:
+def _pair_table(
+    pairs: Sequence[tuple[Metric, Metric]], cluster: Int64Array, rows: BoolArray | None
+) -> Float64Array:
     """Sums per image, float64 [images, 4 x pairs]: numerator and denominator of run A, then of run B."""
     parts = [part for pair in pairs for metric in pair for part in (metric.numerator, metric.denominator)]
     for part in parts:
@@ -218,7 +221,7 @@ def _pair_table(pairs: Sequence[tuple[Metric, Metric]], cluster: Int64s, rows: F
     return table
 
 
-def _p_value(a: Metric, b: Metric, total: Floats, swapped: Floats) -> float:
+def _p_value(a: Metric, b: Metric, total: Float64Array, swapped: Float64Array) -> float:
     """Share of random swaps of the two runs, image by image, that make as large a difference as the true one."""
     true = abs(_differences(a, b, total[None])[0])
     extreme = int((np.abs(_differences(a, b, swapped)) >= true - 1e-12).sum())
@@ -226,8 +229,8 @@ def _p_value(a: Metric, b: Metric, total: Floats, swapped: Floats) -> float:
 
 
 def _draw(
-    table: Floats, resamples: int, seed: int, *, threads: int = 1, kind: type[np.floating] = np.float64
-) -> Floats:
+    table: Float64Array, resamples: int, seed: int, *, threads: int = 1, kind: type[np.floating] = np.float64
+) -> Float64Array:
     """Column sums of `resamples` resamples of the rows: float64 [resamples, columns].
 
     Every row is taken as often as a Poisson number of mean 1 says, independently of the others: for ratios the same as
@@ -237,7 +240,7 @@ def _draw(
     """
     count, blocks, times_of = len(table), _cut_rows(table.astype(kind)), _poisson_table().astype(kind)
 
-    def draw(start: int) -> Floats:
+    def draw(start: int) -> Float64Array:
         generator = np.random.default_rng([seed, start])
         # Rows of zeros behind the table's last are drawn too: they add nothing.
         shape = (min(CHUNK, resamples - start), blocks.shape[0] * blocks.shape[1])
@@ -251,7 +254,7 @@ def _draw(
         )
 
 
-def _poisson_table() -> Int64s:
+def _poisson_table() -> Int64Array:
     """Poisson numbers of mean 1 by their quantiles, int64 [65536]: a random index gives a random number."""
     chances = np.exp(-1.0) / np.cumprod(np.maximum(np.arange(12.0), 1.0))
     return np.searchsorted(np.cumsum(chances), (np.arange(2**16) + 0.5) / 2**16)
@@ -267,14 +270,14 @@ def _cut_rows(table: NDArray[np.floating]) -> NDArray[np.floating]:
     return blocks
 
 
-def _multiply(weights: NDArray[np.floating], blocks: NDArray[np.floating]) -> Floats:
+def _multiply(weights: NDArray[np.floating], blocks: NDArray[np.floating]) -> Float64Array:
     """Weighted sums of the rows of a table in blocks. weights: [n, blocks x rows], of the blocks' type."""
     cut = weights.reshape(len(weights), blocks.shape[0], blocks.shape[1]).transpose(1, 0, 2)
-    total: Floats = np.matmul(cut, blocks).sum(0, dtype=np.float64)
+    total: Float64Array = np.matmul(cut, blocks).sum(0, dtype=np.float64)
     return total
 
 
-def _swap(table: Floats, permutations: int, seed: int, *, threads: int = 1) -> Floats:
+def _swap(table: Float64Array, permutations: int, seed: int, *, threads: int = 1) -> Float64Array:
     """Column sums of a `_pair_table` after swapping the two runs in random rows: float64 [permutations, columns]."""
     total = table.sum(0)
     change = (
@@ -282,26 +285,28 @@ def _swap(table: Floats, permutations: int, seed: int, *, threads: int = 1) -> F
     )
     blocks = _cut_rows(change)
 
-    def swap(start: int) -> Floats:
+    def swap(start: int) -> Float64Array:
         generator = np.random.default_rng([seed, 1, start])
         swaps = np.zeros((min(CHUNK, permutations - start), blocks.shape[0] * blocks.shape[1]))
         swaps[:, : len(table)] = generator.integers(0, 2, (len(swaps), len(table)), dtype=np.int8)
-        sums_: Floats = total + _multiply(swaps, blocks)
+        sums_: Float64Array = total + _multiply(swaps, blocks)
         return sums_
 
     with ThreadPoolExecutor(threads) as pool:
         return np.concatenate(list(pool.map(swap, range(0, permutations, CHUNK))))
 
 
-def _differences(a: Metric, b: Metric, sums_: Floats) -> Floats:
+def _differences(a: Metric, b: Metric, sums_: Float64Array) -> Float64Array:
     """Figure of B minus that of A for every row of sums, float64 [n]."""
     return _ratios(b, sums_[:, 2], sums_[:, 3]) - _ratios(a, sums_[:, 0], sums_[:, 1])
 
 
-def _ratios(metric: Metric, top: Floats, bottom: Floats, gate: Floats | None = None) -> Floats:
+def _ratios(
+    metric: Metric, top: Float64Array, bottom: Float64Array, gate: Float64Array | None = None
+) -> Float64Array:
     """The figure of each resample; NaN where a resample has nothing to average."""
     whole = bottom + metric.epsilon
-    value: Floats = np.divide(top, whole, out=np.full(len(top), np.nan), where=whole > 0)
+    value: Float64Array = np.divide(top, whole, out=np.full(len(top), np.nan), where=whole > 0)
     if gate is not None:
         value = np.where(gate > 0, value, np.nan if metric.empty is None else metric.empty)
     return value

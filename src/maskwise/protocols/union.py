@@ -10,27 +10,27 @@ mask; to a question without target it earns nothing.
 
 import numpy as np
 
-from maskwise.protocols.evaluation import Evaluation
 from maskwise.protocols.metrics import Metric, Scores
-from maskwise.protocols.tables import ANSWERED
+from maskwise.protocols.prediction_columns import PREDICTED
+from maskwise.protocols.scoring_input import ScoringInput
 
-RULE = "union of masks per question against the union of targets, both empty = 1; mean over questions"
+DESCRIPTION = "union of masks per question against the union of targets, both empty = 1; mean over questions"
 
 
-def score(evaluation: Evaluation) -> Scores:
+def score(inputs: ScoringInput) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    plane = evaluation.plane("wanted")
-    judged, merged = plane.judged, plane.merged
-    intersection, union = np.where(judged, merged.intersection, 0), np.where(judged, merged.union, 0)
-    empty = judged & (union == 0) & (evaluation.replies.state == ANSWERED)
-    verdicts = evaluation.verdicts({"a target has no mask of the type wanted": ~judged})
+    overlaps = inputs.overlaps("requested")
+    scorable, merged = overlaps.scorable, overlaps.merged
+    intersection, union = np.where(scorable, merged.intersection, 0), np.where(scorable, merged.union, 0)
+    empty = scorable & (union == 0) & (inputs.predictions.state == PREDICTED)
+    statuses = inputs.statuses({"a target has no mask of the type wanted": ~scorable})
     return Scores(
         protocol="union",
         options={},
-        verdicts=verdicts,
+        statuses=statuses,
         metrics={
             "giou": Metric(
-                np.where(empty, 1.0, intersection / np.maximum(union, 1)), judged.astype(np.int64)
+                np.where(empty, 1.0, intersection / np.maximum(union, 1)), scorable.astype(np.int64)
             ),
             "ciou": Metric(intersection, union),
         },

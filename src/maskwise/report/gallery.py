@@ -13,8 +13,8 @@ from PIL import Image
 from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks, pairwise_iou
 from maskwise.overlay import PALETTE, Drawable
+from maskwise.protocols.mask_pairs import MaskPairs
 from maskwise.protocols.matching import match
-from maskwise.protocols.pairs import PairIndex
 from maskwise.report.metric_labels import format_value, shorten
 from maskwise.report.run import Rows
 from maskwise.report.run_data import RunData
@@ -217,7 +217,7 @@ def make_card(kind: str, row: int, sample: Sample, *, frame: CardImage, runs: Se
 def _truth_panel(sample: Sample) -> CardPanel:
     colours = list(range(len(sample.targets)))
     return CardPanel(
-        title="Truth",
+        title="Ground truth",
         shapes=_shapes(sample.targets, colours, [""] * len(colours)),
         words=colour_phrases(sample.answer, colours),
         mask_type=sample.mask_type,
@@ -293,7 +293,7 @@ def match_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[l
         overlaps += _overlaps(regions, sample.targets, mask_type) / len(types)
     colours = [len(sample.targets) + item for item in range(len(regions))]
     values = [0.0] * len(regions)
-    index = PairIndex(np.array([0, len(regions)]), np.array([0, len(sample.targets)]))
+    index = MaskPairs(np.array([0, len(regions)]), np.array([0, len(sample.targets)]))
     for pair in match(index, overlaps.ravel()):
         item, target = int(index.pred[pair]), int(index.target[pair])
         if overlaps[item, target] > 0:

@@ -193,7 +193,7 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
         f"{facts.truth.images} images. maskwise {_plain(facts.maskwise)}.",
         "",
         *_table(
-            ("protocol", "gIoU", "cIoU", "scored", "failed", "unscored", "rule"),
+            ("protocol", "gIoU", "cIoU", "scored", "failed", "missing", "excluded", "rule"),
             [(name, *_cells(result), result.rule) for name, result in results.items()],
         ),
         "",
@@ -227,7 +227,7 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
 def _cells(result: Result) -> tuple[str, ...]:
     counts = result.counts
     figures = [_with_interval(result.metrics[name]) for name in MAIN]
-    return (*figures, str(counts.scored), str(counts.failed), str(counts.unscored))
+    return (*figures, str(counts.scored), str(counts.failed), str(counts.missing), str(counts.excluded))
 
 
 def _with_interval(figure: Figure) -> str:
@@ -277,7 +277,9 @@ def _summarise(result: Result) -> dict[str, Any]:
     return {
         "rule": result.rule,
         "options": result.options,
-        "counts": {name: getattr(counts, name) for name in ("samples", "scored", "failed", "unscored")},
+        "counts": {
+            name: getattr(counts, name) for name in ("samples", "scored", "failed", "missing", "excluded")
+        },
         "metrics": {
             name: {"value": figure.value, "low": figure.low, "high": figure.high, "unit": figure.unit}
             for name, figure in result.metrics.items()

@@ -61,7 +61,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     scored: int
     failed: int
-    unscored: int
+    missing: int
+    excluded: int
     reasons: dict[str, int] = {}
 
 

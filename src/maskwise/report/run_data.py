@@ -8,8 +8,8 @@ import numpy as np
 from maskwise.errors import MaskError, RecordError, StoreError
 from maskwise.harness.predictions import read_predictions
 from maskwise.harness.runs import hash_path
-from maskwise.protocols import Replies, Truth
-from maskwise.protocols.tables import FAILED, MISSING, UNDECIDED
+from maskwise.protocols import GroundTruth, PredictionColumns
+from maskwise.protocols.prediction_columns import FAILED, MISSING, UNSTATED
 from maskwise.report.run import Run
 from maskwise.schema import Answer, Phrase, PredictedRegion, Prediction
 from maskwise.store import MASK_TYPES, Dataset
@@ -30,7 +30,7 @@ class RunData:
     """A dataset and the replies to its samples, in its order."""
 
     dataset: Dataset
-    replies: Replies
+    replies: PredictionColumns
 
     def reply(self, row: int) -> Prediction | None:
         """What was said to the sample of a row; None where nobody replied. One that cannot be shown has an error."""
@@ -47,7 +47,7 @@ def load_run_data(run: Run, paths: RunPaths) -> RunData:
         raise StoreError(f"what {run.path} was scored on cannot be opened: {error}") from None
 
 
-def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> Replies:
+def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionColumns:
     """The predictions of a run, in the dataset's order."""
     facts = run.facts.predictions
     path = paths.predictions or Path(facts.path)
@@ -56,7 +56,9 @@ def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> Replies:
             f"{path}, the predictions of {run.path}, are gone; say where they lie: --predictions"
         )
     _check_unchanged(path, facts.sha256, "--predictions")
-    return read_predictions(path, Truth.of(dataset), facts.format, settings=facts.settings).replies
+    return read_predictions(
+        path, GroundTruth.from_dataset(dataset), facts.format, settings=facts.settings
+    ).replies
 
 
 def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
@@ -75,19 +77,19 @@ def _check_unchanged(path: Path, sha256: str, option: str) -> None:
         raise StoreError(f"{path} is not what was scored: it changed, or another lies there now ({option})")
 
 
-def prediction_at(replies: Replies, row: int, sample: str) -> Prediction | None:
+def prediction_at(replies: PredictionColumns, row: int, sample: str) -> Prediction | None:
     """One reply as a record. A mask that cannot be read makes it a failed one."""
     state = replies.state[row]
     if state == MISSING:
         return None
     if state == FAILED:
         return Prediction(sample=sample, error=replies.reasons.get(row, "failed"))
-    said = int(replies.said[row])
+    said = int(replies.mask_type[row])
     try:
         return Prediction(
             sample=sample,
             answer=_answer(replies, row),
-            mask_type=None if said == UNDECIDED else MASK_TYPES[said],
+            mask_type=None if said == UNSTATED else MASK_TYPES[said],
             regions=tuple(_region(replies, item) for item in range(*replies.offsets[row : row + 2].tolist())),
             no_target=bool(replies.no_target[row]),
         )
@@ -95,7 +97,7 @@ def prediction_at(replies: Replies, row: int, sample: str) -> Prediction | None:
         return Prediction(sample=sample, error=str(error))
 
 
-def _region(replies: Replies, item: int) -> PredictedRegion:
+def _region(replies: PredictionColumns, item: int) -> PredictedRegion:
     visible, amodal = (
         column.masks[item] if column.present[item] else None for column in (replies.visible, replies.amodal)
     )
@@ -103,7 +105,7 @@ def _region(replies: Replies, item: int) -> PredictedRegion:
     return PredictedRegion(visible=visible, amodal=amodal, score=float(replies.score[item]), name=name)
 
 
-def _answer(replies: Replies, row: int) -> Answer | None:
+def _answer(replies: PredictionColumns, row: int) -> Answer | None:
     """The words said; phrases are found again in them, in order."""
     text = replies.answers[row] if len(replies.answers) else None
     if text is None:

@@ -16,7 +16,7 @@ def select_samples(rows: Rows, clusters: Int64s, count: int) -> list[SelectedSam
     """Up to `count` samples of each kind, each sample once, kinds in turn: worst, best, typical, not scored.
 
     worst, best: by the sample's gIoU, ties in a random but repeatable order. typical: at random from the middle half.
-    not scored: failed and unscored ones, every reason in turn. clusters: int64 [n], the image of each sample.
+    not scored: failed, missing and excluded ones, every reason in turn. clusters: int64 [n], the image of each sample.
     """
     order = np.random.default_rng(0).permutation(len(rows.value))
     counted = order[(rows.scored & (rows.weight > 0))[order]]

@@ -1,7 +1,7 @@
 """Reading predictions, in any of the supported formats, into the columns protocols score.
 
     found = read_predictions("run/predictions.jsonl", truth)
-    evaluation = Evaluation(truth, found.replies)
+    evaluation = ScoringInput(truth, found.replies)
 
 | format | looks like | a sample without a prediction |
 |---|---|---|
@@ -22,7 +22,7 @@ from maskwise.harness.predictions.jsonl import read_jsonl
 from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions
 from maskwise.harness.predictions.npz import read_npz
 from maskwise.harness.predictions.png_folder import read_png_folder
-from maskwise.protocols.tables import Truth
+from maskwise.protocols.ground_truth import GroundTruth
 
 __all__ = ["FORMATS", "LoadedPredictions", "ReadOptions", "detect_format", "read_predictions"]
 
@@ -30,7 +30,7 @@ FORMATS = {"jsonl": read_jsonl, "coco": read_coco, "png": read_png_folder, "npz"
 
 
 def read_predictions(
-    path: str | Path, truth: Truth, format: str | None = None, *, settings: ReadOptions | None = None
+    path: str | Path, truth: GroundTruth, format: str | None = None, *, settings: ReadOptions | None = None
 ) -> LoadedPredictions:
     """The replies in a file or folder, in the order of the truth. The format follows from the name unless given."""
     where = Path(path)

@@ -14,11 +14,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from maskwise.arrays import Int64Array
 from maskwise.errors import MaskError, StoreError
 from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
 from maskwise.masks import Masks
-from maskwise.protocols.metrics import Int64s
-from maskwise.protocols.tables import Truth
+from maskwise.protocols.ground_truth import GroundTruth
 
 
 class _Result(msgspec.Struct, gc=False):
@@ -27,7 +27,7 @@ class _Result(msgspec.Struct, gc=False):
     score: float = 1.0
 
 
-def read_coco(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
+def read_coco(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
     """The predictions of a COCO results file, in the order of the truth."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=list[_Result])
@@ -40,7 +40,7 @@ def read_coco(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredicti
     if ((score < 0) | (score > 1)).any():
         raise StoreError(f"{path}: score {score[(score < 0) | (score > 1)][0]} is not within 0 and 1")
     order = known[np.lexsort((-score, owner[known]))]
-    masks = _draw([kept[item] for item in order], truth.frame[owner[order]], path)
+    masks = _draw([kept[item] for item in order], truth.image_size[owner[order]], path)
     replies = masks_to_replies(
         truth,
         owner[order],
@@ -52,11 +52,11 @@ def read_coco(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredicti
     return LoadedPredictions(replies, len(kept), len(known), unknown)
 
 
-def _find_samples(results: list[_Result], truth: Truth, path: Path) -> tuple[Int64s, str | None]:
+def _find_samples(results: list[_Result], truth: GroundTruth, path: Path) -> tuple[Int64Array, str | None]:
     """The sample of each result, len(truth) where there is none, and the first id that means nothing."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     asked = Counter(truth.image.tolist())
-    by_image = {truth.images[image]: item for item, image in enumerate(truth.image.tolist())}
+    by_image = {truth.image_ids[image]: item for item, image in enumerate(truth.image.tolist())}
     owner = np.full(len(results), len(truth), np.int64)
     unknown = None
     for item, result in enumerate(results):

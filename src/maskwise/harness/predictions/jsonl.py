@@ -20,17 +20,11 @@ from numpy.typing import NDArray
 from maskwise.errors import StoreError
 from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, align, no_masks
 from maskwise.masks import Masks
-from maskwise.protocols.extents import Extent, Measured, measure
-from maskwise.protocols.tables import (
-    ANSWERED,
-    FAILED,
-    MALFORMED,
-    UNDECIDED,
-    Phrases,
-    Replies,
-    Truth,
-    offsets_of,
-)
+from maskwise.protocols.columns import Phrases
+from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.protocols.mask_geometry import MaskGeometry, RegionGeometry, measure_masks
+from maskwise.protocols.prediction_columns import FAILED, MALFORMED, PREDICTED, UNSTATED, PredictionColumns
+from maskwise.protocols.ragged import counts_to_offsets
 from maskwise.schema import MaskType, Phrase
 from maskwise.store import MASK_TYPES, Codes, MaskColumn
 
@@ -70,7 +64,7 @@ class _Line(_Lean, gc=False):
     forced: bool = False
 
 
-def read_jsonl(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
+def read_jsonl(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
     """The predictions of a JSONL file, in the order of the truth. A torn last line is dropped with a warning."""
     with open(path, "rb") as file, _collector_off(), ThreadPoolExecutor(1) as aside:
         columns = _Columns(path, aside)
@@ -92,7 +86,7 @@ class _MaskParts:
 
     def __init__(self, aside: ThreadPoolExecutor) -> None:
         self._aside = aside
-        self._measured: list[Future[tuple[Extent, NDArray[np.int64]]]] = []
+        self._measured: list[Future[tuple[MaskGeometry, NDArray[np.int64]]]] = []
         self._blocks: list[MaskColumn] = []
 
     def add(self, masks: list[_Mask | None]) -> NDArray[np.bool_]:
@@ -113,7 +107,7 @@ class _MaskParts:
         stop = np.cumsum(lengths)
         block = MaskColumn(Masks(data, stop - lengths, stop, size), present)
         self._blocks.append(block)
-        self._measured.append(self._aside.submit(measure, block, present, 1))
+        self._measured.append(self._aside.submit(measure_masks, block, present, 1))
         return present
 
     def column(self) -> MaskColumn:
@@ -122,12 +116,14 @@ class _MaskParts:
         masks = Masks.concat([block.masks for block in self._blocks])
         return MaskColumn(masks, np.concatenate([block.present for block in self._blocks]))
 
-    def extent(self) -> tuple[Extent, NDArray[np.int64]]:
+    def extent(self) -> tuple[MaskGeometry, NDArray[np.int64]]:
         """The extents of all masks, and the rows of those that are malformed."""
         parts = [waiting.result() for waiting in self._measured]
-        starts = offsets_of([len(extent.area) for extent, _ in parts])
+        starts = counts_to_offsets([len(extent.area) for extent, _ in parts])
         bad = [start + rows for start, (_, rows) in zip(starts, parts)]
-        return Extent.concat([extent for extent, _ in parts]), np.concatenate([np.zeros(0, np.int64), *bad])
+        return MaskGeometry.concat([extent for extent, _ in parts]), np.concatenate(
+            [np.zeros(0, np.int64), *bad]
+        )
 
 
 class _Columns:
@@ -148,7 +144,7 @@ class _Columns:
         """Take the lines apart; a failed reply keeps no regions."""
         first, first_region = len(self.samples), self._regions
         count = len(lines)
-        state, said = np.full(count, ANSWERED, np.int8), np.full(count, UNDECIDED, np.int8)
+        state, said = np.full(count, PREDICTED, np.int8), np.full(count, UNSTATED, np.int8)
         no_target, forced = np.zeros(count, bool), np.zeros(count, bool)
         counts = []
         for row, line in enumerate(lines):
@@ -191,27 +187,27 @@ class _Columns:
             }
         )
 
-    def replies(self) -> Replies:
+    def replies(self) -> PredictionColumns:
         """All columns, in the order of the file."""
         if not self._parts:
             self.add([])
         whole = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
         visible, bad_visible = self._visible.extent()
         amodal, bad_amodal = self._amodal.extent()
-        replies = Replies(
+        replies = PredictionColumns(
             state=whole["state"],
             reasons=self._reasons,
-            offsets=offsets_of(whole["counts"]),
+            offsets=counts_to_offsets(whole["counts"]),
             visible=self._visible.column(),
             amodal=self._amodal.column(),
             score=whole["score"],
             names=Codes(whole["names"], tuple(self._names)),
-            said=whole["said"],
+            mask_type=whole["said"],
             no_target=whole["no_target"],
             forced=whole["forced"],
             answers=self._answers,
             phrases=self._phrase_columns(),
-            measured=Measured(visible, amodal),
+            measured=RegionGeometry(visible, amodal),
         )
         bad = np.union1d(bad_visible, bad_amodal)
         return replies.fail(dict.fromkeys(replies.sample[bad].tolist(), MALFORMED))
@@ -231,7 +227,7 @@ class _Columns:
             return None
         return Phrases(
             np.array([row for row, _, _ in self._phrases], np.int64),
-            offsets_of([len(members) for _, members, _ in self._phrases]),
+            counts_to_offsets([len(members) for _, members, _ in self._phrases]),
             np.array([member for _, members, _ in self._phrases for member in members], np.int64),
             Codes(np.array([word for _, _, word in self._phrases], np.int32), tuple(self._words)),
         )

@@ -5,10 +5,13 @@ from typing import Literal
 
 import numpy as np
 
+from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import StoreError
 from maskwise.masks import Masks
-from maskwise.protocols.metrics import Flags, Floats, Int64s
-from maskwise.protocols.tables import ANSWERED, MISSING, UNDECIDED, Replies, Truth, codes_of, offsets_of
+from maskwise.protocols.columns import encode_strings
+from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.protocols.prediction_columns import MISSING, PREDICTED, UNSTATED, PredictionColumns
+from maskwise.protocols.ragged import counts_to_offsets
 from maskwise.store import MaskColumn
 
 
@@ -27,15 +30,15 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class LoadedPredictions:
-    """Replies in the order of the truth; how many predictions were read, and how many of them had a sample."""
+    """Columns in the order of the ground truth; how many predictions were read, and how many of them had a sample."""
 
-    replies: Replies
+    replies: PredictionColumns
     read: int
     matched: int
     first_unknown: str | None = None
 
 
-def align(truth: Truth, ids: list[str], replies: Replies, where: str) -> LoadedPredictions:
+def align(truth: GroundTruth, ids: list[str], replies: PredictionColumns, where: str) -> LoadedPredictions:
     """Put replies (given in any order, with their samples' ids) in the order of the truth."""
     if ids == truth.ids:
         return LoadedPredictions(replies, len(ids), len(ids))
@@ -53,29 +56,29 @@ def align(truth: Truth, ids: list[str], replies: Replies, where: str) -> LoadedP
 
 
 def masks_to_replies(
-    truth: Truth,
-    owner: Int64s,
+    truth: GroundTruth,
+    owner: Int64Array,
     masks: Masks,
     *,
-    answered: Flags,
+    answered: BoolArray,
     settings: ReadOptions,
-    score: Floats | None = None,
-    logits: Int64s | None = None,
-) -> Replies:
-    """Replies that are masks. owner: int64 [masks], the sample of each, rising; answered: bool [samples]."""
+    score: Float64Array | None = None,
+    logits: Int64Array | None = None,
+) -> PredictionColumns:
+    """Predictions that are masks. owner: int64 [masks], the sample of each, rising; answered: bool [samples]."""
     count, samples = len(owner), len(truth)
     shown = MaskColumn(masks, np.ones(count, bool))
     absent = no_masks(count)
     visible = settings.mask_type == "visible"
-    return Replies(
-        state=np.where(answered, ANSWERED, MISSING).astype(np.int8),
+    return PredictionColumns(
+        state=np.where(answered, PREDICTED, MISSING).astype(np.int8),
         reasons={},
-        offsets=offsets_of(np.bincount(owner, minlength=samples)),
+        offsets=counts_to_offsets(np.bincount(owner, minlength=samples)),
         visible=shown if visible else absent,
         amodal=absent if visible else shown,
         score=np.ones(count) if score is None else score,
-        names=codes_of([None] * count),
-        said=np.full(samples, UNDECIDED, np.int8),
+        names=encode_strings([None] * count),
+        mask_type=np.full(samples, UNSTATED, np.int8),
         no_target=np.zeros(samples, bool),
         forced=answered & settings.forced,
         logits=logits,

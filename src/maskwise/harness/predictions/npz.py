@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from maskwise.errors import MaskError, StoreError
 from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
 from maskwise.masks import Masks
-from maskwise.protocols.logits import cut_logits
-from maskwise.protocols.tables import Truth
+from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.protocols.logits import threshold_logits
 
 MAX_MASKS = 10_000
 """The most masks one sample may have."""
 
 
-def read_npz(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
+def read_npz(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
     """The arrays of a file or folder, in the order of the truth."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     read, unknown = 0, None
@@ -36,7 +36,7 @@ def read_npz(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictio
         if name not in row:
             unknown = unknown or name
             continue
-        frame = tuple(truth.frame[row[name]].tolist())
+        frame = tuple(truth.image_size[row[name]].tolist())
         parts[row[name]] = _cut(_load(file, frame, f"{path}: {name}"), settings, f"{path}: {name}")
     order = sorted(parts)
     owner = np.repeat(np.array(order, np.int64), [len(parts[sample][0]) for sample in order])
@@ -95,7 +95,7 @@ def _cut(array: NDArray[Any], settings: ReadOptions, where: str) -> tuple[Masks,
     """Masks, and counts of logits [masks, 3], or [masks, 0] for an array that holds no logits."""
     try:
         if array.dtype.kind == "f":
-            return cut_logits(array, zero_inside=settings.zero_inside)
+            return threshold_logits(array, zero_inside=settings.zero_inside)
         inside = array != 0
         return Masks.from_dense(inside), np.zeros((len(array), 0), np.int64)
     except MaskError as error:

@@ -13,12 +13,12 @@ from PIL import Image
 from maskwise.errors import StoreError
 from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
 from maskwise.masks import Masks
-from maskwise.protocols.tables import Truth
+from maskwise.protocols.ground_truth import GroundTruth
 
 MODES = ("1", "L", "P", "I", "I;16")
 
 
-def read_png_folder(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPredictions:
+def read_png_folder(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
     """The masks of a folder, in the order of the truth."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     found: list[tuple[int, int, Path]] = []
@@ -34,7 +34,7 @@ def read_png_folder(path: Path, truth: Truth, settings: ReadOptions) -> LoadedPr
         else:
             unknown = unknown or whole
     found.sort()
-    masks = [_read(file, tuple(truth.frame[sample].tolist())) for sample, _, file in found]
+    masks = [_read(file, tuple(truth.image_size[sample].tolist())) for sample, _, file in found]
     owner = np.array([sample for sample, _, _ in found], np.int64)
     answered = np.zeros(len(truth), bool)
     answered[owner] = True

@@ -5,59 +5,59 @@ from functools import cached_property
 
 import numpy as np
 
-from maskwise.protocols.metrics import Int64s
+from maskwise.arrays import Int64Array
 
 
 @dataclass(frozen=True)
-class PairIndex:
+class MaskPairs:
     """All (prediction, target) pairs of each sample, samples in order, targets fastest.
 
     pred_offsets, target_offsets: int64 [samples + 1], where each sample's regions lie among all regions.
     """
 
-    pred_offsets: Int64s
-    target_offsets: Int64s
+    pred_offsets: Int64Array
+    target_offsets: Int64Array
 
     @cached_property
-    def preds(self) -> Int64s:
+    def preds(self) -> Int64Array:
         """Predicted regions of each sample."""
         return np.diff(self.pred_offsets)
 
     @cached_property
-    def targets(self) -> Int64s:
+    def targets(self) -> Int64Array:
         """Targets of each sample."""
         return np.diff(self.target_offsets)
 
     @cached_property
-    def first(self) -> Int64s:
+    def first(self) -> Int64Array:
         """int64 [samples + 1]: where each sample's pairs begin."""
         return np.concatenate([[0], np.cumsum(self.preds * self.targets)])
 
     @cached_property
-    def sample(self) -> Int64s:
+    def sample(self) -> Int64Array:
         """Sample of each pair."""
         return np.repeat(np.arange(len(self.preds)), self.preds * self.targets)
 
     @cached_property
-    def pred(self) -> Int64s:
+    def pred(self) -> Int64Array:
         """Predicted region of each pair, by position among all."""
         return np.repeat(np.arange(self.pred_offsets[-1]), np.repeat(self.targets, self.preds))
 
     @cached_property
-    def target(self) -> Int64s:
+    def target(self) -> Int64Array:
         """Target of each pair, by position among all."""
         within = np.arange(self.first[-1]) - self.first[self.sample]
-        column: Int64s = within % np.maximum(self.targets, 1)[self.sample]
+        column: Int64Array = within % np.maximum(self.targets, 1)[self.sample]
         return self.target_offsets[self.sample] + column
 
-    def find(self, sample: Int64s, pred: Int64s, target: Int64s) -> Int64s:
+    def find(self, sample: Int64Array, pred: Int64Array, target: Int64Array) -> Int64Array:
         """Positions of the given pairs; pred and target by position among all regions."""
         row, column = pred - self.pred_offsets[sample], target - self.target_offsets[sample]
-        position: Int64s = self.first[sample] + row * self.targets[sample] + column
+        position: Int64Array = self.first[sample] + row * self.targets[sample] + column
         return position
 
 
-def in_order(first: Int64s, second: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+def pair_in_order(first: Int64Array, second: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Pair the k-th of each group with the k-th, as far as the shorter list goes (Python's zip).
 
     first, second: int64 [groups + 1] offsets. Returns the group and the two positions of every pair.
@@ -68,24 +68,14 @@ def in_order(first: Int64s, second: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     return group, first[group] + rank, second[group] + rank
 
 
-def flatten(offsets: Int64s, order: Int64s) -> Int64s:
-    """Positions of all regions when their samples are put in another order; samples may be left out.
-
-    offsets: int64 [samples + 1]; order: int64, samples.
-    """
-    counts = np.diff(offsets)[order]
-    starts = offsets[:-1][order]
-    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
-
-
-def left_over(count: int, taken: Int64s) -> Int64s:
+def unpaired(count: int, taken: Int64Array) -> Int64Array:
     """Positions below `count` that were not taken, rising."""
     free = np.ones(count, bool)
     free[taken] = False
     return np.flatnonzero(free)
 
 
-def pairs_within(offsets: Int64s) -> tuple[Int64s, Int64s]:
+def pairs_within(offsets: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Every two different members of each group, the earlier first. offsets: int64 [groups + 1]."""
     counts = np.diff(offsets)
     later = np.repeat(offsets[1:], counts) - np.arange(offsets[-1]) - 1

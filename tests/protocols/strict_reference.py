@@ -14,14 +14,14 @@ Pixels = NDArray[np.bool_]
 
 
 def strict(
-    samples: list[Sample], replies: dict[str, Prediction], frame: tuple[int, int]
+    samples: list[Sample], predictions: dict[str, Prediction], frame: tuple[int, int]
 ) -> dict[str, float | None]:
     """Every figure of `strict` that does not need boundaries; without those that hang on which of several equally good
     matchings is taken, where there are several.
     """
     total: Counter[str] = Counter()
     for sample in samples:
-        for name, amount in _judge(sample, replies.get(sample.id), frame).items():
+        for name, amount in _judge(sample, predictions.get(sample.id), frame).items():
             total[name] += amount
     ratios = {
         "giou": ("value", "samples"),
@@ -105,7 +105,7 @@ def _count_overlap(out, sample, regions, *, pairs, table, kinds, keep, answered)
         wanted = [_plane(region, kind, keep) for region in targets]
         shared = sum(int((shown[i] & wanted[j]).sum()) for i, j in pairs)
         out["shared"] += shared
-        out["union"] += sum(int(plane.sum()) for plane in shown + wanted) - shared
+        out["union"] += sum(int(overlaps.sum()) for overlaps in shown + wanted) - shared
 
 
 def _count_amodal(out, sample, regions, *, pairs, keep) -> None:

@@ -1,4 +1,4 @@
-"""Tiny images written as text, and questions and replies about them."""
+"""Tiny images written as text, and questions and predictions about them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from maskwise.masks import Mask
-from maskwise.protocols import Evaluation, Replies, Truth
+from maskwise.protocols import GroundTruth, PredictionColumns, ScoringInput
 from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Prediction, Region, Sample
 
 FRAME = (1, 10)
@@ -46,12 +46,12 @@ def question(
         mask_type=mask_type,
         targets=targets,
         ignore=ignore,
-        answer=speak(phrases),
+        answer=answer_with_phrases(phrases),
         tags=tags or {},
     )
 
 
-def speak(phrases: Sequence[Sequence[int]] | None) -> Answer | None:
+def answer_with_phrases(phrases: Sequence[Sequence[int]] | None) -> Answer | None:
     """An answer of one-letter words, one a phrase."""
     if phrases is None:
         return None
@@ -61,19 +61,21 @@ def speak(phrases: Sequence[Sequence[int]] | None) -> Answer | None:
     return Answer(text="x " * max(1, len(phrases)), phrases=spoken)
 
 
-def seen(visible: Mask | None = None, amodal: Mask | None = None, **fields: Any) -> PredictedRegion:
+def region(visible: Mask | None = None, amodal: Mask | None = None, **fields: Any) -> PredictedRegion:
     return PredictedRegion(visible=visible, amodal=amodal, **fields)
 
 
-def reply(name: str, *regions: PredictedRegion, **fields: Any) -> Prediction:
+def prediction(name: str, *regions: PredictedRegion, **fields: Any) -> Prediction:
     return Prediction(sample=name, regions=regions, **fields)
 
 
-def evaluate(
+def scoring_input(
     samples: Sequence[Sample],
-    replies: Sequence[Prediction],
+    predictions: Sequence[Prediction],
     frame: tuple[int, int] = FRAME,
     threads: int = 1,
-) -> Evaluation:
-    truth = Truth.from_samples(samples, [frame] * len(samples))
-    return Evaluation(truth, Replies.from_predictions(truth, replies), threads=threads)
+) -> ScoringInput:
+    ground_truth = GroundTruth.from_samples(samples, [frame] * len(samples))
+    return ScoringInput(
+        ground_truth, PredictionColumns.from_predictions(ground_truth, predictions), threads=threads
+    )

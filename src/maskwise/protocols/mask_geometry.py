@@ -1,52 +1,49 @@
-"""How large masks are and where they lie: measured in one look at every mask, which also tells which are none."""
+"""Areas and bounding boxes of masks, measured in one pass that also finds malformed masks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maskwise.arrays import BoolArray, Int32Array, Int64Array
 from maskwise.errors import MaskError
-from maskwise.protocols.metrics import Flags, Int64s
 from maskwise.store import MaskColumn
-
-Boxes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Extent:
+class MaskGeometry:
     """Area (int64 [n]) and box (int32 [n, 4]: left, top, right, bottom, the last two past the end) of masks; zeros for
     masks that are empty or not known.
     """
 
-    area: Int64s
-    box: Boxes
+    area: Int64Array
+    box: Int32Array
 
     @staticmethod
-    def concat(parts: "Sequence[Extent]") -> "Extent":
-        """Those of several columns, one after the other."""
+    def concat(parts: "Sequence[MaskGeometry]") -> "MaskGeometry":
+        """Several columns, concatenated."""
         areas, boxes = [part.area for part in parts], [part.box for part in parts]
-        return Extent(
+        return MaskGeometry(
             np.concatenate([np.zeros(0, np.int64), *areas]),
             np.concatenate([np.zeros((0, 4), np.int32), *boxes]),
         )
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The extents of both mask columns of a table, measured once."""
+class RegionGeometry:
+    """Areas and boxes of both mask columns of a table."""
 
-    visible: Extent
-    amodal: Extent
+    visible: MaskGeometry
+    amodal: MaskGeometry
 
-    def take(self, rows: Int64s) -> "Measured":
+    def take(self, rows: Int64Array) -> "RegionGeometry":
         """Those of some regions."""
         parts = ((one.area[rows], one.box[rows]) for one in (self.visible, self.amodal))
-        return Measured(*(Extent(area, box) for area, box in parts))
+        return RegionGeometry(*(MaskGeometry(area, box) for area, box in parts))
 
 
-def measure(column: MaskColumn, usable: Flags, threads: int) -> tuple[Extent, Int64s]:
-    """Extent of the usable masks, and the rows of those that turn out to be malformed."""
+def measure_masks(column: MaskColumn, usable: BoolArray, threads: int) -> tuple[MaskGeometry, Int64Array]:
+    """MaskGeometry of the usable masks, and the rows of those that turn out to be malformed."""
     area, box = np.zeros(len(usable), np.int64), np.zeros((len(usable), 4), np.int64)
     bad: list[int] = []
     waiting = [np.flatnonzero(usable)]
@@ -58,7 +55,7 @@ def measure(column: MaskColumn, usable: Flags, threads: int) -> tuple[Extent, In
         except MaskError:
             if len(rows) == 1:
                 bad.append(int(rows[0]))
-            else:  # one bad mask spoils a batch: halve it to find which
+            else:  # a batch fails as a whole: halve it to find the malformed mask
                 waiting += np.array_split(rows, 2)
     box[:, 2:] += box[:, :2]
-    return Extent(area, box.astype(np.int32)), np.array(bad, np.int64)
+    return MaskGeometry(area, box.astype(np.int32)), np.array(bad, np.int64)

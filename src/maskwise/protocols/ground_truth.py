@@ -1,0 +1,160 @@
+"""The ground truth of a whole dataset as columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow.compute as pc
+
+from maskwise.arrays import BoolArray, Int8Array, Int32Array, Int64Array
+from maskwise.protocols.columns import Phrases, encode_strings, mask_column, phrase_columns, take_masks
+from maskwise.protocols.ragged import counts_to_offsets
+from maskwise.schema import Region, Sample
+from maskwise.store import MASK_TYPES, Codes, Dataset, MaskColumn
+
+VISIBLE, AMODAL, BOTH = (MASK_TYPES.index(name) for name in ("visible", "amodal", "both"))
+
+
+@dataclass(frozen=True)
+class GroundTruth:
+    """n samples with t targets in all; sample i's targets are offsets[i] to offsets[i + 1].
+
+    image: int64 [n] codes; image_size: int32 [n, 2] heights and widths; requested_type: int8 [n] positions in
+    MASK_TYPES; visible, amodal, overlap: one mask per target, where known; ignore: one per sample; part: bool [t].
+    """
+
+    ids: Sequence[str]
+    image: Int64Array
+    image_ids: Sequence[str]
+    image_size: Int32Array
+    requested_type: Int8Array
+    offsets: Int64Array
+    visible: MaskColumn
+    amodal: MaskColumn
+    overlap: MaskColumn
+    ignore: MaskColumn
+    names: Codes
+    part: BoolArray
+    tags: Mapping[str, Codes] = field(default_factory=dict)
+    phrases: Phrases | None = None
+    questions: Sequence[str] = ()
+    answers: Sequence[str | None] = ()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def counts(self) -> Int64Array:
+        """Targets of each sample."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def sample(self) -> Int64Array:
+        """Sample of each target."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def cluster(self) -> Int64Array:
+        """Images numbered in the order they first appear, int64 [n]."""
+        _, first, inverse = np.unique(self.image, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[inverse]
+
+    @property
+    def cluster_count(self) -> int:
+        """How many images have a sample."""
+        return int(self.cluster.max(initial=-1)) + 1
+
+    @classmethod
+    def from_dataset(cls, dataset: Dataset, *, texts: bool = False) -> "GroundTruth":
+        """The columns of a dataset, sharing its memory; questions and answers only if `texts`."""
+        samples, regions = dataset.samples, dataset.regions
+        offsets, rows = samples.targets
+        picked = {kind: take_masks(regions.masks(kind), rows) for kind in ("visible", "amodal", "overlap")}
+        names = [str(name) for name in regions.name.names]
+        colon = np.array([":" in name for name in names], bool)
+        codes = regions.name.codes[rows]
+        return cls(
+            ids=samples.id,
+            image=samples.image.astype(np.int64),
+            image_ids=dataset.images.id,
+            image_size=samples.size,
+            requested_type=samples.mask_type,
+            offsets=offsets,
+            visible=picked["visible"],
+            amodal=picked["amodal"],
+            overlap=picked["overlap"],
+            ignore=samples.ignore,
+            names=Codes(codes, tuple(names)),
+            part=regions.part_of.present[rows] | (colon[codes] if names else np.zeros(len(rows), bool)),
+            tags=_Tags(dataset),
+            phrases=_dataset_phrases(dataset),
+            questions=samples.question if texts else (),
+            answers=samples.table["answer"].to_pylist() if texts else (),
+        )
+
+    @classmethod
+    def from_samples(cls, samples: Sequence[Sample], frames: Sequence[tuple[int, int]]) -> "GroundTruth":
+        """From records and the heights and widths of their images, both [n]."""
+        targets = [region for sample in samples for region in sample.targets]
+        images = list(dict.fromkeys(sample.image_id for sample in samples))
+        row = {image: item for item, image in enumerate(images)}
+        keys = sorted({key for sample in samples for key in sample.tags})
+        return cls(
+            ids=[sample.id for sample in samples],
+            image=np.array([row[sample.image_id] for sample in samples], np.int64),
+            image_ids=images,
+            image_size=np.array(frames, np.int32).reshape(-1, 2),
+            requested_type=np.array([MASK_TYPES.index(sample.mask_type) for sample in samples], np.int8),
+            offsets=counts_to_offsets([len(sample.targets) for sample in samples]),
+            visible=mask_column([region.visible for region in targets]),
+            amodal=mask_column([region.amodal for region in targets]),
+            overlap=mask_column([region.overlap for region in targets]),
+            ignore=mask_column([sample.ignore for sample in samples]),
+            names=encode_strings([region.name for region in targets]),
+            part=np.array([is_part(region) for region in targets], bool),
+            tags={key: encode_strings([sample.tags.get(key) for sample in samples]) for key in keys},
+            phrases=phrase_columns([(sample.answer, len(sample.targets)) for sample in samples]),
+            questions=[sample.question for sample in samples],
+            answers=[sample.answer.text if sample.answer else None for sample in samples],
+        )
+
+
+class _Tags(Mapping[str, Codes]):
+    """The tags of a dataset, each read when first asked for."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._samples = dataset.samples
+        self._read: dict[str, Codes] = {}
+
+    def __getitem__(self, name: str) -> Codes:
+        if name not in self._read:
+            self._read[name] = self._samples.tag(name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._samples.tag_names)
+
+    def __len__(self) -> int:
+        return len(self._samples.tag_names)
+
+
+def is_part(region: Region) -> bool:
+    """Whether a region is a part: it says of what, or its name is in PACO's `object:part` form."""
+    return region.part_of is not None or ":" in region.name
+
+
+def _dataset_phrases(dataset: Dataset) -> Phrases | None:
+    """The phrases of a dataset's answers, without their words."""
+    column = dataset.samples.table["phrases"].combine_chunks()
+    flat = column.flatten()
+    if not len(flat):
+        return None
+    sample = np.repeat(np.arange(len(column)), np.diff(column.offsets.to_numpy()))
+    regions = flat.field("regions")
+    lengths = pc.list_value_length(regions).to_numpy(zero_copy_only=False)
+    members = regions.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+    base = np.repeat(dataset.samples.targets.offsets[sample], lengths)
+    return Phrases(sample, counts_to_offsets(lengths), base + members)
