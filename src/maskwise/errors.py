@@ -5,7 +5,7 @@ MaskwiseError                what the command line prints without a traceback
 ├── ImageError             an image that cannot be opened safely
 ├── RecordError              a record whose fields contradict each other
 ├── StoreError               a dataset folder or log that is missing, incomplete or changed
-├── SourceError              an annotation file that does not follow its format
+├── FormatError              an annotation file that does not follow its format
 ├── ProtocolError            a scoring rule asked for what it cannot give
 ├── ModelError               a model that cannot be opened, or gave what is no prediction
 │   └── ModelGoneError       a model that cannot be asked any more: the run stops, and continues when it is back
@@ -40,7 +40,7 @@ class StoreError(MaskwiseError):
     """A dataset folder or log that cannot be used as it is."""
 
 
-class SourceError(MaskwiseError):
+class FormatError(MaskwiseError):
     """An annotation file or folder that does not follow its format."""
 
 

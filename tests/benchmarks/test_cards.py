@@ -8,8 +8,8 @@ import yaml
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
 from maskwise.benchmarks.benchmark import CARDS
-from maskwise.errors import SourceError
-from maskwise.formats import list_sources
+from maskwise.errors import FormatError
+from maskwise.formats import list_formats
 from maskwise.protocols import PROTOCOLS
 from tests.readers_document import DOCUMENT, document
 
@@ -59,12 +59,12 @@ def test_a_card_with_another_field_is_refused(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(content | {"surprise": 1}))
     mmr = BENCHMARKS["mmr"]
     other = Benchmark(name="x", title="x", protocol="mmr", layout=mmr.layout, read=mmr.read, card_file=path)
-    with pytest.raises(SourceError, match="surprise"):
+    with pytest.raises(FormatError, match="surprise"):
         _ = other.card
 
 
 def test_readers_say_licence_and_download() -> None:
-    for reader in [*BENCHMARKS.values(), *list_sources().values()]:
+    for reader in [*BENCHMARKS.values(), *list_formats().values()]:
         assert {"licence", "download"} <= set(reader.facts), reader.name
 
 

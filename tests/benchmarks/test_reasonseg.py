@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.benchmarks.reasonseg import read as read_reasonseg
-from maskwise.formats import Problems
-from maskwise.formats.layout import ImageFolder, Place
+from maskwise.formats import Diagnostics
+from maskwise.formats.read_context import ImageFolder, ReadContext
 from maskwise.schema import Sample
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
@@ -32,11 +32,12 @@ def sample(root: Path, *shapes: dict[str, Any], **fields: Any) -> Sample:
 
 def plane(found: Sample) -> NDArray[np.uint8]:
     """As LISA's own: 0, 1 and 255."""
-    (target,) = found.targets
-    assert target.visible is not None
-    out = target.visible.to_dense().astype(np.uint8)
+    masks = [target.visible for target in found.targets if target.visible is not None]
+    assert len(masks) == len(found.targets) <= 1
+    height, width = found.ignore.size if found.ignore is not None else masks[0].size if masks else (1, 1)
+    out = masks[0].to_dense().astype(np.uint8) if masks else np.zeros((height, width), np.uint8)
     if found.ignore is not None:
-        assert not (found.ignore & target.visible).area
+        assert not any((found.ignore & mask).area for mask in masks)
         out[found.ignore.to_dense()] = 255
     return out
 
@@ -68,12 +69,14 @@ def test_points_are_cut_not_rounded(tmp_path: Path) -> None:
     assert plane(sample(tmp_path, shape)).nonzero()[0].tolist() == [0, 0, 0, 1, 1, 1]
 
 
-def test_a_file_without_polygons_has_an_empty_target(tmp_path: Path) -> None:
+def test_a_file_without_target_pixels_is_a_question_without_target(tmp_path: Path) -> None:
     found = sample(tmp_path)
-    assert [region.visible and region.visible.area for region in found.targets] == [0]
+    assert found.targets == ()
     assert found.ignore is None
-    _, problems = read("reasonseg", tmp_path)
-    assert reasons(problems, kept=True) == ["no target"]
+    assert sample(tmp_path, box("ignore", 0, 0, 1, 1)).targets == ()
+    sample(tmp_path)
+    _, diagnostics = read("reasonseg", tmp_path)
+    assert reasons(diagnostics, kept=True) == ["no target"]
 
 
 def test_short_and_long_questions_are_tagged(tmp_path: Path) -> None:
@@ -97,9 +100,9 @@ def test_cp1252_files_are_read(tmp_path: Path) -> None:
     path = layouts.reasonseg(tmp_path)
     text = path.read_text().replace("What?", "Who\u2019s there?")
     path.write_bytes(text.encode("cp1252"))
-    (scene,), problems = read("reasonseg", tmp_path)
+    (scene,), diagnostics = read("reasonseg", tmp_path)
     assert scene.samples[0].question == "Who\u2019s there?"
-    assert problems == []
+    assert diagnostics == []
 
 
 @pytest.mark.parametrize(
@@ -120,9 +123,9 @@ def test_a_bad_file_is_skipped_alone(fields: dict[str, Any], tmp_path: Path) -> 
     layouts.write_image(path.with_name("b.jpg"))
     layouts.write_json(path.with_name("b.json"), json.loads(path.read_text()) | fields)
     layouts.write_json(path.with_name("c.json"), json.loads(path.read_text()))
-    scenes, problems = read("reasonseg", tmp_path)
+    scenes, diagnostics = read("reasonseg", tmp_path)
     assert [scene.image.id for scene in scenes] == ["a"]
-    assert reasons(problems) == ["fields of another type", "missing image"]
+    assert reasons(diagnostics) == ["fields of another type", "missing image"]
 
 
 def by_lisa(shapes: list[dict[str, Any]], height: int, width: int) -> NDArray[np.uint8]:
@@ -148,8 +151,8 @@ def by_lisa(shapes: list[dict[str, Any]], height: int, width: int) -> NDArray[np
 
 def test_every_real_file_as_lisa_with_opencv() -> None:
     folder = shared("data", "reasonseg_val")
-    scenes, problems = read("reasonseg", folder)
-    assert (len(scenes), reasons(problems)) == (57, [])
+    scenes, diagnostics = read("reasonseg", folder)
+    assert (len(scenes), reasons(diagnostics)) == (57, [])
     for scene in scenes:
         value = json.loads((folder / f"{scene.image.id}.json").read_text())
         with Image.open(folder / f"{scene.image.id}.jpg") as image:
@@ -161,9 +164,11 @@ def test_every_real_file_as_lisa_with_opencv() -> None:
 
 def test_the_pinned_opencv_draws_at_least_as_much() -> None:
     folder = shared("data", "reasonseg_val")
-    place = Place(annotations=folder, split="val", problems=Problems(), images=ImageFolder(folder, (".",)))
+    context = ReadContext(
+        annotations=folder, split="val", diagnostics=Diagnostics(), images=ImageFolder(folder, (".",))
+    )
     now, pinned = (
-        [scene.regions[0].visible for scene in read_reasonseg(place, drawing=drawing).scenes]
+        [scene.regions[0].visible for scene in read_reasonseg(context, drawing=drawing).images]
         for drawing in ("4.11", "4.8")
     )
     areas = [(a.area, b.area) for a, b in zip(now, pinned) if a is not None and b is not None]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from maskwise.errors import SourceError
+from maskwise.errors import FormatError
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
 
@@ -33,15 +33,15 @@ def test_grefcoco_splits_lie_in_one_file(tmp_path: Path) -> None:
     (scene,), _ = read("grefcoco", tmp_path, split="train")
     assert [sample.question for sample in scene.samples] == ["cat"]
     for root in (tmp_path, path):
-        with pytest.raises(SourceError, match="choose a split"):
+        with pytest.raises(FormatError, match="choose a split"):
             read("grefcoco", root)
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"ann_id": [99]}, "question about a region that was skipped"),
-        ({"ann_id": [7, -1]}, "question about a region that was skipped"),
+        ({"ann_id": [99]}, "question about a skipped region"),
+        ({"ann_id": [7, -1]}, "question about a skipped region"),
         ({"image_id": 5}, "reference to an unknown image"),
         ({"sentences": [{"sent_id": 1, "sent": " "}]}, "empty question"),
         ({"sentences": "text"}, "fields of another type"),
@@ -54,22 +54,22 @@ def test_grefcoco_bad_references(fields: dict[str, Any], reason: str, tmp_path: 
     references = json.loads(path.read_text())
     references.append(references[2] | {"ref_id": 9} | fields)
     layouts.write_json(path, references)
-    (scene,), problems = read("grefcoco", tmp_path, split="val")
+    (scene,), diagnostics = read("grefcoco", tmp_path, split="val")
     assert len(scene.samples) == 4
-    assert set(reasons(problems)) == {reason}
+    assert set(reasons(diagnostics)) == {reason}
 
 
 def test_grefcoco_never_opens_a_pickle(tmp_path: Path) -> None:
     path = layouts.grefcoco(tmp_path)
     path.rename(path.with_suffix(".p"))
-    with pytest.raises(SourceError, match="A pickle grefs"):
+    with pytest.raises(FormatError, match="A pickle grefs"):
         read("grefcoco", tmp_path, split="val")
 
 
 def test_grefcoco_says_that_the_masks_are_missing(tmp_path: Path) -> None:
     path = layouts.grefcoco(tmp_path)
     path.with_name("instances.json").unlink()
-    with pytest.raises(SourceError, match=r"instances\.json is missing"):
+    with pytest.raises(FormatError, match=r"instances\.json is missing"):
         read("grefcoco", tmp_path, split="val")
 
 
@@ -91,10 +91,10 @@ def test_refcocom_masks_of_other_modes(mode: str, tmp_path: Path) -> None:
     layouts.refcocom(tmp_path)
     white = Image.fromarray((layouts.FRONT * 255).astype(np.uint8))
     white.convert(mode).save(tmp_path / "masks/31.png")
-    (scene,), problems = read("refcocom", tmp_path)
+    (scene,), diagnostics = read("refcocom", tmp_path)
     assert scene.regions[0].visible is not None
     assert np.array_equal(scene.regions[0].visible.to_dense(), layouts.FRONT > 0)
-    assert problems == []
+    assert diagnostics == []
 
 
 @pytest.mark.parametrize("segment", [32, "../31", "a/b", None])
@@ -102,9 +102,9 @@ def test_refcocom_masks_that_are_not_there(segment: Any, tmp_path: Path) -> None
     path = layouts.refcocom(tmp_path)
     records = json.loads(path.read_text())
     layouts.write_json(path, [*records, records[0] | {"segment_id": segment}])
-    (scene,), problems = read("refcocom", tmp_path)
+    (scene,), diagnostics = read("refcocom", tmp_path)
     assert len(scene.samples) == 2
-    assert reasons(problems)
+    assert reasons(diagnostics)
 
 
 def test_refcocom_in_the_folders_that_mmr_uses(tmp_path: Path) -> None:
@@ -115,12 +115,12 @@ def test_refcocom_in_the_folders_that_mmr_uses(tmp_path: Path) -> None:
     (tmp_path / "made/annotations").rename(tmp_path / "refer_seg/RefCOCOm/annotations")
     (tmp_path / "made/masks").rename(tmp_path / "refer_seg/Refcocom/masks")
     (tmp_path / "made/train2014").rename(tmp_path / "refer_seg/images/mscoco/images/train2014")
-    scenes, problems = read("refcocom", tmp_path)
-    assert (len(scenes), problems) == (1, [])
+    scenes, diagnostics = read("refcocom", tmp_path)
+    assert (len(scenes), diagnostics) == (1, [])
 
 
 def test_refcocom_says_that_masks_are_missing(tmp_path: Path) -> None:
     layouts.refcocom(tmp_path)
     (tmp_path / "masks").rename(tmp_path / "elsewhere")
-    with pytest.raises(SourceError, match="no folder of masks"):
+    with pytest.raises(FormatError, match="no folder of masks"):
         read("refcocom", tmp_path)

@@ -36,7 +36,7 @@ def test_read_says_what_is_missing_in_one_breath(
     assert "Traceback" not in error
     assert not (tmp_path / "out").exists()
     error = fail(capsys, monkeypatch, "read", "mmmr", tmp_path, "--out", tmp_path / "out")
-    assert "unknown benchmark or source 'mmmr'; known: ade20k" in error
+    assert "unknown benchmark or format 'mmmr'; known: ade20k" in error
 
 
 def test_strict_stops(
@@ -64,16 +64,16 @@ def test_card_as_json_keeps_ids() -> None:
 
 def test_card_of_every_name() -> None:
     listed = json.loads(run("ls", "--json").stdout)
-    for name in [*listed["benchmarks"], *listed["sources"]]:
+    for name in [*listed["benchmarks"], *listed["formats"]]:
         assert run("card", name).output
 
 
 def test_ls_lists_all_or_one_kind() -> None:
     listed = json.loads(run("ls", "--json").stdout)
-    assert set(listed) == {"benchmarks", "sources", "protocols", "models"}
+    assert set(listed) == {"benchmarks", "formats", "protocols", "models"}
     assert {"mmr", "r2sm", "amodalreasonseg"} <= set(listed["benchmarks"])
-    assert {"cocoa", "ade20k"} <= set(listed["sources"])
+    assert {"cocoa", "ade20k"} <= set(listed["formats"])
     assert {"strict", "lisa"} <= set(listed["protocols"])
-    only = run("ls", "sources").output
+    only = run("ls", "formats").output
     assert "cocoa_cls" in only
     assert "benchmarks" not in only

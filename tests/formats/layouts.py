@@ -1,4 +1,4 @@
-"""Small datasets in the layouts that were published, one function each; every one is read without a problem."""
+"""Small datasets in the layouts that were published, one function each; every one is read without a diagnostic."""
 
 import json
 from collections.abc import Callable

@@ -4,18 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from maskwise.benchmarks import find_reader
-from maskwise.formats import Problem, Problems, Scene
+from maskwise.formats import AnnotatedImage, Diagnostic, Diagnostics
 
 
 def read(
     name: str, root: Path, *, split: str | None = None, **options: Any
-) -> tuple[list[Scene], list[Problem]]:
-    """All scenes and all problems."""
-    seen: list[Problem] = []
+) -> tuple[list[AnnotatedImage], list[Diagnostic]]:
+    """All scenes and all diagnostics."""
+    seen: list[Diagnostic] = []
     strict = options.pop("strict", False)
-    _, reading = find_reader(name).open(root, Problems(seen.append, strict=strict), split=split, **options)
-    return list(reading.scenes), seen
+    _, found = find_reader(name).open(root, Diagnostics(seen.append, strict=strict), split=split, **options)
+    return list(found.images), seen
 
 
-def reasons(problems: list[Problem], *, kept: bool = False) -> list[str]:
-    return [problem.reason for problem in problems if problem.kept == kept]
+def reasons(diagnostics: list[Diagnostic], *, kept: bool = False) -> list[str]:
+    return [diagnostic.reason for diagnostic in diagnostics if diagnostic.kept == kept]

@@ -50,9 +50,9 @@ def test_a_bad_object_is_skipped_alone(fields: dict[str, Any], tmp_path: Path) -
     Image.new("L", (3, 3), 255).save(path.parent / "ADE_1/small.png")
     Image.fromarray(np.zeros((10, 12), np.uint16)).save(path.parent / "ADE_1/deep.png")
     change_object(path, 1, **fields)
-    (scene,), problems = read("ade20k", tmp_path)
+    (scene,), diagnostics = read("ade20k", tmp_path)
     assert [region.id for region in scene.regions] == ["0", "2"]
-    assert len(reasons(problems)) == 1
+    assert len(reasons(diagnostics)) == 1
 
 
 def test_a_bad_file_is_skipped_alone(tmp_path: Path) -> None:
@@ -61,25 +61,25 @@ def test_a_bad_file_is_skipped_alone(tmp_path: Path) -> None:
     (path.parent / "ADE_2.json").write_text(
         '{"annotation": {"filename": "ADE_1.jpg", "imsize": [10], "object": []}}'
     )
-    scenes, problems = read("ade20k", tmp_path)
+    scenes, diagnostics = read("ade20k", tmp_path)
     assert [scene.image.id for scene in scenes] == ["ADE_1"]
-    assert reasons(problems) == ["fields of another type", "absurd image size"]
+    assert reasons(diagnostics) == ["fields of another type", "image size out of bounds"]
 
 
 def test_latin_files_are_read(tmp_path: Path) -> None:
     path = layouts.ade20k(tmp_path)
     change_object(path, 0, name="caf\u00e9")
     path.write_bytes(path.read_text().encode().decode("unicode_escape").encode("latin-1"))
-    (scene,), problems = read("ade20k", tmp_path)
+    (scene,), diagnostics = read("ade20k", tmp_path)
     assert scene.regions[0].name == "caf\u00e9"
-    assert problems == []
+    assert diagnostics == []
 
 
 def test_real_scenes_against_pillow() -> None:
     root = shared("data", "ade20k")
-    scenes, problems = read("ade20k", root)
+    scenes, diagnostics = read("ade20k", root)
     assert [len(scene.regions) for scene in scenes] == [70, 37, 32]
-    assert problems == []
+    assert diagnostics == []
     for scene in scenes:
         folder = (root / str(scene.image.path)).parent
         objects = json.loads((folder / f"{scene.image.id}.json").read_text())["annotation"]["object"]

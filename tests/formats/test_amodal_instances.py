@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskwise.errors import SourceError
+from maskwise.errors import FormatError
 from maskwise.schema import Region
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
@@ -40,9 +40,9 @@ def test_a_visible_mask_that_is_none_never_becomes_the_amodal_one(
 ) -> None:
     path = layouts.SOURCES[name][1](tmp_path)
     change_annotation(path, 1, visible_mask=visible)
-    (scene,), problems = read(name, tmp_path)
+    (scene,), diagnostics = read(name, tmp_path)
     assert [region.id for region in scene.regions] == ["1"]
-    assert len(reasons(problems)) == 1
+    assert len(reasons(diagnostics)) == 1
 
 
 def test_d2sa_needs_no_occlude_rate(tmp_path: Path) -> None:
@@ -72,22 +72,22 @@ def test_kins_of_2020_knows_the_order_in_a_cluster(tmp_path: Path) -> None:
 )
 def test_kins_makes_up_no_mask(make: Any, field: str, tmp_path: Path) -> None:
     change_annotation(make(tmp_path), 0, **{field: "DELETE"})
-    (scene,), problems = read("kins", tmp_path)
+    (scene,), diagnostics = read("kins", tmp_path)
     assert [region.id for region in scene.regions] == ["2"]
-    assert reasons(problems) == ["mask that is none"]
+    assert reasons(diagnostics) == ["invalid mask"]
 
 
 def test_muva_reads_by_a_mapping(tmp_path: Path) -> None:
     path = layouts.muva(tmp_path)
     text = path.read_text().replace('"segmentation"', '"whole"').replace('"visible_mask"', '"seen"')
     path.write_text(text)
-    with pytest.raises(SourceError, match=r"no field 'segmentation'.*muva\.yaml.*seen, whole"):
+    with pytest.raises(FormatError, match=r"no field 'segmentation'.*muva\.yaml.*seen, whole"):
         read("muva", tmp_path)
     mapping = tmp_path / "mine.yaml"
     mapping.write_text("amodal: whole\nvisible: seen\n")
-    (scene,), problems = read("muva", tmp_path, mapping=mapping)
+    (scene,), diagnostics = read("muva", tmp_path, mapping=mapping)
     assert [areas(region) for region in scene.regions] == [(9, 9), (6, 12)]
-    assert problems == []
+    assert diagnostics == []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_bad_mapping_is_an_error_that_names_it(text: str, tmp_path: Path) -> N
     layouts.muva(tmp_path)
     mapping = tmp_path / "mine.yaml"
     mapping.write_text(text)
-    with pytest.raises(SourceError, match=r"mine\.yaml"):
+    with pytest.raises(FormatError, match=r"mine\.yaml"):
         read("muva", tmp_path, mapping=mapping)
 
 
@@ -108,16 +108,16 @@ def test_paco_parts_know_their_object(tmp_path: Path) -> None:
     assert (cat.part_of, tail.part_of, tail.name) == (None, "1", "cat:tail")
     assert (cat.amodal, tail.amodal) == (None, None)
     change_annotation(path, 0, segmentation=[])
-    (scene,), problems = read("paco_lvis", tmp_path)
+    (scene,), diagnostics = read("paco_lvis", tmp_path)
     assert [(region.id, region.part_of) for region in scene.regions] == [("2", None)]
-    assert reasons(problems, kept=True) == ["part of an unknown region"]
+    assert reasons(diagnostics, kept=True) == ["part of an unknown region"]
 
 
 def test_parts_in_a_circle_are_parted(tmp_path: Path) -> None:
     path = layouts.paco_lvis(tmp_path)
     change_annotation(path, 0, obj_ann_id=2)
-    (scene,), problems = read("paco_lvis", tmp_path)
-    assert "part of an unknown region" in reasons(problems, kept=True)
+    (scene,), diagnostics = read("paco_lvis", tmp_path)
+    assert "part of an unknown region" in reasons(diagnostics, kept=True)
     whole = [region for region in scene.regions if region.part_of is None]
     assert whole
     assert len(scene.regions) == 2
@@ -126,11 +126,11 @@ def test_parts_in_a_circle_are_parted(tmp_path: Path) -> None:
 def test_visible_outside_amodal_is_told_and_kept(tmp_path: Path) -> None:
     path = layouts.cocoa_cls(tmp_path)
     change_annotation(path, 1, visible_mask=layouts.rle(np.ones((10, 12))))
-    (scene,), (problem,) = read("cocoa_cls", tmp_path)
+    (scene,), (diagnostic,) = read("cocoa_cls", tmp_path)
     assert areas(scene.regions[1]) == (120, 12)
-    assert (problem.reason, problem.record, problem.kept) == (
+    assert (diagnostic.reason, diagnostic.record, diagnostic.kept) == (
         "visible not inside amodal",
         "annotation 2",
         True,
     )
-    assert problem.found == "108 of 120 pixels outside"
+    assert diagnostic.found == "108 of 120 pixels outside"

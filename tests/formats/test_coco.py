@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 from pycocotools.coco import COCO
 
-from maskwise.errors import SourceError
-from maskwise.formats import Scene
+from maskwise.errors import FormatError
+from maskwise.formats import AnnotatedImage
 from maskwise.masks import Masks
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
@@ -39,10 +39,10 @@ BAD_IMAGES = [
     ({"id": 3, "file_name": "a\u0000b.jpg", "width": 12, "height": 10}, "image outside its folder"),
     ({"id": 3, "width": 12, "height": 10}, "image outside its folder"),
     ({"id": 3, "file_name": "1.jpg", "width": 10, "height": 12}, "image of another size"),
-    ({"id": 3, "file_name": "1.jpg", "width": 0, "height": 12}, "absurd image size"),
-    ({"id": 3, "file_name": "1.jpg", "width": 10**9, "height": 10**9}, "absurd image size"),
+    ({"id": 3, "file_name": "1.jpg", "width": 0, "height": 12}, "image size out of bounds"),
+    ({"id": 3, "file_name": "1.jpg", "width": 10**9, "height": 10**9}, "image size out of bounds"),
     ({"id": 3, "file_name": "1.jpg", "width": "12", "height": 10}, "fields of another type"),
-    ({"id": 3, "file_name": "broken.jpg", "width": 12, "height": 10}, "image that cannot be read"),
+    ({"id": 3, "file_name": "broken.jpg", "width": 12, "height": 10}, "unreadable image"),
     ({"id": 1, "file_name": "1.jpg", "width": 12, "height": 10}, "duplicate image id"),
     ({"id": "1", "file_name": "1.jpg", "width": 12, "height": 10}, "duplicate image id"),
     (None, "fields of another type"),
@@ -54,11 +54,11 @@ def test_a_bad_image_is_skipped(image: Any, reason: str, tmp_path: Path) -> None
     path = layouts.coco(tmp_path)
     (tmp_path / "val2017/broken.jpg").write_bytes(b"no image")
     change(path, images=[*layouts.images("1.jpg", "2.jpg"), image])
-    scenes, problems = read("coco", tmp_path)
+    scenes, diagnostics = read("coco", tmp_path)
     assert [scene.image.id for scene in scenes] == ["1", "2"]
-    assert reasons(problems) == [reason]
-    assert problems[0].file == "instances_val2017.json"
-    with pytest.raises(SourceError, match=reason):
+    assert reasons(diagnostics) == [reason]
+    assert diagnostics[0].file == "instances_val2017.json"
+    with pytest.raises(FormatError, match=reason):
         read("coco", tmp_path, strict=True)
 
 
@@ -67,8 +67,8 @@ BAD_ANNOTATIONS = [
     (GOOD | {"image_id": 77}, "annotation of an unknown image"),
     (GOOD | {"id": 7}, "duplicate annotation id"),
     (GOOD | {"id": "7"}, "duplicate region id"),
-    (GOOD | {"segmentation": [[1, 2, 3, 4]]}, "mask that is none"),
-    (GOOD | {"segmentation": {"size": [12, 10], "counts": [120]}}, "mask that is none"),
+    (GOOD | {"segmentation": [[1, 2, 3, 4]]}, "invalid mask"),
+    (GOOD | {"segmentation": {"size": [12, 10], "counts": [120]}}, "invalid mask"),
     (GOOD | {"category_id": [1]}, "fields of another type"),
     ({"id": 9, "image_id": 1, "category_id": 1}, "fields of another type"),
     ("text", "fields of another type"),
@@ -80,17 +80,17 @@ def test_a_bad_annotation_is_skipped(annotation: Any, reason: str, tmp_path: Pat
     path = layouts.coco(tmp_path)
     good = json.loads(path.read_text())["annotations"]
     change(path, annotations=[*good, annotation])
-    scenes, problems = read("coco", tmp_path)
+    scenes, diagnostics = read("coco", tmp_path)
     assert [region.id for region in scenes[0].regions] == ["7", "8"]
-    assert reasons(problems) == [reason]
+    assert reasons(diagnostics) == [reason]
 
 
 def test_an_unknown_category_is_kept_and_told(tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     change(path, annotations=[GOOD | {"category_id": 5}])
-    scenes, problems = read("coco", tmp_path)
+    scenes, diagnostics = read("coco", tmp_path)
     assert [region.name for region in scenes[0].regions] == [""]
-    assert reasons(problems, kept=True) == ["unknown category"]
+    assert reasons(diagnostics, kept=True) == ["unknown category"]
 
 
 @pytest.mark.parametrize(
@@ -99,15 +99,15 @@ def test_an_unknown_category_is_kept_and_told(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_an_error(text: str, tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     path.write_text(text)
-    with pytest.raises(SourceError, match="instances_val2017"):
+    with pytest.raises(FormatError, match="instances_val2017"):
         read("coco", tmp_path)
 
 
 def test_without_images_sizes_are_the_annotated_ones(tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     change(path, images=layouts.images("gone.jpg"))
-    scenes, problems = read("coco", tmp_path, with_images=False)
-    assert (scenes[0].image.path, scenes[0].image.width, problems[:0]) == (None, 12, [])
+    scenes, diagnostics = read("coco", tmp_path, with_images=False)
+    assert (scenes[0].image.path, scenes[0].image.width, diagnostics[:0]) == (None, 12, [])
 
 
 def test_lvis_names_images_by_address(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_lvis_names_images_by_address(tmp_path: Path) -> None:
     assert scenes[0].image.path == "val2017/5.jpg"
 
 
-def as_pycocotools(path: Path, scenes: list[Scene]) -> None:
+def as_pycocotools(path: Path, scenes: list[AnnotatedImage]) -> None:
     """Every mask, bit by bit, and every name."""
     truth = COCO(str(path))
     names = {category["id"]: category["name"] for category in truth.loadCats(truth.getCatIds())}
@@ -139,8 +139,8 @@ def as_pycocotools(path: Path, scenes: list[Scene]) -> None:
 @pytest.mark.parametrize("split", ["train2017", "val2017"])
 def test_tiny_coco(split: str) -> None:
     root = shared("data", "tiny_coco")
-    scenes, problems = read("coco", root, split=split)
-    assert problems == []
+    scenes, diagnostics = read("coco", root, split=split)
+    assert diagnostics == []
     assert len(scenes) == 50
     as_pycocotools(root / f"annotations/instances_{split}.json", scenes)
     with Image.open(root / str(scenes[0].image.path)) as image:
@@ -149,8 +149,8 @@ def test_tiny_coco(split: str) -> None:
 
 def test_coco128() -> None:
     path = shared("data", "coco128", "instances_train2017.json")
-    scenes, problems = read("coco", path)
-    assert (len(scenes), sum(len(scene.regions) for scene in scenes), problems) == (128, 900, [])
+    scenes, diagnostics = read("coco", path)
+    assert (len(scenes), sum(len(scene.regions) for scene in scenes), diagnostics) == (128, 900, [])
     as_pycocotools(path, scenes)
 
 
@@ -160,6 +160,6 @@ def test_coco128() -> None:
 )
 def test_files_without_images(parts: tuple[str, str], masks: int) -> None:
     path = shared("data", *parts)
-    scenes, problems = read("coco", path, with_images=False)
-    assert (sum(len(scene.regions) for scene in scenes), problems) == (masks, [])
+    scenes, diagnostics = read("coco", path, with_images=False)
+    assert (sum(len(scene.regions) for scene in scenes), diagnostics) == (masks, [])
     as_pycocotools(path, scenes)

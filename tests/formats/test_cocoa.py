@@ -44,10 +44,10 @@ def test_depth_goes_by_order_with_gaps(tmp_path: Path, path: Path) -> None:
 
 def test_a_hidden_region_has_an_empty_visible_mask(tmp_path: Path, path: Path) -> None:
     with_regions(path, REGION | {"visible_mask": layouts.rle(layouts.FRONT * 0)}, depth_constraint="")
-    (scene,), problems = read("cocoa", tmp_path)
+    (scene,), diagnostics = read("cocoa", tmp_path)
     assert scene.regions[0].visible is not None
     assert scene.regions[0].visible.area == 0
-    assert problems == []
+    assert diagnostics == []
 
 
 def test_annotators_of_one_image_stay_apart(tmp_path: Path, path: Path) -> None:
@@ -56,17 +56,17 @@ def test_annotators_of_one_image_stay_apart(tmp_path: Path, path: Path) -> None:
         value["annotations"][0] | {"id": 378, "regions": [REGION], "depth_constraint": ""}
     )
     layouts.write_json(path, value)
-    scenes, problems = read("cocoa", tmp_path)
+    scenes, diagnostics = read("cocoa", tmp_path)
     assert [(scene.image.id, len(scene.regions)) for scene in scenes] == [("1@377", 2), ("1@378", 1)]
     assert len({scene.image.path for scene in scenes}) == 1
-    assert problems == []
+    assert diagnostics == []
 
 
 def test_names_lose_their_outer_spaces_and_that_is_told(tmp_path: Path, path: Path) -> None:
     with_regions(path, REGION | {"name": "dougnut "}, depth_constraint="")
-    (scene,), problems = read("cocoa", tmp_path)
+    (scene,), diagnostics = read("cocoa", tmp_path)
     assert scene.regions[0].name == "dougnut"
-    assert reasons(problems, kept=True) == ["spaces around a name"]
+    assert reasons(diagnostics, kept=True) == ["spaces around a name"]
 
 
 @pytest.mark.parametrize("constraint", ["1-9", "1,4", "x", "1-4,", "-1-4"])
@@ -74,20 +74,20 @@ def test_depth_constraints_are_checked_against_orders(constraint: str, tmp_path:
     value = json.loads(path.read_text())
     value["annotations"][0]["depth_constraint"] = constraint
     layouts.write_json(path, value)
-    (scene,), problems = read("cocoa", tmp_path)
+    (scene,), diagnostics = read("cocoa", tmp_path)
     assert len(scene.regions) == 2
-    assert set(reasons(problems, kept=True)) <= {"odd depth constraint"}
-    assert bool(problems) == (constraint != "1-4,")
+    assert set(reasons(diagnostics, kept=True)) <= {"invalid depth constraint"}
+    assert bool(diagnostics) == (constraint != "1-4,")
 
 
 def test_visible_outside_amodal_is_told_and_kept(tmp_path: Path, path: Path) -> None:
     outside = layouts.plane(*["." * 12] * 8, "." * 8 + "####")
     with_regions(path, REGION | {"visible_mask": layouts.rle(outside)}, depth_constraint="")
-    (scene,), (problem,) = read("cocoa", tmp_path)
+    (scene,), (diagnostic,) = read("cocoa", tmp_path)
     assert scene.regions[0].visible is not None
     assert np.array_equal(scene.regions[0].visible.to_dense(), outside > 0)
-    assert (problem.reason, problem.kept) == ("visible not inside amodal", True)
-    assert problem.found == "4 of 4 pixels outside"
+    assert (diagnostic.reason, diagnostic.kept) == ("visible not inside amodal", True)
+    assert diagnostic.found == "4 of 4 pixels outside"
 
 
 BAD_REGIONS = [
@@ -105,18 +105,18 @@ BAD_REGIONS = [
 @pytest.mark.parametrize("region", BAD_REGIONS)
 def test_a_bad_region_is_skipped_alone(region: dict[str, Any], tmp_path: Path, path: Path) -> None:
     with_regions(path, REGION, region, depth_constraint="")
-    (scene,), problems = read("cocoa", tmp_path)
+    (scene,), diagnostics = read("cocoa", tmp_path)
     assert [region.id for region in scene.regions] == ["0"]
-    assert len(reasons(problems)) == 1
-    assert "regions[1]" in problems[0].record
+    assert len(reasons(diagnostics)) == 1
+    assert "regions[1]" in diagnostics[0].record
 
 
 @pytest.mark.parametrize("order", [0, -3, 2**40])
 def test_an_order_that_is_no_depth_is_left_out(order: int, tmp_path: Path, path: Path) -> None:
     with_regions(path, REGION | {"order": order}, depth_constraint="")
-    (scene,), problems = read("cocoa", tmp_path)
+    (scene,), diagnostics = read("cocoa", tmp_path)
     assert scene.regions[0].order is None
-    assert reasons(problems, kept=True) == ["order is no depth"]
+    assert reasons(diagnostics, kept=True) == ["order is not a depth"]
 
 
 def test_real_photos_against_pycocotools(tmp_path: Path) -> None:
@@ -133,10 +133,10 @@ def test_real_photos_against_pycocotools(tmp_path: Path) -> None:
             {"id": annotation["image_id"], "file_name": f"{number}.jpg", "width": width, "height": height}
         )
     layouts.write_json(tmp_path / "COCO_amodal_val2014.json", {"images": images, "annotations": annotations})
-    scenes, problems = read("cocoa", tmp_path)
+    scenes, diagnostics = read("cocoa", tmp_path)
     assert sum(len(scene.regions) for scene in scenes) == 48
-    assert reasons(problems) == []
-    assert set(reasons(problems, kept=True)) <= {"spaces around a name", "visible not inside amodal"}
+    assert reasons(diagnostics) == []
+    assert set(reasons(diagnostics, kept=True)) <= {"spaces around a name", "visible not inside amodal"}
     for scene, annotation in zip(scenes, annotations):
         for region, wanted in zip(scene.regions, annotation["regions"]):
             size = (scene.image.height, scene.image.width)

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from maskwise.benchmarks import find_reader
-from maskwise.errors import SourceError
-from maskwise.formats import convert
+from maskwise.errors import FormatError
+from maskwise.formats import read_dataset
 from maskwise.store import Dataset
 from tests.formats.layouts import BENCHMARKS, SOURCES
 
@@ -70,14 +70,14 @@ def test_mutated_files_break_nothing(layout: str, tmp_path: Path, data: st.DataO
     path = make(tmp_path / "in")
     path.write_text(json.dumps(mutate(json.loads(path.read_text()), data.draw)), encoding="utf-8")
     try:
-        conversion = convert(find_reader(name), tmp_path / "in", tmp_path / "out", split=SPLITS.get(layout))
-    except SourceError:
+        summary = read_dataset(find_reader(name), tmp_path / "in", tmp_path / "out", split=SPLITS.get(layout))
+    except FormatError:
         assert not (tmp_path / "out").exists()
         return
     dataset = Dataset.open(tmp_path / "out")
-    assert len(list(dataset)) == conversion.kept["questions"]
-    lines = (tmp_path / "out/problems.jsonl").read_bytes().splitlines()
-    assert len(lines) == sum(conversion.skipped.values()) + sum(conversion.odd.values())
+    assert len(list(dataset)) == summary.kept["questions"]
+    lines = (tmp_path / "out/diagnostics.jsonl").read_bytes().splitlines()
+    assert len(lines) == sum(summary.skipped.values()) + sum(summary.warnings.values())
 
 
 @pytest.mark.parametrize("layout", ALL)
@@ -95,7 +95,7 @@ def test_cut_and_scrambled_files_break_nothing(layout: str, tmp_path: Path, data
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(text)
     try:
-        convert(find_reader(name), tmp_path / "in", tmp_path / "out", split=SPLITS.get(layout))
-    except SourceError:
+        read_dataset(find_reader(name), tmp_path / "in", tmp_path / "out", split=SPLITS.get(layout))
+    except FormatError:
         return
     list(Dataset.open(tmp_path / "out"))

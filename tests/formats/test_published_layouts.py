@@ -1,4 +1,4 @@
-"""Every format reads a small dataset in its published layout, without a single problem."""
+"""Every format reads a small dataset in its published layout, without a single diagnostic."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ SPLITS = {"grefcoco": "val"}
 def test_reads_without_a_problem(layout: str, tmp_path: Path) -> None:
     name, make = ALL[layout]
     make(tmp_path)
-    scenes, problems = read(name, tmp_path, split=SPLITS.get(layout))
+    scenes, diagnostics = read(name, tmp_path, split=SPLITS.get(layout))
     assert scenes
-    assert problems == []
+    assert diagnostics == []
     assert all(region.size == (10, 12) for scene in scenes for region in scene.regions)
     assert bool(scenes[0].samples) == (layout in BENCHMARKS)
 

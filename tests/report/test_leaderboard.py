@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from maskwise.cli.main import app
-from maskwise.errors import MaskwiseError, SourceError, StoreError
+from maskwise.errors import FormatError, MaskwiseError, StoreError
 from maskwise.protocols import PROTOCOLS
 from maskwise.report.leaderboard import make_leaderboard, report_name, write_site
 from maskwise.report.published_results import read_published
@@ -205,7 +205,7 @@ def test_published_tables_are_whole(tmp_path: Path) -> None:
     assert ("CoReS-13B", ["65.5", "-"]) in [cells for table in tables for cells in table.cells]
     torn = msgspec.structs.replace(tables[0], rows=[["LISA", "13.8/18.3"]])
     (tmp_path / "torn.yaml").write_bytes(msgspec.yaml.encode([torn]))
-    with pytest.raises(SourceError, match="MMR, LISA: expected one number a figure and split"):
+    with pytest.raises(FormatError, match="MMR, LISA: expected one number a figure and split"):
         read_published(tmp_path / "torn.yaml")
 
 

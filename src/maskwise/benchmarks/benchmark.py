@@ -4,13 +4,13 @@ from pathlib import Path
 
 import msgspec
 
-from maskwise.formats.records import read_yaml
-from maskwise.formats.source import Source
+from maskwise.formats.annotation_format import AnnotationFormat
+from maskwise.formats.json_files import read_yaml
 
 CARDS = Path(__file__).parent / "cards"
 
 RISKS = {
-    "atlas-data-bias": "Data bias (fairness)",
+    "atlas-data-bias": "CardData bias (fairness)",
     "atlas-evasion-attack": "Evasion attack (robustness)",
     "atlas-output-bias": "Output bias (fairness)",
     "atlas-poor-model-accuracy": "Poor model accuracy (accuracy)",
@@ -23,8 +23,8 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A section of a card."""
 
 
-class Details(_Section, frozen=True, kw_only=True):
-    """What it is."""
+class CardDetails(_Section, frozen=True, kw_only=True):
+    """What the benchmark is."""
 
     name: str
     overview: str
@@ -35,8 +35,8 @@ class Details(_Section, frozen=True, kw_only=True):
     resources: list[str]
 
 
-class Purpose(_Section, frozen=True, kw_only=True):
-    """What it is for."""
+class CardPurpose(_Section, frozen=True, kw_only=True):
+    """What the benchmark is for."""
 
     goal: str
     target_audience: list[str]
@@ -44,8 +44,8 @@ class Purpose(_Section, frozen=True, kw_only=True):
     limitations: str
 
 
-class Data(_Section, frozen=True, kw_only=True):
-    """What it holds."""
+class CardData(_Section, frozen=True, kw_only=True):
+    """What the benchmark holds."""
 
     source: str
     size: str
@@ -53,8 +53,8 @@ class Data(_Section, frozen=True, kw_only=True):
     annotation: str
 
 
-class Methodology(_Section, frozen=True, kw_only=True):
-    """How it is scored."""
+class CardMethodology(_Section, frozen=True, kw_only=True):
+    """How the benchmark is scored."""
 
     methods: list[str]
     metrics: list[str]
@@ -64,8 +64,8 @@ class Methodology(_Section, frozen=True, kw_only=True):
     validation: str
 
 
-class Risks(_Section, frozen=True, kw_only=True):
-    """What may go wrong; `atlas_risks` are ids of the AI Risk Atlas."""
+class CardRisks(_Section, frozen=True, kw_only=True):
+    """Risks of using the benchmark; `atlas_risks` are ids of the AI Risk Atlas."""
 
     risk_categories: list[str]
     atlas_risks: list[str]
@@ -73,8 +73,8 @@ class Risks(_Section, frozen=True, kw_only=True):
     potential_harm: str
 
 
-class Considerations(_Section, frozen=True, kw_only=True):
-    """What to respect."""
+class CardConsiderations(_Section, frozen=True, kw_only=True):
+    """Privacy, licensing, consent and regulation."""
 
     privacy_and_anonymity: str
     data_licensing: str
@@ -82,8 +82,8 @@ class Considerations(_Section, frozen=True, kw_only=True):
     compliance_with_regulations: str
 
 
-class Correction(_Section, frozen=True, kw_only=True):
-    """Where this card differs from what is told elsewhere, and why."""
+class CardCorrection(_Section, frozen=True, kw_only=True):
+    """Where this card differs from other sources, and why."""
 
     field: str
     was: str
@@ -91,25 +91,25 @@ class Correction(_Section, frozen=True, kw_only=True):
     source: str
 
 
-class Card(_Section, frozen=True, kw_only=True):
+class BenchmarkCard(_Section, frozen=True, kw_only=True):
     """A benchmark card, in the sections of BenchmarkCards."""
 
-    benchmark_details: Details
-    purpose_and_intended_users: Purpose
-    data: Data
-    methodology: Methodology
-    targeted_risks: Risks
-    ethical_and_legal_considerations: Considerations
-    corrections: list[Correction] = []
+    benchmark_details: CardDetails
+    purpose_and_intended_users: CardPurpose
+    data: CardData
+    methodology: CardMethodology
+    targeted_risks: CardRisks
+    ethical_and_legal_considerations: CardConsiderations
+    corrections: list[CardCorrection] = []
 
 
-class Benchmark(Source, frozen=True, kw_only=True):
-    """A source that also asks questions. `protocol` is the rule its authors score by."""
+class Benchmark(AnnotationFormat, frozen=True, kw_only=True):
+    """A published dataset of questions. `protocol` is the scoring rule of its authors."""
 
     protocol: str
     card_file: Path | None = None
 
     @property
-    def card(self) -> Card:
+    def card(self) -> BenchmarkCard:
         """The benchmark's card."""
-        return read_yaml(self.card_file or CARDS / f"{self.name}.yaml", Card)
+        return read_yaml(self.card_file or CARDS / f"{self.name}.yaml", BenchmarkCard)

@@ -1,13 +1,13 @@
-"""Fill polygons of whole-number points pixel by pixel as OpenCV's `fillPoly` and `polylines` do.
+"""Fill polygons with integer points exactly as OpenCV's `fillPoly` and `polylines` do.
 
-ReasonSeg's masks are defined by that drawing, and OpenCV is no dependency. It changed once, and changed back:
+ReasonSeg's masks are defined by that drawing, and OpenCV is not a dependency. OpenCV changed it once and changed back:
 
-- `4.11`: OpenCV 4.11 and later. Inside the frame 4.5.5 drew the same.
-- `4.8`: OpenCV 4.8 to 4.10, which LISA's requirements pin (4.8.0.74). Its fill reaches up to a pixel over the outline
-  (opencv/opencv#26130). On 56 ReasonSeg targets the two agree to a mean IoU of 0.999, the least 0.987.
+- `4.11`: OpenCV 4.11 and later. Inside the image 4.5.5 draws the same.
+- `4.8`: OpenCV 4.8 to 4.10, which LISA's requirements pin (4.8.0.74). Its fill extends up to one pixel beyond the
+  outline (opencv/opencv#26130). On 56 ReasonSeg targets the two agree with a mean IoU of 0.999, at least 0.987.
 
-A polygon is its outline, 8-connected lines clipped to the frame, and on each row the spans between pairs of edges;
-edges run in 16-bit fixed point from the upper end (kept) to the lower (left out).
+A polygon is its outline, 8-connected lines clipped to the image, and on each row the spans between pairs of edges;
+edges run in 16-bit fixed point from the upper end (included) to the lower end (excluded).
 """
 
 from typing import Literal

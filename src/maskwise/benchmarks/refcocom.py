@@ -1,8 +1,8 @@
 """RefCOCOm: expressions about objects and parts of COCO train2014 images, from the MRES paper, as MMR evaluates them.
 
 A file is a list of segments: `img_name`, `segment_id` and `sentences`; the mask is `masks/SEGMENT_ID.png`, in which
-only the value 255 is foreground (MMR divides grey by 255 and cuts to whole numbers). One sample a sentence, trimmed
-and in lower case as there.
+only the value 255 is foreground (MMR divides grey values by 255 and truncates). One sample per sentence, stripped and
+in lower case as there.
 """
 
 from collections import defaultdict
@@ -12,88 +12,104 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from maskwise.benchmarks.benchmark import Benchmark
-from maskwise.errors import ImageError, MaskError, SourceError
+from maskwise.errors import FormatError, ImageError, MaskError
+from maskwise.formats.annotation_format import AnnotatedImages
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    QuestionAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.coco import Id
-from maskwise.formats.draft import Draft, Outline, Question, finish
-from maskwise.formats.layout import Layout, Place, Size, locate_image
-from maskwise.formats.rasters import read_raster
-from maskwise.formats.records import decode_record, read_json
-from maskwise.formats.source import Reading
+from maskwise.formats.file_layout import FileLayout, Size
+from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.mask_images import read_mask_image
+from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.images import check_relative
 from maskwise.masks import Mask
 
 FOREGROUND = 255
 MASK_FOLDERS = ("masks", "../masks", "../../Refcocom/masks")
-"""Where masks may lie, seen from the annotation file. MMR reads annotations and masks in differently spelt folders."""
+"""Where masks are looked for, relative to the annotation file. MMR spells the two folders differently."""
 
 
-class Sentence(msgspec.Struct, frozen=True):
+class RefCocomSentence(msgspec.Struct, frozen=True):
     """One expression."""
 
     sent: str
 
 
-class Segment(msgspec.Struct, frozen=True):
-    """One object or part and the expressions that mean it."""
+class RefCocomSegment(msgspec.Struct, frozen=True):
+    """One object or part and the expressions that refer to it."""
 
     img_name: str
     segment_id: Id
-    sentences: list[Sentence]
+    sentences: list[RefCocomSentence]
     cat: str | int = ""
 
 
-def read(place: Place) -> Reading:
+def read(context: ReadContext) -> AnnotatedImages:
     """Images with their expressions."""
-    folders = [place.annotations.parent / folder for folder in MASK_FOLDERS]
+    folders = [context.annotations.parent / folder for folder in MASK_FOLDERS]
     masks = next((folder for folder in folders if folder.is_dir()), None)
     if masks is None:
-        raise SourceError(
-            f"{place.annotations}: no folder of masks; looked for {', '.join(map(str, folders))}"
+        raise FormatError(
+            f"{context.annotations}: no folder of masks; looked for {', '.join(map(str, folders))}"
         )
-    by_image: dict[str, list[Segment]] = defaultdict(list)
-    for position, raw in enumerate(read_json(place.annotations, list[msgspec.Raw])):
+    by_image: dict[str, list[RefCocomSegment]] = defaultdict(list)
+    for position, raw in enumerate(read_json(context.annotations, list[msgspec.Raw])):
         name = f"[{position}]"
-        segment = decode_record(raw, Segment, problems=place.problems, file=place.file, record=name)
+        segment = decode_record(
+            raw, RefCocomSegment, diagnostics=context.diagnostics, file=context.file, record=name
+        )
         if segment is not None:
             by_image[segment.img_name].append(segment)
-    return Reading(len(by_image), finish(_drafts(place, by_image, masks), place.problems))
+    return AnnotatedImages(
+        len(by_image), decode_annotations(_image_annotations(context, by_image, masks), context.diagnostics)
+    )
 
 
-def _drafts(place: Place, by_image: dict[str, list[Segment]], masks: Path) -> Iterator[Draft]:
+def _image_annotations(
+    context: ReadContext, by_image: dict[str, list[RefCocomSegment]], masks: Path
+) -> Iterator[ImageAnnotation]:
     for name, segments in by_image.items():
-        image = locate_image(place, name, None, id=PurePosixPath(name).stem or name, record=f"image {name}")
+        image = locate_image(context, name, None, id=PurePosixPath(name).stem or name, record=f"image {name}")
         if image is not None:
             size = (image.height, image.width)
-            outlines = tuple(_outlines(place, segments, masks, size=size))
-            yield Draft(image, place.file, outlines, tuple(_questions(place, segments)))
+            regions = tuple(_region_annotations(context, segments, masks, size=size))
+            yield ImageAnnotation(image, context.file, regions, tuple(_questions(context, segments)))
 
 
-def _outlines(place: Place, segments: list[Segment], masks: Path, *, size: Size) -> Iterator[Outline]:
+def _region_annotations(
+    context: ReadContext, segments: list[RefCocomSegment], masks: Path, *, size: Size
+) -> Iterator[RegionAnnotation]:
     for segment in segments:
         id, record = str(segment.segment_id), f"segment {segment.segment_id}"
         try:
             check_relative(f"{id}.png")
-            mask = Mask.from_dense(read_raster(masks / f"{id}.png", size) == FOREGROUND)
+            mask = Mask.from_dense(read_mask_image(masks / f"{id}.png", size) == FOREGROUND)
         except (MaskError, ImageError) as error:
-            place.skip("mask that is none", record, expected=f"{id}.png", found=str(error))
+            context.skip("invalid mask", record, expected=f"{id}.png", found=str(error))
             continue
-        yield Outline(id, str(segment.cat), record, visible=mask)
+        yield RegionAnnotation(id, str(segment.cat), record, visible=mask)
 
 
-def _questions(place: Place, segments: list[Segment]) -> Iterator[Question]:
-    tags = {"split": place.split, "source": "coco"}
+def _questions(context: ReadContext, segments: list[RefCocomSegment]) -> Iterator[QuestionAnnotation]:
+    tags = {"split": context.split, "source": "coco"}
     for segment in segments:
         for number, sentence in enumerate(segment.sentences):
             id = f"{segment.segment_id}/{number}"
             record = f"segment {segment.segment_id}, sentences[{number}]"
-            yield Question(id, sentence.sent.strip().lower(), record, (str(segment.segment_id),), tags=tags)
+            yield QuestionAnnotation(
+                id, sentence.sent.strip().lower(), record, (str(segment.segment_id),), tags=tags
+            )
 
 
 REFCOCOM = Benchmark(
     name="refcocom",
     title="RefCOCOm: referring expressions for objects and parts (MRES, CVPR 2024)",
     protocol="mmr",
-    layout=Layout(
+    layout=FileLayout(
         annotations=(
             "refer_seg/RefCOCOm/annotations/{split}.json",
             "RefCOCOm/annotations/{split}.json",
@@ -107,7 +123,7 @@ REFCOCOM = Benchmark(
             "images",
             ".",
         ),
-        notes="the folder masks beside the folder annotations; any file name there is a split.",
+        notes="the folder masks is beside the folder annotations; every file name there is a split.",
     ),
     read=read,
     facts={

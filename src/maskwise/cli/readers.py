@@ -1,4 +1,4 @@
-"""`maskwise read`, `card` and `ls`: bring published data into a dataset folder, and say what can be read."""
+"""`maskwise read`, `card` and `ls`: read annotations into a dataset folder, and list what can be read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +12,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
-from maskwise.formats import Conversion, Source, convert, list_sources
+from maskwise.formats import AnnotationFormat, ReadSummary, list_formats, read_dataset
 from maskwise.harness.registry import list_models
 from maskwise.protocols import PROTOCOLS
 
-Name = Annotated[str, typer.Argument(help="A benchmark or source; `maskwise ls` lists them.")]
+Name = Annotated[str, typer.Argument(help="A benchmark or format; `maskwise ls` lists them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-What = Literal["benchmarks", "sources", "protocols", "models"]
+Listed = Literal["benchmarks", "formats", "protocols", "models"]
 
 
 def read(
@@ -27,27 +27,32 @@ def read(
     *,
     out: Annotated[Path, typer.Option("--out", help="The dataset folder to write.")],
     split: Annotated[str | None, typer.Option(help="Which split, where there are several.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Where the images lie, if not below PATH.")] = None,
+    images: Annotated[Path | None, typer.Option(help="The folder of the images, if not below PATH.")] = None,
     no_images: Annotated[
-        bool, typer.Option("--no-images", help="Read annotations only; sizes are what they say.")
+        bool, typer.Option("--no-images", help="Read annotations only; image sizes are taken from them.")
     ] = False,
     mapping: Annotated[
         Path | None, typer.Option(help="A field mapping (YAML), for formats that need one.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad record.")] = False,
-    embed: Annotated[bool, typer.Option("--embed", help="Put the images themselves in the dataset.")] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of this reader; `maskwise card NAME` lists them."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first invalid record.")] = False,
+    embed: Annotated[bool, typer.Option("--embed", help="Store the images in the dataset.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older dataset.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Convert one split of a benchmark or source to a dataset folder.
+    """Read one split of a benchmark or format into a dataset folder.
 
-    Says what was kept, what was skipped and why (problems.jsonl in the folder has every case), and what is published.
+    Prints what was kept, what was skipped and why (diagnostics.jsonl in the folder lists every case), and the
+    published counts.
 
     Example: maskwise read mmr /data/MMR --split val --images /data/coco --out mmr_val
     """
     with _progress(quiet=as_json) as bar:
         task = bar.add_task(name, total=None)
-        conversion = convert(
+        summary = read_dataset(
             find_reader(name),
             path,
             out,
@@ -55,19 +60,20 @@ def read(
             images=images,
             with_images=not no_images,
             mapping=mapping,
+            options=_parse_options(option or []),
             strict=strict,
             embed=embed,
             overwrite=overwrite,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(conversion), indent=2).decode())
+        typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
     else:
-        _print_conversion(conversion)
+        _print_summary(summary)
 
 
 def card(name: Name, as_json: AsJson = False) -> None:
-    """Print the card of a benchmark, or what is known of a source: contents, layout on disk, sizes, licence.
+    """Print the card of a benchmark, or what is known of a format: contents, layout on disk, sizes, licence.
 
     Example: maskwise card mmr
     """
@@ -86,10 +92,10 @@ def card(name: Name, as_json: AsJson = False) -> None:
 
 
 def ls(
-    what: Annotated[What | None, typer.Argument(help="Only these.")] = None,
+    what: Annotated[Listed | None, typer.Argument(help="Only these.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what maskwise knows by name: benchmarks, sources, protocols, models.
+    """List what maskwise knows by name: benchmarks, formats, protocols, models.
 
     Example: maskwise ls benchmarks
     """
@@ -112,15 +118,26 @@ def _list_all() -> dict[str, dict[str, str]]:
             name: f"{benchmark.title}; protocol {benchmark.protocol}"
             for name, benchmark in list_benchmarks().items()
         },
-        "sources": {name: source.title for name, source in list_sources().items()},
+        "formats": {name: format.title for name, format in list_formats().items()},
         "protocols": {name: protocol.description for name, protocol in PROTOCOLS.items()},
         "models": list_models(),
     }
 
 
+def _parse_options(options: list[str]) -> dict[str, str]:
+    """NAME=VALUE pairs as a dict."""
+    parsed = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{option!r} is not NAME=VALUE", param_hint="--option")
+        parsed[name] = value
+    return parsed
+
+
 def _progress(*, quiet: bool) -> Progress:
     return Progress(
-        TextColumn("reading {task.description}"),
+        TextColumn("found {task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -130,41 +147,53 @@ def _progress(*, quiet: bool) -> Progress:
     )
 
 
-def _print_conversion(conversion: Conversion) -> None:
+def _print_summary(summary: ReadSummary) -> None:
     console = Console(highlight=False)
-    counts = ", ".join(f"{count:,} {what}" for what, count in conversion.kept.items())
-    console.print(
-        f"[bold]{conversion.name} {escape(conversion.split)}[/bold]: {counts} in {escape(conversion.out)}"
-    )
-    for title, reasons in (("skipped", conversion.skipped), ("kept although odd", conversion.odd)):
+    counts = ", ".join(f"{count:,} {what}" for what, count in summary.kept.items())
+    console.print(f"[bold]{summary.name} {escape(summary.split)}[/bold]: {counts} in {escape(summary.out)}")
+    if summary.no_target:
+        console.print(f"{summary.no_target:,} of {summary.kept['questions']:,} questions have no target")
+    for title, reasons in (("skipped", summary.skipped), ("kept with a warning", summary.warnings)):
         if reasons:
-            table = Table(title=f"{title} (see problems.jsonl)", title_justify="left", box=None)
+            table = Table(title=f"{title} (see diagnostics.jsonl)", title_justify="left", box=None)
             table.add_column("records", justify="right")
             table.add_column("reason")
             for reason, count in reasons.items():
                 table.add_row(f"{count:,}", escape(reason))
             console.print(table)
-    for compared in conversion.compared:
-        figure = compared.published
+    for compared in summary.compared:
+        published = compared.published
         found = f"found {compared.found:,}" if compared.found is not None else "all splits together"
-        console.print(f"published: {figure.count:,} {figure.what} ({found}; {escape(figure.source)})")
-    if not conversion.skipped:
+        console.print(
+            f"published: {published.count:,} {published.what} ({found}; {escape(published.source)})"
+        )
+    if not summary.skipped:
         console.print("no record was skipped")
 
 
-def _describe(reader: Source) -> dict[str, Any]:
-    """What is known of a benchmark or source, as JSON holds it."""
+def _describe(reader: AnnotationFormat) -> dict[str, Any]:
+    """What is known of a benchmark or format, for JSON."""
     return {
         "name": reader.name,
         "title": reader.title,
         "layout": reader.layout.text,
         "published": reader.published,
         "facts": reader.facts,
+        "options": _describe_options(reader),
     } | ({"protocol": reader.protocol, "card": reader.card} if isinstance(reader, Benchmark) else {})
 
 
-def _sections(reader: Source) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Titles and rows for people; risk ids become labels."""
+def _describe_options(reader: AnnotationFormat) -> dict[str, str]:
+    """Options of a reader: their values and the default."""
+    described = {}
+    for name, (kind, default) in reader.options.items():
+        values = ", ".join(map(str, getattr(kind, "__args__", ()))) or kind.__name__
+        described[name] = f"{values}; default {default}"
+    return described
+
+
+def _sections(reader: AnnotationFormat) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Titles and rows to print; risk ids become labels."""
     if isinstance(reader, Benchmark):
         content = msgspec.to_builtins(reader.card)
         corrections = content.pop("corrections")
@@ -185,6 +214,8 @@ def _sections(reader: Source) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     ]
     yield "published sizes", sizes or [("", "none known")]
     yield "facts", list(reader.facts.items())
+    if reader.options:
+        yield "options (--option NAME=VALUE)", list(_describe_options(reader).items())
 
 
 def _words(name: str) -> str:

@@ -11,12 +11,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from maskwise.errors import ImageError, MaskError, SourceError
-from maskwise.formats.draft import Draft, Outline, finish
-from maskwise.formats.layout import Layout, Place, locate_image
-from maskwise.formats.rasters import read_raster
-from maskwise.formats.records import decode_record, read_json
-from maskwise.formats.source import Published, Reading, Source
+from maskwise.errors import FormatError, ImageError, MaskError
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.mask_images import read_mask_image
+from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.images import check_relative
 from maskwise.masks import Masks
 
@@ -24,8 +25,8 @@ README = "github.com/CSAILVision/ADE20K, README"
 OCCLUDED, VISIBLE = 128, 255
 
 
-class Parts(msgspec.Struct, frozen=True):
-    """How an object relates to others. MATLAB wrote an empty list for "none"."""
+class AdeParts(msgspec.Struct, frozen=True):
+    """How an object relates to others. An empty list means none (the files were written by MATLAB)."""
 
     ispartof: int | list[int] = []
 
@@ -36,7 +37,7 @@ class AdeObject(msgspec.Struct, frozen=True):
     id: int
     name: str
     instance_mask: str
-    parts: Parts = Parts()
+    parts: AdeParts = AdeParts()
 
     @property
     def whole(self) -> str | None:
@@ -61,66 +62,68 @@ class AdeFile(msgspec.Struct, frozen=True):
     annotation: AdeAnnotation
 
 
-def read(place: Place) -> Reading:
+def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects and parts."""
-    files = sorted(place.annotations.rglob("*.json"))
-    drafts = (draft for file in files for draft in _draft(place, file))
-    return Reading(len(files), finish(drafts, place.problems))
+    files = sorted(context.annotations.rglob("*.json"))
+    annotations = (annotation for file in files for annotation in _image_annotation(context, file))
+    return AnnotatedImages(len(files), decode_annotations(annotations, context.diagnostics))
 
 
-def _draft(place: Place, path: Path) -> Iterator[Draft]:
-    """The draft of one file, or none and a problem."""
-    file = path.relative_to(place.annotations).as_posix()
+def _image_annotation(context: ReadContext, path: Path) -> Iterator[ImageAnnotation]:
+    """The annotation of one file; nothing and a diagnostic if it is invalid."""
+    file = path.relative_to(context.annotations).as_posix()
     try:
         annotation = read_json(path, AdeFile, encodings=("utf-8", "cp1252", "latin-1")).annotation
-    except SourceError as error:
-        place.skip("fields of another type", file, expected="AdeFile", found=str(error))
+    except FormatError as error:
+        context.skip("fields of another type", file, expected="AdeFile", found=str(error))
         return
     size = (annotation.imsize[0], annotation.imsize[1]) if len(annotation.imsize) >= 2 else (0, 0)
-    name = f"{path.relative_to(place.annotations).parent.as_posix()}/{annotation.filename}"
-    image = locate_image(place, name, size, id=path.stem, record=file)
+    name = f"{path.relative_to(context.annotations).parent.as_posix()}/{annotation.filename}"
+    image = locate_image(context, name, size, id=path.stem, record=file)
     if image is not None:
-        outlines = tuple(_outlines(place, annotation, path, size=size))
-        yield Draft(image, file, outlines)
+        regions = tuple(_region_annotations(context, annotation, path, size=size))
+        yield ImageAnnotation(image, file, regions)
 
 
-def _outlines(
-    place: Place, annotation: AdeAnnotation, path: Path, *, size: tuple[int, int]
-) -> Iterator[Outline]:
+def _region_annotations(
+    context: ReadContext, annotation: AdeAnnotation, path: Path, *, size: tuple[int, int]
+) -> Iterator[RegionAnnotation]:
     for position, raw in enumerate(annotation.object):
         record = f"object[{position}]"
-        item = decode_record(raw, AdeObject, problems=place.problems, file=path.name, record=record)
+        item = decode_record(raw, AdeObject, diagnostics=context.diagnostics, file=path.name, record=record)
         if item is None:
             continue
         try:
             check_relative(item.instance_mask)
-            grey = read_raster(path.parent / item.instance_mask, size)
+            grey = read_mask_image(path.parent / item.instance_mask, size)
         except (MaskError, ImageError) as error:
-            place.problems.skip(
-                "mask that is none", file=path.name, record=record, expected="a PNG", found=str(error)
+            context.diagnostics.skip(
+                "invalid mask", file=path.name, record=record, expected="a PNG", found=str(error)
             )
             continue
         visible, amodal = Masks.from_dense(np.stack([grey == VISIBLE, grey > 0]))
-        yield Outline(str(item.id), item.name, record, visible=visible, amodal=amodal, part_of=item.whole)
+        yield RegionAnnotation(
+            str(item.id), item.name, record, visible=visible, amodal=amodal, part_of=item.whole
+        )
 
 
-ADE20K = Source(
+ADE20K = AnnotationFormat(
     name="ade20k",
     title="ADE20K (full, 2021): objects and parts with visible and occluded masks",
-    layout=Layout(
+    layout=FileLayout(
         annotations=(
             "images/ADE/{split}",
             "ADE20K_2021_17_01/images/ADE/{split}",
         ),
         images=("images/ADE/{split}", "ADE20K_2021_17_01/images/ADE/{split}", "."),
         splits=("training", "validation"),
-        notes="beside each NAME.jpg: NAME.json and the folder NAME with one PNG an object.",
+        notes="beside each NAME.jpg: NAME.json and the folder NAME with one PNG per object.",
     ),
     read=read,
     published=(
-        Published("training", "images", 25_574, README),
-        Published("validation", "images", 2_000, README),
-        Published(None, "regions", 707_868 + 193_238, README),
+        PublishedCount("training", "images", 25_574, README),
+        PublishedCount("validation", "images", 2_000, README),
+        PublishedCount(None, "regions", 707_868 + 193_238, README),
     ),
     facts={
         "licence": "research terms of MIT CSAIL",

@@ -1,6 +1,6 @@
-"""COCO and LVIS instances: one annotation an object, its visible mask as polygons or run lengths.
+"""COCO and LVIS instances: one annotation per object, its visible mask as polygons or RLE.
 
-The same file format carries the amodal sets; their readers differ in the fields of an annotation only and use
+The amodal datasets use the same file format; their readers differ only in the fields of an annotation and use
 `read_instances` too.
 """
 
@@ -11,16 +11,17 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from maskwise.formats.draft import Draft, Outline, finish
-from maskwise.formats.layout import Layout, Place, locate_image
-from maskwise.formats.records import decode_record, read_json
-from maskwise.formats.source import Published, Reading, Source
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.json_files import decode_record, read_json
+from maskwise.formats.read_context import ReadContext, locate_image
 
 Id = int | Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class CocoImage(msgspec.Struct, frozen=True):
-    """An entry of `images`. LVIS v1 gives only the address, from which the file's name follows."""
+    """An entry of `images`. LVIS v1 gives only the URL, which contains the file name."""
 
     id: Id
     width: int
@@ -34,137 +35,149 @@ class CocoImage(msgspec.Struct, frozen=True):
         return self.file_name or "/".join(PurePosixPath(self.coco_url or "").parts[-2:])
 
 
-class Category(msgspec.Struct, frozen=True):
+class CocoCategory(msgspec.Struct, frozen=True):
     """An entry of `categories`."""
 
     id: Id
     name: str
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """What all entries of `annotations` have."""
+class CocoEntry(msgspec.Struct, frozen=True):
+    """The fields that all entries of `annotations` have."""
 
     id: Id
     image_id: Id
 
 
-class Annotation(Entry, frozen=True):
+class CocoAnnotation(CocoEntry, frozen=True):
     """An annotation of one object."""
 
     category_id: Id
 
 
-class Instance(Annotation, frozen=True):
+class CocoInstance(CocoAnnotation, frozen=True):
     """An object of COCO or LVIS."""
 
     segmentation: msgspec.Raw
     iscrowd: int | bool = 0
 
 
-class Instances(msgspec.Struct, frozen=True):
-    """A whole file; its records stay bytes until their turn comes."""
+class CocoFile(msgspec.Struct, frozen=True):
+    """A whole file; its records stay bytes until they are decoded one by one."""
 
     images: list[msgspec.Raw]
     annotations: list[msgspec.Raw]
-    categories: list[Category] = []
+    categories: list[CocoCategory] = []
 
 
-E = TypeVar("E", bound=Entry)
-A = TypeVar("A", bound=Annotation)
+E = TypeVar("E", bound=CocoEntry)
+A = TypeVar("A", bound=CocoAnnotation)
 
 
-def read(place: Place) -> Reading:
+def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects."""
-    return read_instances(place, Instance, to_outline)
+    return read_instances(context, CocoInstance, to_region)
 
 
-def to_outline(annotation: Instance, name: str, record: str) -> Outline:
+def to_region(annotation: CocoInstance, name: str, record: str) -> RegionAnnotation:
     """An object with its visible mask."""
-    return Outline(
+    return RegionAnnotation(
         str(annotation.id), name, record, visible=annotation.segmentation, crowd=bool(annotation.iscrowd)
     )
 
 
-def read_instances(place: Place, kind: type[A], to_outline: Callable[[A, str, str], Outline]) -> Reading:
+def read_instances(
+    context: ReadContext, kind: type[A], to_region: Callable[[A, str, str], RegionAnnotation]
+) -> AnnotatedImages:
     """Read a file of `images`, `annotations` of the given kind and `categories`.
 
-    to_outline(annotation, category name, record) gives the region.
+    to_region(annotation, category name, record) gives the region.
     """
-    return to_reading(place, read_json(place.annotations, Instances), kind, to_outline=to_outline)
+    return read_coco_file(context, read_json(context.annotations, CocoFile), kind, to_region=to_region)
 
 
-def to_reading(
-    place: Place, file: Instances, kind: type[A], *, to_outline: Callable[[A, str, str], Outline]
-) -> Reading:
-    """As `read_instances`, of a file read before."""
-    drafts = _drafts(place, file, kind, to_outline=to_outline)
-    return Reading(len(file.images), finish(drafts, place.problems))
+def read_coco_file(
+    context: ReadContext,
+    file: CocoFile,
+    kind: type[A],
+    *,
+    to_region: Callable[[A, str, str], RegionAnnotation],
+) -> AnnotatedImages:
+    """As `read_instances`, for a file that was read before."""
+    annotations = _image_annotations(context, file, kind, to_region=to_region)
+    return AnnotatedImages(len(file.images), decode_annotations(annotations, context.diagnostics))
 
 
-def read_images(place: Place, records: list[msgspec.Raw]) -> dict[Id, CocoImage]:
-    """The images by id; a second one of an id is skipped."""
+def read_images(context: ReadContext, records: list[msgspec.Raw]) -> dict[Id, CocoImage]:
+    """The images by id; duplicate ids are skipped."""
     images: dict[Id, CocoImage] = {}
     for position, raw in enumerate(records):
         record = f"images[{position}]"
-        image = decode_record(raw, CocoImage, problems=place.problems, file=place.file, record=record)
+        image = decode_record(
+            raw, CocoImage, diagnostics=context.diagnostics, file=context.file, record=record
+        )
         if image is not None and image.id in images:
-            place.skip("duplicate image id", record, expected="one", found=image.id)
+            context.skip("duplicate image id", record, expected="a unique id", found=image.id)
         elif image is not None:
             images[image.id] = image
     return images
 
 
 def read_entries(
-    place: Place, records: list[msgspec.Raw], kind: type[E], *, images: dict[Id, CocoImage]
+    context: ReadContext, records: list[msgspec.Raw], kind: type[E], *, images: dict[Id, CocoImage]
 ) -> Iterator[E]:
-    """The annotations; those of an unknown image, and a second one of an id, are skipped."""
+    """The annotations; those of an unknown image and duplicate ids are skipped."""
     seen: set[Id] = set()
     for position, raw in enumerate(records):
         record = f"annotations[{position}]"
-        entry = decode_record(raw, kind, problems=place.problems, file=place.file, record=record)
+        entry = decode_record(raw, kind, diagnostics=context.diagnostics, file=context.file, record=record)
         if entry is None:
             continue
         if entry.image_id not in images:
-            place.skip(
+            context.skip(
                 "annotation of an unknown image", record, expected="one of images", found=entry.image_id
             )
         elif entry.id in seen:
-            place.skip("duplicate annotation id", record, expected="one", found=entry.id)
+            context.skip("duplicate annotation id", record, expected="a unique id", found=entry.id)
         else:
             seen.add(entry.id)
             yield entry
 
 
-def _drafts(
-    place: Place, file: Instances, kind: type[A], *, to_outline: Callable[[A, str, str], Outline]
-) -> Iterator[Draft]:
+def _image_annotations(
+    context: ReadContext,
+    file: CocoFile,
+    kind: type[A],
+    *,
+    to_region: Callable[[A, str, str], RegionAnnotation],
+) -> Iterator[ImageAnnotation]:
     names = {category.id: category.name for category in file.categories}
-    images = read_images(place, file.images)
+    images = read_images(context, file.images)
     annotations: dict[Id, list[A]] = defaultdict(list)
-    for annotation in read_entries(place, file.annotations, kind, images=images):
+    for annotation in read_entries(context, file.annotations, kind, images=images):
         annotations[annotation.image_id].append(annotation)
     for entry in images.values():
         size = (entry.height, entry.width)
-        image = locate_image(place, entry.name, size, id=str(entry.id), record=f"image {entry.id}")
+        image = locate_image(context, entry.name, size, id=str(entry.id), record=f"image {entry.id}")
         if image is not None:
-            outlines = (
-                to_outline(annotation, _name(place, annotation, names), f"annotation {annotation.id}")
+            regions = (
+                to_region(annotation, _name(context, annotation, names), f"annotation {annotation.id}")
                 for annotation in annotations[entry.id]
             )
-            yield Draft(image, place.file, tuple(outlines))
+            yield ImageAnnotation(image, context.file, tuple(regions))
 
 
-def _name(place: Place, annotation: Annotation, names: dict[Id, str]) -> str:
+def _name(context: ReadContext, annotation: CocoAnnotation, names: dict[Id, str]) -> str:
     if annotation.category_id not in names:
         record, found = f"annotation {annotation.id}", annotation.category_id
-        place.keep("unknown category", record, expected="an id of categories", found=found)
+        context.warn("unknown category", record, expected="an id of categories", found=found)
     return names.get(annotation.category_id, "")
 
 
-COCO = Source(
+COCO = AnnotationFormat(
     name="coco",
     title="COCO and LVIS instances: visible masks",
-    layout=Layout(
+    layout=FileLayout(
         annotations=(
             "annotations/instances_{split}.json",
             "instances_{split}.json",
@@ -176,8 +189,8 @@ COCO = Source(
     ),
     read=read,
     published=(
-        Published("train2017", "images", 118_287, "cocodataset.org"),
-        Published("val2017", "images", 5_000, "cocodataset.org"),
+        PublishedCount("train2017", "images", 118_287, "cocodataset.org"),
+        PublishedCount("val2017", "images", 5_000, "cocodataset.org"),
     ),
     facts={
         "licence": "annotations CC BY 4.0; each photo under its own Flickr licence",

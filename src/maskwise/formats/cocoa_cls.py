@@ -1,33 +1,34 @@
-"""COCOA-cls: COCOA's things with COCO's 80 classes, one annotation an object.
+"""COCOA-cls: the objects of COCOA with COCO's 80 classes, one annotation per object.
 
-`segmentation` is the amodal mask, `visible_mask` the visible one, both run lengths; `bbox` is amodal. An annotation
-whose `visible_mask` is not a mask is a problem: some loaders read the amodal polygons in its place.
+`segmentation` is the amodal mask and `visible_mask` the visible one, both as RLE; `bbox` is amodal. An annotation whose
+`visible_mask` is not a mask is skipped with a diagnostic; some loaders silently use the amodal polygons instead.
 """
 
 import msgspec
 
-from maskwise.formats.coco import Annotation, read_instances
-from maskwise.formats.draft import Outline
-from maskwise.formats.layout import Layout, Place
-from maskwise.formats.source import Published, Reading, Source
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotations import RegionAnnotation
+from maskwise.formats.coco import CocoAnnotation, read_instances
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.read_context import ReadContext
 
 
-class AmodalInstance(Annotation, frozen=True):
-    """An object of COCOA-cls or D2SA. Both masks are always there."""
+class AmodalInstance(CocoAnnotation, frozen=True):
+    """An object of COCOA-cls or D2SA. Both masks are required."""
 
     segmentation: msgspec.Raw
     visible_mask: msgspec.Raw
     iscrowd: int | bool = 0
 
 
-def read(place: Place) -> Reading:
+def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects, visible and amodal."""
-    return read_instances(place, AmodalInstance, to_outline)
+    return read_instances(context, AmodalInstance, to_region)
 
 
-def to_outline(annotation: AmodalInstance, name: str, record: str) -> Outline:
+def to_region(annotation: AmodalInstance, name: str, record: str) -> RegionAnnotation:
     """An object with both masks."""
-    return Outline(
+    return RegionAnnotation(
         str(annotation.id),
         name,
         record,
@@ -37,10 +38,10 @@ def to_outline(annotation: AmodalInstance, name: str, record: str) -> Outline:
     )
 
 
-COCOA_CLS = Source(
+COCOA_CLS = AnnotationFormat(
     name="cocoa_cls",
     title="COCOA-cls: visible and amodal masks of 80 COCO classes",
-    layout=Layout(
+    layout=FileLayout(
         annotations=(
             "annotations/COCO_amodal_{split}2014_with_classes.json",
             "COCOA_annotations_detectron/COCO_amodal_{split}2014_with_classes.json",
@@ -51,8 +52,8 @@ COCOA_CLS = Source(
     ),
     read=read,
     published=(
-        Published(None, "images", 3_501, "Bayesian-Amodal and C2F-Seg loaders"),
-        Published(None, "regions", 10_562, "Bayesian-Amodal and C2F-Seg loaders"),
+        PublishedCount(None, "images", 3_501, "Bayesian-Amodal and C2F-Seg loaders"),
+        PublishedCount(None, "regions", 10_562, "Bayesian-Amodal and C2F-Seg loaders"),
     ),
     facts={
         "licence": "none stated by the authors; COCO photos under their own Flickr licences",

@@ -1,17 +1,17 @@
-"""D2SA: supermarket goods, amodal. As COCOA-cls; `occlude_rate`, which some files lack, is not needed."""
+"""D2SA: amodal masks of supermarket goods, in the fields of COCOA-cls; `occlude_rate` is not needed."""
 
+from maskwise.formats.annotation_format import AnnotationFormat, PublishedCount
 from maskwise.formats.cocoa_cls import read
-from maskwise.formats.layout import Layout
-from maskwise.formats.source import Published, Source
+from maskwise.formats.file_layout import FileLayout
 
 COUNTED = (
     "counted from the files by third parties; together the 5,600 images and 28,720 objects of the D2SA paper"
 )
 
-D2SA = Source(
+D2SA = AnnotationFormat(
     name="d2sa",
     title="D2SA: visible and amodal masks of 60 kinds of supermarket goods",
-    layout=Layout(
+    layout=FileLayout(
         annotations=(
             "d2s_amodal_annotations_v1/D2S_amodal_{split}.json",
             "annotations/D2S_amodal_{split}.json",
@@ -23,12 +23,12 @@ D2SA = Source(
     ),
     read=read,
     published=(
-        Published("training_rot0", "images", 438, COUNTED),
-        Published("training_rot0", "regions", 690, COUNTED),
-        Published("augmented", "images", 1_562, COUNTED),
-        Published("augmented", "regions", 12_376, COUNTED),
-        Published("validation", "images", 3_600, COUNTED),
-        Published("validation", "regions", 15_654, COUNTED),
+        PublishedCount("training_rot0", "images", 438, COUNTED),
+        PublishedCount("training_rot0", "regions", 690, COUNTED),
+        PublishedCount("augmented", "images", 1_562, COUNTED),
+        PublishedCount("augmented", "regions", 12_376, COUNTED),
+        PublishedCount("validation", "images", 3_600, COUNTED),
+        PublishedCount("validation", "regions", 15_654, COUNTED),
     ),
     facts={"licence": "CC BY-NC-SA 4.0 (MVTec)", "download": "mvtec.com, MVTec D2S"},
 )

@@ -1,20 +1,21 @@
-"""KINS: traffic scenes of KITTI, amodal, in the fields of 2019 or of 2020.
+"""KINS: amodal masks of KITTI traffic scenes, in the fields of 2019 or of 2020.
 
 2019: `segmentation` amodal, `inmodal_seg` visible. 2020: `a_segm`, `i_segm`, and the order within a cluster of
-touching objects, `ico_id` in cluster `oco_id`: it begins at 1 in front; 0 means that the object touches no other.
+touching objects, `ico_id` in cluster `oco_id`: 1 is in front; 0 means that the object touches no other.
 """
 
 import msgspec
 
-from maskwise.formats.coco import Annotation, read_instances
-from maskwise.formats.draft import Outline
-from maskwise.formats.layout import Layout, Place
-from maskwise.formats.source import Published, Reading, Source
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotations import RegionAnnotation
+from maskwise.formats.coco import CocoAnnotation, read_instances
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.read_context import ReadContext
 
 MISSING = msgspec.Raw()
 
 
-class KinsInstance(Annotation, frozen=True):
+class KinsInstance(CocoAnnotation, frozen=True):
     """An object in either set of fields."""
 
     segmentation: msgspec.Raw = MISSING
@@ -25,15 +26,15 @@ class KinsInstance(Annotation, frozen=True):
     iscrowd: int | bool = 0
 
 
-def read(place: Place) -> Reading:
+def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects, visible and amodal."""
-    return read_instances(place, KinsInstance, to_outline)
+    return read_instances(context, KinsInstance, to_region)
 
 
-def to_outline(annotation: KinsInstance, name: str, record: str) -> Outline:
-    """An object with both masks; a mask that neither set of fields tells is malformed, never made up."""
+def to_region(annotation: KinsInstance, name: str, record: str) -> RegionAnnotation:
+    """An object with both masks; a mask that is missing in both sets of fields is invalid."""
     newer = annotation.a_segm is not MISSING or annotation.i_segm is not MISSING
-    return Outline(
+    return RegionAnnotation(
         str(annotation.id),
         name,
         record,
@@ -47,10 +48,10 @@ def to_outline(annotation: KinsInstance, name: str, record: str) -> Outline:
 _KITTI_TRAINING = ("training/image_2", "train_imgs", "images/train", "image_2", ".")
 _KITTI_TESTING = ("testing/image_2", "test_imgs", "images/test", "image_2", ".")
 
-KINS = Source(
+KINS = AnnotationFormat(
     name="kins",
     title="KINS: visible and amodal masks of traffic scenes (KITTI), fields of 2019 or 2020",
-    layout=Layout(
+    layout=FileLayout(
         annotations=(
             "annotations/update_{split}_2020.json",
             "update_{split}_2020.json",
@@ -63,11 +64,11 @@ KINS = Source(
     ),
     read=read,
     published=(
-        Published(None, "images", 14_991, "MUVA paper, Table 1"),
-        Published(None, "regions", 190_626, "MUVA paper, Table 1"),
+        PublishedCount(None, "images", 14_991, "MUVA paper, Table 1"),
+        PublishedCount(None, "regions", 190_626, "MUVA paper, Table 1"),
     ),
     facts={
         "licence": "none stated for the annotations; KITTI images CC BY-NC-SA 3.0",
-        "download": "github.com/qqlu/Amodal-Instance-Segmentation-through-KINS-Dataset",
+        "download": "github.com/qqlu/Amodal-CocoInstance-Segmentation-through-KINS-Dataset",
     },
 )

@@ -1,6 +1,6 @@
-"""MUVA: synthetic shopping scenes, six views each, amodal. COCO-style; mask fields as a declared mapping says.
+"""MUVA: amodal masks of synthetic shopping scenes, six views each, in a COCO-style file.
 
-The names of the two mask fields are not documented in public. `muva.yaml` declares them; another file can be passed.
+The names of the two mask fields are not documented in public. `muva.yaml` declares them; another mapping can be passed.
 """
 
 from pathlib import Path
@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from maskwise.errors import SourceError
-from maskwise.formats.coco import Annotation, Instances, to_reading
-from maskwise.formats.draft import Outline
-from maskwise.formats.layout import Layout, Place
-from maskwise.formats.records import decode_json, read_json, read_yaml
-from maskwise.formats.source import Published, Reading, Source
+from maskwise.errors import FormatError
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotations import RegionAnnotation
+from maskwise.formats.coco import CocoAnnotation, CocoFile, read_coco_file
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.json_files import decode_json, read_json, read_yaml
+from maskwise.formats.read_context import ReadContext
 
 TABLE = "MUVA paper (ICCV 2023), Table 1"
 DEFAULT_MAPPING = Path(__file__).with_name("muva.yaml")
@@ -26,50 +27,55 @@ class MuvaMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     visible: str
 
 
-def read(place: Place) -> Reading:
+def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects, visible and amodal."""
-    path = place.mapping or DEFAULT_MAPPING
+    path = context.mapping or DEFAULT_MAPPING
     mapping = read_yaml(path, MuvaMapping)
-    file = read_json(place.annotations, Instances)
+    file = read_json(context.annotations, CocoFile)
     for raw in file.annotations[:1]:
-        found = decode_json(raw, dict[str, msgspec.Raw], place.annotations)
+        found = decode_json(raw, dict[str, msgspec.Raw], context.annotations)
         missing = [field for field in (mapping.amodal, mapping.visible) if field not in found]
         if missing:
-            raise SourceError(
-                f"{place.annotations}: an annotation has no field {missing[0]!r}, which the mapping {path} asks for; "
+            raise FormatError(
+                f"{context.annotations}: an annotation has no field {missing[0]!r}, which the mapping {path} asks for; "
                 f"it has: {', '.join(sorted(found))}. Copy the mapping, change it and pass it with --mapping"
             )
-    return to_reading(place, file, _annotation(mapping, path), to_outline=to_outline)
+    return read_coco_file(context, file, _annotation(mapping, path), to_region=to_region)
 
 
 def _annotation(mapping: MuvaMapping, path: Path) -> Any:
-    """An annotation whose mask fields are called as the mapping says."""
+    """The annotation type whose mask fields are named by the mapping."""
     masks = [
         (kind, msgspec.Raw, msgspec.field(name=name))
         for kind, name in msgspec.structs.asdict(mapping).items()
     ]
     try:
-        return msgspec.defstruct("MuvaInstance", masks, bases=(Annotation,), frozen=True)
+        return msgspec.defstruct("MuvaInstance", masks, bases=(CocoAnnotation,), frozen=True)
     except ValueError as error:
-        raise SourceError(f"{path} names a field twice: {error}") from None
+        raise FormatError(f"{path} names a field twice: {error}") from None
 
 
-def to_outline(annotation: Any, name: str, record: str) -> Outline:
+def to_region(annotation: Any, name: str, record: str) -> RegionAnnotation:
     """An object with both masks."""
-    return Outline(str(annotation.id), name, record, visible=annotation.visible, amodal=annotation.amodal)
+    return RegionAnnotation(
+        str(annotation.id), name, record, visible=annotation.visible, amodal=annotation.amodal
+    )
 
 
-MUVA = Source(
+MUVA = AnnotationFormat(
     name="muva",
     title="MUVA: visible and amodal masks of synthetic shopping scenes",
-    layout=Layout(
+    layout=FileLayout(
         annotations=("annotations/AiFi-MUVA_{split}.json", "AiFi-MUVA_{split}.json"),
         images=("images", "."),
         splits=("train", "val", "test"),
         notes="the fields of the two masks are declared in muva.yaml; pass another file with --mapping.",
     ),
     read=read,
-    published=(Published(None, "images", 26_406, TABLE), Published(None, "regions", 198_573, TABLE)),
+    published=(
+        PublishedCount(None, "images", 26_406, TABLE),
+        PublishedCount(None, "regions", 198_573, TABLE),
+    ),
     facts={
         "licence": "CC BY-NC 4.0 (README beside the download)",
         "download": "the project page links a shared drive",

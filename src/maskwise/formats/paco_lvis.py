@@ -1,20 +1,21 @@
 """PACO-LVIS: objects and their parts, visible masks.
 
-A part's `obj_ann_id` is the annotation of its object; an object's is its own id. Part categories are called
+A part's `obj_ann_id` is the annotation of its object; for an object it is its own id. Part categories are called
 `object:part`.
 """
 
 import msgspec
 
-from maskwise.formats.coco import Annotation, Id, read_instances
-from maskwise.formats.draft import Outline
-from maskwise.formats.layout import Layout, Place
-from maskwise.formats.source import Published, Reading, Source
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotations import RegionAnnotation
+from maskwise.formats.coco import CocoAnnotation, Id, read_instances
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.read_context import ReadContext
 
 README = "github.com/facebookresearch/paco, docs/PACO_DATASET.md"
 
 
-class PacoInstance(Annotation, frozen=True):
+class PacoInstance(CocoAnnotation, frozen=True):
     """An object or a part."""
 
     segmentation: msgspec.Raw
@@ -22,15 +23,15 @@ class PacoInstance(Annotation, frozen=True):
     iscrowd: int | bool = 0
 
 
-def read(place: Place) -> Reading:
+def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects and parts."""
-    return read_instances(place, PacoInstance, to_outline)
+    return read_instances(context, PacoInstance, to_region)
 
 
-def to_outline(annotation: PacoInstance, name: str, record: str) -> Outline:
-    """An object, or a part that knows its object."""
+def to_region(annotation: PacoInstance, name: str, record: str) -> RegionAnnotation:
+    """An object, or a part with the id of its object."""
     part_of = None if annotation.obj_ann_id == annotation.id else str(annotation.obj_ann_id)
-    return Outline(
+    return RegionAnnotation(
         str(annotation.id),
         name,
         record,
@@ -40,10 +41,10 @@ def to_outline(annotation: PacoInstance, name: str, record: str) -> Outline:
     )
 
 
-PACO_LVIS = Source(
+PACO_LVIS = AnnotationFormat(
     name="paco_lvis",
     title="PACO-LVIS: visible masks of 75 kinds of objects and their parts",
-    layout=Layout(
+    layout=FileLayout(
         annotations=("annotations/paco_lvis_v1_{split}.json", "paco_lvis_v1_{split}.json"),
         images=(".", "images", "coco"),
         splits=("train", "val", "test"),
@@ -51,12 +52,12 @@ PACO_LVIS = Source(
     ),
     read=read,
     published=(
-        Published("train", "images", 45_790, README),
-        Published("train", "regions", 217_117 + 395_071, README),
-        Published("val", "images", 2_410, README),
-        Published("val", "regions", 10_794 + 20_945, README),
-        Published("test", "images", 9_443, README),
-        Published("test", "regions", 45_861 + 86_041, README),
+        PublishedCount("train", "images", 45_790, README),
+        PublishedCount("train", "regions", 217_117 + 395_071, README),
+        PublishedCount("val", "images", 2_410, README),
+        PublishedCount("val", "regions", 10_794 + 20_945, README),
+        PublishedCount("test", "images", 9_443, README),
+        PublishedCount("test", "regions", 45_861 + 86_041, README),
     ),
     facts={"licence": "CC BY 4.0; COCO photos under their own Flickr licences", "download": README},
 )

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import msgspec
 
-from maskwise.errors import SourceError
-from maskwise.formats.records import read_yaml
+from maskwise.errors import FormatError
+from maskwise.formats.json_files import read_yaml
 
 FILE = Path(__file__).with_name("published_results.yaml")
 MISSING = "-"
@@ -40,7 +40,7 @@ def read_published(path: Path = FILE) -> list[PublishedTable]:
     for table in tables:
         for name, cells in table.cells:
             if len(cells) != len(table.splits) * len(table.figures) or not all(map(_is_figure, cells)):
-                raise SourceError(f"{path}, {table.title}, {name}: expected one number a figure and split")
+                raise FormatError(f"{path}, {table.title}, {name}: expected one number a figure and split")
     return tables
 
 

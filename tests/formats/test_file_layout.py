@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from maskwise.benchmarks import find_benchmark, find_reader
-from maskwise.errors import SourceError, UnknownNameError
-from maskwise.formats import Problems, find_source, list_sources
-from maskwise.formats.layout import Layout, find_annotations
+from maskwise.errors import FormatError, UnknownNameError
+from maskwise.formats import Diagnostics, find_format, list_formats
+from maskwise.formats.file_layout import FileLayout, find_annotations
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
 
-LAYOUT = Layout(annotations=("annotations/x_{split}.json", "x_{split}.json"))
+LAYOUT = FileLayout(annotations=("annotations/x_{split}.json", "x_{split}.json"))
 
 
 def touch(root: Path, *names: str) -> None:
@@ -27,10 +27,10 @@ def test_the_only_split_needs_no_name(tmp_path: Path) -> None:
 
 def test_of_several_splits_one_has_to_be_chosen(tmp_path: Path) -> None:
     touch(tmp_path, "x_val.json", "x_train.json")
-    with pytest.raises(SourceError, match="choose a split; found: train, val"):
+    with pytest.raises(FormatError, match="choose a split; found: train, val"):
         find_annotations(tmp_path, LAYOUT, None)
     assert find_annotations(tmp_path, LAYOUT, "train")[1].name == "x_train.json"
-    with pytest.raises(SourceError, match="no split 'test'; found: train, val"):
+    with pytest.raises(FormatError, match="no split 'test'; found: train, val"):
         find_annotations(tmp_path, LAYOUT, "test")
 
 
@@ -47,21 +47,21 @@ def test_a_file_can_be_named_itself(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"no annotations of this kind(?s:.)*x_\{split\}\.json"):
+    with pytest.raises(FormatError, match=r"no annotations of this kind(?s:.)*x_\{split\}\.json"):
         find_annotations(tmp_path, LAYOUT, None)
-    with pytest.raises(SourceError, match="does not exist"):
+    with pytest.raises(FormatError, match="does not exist"):
         find_annotations(tmp_path / "gone", LAYOUT, None)
 
 
 def test_images_may_lie_elsewhere(tmp_path: Path) -> None:
     layouts.coco(tmp_path / "a")
     (tmp_path / "a/val2017").rename(tmp_path / "photos")
-    scenes, problems = read("coco", tmp_path / "a")
+    scenes, diagnostics = read("coco", tmp_path / "a")
     assert scenes == []
-    assert reasons(problems) == ["missing image"] * 2
-    scenes, problems = read("coco", tmp_path / "a", images=tmp_path / "photos")
+    assert reasons(diagnostics) == ["missing image"] * 2
+    scenes, diagnostics = read("coco", tmp_path / "a", images=tmp_path / "photos")
     assert [scene.image.path for scene in scenes] == ["1.jpg", "2.jpg"]
-    with pytest.raises(SourceError, match="gone is not a folder"):
+    with pytest.raises(FormatError, match="gone is not a folder"):
         read("coco", tmp_path / "a", images=tmp_path / "gone")
 
 
@@ -69,14 +69,14 @@ def test_a_link_out_of_the_image_root_is_not_followed(tmp_path: Path) -> None:
     layouts.coco(tmp_path / "a")
     (tmp_path / "a/val2017").rename(tmp_path / "photos")
     (tmp_path / "a/val2017").symlink_to(tmp_path / "photos")
-    scenes, problems = read("coco", tmp_path / "a")
+    scenes, diagnostics = read("coco", tmp_path / "a")
     assert scenes == []
-    assert reasons(problems) == ["image outside its folder"] * 2
+    assert reasons(diagnostics) == ["image outside its folder"] * 2
 
 
 def test_unknown_names_list_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="source 'coca'; known: ade20k, coco, cocoa"):
-        find_source("coca")
+        find_format("coca")
     with pytest.raises(UnknownNameError, match="benchmark 'coco'; known: amodalreasonseg, grefcoco, mmr"):
         find_benchmark("coco")
     with pytest.raises(UnknownNameError, match=r"benchmark or source 'x'; known: ade20k, amodalreasonseg"):
@@ -84,7 +84,7 @@ def test_unknown_names_list_the_known_ones() -> None:
 
 
 def test_another_package_can_add_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    coco = find_source("coco")
+    coco = find_format("coco")
 
     class Point:
         name = "mine"
@@ -96,12 +96,12 @@ def test_another_package_can_add_a_source(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(
         "maskwise.formats.entry_points", lambda group: [Point] if group == "maskwise.formats" else []
     )
-    assert list_sources()["mine"].name == "coco"
+    assert list_formats()["mine"].name == "coco"
     assert find_reader("mine") is coco
 
 
 @pytest.mark.parametrize("name", sorted(layouts.SOURCES.keys() | layouts.BENCHMARKS.keys()))
 def test_an_empty_folder_is_refused_by_every_reader(name: str, tmp_path: Path) -> None:
     reader = find_reader((layouts.SOURCES | layouts.BENCHMARKS)[name][0])
-    with pytest.raises(SourceError, match="no annotations of this kind"):
-        reader.open(tmp_path, Problems())
+    with pytest.raises(FormatError, match="no annotations of this kind"):
+        reader.open(tmp_path, Diagnostics())

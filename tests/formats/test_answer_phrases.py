@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwise.benchmarks.targets import find_wholes, parse_answer
+from maskwise.formats.answer_phrases import find_wholes, parse_answer
 
 
 def phrases(text: str, *names: str) -> list[str]:

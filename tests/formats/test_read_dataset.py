@@ -1,4 +1,4 @@
-"""A dataset folder holds what the reader found; the rest is in problems.jsonl."""
+"""A dataset folder holds what the reader found; the rest is in diagnostics.jsonl."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from maskwise.benchmarks import find_reader
-from maskwise.errors import SourceError, StoreError
-from maskwise.formats import Conversion, convert
+from maskwise.errors import FormatError, StoreError
+from maskwise.formats import ReadSummary, read_dataset
 from maskwise.store import Dataset
 from tests.formats import layouts
 from tests.formats.reading import read
@@ -16,28 +16,28 @@ from tests.formats.reading import read
 ALL = layouts.SOURCES | layouts.BENCHMARKS
 
 
-def convert_layout(layout: str, root: Path, **options: Any) -> tuple[Conversion, Dataset]:
+def convert_layout(layout: str, root: Path, **options: Any) -> tuple[ReadSummary, Dataset]:
     name, make = ALL[layout]
     make(root / "in")
     split = {"grefcoco": "val"}.get(layout)
-    conversion = convert(find_reader(name), root / "in", root / "out", split=split, **options)
-    return conversion, Dataset.open(root / "out")
+    summary = read_dataset(find_reader(name), root / "in", root / "out", split=split, **options)
+    return summary, Dataset.open(root / "out")
 
 
 @pytest.mark.parametrize("layout", ALL)
 def test_nothing_is_lost_on_the_way(layout: str, tmp_path: Path) -> None:
-    conversion, dataset = convert_layout(layout, tmp_path)
+    summary, dataset = convert_layout(layout, tmp_path)
     scenes, _ = read(ALL[layout][0], tmp_path / "in", split={"grefcoco": "val"}.get(layout))
     for scene in scenes:
         assert dataset.image(scene.image.id) == scene.image
         assert tuple(dataset.regions_of(scene.image.id)) == scene.regions
         assert dataset.open_image(scene.image.id).size == (scene.image.width, scene.image.height)
     assert list(dataset) == [sample for scene in scenes for sample in scene.samples]
-    assert conversion.kept["images"] == len(scenes)
-    assert conversion.kept["questions"] == len(dataset)
-    assert conversion.kept["targets"] == sum(len(sample.targets) for sample in dataset)
-    assert (conversion.skipped, conversion.odd) == ({}, {})
-    assert (tmp_path / "out/problems.jsonl").read_bytes() == b""
+    assert summary.kept["images"] == len(scenes)
+    assert summary.kept["questions"] == len(dataset)
+    assert summary.kept["targets"] == sum(len(sample.targets) for sample in dataset)
+    assert (summary.skipped, summary.warnings) == ({}, {})
+    assert (tmp_path / "out/diagnostics.jsonl").read_bytes() == b""
     dataset.verify()
 
 
@@ -51,7 +51,7 @@ def test_images_can_be_embedded(tmp_path: Path) -> None:
 def test_images_can_be_left_out(tmp_path: Path) -> None:
     _, dataset = convert_layout("mmr", tmp_path, with_images=False)
     assert dataset.image("5").path is None
-    with pytest.raises(SourceError, match="embedded and left out"):
+    with pytest.raises(FormatError, match="embedded and left out"):
         convert_layout("mmr", tmp_path / "b", with_images=False, embed=True)
 
 
@@ -64,30 +64,30 @@ def spoil(path: Path) -> None:
 
 def test_every_problem_is_a_line(tmp_path: Path) -> None:
     spoil(layouts.mmr(tmp_path / "in"))
-    conversion = convert(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
-    lines = [json.loads(line) for line in (tmp_path / "out/problems.jsonl").read_text().splitlines()]
+    summary = read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
+    lines = [json.loads(line) for line in (tmp_path / "out/diagnostics.jsonl").read_text().splitlines()]
     lines.sort(key=lambda line: line["reason"])
     assert [line["reason"] for line in lines] == [
-        "mask that is none",
+        "invalid mask",
         "missing image",
-        "question about a region that was skipped",
+        "question about a skipped region",
     ]
     assert lines[0] == {
-        "reason": "mask that is none",
+        "reason": "invalid mask",
         "file": "MMR_val.json",
         "record": "[0], answers[0][0]",
         "expected": "a segmentation",
         "found": "a mask of (1, 1) in an image of height and width (10, 12)",
         "kept": False,
     }
-    assert conversion.skipped == dict.fromkeys([line["reason"] for line in lines], 1)
-    assert conversion.kept == {"images": 1, "regions": 2, "questions": 1, "targets": 2}
+    assert summary.skipped == dict.fromkeys([line["reason"] for line in lines], 1)
+    assert summary.kept == {"images": 1, "regions": 2, "questions": 1, "targets": 2}
 
 
 def test_strict_stops_and_leaves_nothing(tmp_path: Path) -> None:
     spoil(layouts.mmr(tmp_path / "in"))
-    with pytest.raises(SourceError, match=r"MMR_val\.json, \[0\], answers\[0\]\[0\]: mask that is none"):
-        convert(find_reader("mmr"), tmp_path / "in", tmp_path / "out", strict=True)
+    with pytest.raises(FormatError, match=r"MMR_val\.json, \[0\], answers\[0\]\[0\]: invalid mask"):
+        read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out", strict=True)
     assert not (tmp_path / "out").exists()
 
 
@@ -95,9 +95,9 @@ def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
     layouts.mmr(tmp_path / "in")
     (tmp_path / "in/train2017/1.jpg").unlink()
     with pytest.raises(
-        SourceError, match=r"missing image \(1\) below(?s:.)*--images(?s:.)*MMR_\{split\}\.json"
+        FormatError, match=r"missing image \(1\) below(?s:.)*--images(?s:.)*MMR_\{split\}\.json"
     ):
-        convert(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
+        read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -105,13 +105,13 @@ def test_an_older_dataset_is_replaced_only_when_told(tmp_path: Path) -> None:
     convert_layout("r2sm", tmp_path)
     reader = find_reader("r2sm")
     with pytest.raises(StoreError, match="exists already"):
-        convert(reader, tmp_path / "in", tmp_path / "out")
-    convert(reader, tmp_path / "in", tmp_path / "out", overwrite=True)
+        read_dataset(reader, tmp_path / "in", tmp_path / "out")
+    read_dataset(reader, tmp_path / "in", tmp_path / "out", overwrite=True)
 
 
 def test_sizes_are_compared_with_the_published_ones(tmp_path: Path) -> None:
-    conversion, _ = convert_layout("mmr", tmp_path)
-    by_what = {(item.published.split, item.published.what): item for item in conversion.compared}
+    summary, _ = convert_layout("mmr", tmp_path)
+    by_what = {(item.published.split, item.published.what): item for item in summary.compared}
     assert by_what["val", "questions"].published.count == 8_194
     assert by_what["val", "questions"].found == 2
     assert by_what[None, "questions"].found is None
@@ -134,6 +134,6 @@ def test_the_manifest_says_what_it_is(tmp_path: Path) -> None:
 def test_reading_again_gives_the_same_bytes(layout: str, tmp_path: Path) -> None:
     convert_layout(layout, tmp_path)
     name, _ = ALL[layout]
-    convert(find_reader(name), tmp_path / "in", tmp_path / "again")
+    read_dataset(find_reader(name), tmp_path / "in", tmp_path / "again")
     for file in sorted((tmp_path / "out").iterdir()):
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name

@@ -13,11 +13,11 @@ from PIL import Image
 
 from maskwise.benchmarks import find_benchmark
 from maskwise.benchmarks.amodalreasonseg import MAPPING as ARS_MAPPING
-from maskwise.benchmarks.mapping import Mapping
 from maskwise.benchmarks.r2sm import MAPPING as R2SM_MAPPING
-from maskwise.errors import SourceError
-from maskwise.formats import convert
-from maskwise.formats.records import read_yaml
+from maskwise.errors import FormatError
+from maskwise.formats import read_dataset
+from maskwise.formats.field_mapping import FieldMapping
+from maskwise.formats.json_files import read_yaml
 from maskwise.store import Dataset
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
@@ -60,17 +60,17 @@ def test_one_token_for_several_objects_leaves_phrases_open(tmp_path: Path) -> No
     records = json.loads(path.read_text())
     records[0]["answer"] = "The two things [SEG]."
     layouts.write_json(path, records)
-    (scene,), problems = read("amodalreasonseg", tmp_path)
+    (scene,), diagnostics = read("amodalreasonseg", tmp_path)
     assert scene.samples[0].answer is not None
     assert scene.samples[0].answer.phrases == ()
-    assert reasons(problems, kept=True) == ["answer that does not fit its targets"]
+    assert reasons(diagnostics, kept=True) == ["answer does not fit its targets"]
 
 
 def test_a_missing_field_names_mapping_and_fields(tmp_path: Path) -> None:
     path = layouts.r2sm(tmp_path)
     layouts.write_json(path, [{"image": "1.jpg", "text": "the cup", "rle": {}}])
     with pytest.raises(
-        SourceError, match=r"r2sm\.yaml: no field 'mask_type'; the record has: image, rle, text"
+        FormatError, match=r"r2sm\.yaml: no field 'mask_type'; the record has: image, rle, text"
     ):
         read("r2sm", tmp_path)
 
@@ -87,9 +87,9 @@ def test_a_field_missing_later_costs_one_record(tmp_path: Path) -> None:
         "text",
     ]
     layouts.write_json(path, [*records, *bad])
-    (scene,), problems = read("r2sm", tmp_path)
+    (scene,), diagnostics = read("r2sm", tmp_path)
     assert len(scene.samples) == 2
-    assert len(reasons(problems)) == len(bad)
+    assert len(reasons(diagnostics)) == len(bad)
 
 
 def test_dots_reach_inside(tmp_path: Path) -> None:
@@ -113,16 +113,16 @@ def test_dots_reach_inside(tmp_path: Path) -> None:
         target={"mask": "gt.rle"},
         tags={"kind": "qa.0.kind"},
     )
-    (scene,), problems = read("r2sm", tmp_path, mapping=mapping)
+    (scene,), diagnostics = read("r2sm", tmp_path, mapping=mapping)
     (sample,) = scene.samples
     assert (sample.question, sample.mask_type, sample.tags) == (
         "What?",
         "amodal",
         {"split": "val", "kind": "whole"},
     )
-    assert problems == []
+    assert diagnostics == []
     wrong = mapping_file(tmp_path, R2SM_MAPPING, records="set.gone")
-    with pytest.raises(SourceError, match=r"no field 'set\.gone'.*it has: items"):
+    with pytest.raises(FormatError, match=r"no field 'set\.gone'.*it has: items"):
         read("r2sm", tmp_path, mapping=wrong)
 
 
@@ -132,9 +132,9 @@ def test_json_lines(tmp_path: Path) -> None:
     path.unlink()
     lines = [json.dumps(record) for record in records]
     (tmp_path / "val.jsonl").write_text("\n".join([lines[0], "", "{broken", lines[1]]) + "\n")
-    (scene,), problems = read("r2sm", tmp_path)
+    (scene,), diagnostics = read("r2sm", tmp_path)
     assert [sample.id for sample in scene.samples] == ["line 1", "line 3"]
-    assert [problem.record for problem in problems] == ["line 2"]
+    assert [diagnostic.record for diagnostic in diagnostics] == ["line 2"]
 
 
 def png(colour: int) -> bytes:
@@ -159,8 +159,8 @@ def test_parquet_with_images_inside(tmp_path: Path) -> None:
     for shard in range(2):
         table = pa.Table.from_pylist(rows[2 * shard : 2 * shard + 2])
         pq.write_table(table, tmp_path / f"in/data/val-0000{shard}-of-00002.parquet")
-    conversion = convert(find_benchmark("r2sm"), tmp_path / "in", tmp_path / "out")
-    assert conversion.kept == {"images": 2, "regions": 2, "questions": 4, "targets": 4}
+    summary = read_dataset(find_benchmark("r2sm"), tmp_path / "in", tmp_path / "out")
+    assert summary.kept == {"images": 2, "regions": 2, "questions": 4, "targets": 4}
     dataset = Dataset.open(tmp_path / "out")
     assert dataset.open_image(dataset[0].image).size == (12, 10)
     assert [sample.question for sample in dataset] == [f"question {number}" for number in range(4)]
@@ -168,7 +168,7 @@ def test_parquet_with_images_inside(tmp_path: Path) -> None:
 
 def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "val.parquet").write_bytes(b"PAR1 nonsense PAR1")
-    with pytest.raises(SourceError, match="not a Parquet file"):
+    with pytest.raises(FormatError, match="not a Parquet file"):
         read("r2sm", tmp_path)
 
 
@@ -184,19 +184,19 @@ def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:
 )
 def test_a_mapping_that_is_none(changes: dict[str, Any], tmp_path: Path) -> None:
     layouts.r2sm(tmp_path)
-    with pytest.raises(SourceError, match=r"mine\.yaml does not follow its format"):
+    with pytest.raises(FormatError, match=r"mine\.yaml does not follow its format"):
         read("r2sm", tmp_path, mapping=mapping_file(tmp_path, R2SM_MAPPING, **changes))
 
 
 def test_one_mask_cannot_answer_for_both_types(tmp_path: Path) -> None:
     layouts.r2sm(tmp_path)
     mapping = mapping_file(tmp_path, R2SM_MAPPING, mask_types={"modal": "both", "amodal": "both"})
-    with pytest.raises(SourceError, match="both masks needs `visible` and `amodal`"):
+    with pytest.raises(FormatError, match="both masks needs `visible` and `amodal`"):
         read("r2sm", tmp_path, mapping=mapping)
 
 
 def test_the_defaults_declare_every_field() -> None:
     for path in (ARS_MAPPING, R2SM_MAPPING):
-        read_yaml(path, Mapping)
+        read_yaml(path, FieldMapping)
         declared = yaml.safe_load(path.read_text())
-        assert set(declared) == set(Mapping.__struct_fields__)
+        assert set(declared) == set(FieldMapping.__struct_fields__)

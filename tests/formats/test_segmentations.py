@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from pycocotools import mask as coco_mask
 
 from maskwise.errors import MaskError
-from maskwise.formats.shapes import Drawn, draw
+from maskwise.formats.segmentations import DecodedMask, decode_segmentations
 from maskwise.masks import Mask
 
 SIZE = (20, 30)
 
 
-def drawn(value: Any, **options: Any) -> Drawn:
-    (found,) = draw([msgspec.Raw(json.dumps(value).encode())], [SIZE], **options)
-    assert isinstance(found, Drawn)
+def drawn(value: Any, **options: Any) -> DecodedMask:
+    (found,) = decode_segmentations([msgspec.Raw(json.dumps(value).encode())], [SIZE], **options)
+    assert isinstance(found, DecodedMask)
     return found
 
 
 def refused(value: Any) -> str:
-    (found,) = draw([msgspec.Raw(json.dumps(value).encode())], [SIZE])
+    (found,) = decode_segmentations([msgspec.Raw(json.dumps(value).encode())], [SIZE])
     assert isinstance(found, MaskError), found
     return str(found)
 
@@ -61,10 +61,10 @@ def test_run_lengths_in_all_their_forms() -> None:
 
 def test_what_is_odd_but_can_be_drawn() -> None:
     square = [1, 1, 9, 1, 9, 9, 1, 9]
-    assert drawn([square]).oddity is None
-    assert drawn([[*square, 5]]).oddity == "an odd number of coordinates"
+    assert drawn([square]).irregularity is None
+    assert drawn([[*square, 5]]).irregularity == "an.warnings number of coordinates"
     assert drawn([[*square, 5]]).mask == drawn([square]).mask
-    assert drawn([square, [1, 1, 2, 2]]).oddity == "a polygon of fewer than three points"
+    assert drawn([square, [1, 1, 2, 2]]).irregularity == "a polygon of fewer than three points"
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_what_is_no_segmentation(value: Any, says: str) -> None:
 
 def test_one_bad_item_spoils_no_other() -> None:
     good, bad = [[1, 1, 9, 1, 9, 9]], {"size": list(SIZE), "counts": "!!"}
-    found = draw([good, bad, None, good, Mask.empty(*SIZE), Mask.empty(3, 3)], [SIZE] * 6)
-    assert isinstance(found[0], Drawn)
+    found = decode_segmentations([good, bad, None, good, Mask.empty(*SIZE), Mask.empty(3, 3)], [SIZE] * 6)
+    assert isinstance(found[0], DecodedMask)
     assert found[0] == found[3]
     assert isinstance(found[1], MaskError)
     assert found[2] is None
-    assert found[4] == Drawn(Mask.empty(*SIZE))
+    assert found[4] == DecodedMask(Mask.empty(*SIZE))
     assert isinstance(found[5], MaskError)
 
 
@@ -124,9 +124,9 @@ VALUES = st.recursive(
 @given(VALUES | st.lists(st.lists(NUMBERS, max_size=10), max_size=3))
 def test_anything_is_a_mask_or_an_error(value: Any) -> None:
     for given_as in (value, msgspec.Raw(msgspec.json.encode(value))):
-        (found,) = draw([given_as], [SIZE], overlaps=True)
+        (found,) = decode_segmentations([given_as], [SIZE], overlaps=True)
         if value is None and given_as is None:
             assert found is None
         else:
-            assert isinstance(found, MaskError | Drawn)
+            assert isinstance(found, MaskError | DecodedMask)
             assert isinstance(found, MaskError) or found.mask.size == SIZE

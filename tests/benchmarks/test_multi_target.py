@@ -73,22 +73,22 @@ def test_mmr_lists_of_run_lengths_are_summed(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     parts = [layouts.rle(layouts.FRONT), layouts.rle(layouts.BACK_AMODAL)]
     change_record(path, questions=["What?"], answers=[[target("knife", parts)]], text_answers=["It {seg}."])
-    (scene,), problems = read("mmr", tmp_path)
+    (scene,), diagnostics = read("mmr", tmp_path)
     (region,) = scene.regions
     summed = coco_mask.decode(parts).sum(2)
     assert region.visible is not None
     assert region.overlap is not None
     assert np.array_equal(region.visible.to_dense(), summed > 0)
     assert np.array_equal(region.overlap.to_dense(), summed > 1)
-    assert problems == []
+    assert diagnostics == []
 
 
 @pytest.mark.parametrize("text", ["No mask.", "The knife_1 {seg} and {seg}.", "{seg}{seg}{seg}"])
 def test_an_answer_that_miscounts_is_kept_without_phrases(text: str, tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     change_record(path, questions=["What?"], answers=[[KNIFE]], text_answers=[text])
-    (scene,), problems = read("mmr", tmp_path)
-    assert reasons(problems, kept=True) == ["answer that does not fit its targets"]
+    (scene,), diagnostics = read("mmr", tmp_path)
+    assert reasons(diagnostics, kept=True) == ["answer does not fit its targets"]
     assert scene.samples[0].answer is not None
     assert scene.samples[0].answer.phrases == ()
     assert "{seg}" not in scene.samples[0].answer.text
@@ -98,48 +98,48 @@ def test_an_answer_that_miscounts_is_kept_without_phrases(text: str, tmp_path: P
 def test_a_mask_that_no_word_names_has_no_phrase(text: str, tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     change_record(path, questions=["What?"], answers=[[KNIFE]], text_answers=[text])
-    (scene,), problems = read("mmr", tmp_path)
+    (scene,), diagnostics = read("mmr", tmp_path)
     assert scene.samples[0].answer is not None
     assert scene.samples[0].answer.phrases == ()
-    assert problems == []
+    assert diagnostics == []
 
 
 def test_questions_and_answers_must_pair(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     change_record(path, questions=["One?"])
-    scenes, problems = read("mmr", tmp_path)
+    scenes, diagnostics = read("mmr", tmp_path)
     assert scenes == []
-    assert reasons(problems) == ["answers that do not fit the questions"]
+    assert reasons(diagnostics) == ["answers do not fit the questions"]
 
 
 @pytest.mark.parametrize("answers", [KNIFE, None, [[KNIFE]], ["knife"], [target("knife", "text")], 7])
 def test_answers_of_another_type_cost_one_question(answers: Any, tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     change_record(path, answers=[answers, [KNIFE]], text_answers=[])
-    (scene,), problems = read("mmr", tmp_path)
+    (scene,), diagnostics = read("mmr", tmp_path)
     assert [sample.id for sample in scene.samples] == ["5/1"]
-    assert set(reasons(problems)) <= {
+    assert set(reasons(diagnostics)) <= {
         "fields of another type",
-        "mask that is none",
-        "question about a region that was skipped",
+        "invalid mask",
+        "question about a skipped region",
     }
 
 
 def test_a_question_may_have_no_target(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     change_record(path, questions=["What?"], answers=[[]], text_answers=["Nothing."])
-    (scene,), problems = read("mmr", tmp_path)
-    assert (scene.samples[0].targets, problems) == ((), [])
+    (scene,), diagnostics = read("mmr", tmp_path)
+    assert (scene.samples[0].targets, diagnostics) == ((), [])
 
 
 def test_a_image_listed_again_stays_apart(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     records = json.loads(path.read_text())
     layouts.write_json(path, records * 2)
-    scenes, problems = read("mmr", tmp_path)
+    scenes, diagnostics = read("mmr", tmp_path)
     assert [scene.image.id for scene in scenes] == ["5", "5#2"]
     assert [sample.id for scene in scenes for sample in scene.samples] == ["5/0", "5/1", "5#2/0", "5#2/1"]
-    assert reasons(problems, kept=True) == ["image listed again"]
+    assert reasons(diagnostics, kept=True) == ["image listed again"]
 
 
 def test_missing_answer_texts_are_none(tmp_path: Path) -> None:
@@ -155,13 +155,13 @@ def test_muse_has_two_image_roots(tmp_path: Path) -> None:
     layouts.write_image(tmp_path / "train2017/3.jpg")
     records.append(records[1] | {"coco_url": "http://images.cocodataset.org/train2017/3.jpg"})
     layouts.write_json(path, records)
-    scenes, problems = read("muse", tmp_path)
+    scenes, diagnostics = read("muse", tmp_path)
     assert [scene.image.path for scene in scenes] == [
         "train2014/COCO_train2014_1.jpg",
         "val2017/2.jpg",
         "train2017/3.jpg",
     ]
-    assert problems == []
+    assert diagnostics == []
 
 
 def test_muse_polygons_are_summed(tmp_path: Path) -> None:
@@ -195,6 +195,6 @@ def test_muse_records_without_a_image(fields: dict[str, Any], tmp_path: Path) ->
     records = json.loads(path.read_text())
     records[1] |= fields
     layouts.write_json(path, records)
-    scenes, problems = read("muse", tmp_path)
+    scenes, diagnostics = read("muse", tmp_path)
     assert len(scenes) == 1
-    assert reasons(problems) == ["missing image"]
+    assert reasons(diagnostics) == ["missing image"]

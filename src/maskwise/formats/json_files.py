@@ -1,0 +1,117 @@
+"""JSON and YAML files as typed records: an invalid file is an error, an invalid record is a diagnostic."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from maskwise.errors import FormatError
+from maskwise.formats.diagnostics import Diagnostics
+
+T = TypeVar("T")
+
+BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for text that is not JSON, not UTF-8 or nested too deeply."""
+
+MAX_BYTES = 2**33
+"""The largest annotation file read. The largest published one has some hundred megabytes."""
+
+MAX_YAML_BYTES = 2**20
+"""The largest YAML file read; mappings and cards are much smaller."""
+
+
+def read_json(path: Path, type: type[T], *, encodings: tuple[str, ...] = ("utf-8",)) -> T:
+    """The file as `type`; fields declared `msgspec.Raw` stay bytes and are decoded record by record.
+
+    A file that is not UTF-8 is tried in each further encoding, in order.
+    """
+    return decode_json(read_text(path, encodings), type, path)
+
+
+def decode_json(text: bytes | msgspec.Raw, type: type[T], path: Path) -> T:
+    """The text of a file as `type`; `path` is named in errors."""
+    try:
+        return decoder(type).decode(text)
+    except BROKEN as error:
+        raise FormatError(f"{path} does not follow its format: {_reason(error)}") from None
+
+
+def read_yaml(path: Path, type: type[T]) -> T:
+    """A YAML file as `type`. Anchors, aliases and merge keys are refused: they can expand without bound."""
+    text = read_text(path)
+    if len(text) > MAX_YAML_BYTES:
+        raise FormatError(f"{path} has {len(text)} bytes; a YAML file may have at most {MAX_YAML_BYTES}")
+    try:
+        return msgspec.convert(yaml.load(text, _YamlLoader), type)
+    except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
+        raise FormatError(f"{path} does not follow its format: {_reason(error)}") from None
+
+
+class _YamlLoader(yaml.SafeLoader):
+    """PyYAML's safe loader without aliases; every error names its line and column."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            events: Any = self  # PyYAML declares no types for its event methods.
+            mark = events.peek_event().start_mark
+            raise yaml.composer.ComposerError(
+                None, None, "aliases (*name) and merge keys (<<) are not allowed", mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, TypeError, OverflowError) as error:
+            # A scalar such as 2020-13-45 looks like a date but is not one.
+            raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
+
+
+def decode_record(
+    raw: bytes | msgspec.Raw, type: type[T], *, diagnostics: Diagnostics, file: str, record: str
+) -> T | None:
+    """One record, or None and a diagnostic if its fields have other types."""
+    try:
+        return decoder(type).decode(raw)
+    except BROKEN as error:
+        diagnostics.skip(
+            "fields of another type", file=file, record=record, expected=type.__name__, found=_reason(error)
+        )
+        return None
+
+
+def read_text(path: Path, encodings: tuple[str, ...] = ("utf-8",)) -> bytes:
+    """The file's text as UTF-8 bytes, without a byte order mark.
+
+    With UTF-8 alone the bytes are not checked here: decoding reports invalid bytes. Otherwise the first encoding that
+    fits is used.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise FormatError(f"{path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read")
+        data = path.read_bytes()
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror or error}") from None
+    if encodings == ("utf-8",):
+        return data.removeprefix(b"\xef\xbb\xbf")
+    for encoding in encodings:
+        try:
+            return data.decode(encoding).removeprefix("\ufeff").encode()
+        except UnicodeDecodeError:
+            continue
+    raise FormatError(f"{path} is not text in {' or '.join(encodings)}")
+
+
+def decoder(type: type[T]) -> "msgspec.json.Decoder[T]":
+    """The decoder of a type, created once."""
+    if type not in _DECODERS:
+        _DECODERS[type] = msgspec.json.Decoder(type)
+    return _DECODERS[type]
+
+
+_DECODERS: dict[Any, "msgspec.json.Decoder[Any]"] = {}
+
+
+def _reason(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())

@@ -1,0 +1,106 @@
+"""Files of records without a published format: JSON, JSON lines, CSV and Parquet, one dict per record."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from maskwise.errors import FormatError
+from maskwise.formats.json_files import decode_json, decode_record, read_text
+from maskwise.formats.read_context import ReadContext
+
+MAX_CELL = 2**27
+"""The longest CSV cell read, in characters."""
+
+
+class FileRecord(NamedTuple):
+    """A record, decoded, and its position in the file."""
+
+    position: str
+    fields: dict[str, Any]
+
+
+def read_records(context: ReadContext, records: str | None) -> Iterator[FileRecord]:
+    """The records of a file, by its suffix: .json, .jsonl, .csv or .parquet.
+
+    records: the field that holds the list, in a JSON file that is not itself a list. Records that cannot be decoded
+    are skipped with a diagnostic; a file that cannot be read is a FormatError.
+    """
+    suffix = context.annotations.suffix.lower()
+    if suffix == ".parquet":
+        yield from _read_parquet(context)
+    elif suffix == ".csv":
+        yield from _read_csv(context)
+    else:
+        yield from _read_json(context, records, lines=suffix == ".jsonl")
+
+
+def _read_json(context: ReadContext, records: str | None, *, lines: bool) -> Iterator[FileRecord]:
+    text = read_text(context.annotations)
+    raws = text.splitlines() if lines else _find_list(text, context.annotations, records)
+    for number, raw in enumerate(raws):
+        if lines and not bytes(raw).strip():
+            continue
+        position = f"line {number + 1}" if lines else f"[{number}]"
+        fields = decode_record(
+            raw, dict[str, Any], diagnostics=context.diagnostics, file=context.file, record=position
+        )
+        if fields is not None:
+            yield FileRecord(position, fields)
+
+
+def _find_list(text: bytes, path: Path, records: str | None) -> list[msgspec.Raw]:
+    raw = msgspec.Raw(text)
+    for key in records.split(".") if records else ():
+        inside = decode_json(raw, dict[str, msgspec.Raw], path)
+        if key not in inside:
+            found = ", ".join(sorted(inside))
+            raise FormatError(f"{path} has no field {records!r}, which the mapping asks for; it has: {found}")
+        raw = inside[key]
+    return decode_json(raw, list[msgspec.Raw], path)
+
+
+def _read_csv(context: ReadContext) -> Iterator[FileRecord]:
+    path = context.annotations
+    try:
+        text = read_text(path).decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path} is not UTF-8: invalid byte at offset {error.start}") from None
+    limit = csv.field_size_limit(MAX_CELL)
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for fields in reader:
+            if None in fields or None in fields.values():
+                expected, found = f"{len(reader.fieldnames or ())} cells", "another number of cells"
+                context.skip(
+                    "row of another length", f"line {reader.line_num}", expected=expected, found=found
+                )
+            else:
+                yield FileRecord(f"line {reader.line_num}", fields)
+    except csv.Error as error:
+        raise FormatError(f"{path}, line {reader.line_num}: not CSV: {error}") from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _read_parquet(context: ReadContext) -> Iterator[FileRecord]:
+    path = context.annotations
+    shards = sorted(path.parent.glob(f"{context.split}-*.parquet")) if "-of-" in path.name else [path]
+    number = 0
+    for shard in shards:
+        for row in _read_rows(shard):
+            yield FileRecord(f"row {number}", row)
+            number += 1
+
+
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=256):
+            yield from batch.to_pylist()
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path} is not a valid Parquet file: {error}") from None
