@@ -35,7 +35,7 @@ def test_mmr_answers_name_their_masks(tmp_path: Path) -> None:
     layouts.mmr(tmp_path)
     (scene,), _ = read("mmr", tmp_path)
     first, second = scene.samples
-    assert (first.id, first.image, first.question) == ("5/0", "5", "What cuts?")
+    assert (first.id, first.image_id, first.question) == ("5/0", "5", "What cuts?")
     assert first.answer is not None
     assert first.answer.text == "The knife_1."
     assert second.answer is not None

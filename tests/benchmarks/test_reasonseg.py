@@ -168,7 +168,11 @@ def test_the_pinned_opencv_draws_at_least_as_much() -> None:
         annotations=folder, split="val", diagnostics=Diagnostics(), images=ImageFolder(folder, (".",))
     )
     now, pinned = (
-        [scene.regions[0].visible for scene in read_reasonseg(context, drawing=drawing).images]
+        [
+            region.visible
+            for scene in read_reasonseg(context, drawing=drawing).images
+            for region in scene.regions
+        ]
         for drawing in ("4.11", "4.8")
     )
     areas = [(a.area, b.area) for a, b in zip(now, pinned) if a is not None and b is not None]

@@ -133,7 +133,7 @@ def test_json_lines(tmp_path: Path) -> None:
     lines = [json.dumps(record) for record in records]
     (tmp_path / "val.jsonl").write_text("\n".join([lines[0], "", "{broken", lines[1]]) + "\n")
     (scene,), diagnostics = read("r2sm", tmp_path)
-    assert [sample.id for sample in scene.samples] == ["line 1", "line 3"]
+    assert [sample.id for sample in scene.samples] == ["line 1", "line 4"]
     assert [diagnostic.record for diagnostic in diagnostics] == ["line 2"]
 
 
@@ -162,13 +162,13 @@ def test_parquet_with_images_inside(tmp_path: Path) -> None:
     summary = read_dataset(find_benchmark("r2sm"), tmp_path / "in", tmp_path / "out")
     assert summary.kept == {"images": 2, "regions": 2, "questions": 4, "targets": 4}
     dataset = Dataset.open(tmp_path / "out")
-    assert dataset.open_image(dataset[0].image).size == (12, 10)
+    assert dataset.open_image(dataset[0].image_id).size == (12, 10)
     assert [sample.question for sample in dataset] == [f"question {number}" for number in range(4)]
 
 
 def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "val.parquet").write_bytes(b"PAR1 nonsense PAR1")
-    with pytest.raises(FormatError, match="not a Parquet file"):
+    with pytest.raises(FormatError, match="not a valid Parquet file"):
         read("r2sm", tmp_path)
 
 

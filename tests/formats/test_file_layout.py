@@ -47,7 +47,7 @@ def test_a_file_can_be_named_itself(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"no annotations of this kind(?s:.)*x_\{split\}\.json"):
+    with pytest.raises(FormatError, match=r"no annotations of this format(?s:.)*x_\{split\}\.json"):
         find_annotations(tmp_path, LAYOUT, None)
     with pytest.raises(FormatError, match="does not exist"):
         find_annotations(tmp_path / "gone", LAYOUT, None)
@@ -75,11 +75,11 @@ def test_a_link_out_of_the_image_root_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_unknown_names_list_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match="source 'coca'; known: ade20k, coco, cocoa"):
+    with pytest.raises(UnknownNameError, match="format 'coca'; known: ade20k, coco, cocoa"):
         find_format("coca")
     with pytest.raises(UnknownNameError, match="benchmark 'coco'; known: amodalreasonseg, grefcoco, mmr"):
         find_benchmark("coco")
-    with pytest.raises(UnknownNameError, match=r"benchmark or source 'x'; known: ade20k, amodalreasonseg"):
+    with pytest.raises(UnknownNameError, match=r"benchmark or format 'x'; known: ade20k, amodalreasonseg"):
         find_reader("x")
 
 
@@ -103,5 +103,5 @@ def test_another_package_can_add_a_source(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("name", sorted(layouts.SOURCES.keys() | layouts.BENCHMARKS.keys()))
 def test_an_empty_folder_is_refused_by_every_reader(name: str, tmp_path: Path) -> None:
     reader = find_reader((layouts.SOURCES | layouts.BENCHMARKS)[name][0])
-    with pytest.raises(FormatError, match="no annotations of this kind"):
+    with pytest.raises(FormatError, match="no annotations of this format"):
         reader.open(tmp_path, Diagnostics())

@@ -62,7 +62,7 @@ def test_run_lengths_in_all_their_forms() -> None:
 def test_what_is_odd_but_can_be_drawn() -> None:
     square = [1, 1, 9, 1, 9, 9, 1, 9]
     assert drawn([square]).irregularity is None
-    assert drawn([[*square, 5]]).irregularity == "an.warnings number of coordinates"
+    assert drawn([[*square, 5]]).irregularity == "an odd number of coordinates"
     assert drawn([[*square, 5]]).mask == drawn([square]).mask
     assert drawn([square, [1, 1, 2, 2]]).irregularity == "a polygon of fewer than three points"
 
