@@ -134,7 +134,7 @@ def test_json_lines(tmp_path: Path) -> None:
     (tmp_path / "val.jsonl").write_text("\n".join([lines[0], "", "{broken", lines[1]]) + "\n")
     (scene,), diagnostics = read("r2sm", tmp_path)
     assert [sample.id for sample in scene.samples] == ["line 1", "line 4"]
-    assert [diagnostic.record for diagnostic in diagnostics] == ["line 2"]
+    assert [diagnostic.record for diagnostic in diagnostics] == ["line 3"]
 
 
 def png(colour: int) -> bytes:
