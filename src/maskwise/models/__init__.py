@@ -1,7 +1,6 @@
-"""Models: the bundled one, how it is taught, and the controls beside it. Only training needs torch.
+"""Models: the bundled model `tiny`, the mask-type classifier, and the baselines. Only training needs torch.
 
-tiny            the bundled model on onnxruntime: see, answer, predict
+tiny            the bundled model: inference on onnxruntime; `tiny.train` trains it (extra `train`)
 intent          which mask type a question wants, from its words
-controls        the same model with something taken away, or told a part of the truth
-training        the run that makes its weights (extra `train`)
+baselines       `tiny` with one input or stage replaced, to put its metrics into proportion
 """

@@ -1,0 +1,26 @@
+"""The bundled model: a detector finds every object of an image once, a grounder selects the targets of each question.
+
+    model = load()
+    encoded = model.encode(image)                    # detector and RoI head, once per image
+    encoded.ask("What could I drink from?")          # grounder only: one prediction
+    model.predict(image, questions)                  # both: one prediction per question
+
+Inference needs numpy and onnxruntime. In order of the data flow:
+
+spec            categories, colours, sizes and thresholds, shared with training
+preprocess      image to detector input
+networks        the three ONNX networks: detector, RoI head, grounder
+postprocess     heatmap peaks to boxes, RoI masks pasted into the image, NMS
+features        unary and pairwise features of the detected objects
+tokenizer       question to hashed tokens
+grounding       which objects and parts a question means
+answer          unique object names and the answer text
+encoded_image   an image after the detector, ready for questions
+model           the predictor
+train           the torch part (extra `train`)
+"""
+
+from maskwise.models.tiny.encoded_image import EncodedImage
+from maskwise.models.tiny.model import Tiny, load
+
+__all__ = ["EncodedImage", "Tiny", "load"]

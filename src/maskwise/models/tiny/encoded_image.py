@@ -1,0 +1,98 @@
+"""An image after the detector and the RoI head: questions about it only need the grounder."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from PIL import Image
+
+from maskwise.arrays import BoolArray, Float32Array
+from maskwise.masks import Mask, Masks
+from maskwise.models.intent import decide
+from maskwise.models.tiny.answer import write_answer
+from maskwise.models.tiny.detections import DetectedObjects
+from maskwise.models.tiny.features import object_features
+from maskwise.models.tiny.grounding import (
+    CandidateKey,
+    list_candidates,
+    select_targets,
+    target_probabilities,
+)
+from maskwise.models.tiny.networks import Networks
+from maskwise.schema import PredictedRegion, Prediction
+
+
+class EncodedImage:
+    """size: width and height of the image. objects: what was detected, at the model's resolution. candidates: the name,
+    position and size of every object and part.
+    """
+
+    def __init__(self, networks: Networks, objects: DetectedObjects, size: tuple[int, int]) -> None:
+        self.networks, self.objects, self.size = networks, objects, size
+        self.features = object_features(objects)
+        self.candidates = list_candidates(objects)
+
+    def ask(self, question: str) -> Prediction:
+        """The answer to one question."""
+        return self.answer([question])[0]
+
+    def answer(self, questions: Sequence[str]) -> list[Prediction]:
+        """One prediction per question, in order; `sample` is empty, for the caller to fill."""
+        mask_types: list[Literal["visible", "amodal"]] = [intent.mask_type for intent in decide(questions)]
+        predictions = []
+        for probabilities, mask_type in zip(self.probabilities(questions), mask_types):
+            targets = select_targets(self.candidates, probabilities)
+            predictions.append(self.predict_targets(targets, mask_type, probabilities))
+        return predictions
+
+    def probabilities(self, questions: Sequence[str]) -> Float32Array:
+        """float32 [q, n, 1 + MAX_PARTS]: probability that each object and part is a target."""
+        return target_probabilities(self.networks, self.features, questions)
+
+    def predict_targets(
+        self,
+        targets: Sequence[CandidateKey],
+        mask_type: Literal["visible", "amodal"],
+        probabilities: Float32Array | None = None,
+    ) -> Prediction:
+        """The prediction for known targets: answer and masks, from left to right.
+
+        probabilities: [n, 1 + MAX_PARTS], the scores of the regions; 1 where it is None. If the visible mask is wanted,
+        targets that are fully occluded are left out.
+        """
+        known = self.candidates
+        ordered = sorted(targets, key=lambda key: known[key].center_x)
+        if mask_type == "visible":
+            ordered = [key for key in ordered if known[key].visible_area]
+        answer = write_answer(
+            [(known[key].name, known[key].noun) for key in ordered], amodal=mask_type == "amodal"
+        )
+        if not ordered:
+            return Prediction(sample="", answer=answer, mask_type=mask_type, no_target=True)
+        visible, amodal = self._masks(ordered)
+        regions = tuple(
+            PredictedRegion(
+                visible=visible[row],
+                amodal=amodal[row],
+                score=1.0 if probabilities is None else float(probabilities[key]),
+                name=known[key].name,
+            )
+            for row, key in enumerate(ordered)
+        )
+        return Prediction(sample="", answer=answer, mask_type=mask_type, regions=regions)
+
+    def _masks(self, keys: list[CandidateKey]) -> tuple[Masks, Masks]:
+        """Visible and amodal masks at the size of the image."""
+        amodal = [self.objects.mask(*key) for key in keys]
+        visible = [mask & self.objects.visible[index] for mask, (index, _) in zip(amodal, keys)]
+        # One at a time: at the size of a photograph a dense mask takes tens of megabytes, a run-length mask kilobytes.
+        masks = Masks.from_masks([Mask.from_dense(_resize_mask(mask, self.size)) for mask in visible + amodal])
+        return masks[: len(keys)], masks[len(keys) :]
+
+
+def _resize_mask(mask: BoolArray, size: tuple[int, int]) -> BoolArray:
+    """Bilinear, so that edges stay smooth."""
+    if size == (mask.shape[1], mask.shape[0]):
+        return mask
+    resized = Image.fromarray(mask.astype(np.uint8) * 255).resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(resized) >= 128

@@ -1,0 +1,90 @@
+"""The three networks of the model, as ONNX sessions."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import onnxruntime
+
+from maskwise.arrays import Float32Array, Int64Array
+from maskwise.errors import MaskwiseError
+from maskwise.models.tiny.features import ObjectFeatures
+
+NETWORKS = ("detector", "roi_head", "grounder")
+
+
+class DetectorMaps(NamedTuple):
+    """Output of the detector for one image, s its size. fine: [1, FINE_CHANNELS, s/2, s/2] and coarse:
+    [1, COARSE_CHANNELS, s/4, s/4], feature maps. heatmap: [1, 1, s/4, s/4] in 0..1. box: [1, 4, s/4, s/4], distances
+    from the cell's centre to the left, top, right and bottom of the amodal box, in pixels.
+    """
+
+    fine: Float32Array
+    coarse: Float32Array
+    heatmap: Float32Array
+    box: Float32Array
+
+
+class RoIPredictions(NamedTuple):
+    """Output of the RoI head for k boxes, all logits. masks: [k, 2 + MAX_PARTS, MASK_SIZE, MASK_SIZE]: visible, amodal,
+    then one channel per part. category, colour, material: [k, classes].
+    """
+
+    masks: Float32Array
+    category: Float32Array
+    colour: Float32Array
+    material: Float32Array
+
+
+class Networks(Protocol):
+    """The three networks for one image, in any runtime."""
+
+    def detect(self, image: Float32Array) -> DetectorMaps:
+        """image: [1, 3, s, s] in 0..1."""
+
+    def predict_rois(self, fine: Float32Array, coarse: Float32Array, boxes: Float32Array) -> RoIPredictions:
+        """boxes: [k, 4] left, top, right, bottom as fractions of the image; k is at least 1."""
+
+    def ground(self, tokens: Int64Array, features: ObjectFeatures) -> Float32Array:
+        """Logits [q, n, 1 + MAX_PARTS] for tokens [q, length, 1 + MAX_TRIGRAMS]; n is at least 1."""
+
+
+class OnnxNetworks:
+    """The networks of a folder: detector.onnx, roi_head.onnx and grounder.onnx.
+
+    threads: None for the value of OMP_NUM_THREADS, which Ray sets for its actors; all cores where that is not set.
+    """
+
+    def __init__(self, folder: Path, *, threads: int | None = None) -> None:
+        options = onnxruntime.SessionOptions()
+        limit = os.environ.get("OMP_NUM_THREADS", "")
+        options.intra_op_num_threads = threads or (int(limit) if limit.isdecimal() else 0)
+        options.log_severity_level = 3
+        paths = [folder / f"{name}.onnx" for name in NETWORKS]
+        if missing := [path.name for path in paths if not path.exists()]:
+            raise MaskwiseError(f"{folder} lacks {', '.join(missing)}; `maskwise export` writes them")
+        self.detector, self.roi_head, self.grounder = (_open_session(path, options) for path in paths)
+        self.hash = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+    def detect(self, image: Float32Array) -> DetectorMaps:
+        """See Networks."""
+        return DetectorMaps(*self.detector.run(None, {"image": image}))
+
+    def predict_rois(self, fine: Float32Array, coarse: Float32Array, boxes: Float32Array) -> RoIPredictions:
+        """See Networks."""
+        inputs = {"fine_features": fine, "coarse_features": coarse, "boxes": boxes}
+        return RoIPredictions(*self.roi_head.run(None, inputs))
+
+    def ground(self, tokens: Int64Array, features: ObjectFeatures) -> Float32Array:
+        """See Networks."""
+        inputs = {"tokens": tokens, "unary": features.unary[None], "pairwise": features.pairwise[None]}
+        logits: Float32Array = self.grounder.run(None, inputs)[0]
+        return logits
+
+
+def _open_session(path: Path, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has no common base class for its errors
+        raise MaskwiseError(f"onnxruntime cannot open {path}: {error}") from error

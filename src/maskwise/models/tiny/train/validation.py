@@ -1,0 +1,72 @@
+"""Validation during training: the strict protocol on images that training does not use.
+
+validation = Validation(Dataset.open(folder))
+validation.score_detector(model)                       # the detector alone, with a perfect grounder
+validation.score(model, validation.encode(model))      # the whole model
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from maskwise.harness.score import IntervalOptions, score
+from maskwise.models.tiny.encoded_image import EncodedImage
+from maskwise.models.tiny.matching import match_targets
+from maskwise.models.tiny.model import Tiny
+from maskwise.models.tiny.networks import Networks
+from maskwise.schema import Prediction
+from maskwise.store import Dataset, Log
+from maskwise.world import write_scenes
+
+METRICS = ("giou", "f1", "no_target_accuracy", "occluded_iou", "mask_type_accuracy", "answer_exact")
+
+
+class Validation:
+    """A dataset with ground truth."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def encode(self, model: Tiny) -> list[EncodedImage]:
+        """Every image, encoded by the model's detector."""
+        return [model.encode(self.dataset.open_image(image_id)) for image_id, _ in self.dataset.groups()]
+
+    def score_detector(self, model: Tiny) -> dict[str, float]:
+        """Metrics with the ground-truth targets and mask types among the model's detections."""
+        predictions = []
+        for encoded, (_, samples) in zip(self.encode(model), self.dataset.groups()):
+            for sample in samples:
+                mask_type = "amodal" if sample.mask_type == "amodal" else "visible"
+                targets = match_targets(encoded, sample.targets)
+                predictions.append(encoded.predict_targets(targets, mask_type))
+        return self._metrics(predictions)
+
+    def score(self, networks: Networks, images: list[EncodedImage]) -> dict[str, float]:
+        """Metrics of the whole model: images encoded before, questions answered by the grounder of `networks`."""
+        predictions = []
+        for encoded, (_, samples) in zip(images, self.dataset.groups()):
+            current = EncodedImage(networks, encoded.objects, encoded.size)
+            predictions += current.answer([sample.question for sample in samples])
+        return self._metrics(predictions)
+
+    def _metrics(self, predictions: Iterable[Prediction]) -> dict[str, float]:
+        """Metrics of predictions for all samples, in order."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "predictions.jsonl"
+            with Log(path, Prediction) as log:
+                for sample, prediction in zip(self.dataset.samples.id, predictions):
+                    log.append(msgspec.structs.replace(prediction, sample=sample))
+            result = score(
+                self.dataset, path, ["strict"], interval_options=IntervalOptions(resamples=2)
+            )
+        values = {name: result.scores["strict"].metrics[name].value() for name in METRICS}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def world_validation(folder: Path, scenes: int, seed: int) -> Validation:
+    """Scenes of the world's validation split; the dataset is written to `folder` unless it exists."""
+    if not folder.exists():
+        write_scenes(folder, scenes, seed, split="val")
+    return Validation(Dataset.open(folder))
