@@ -68,7 +68,7 @@ lint: $(VENV)/.installed-dev ## formatting and types only
 bench: $(VENV)/.installed-bench ## measure the mask engine beside the public ones
 	@$(PY) bench/run.py
 
-figures: $(VENV)/.installed-core ## the bundled model and its controls on the world's test split
+figures: $(VENV)/.installed-core ## the metrics of the bundled model and its baselines on the world's test split
 	@$(PY) bench/figures.py
 
 # The package is copied beside the instrumented kernel, so that nothing else can load by mistake.

@@ -1,6 +1,6 @@
-"""Asking the bundled model: a first question, a further one, and MobileSAM's encoder on the same machine.
+"""Latency of the bundled model: a first and a further question, beside MobileSAM's encoder on the same machine.
 
-MobileSAM's weights are looked for in $MASKWISE_SHARED/weights or ../shared/weights; without them it is left out.
+MobileSAM's weights are expected in $MASKWISE_SHARED/weights or ../shared/weights; without them it is left out.
 """
 
 import os
@@ -11,7 +11,7 @@ import onnxruntime
 from PIL import Image
 
 from bench.timing import Row, Table, fastest
-from maskwise.models.tiny import bundled_model
+from maskwise.models.tiny import load
 from maskwise.world import scene
 
 SHARED = Path(os.environ.get("MASKWISE_SHARED", Path(__file__).parents[2] / "shared"))
@@ -19,14 +19,14 @@ SCENES = 8
 
 
 def tables() -> list[Table]:
-    """First against MobileSAM's encoder (a tenth is wanted), further against first (a third is wanted)."""
-    model = bundled_model()
+    """First question against MobileSAM's encoder (goal: a tenth), further question against the first (goal: a third)."""
+    model = load()
     shown = [scene(7, index, "test") for index in range(SCENES)]
     images = [Image.fromarray(one.image) for one in shown]
     questions = [[one.questions[0].text] for one in shown]
-    sights = [model.see(image) for image in images]
+    encoded = [model.encode(image) for image in images]
     first = fastest(lambda: [model.predict(*pair) for pair in zip(images, questions)], SCENES)
-    further = fastest(lambda: [model.answer(*pair) for pair in zip(sights, questions)], SCENES)
+    further = fastest(lambda: [image.answer(asked) for image, asked in zip(encoded, questions)], SCENES)
     rows = [Row("MobileSAM, image encoder alone", _mobile_sam())] if _weights().exists() else []
     return [
         Table(
@@ -35,7 +35,7 @@ def tables() -> list[Table]:
             {"MobileSAM, image encoder alone": 10},
         ),
         Table(
-            "A further question about an image already looked at (processor time, all threads)",
+            "A further question about an encoded image (processor time, all threads)",
             [Row("maskwise tiny, first question", first), Row("maskwise tiny, further question", further)],
             {"maskwise tiny, first question": 3},
         ),

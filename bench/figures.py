@@ -1,4 +1,4 @@
-"""The figures of the bundled model on the world's test split under `strict`, beside its controls: make figures.
+"""The metrics of the bundled model and its baselines on the world's test split under `strict`: make figures.
 
 Runs are kept in .cache/figures and continued; the table is printed as Markdown, for docs/model.md.
 """
@@ -13,7 +13,7 @@ from rich.progress import track
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.score import result_to_json
 from maskwise.models.intent import classify_intent
-from maskwise.models.tiny import bundled_model
+from maskwise.models.tiny import load
 from maskwise.store import Dataset
 from maskwise.world import write_scenes
 
@@ -23,10 +23,10 @@ MODELS = (
     "image-blind",
     "whole-image",
     "visible-copy",
-    "hull",
-    "oracle-finds",
-    "oracle-type",
-    "oracle-choice",
+    "convex-hull",
+    "oracle-detector",
+    "oracle-mask-type",
+    "oracle-grounder",
     "oracle-masks",
 )
 SLICES = {
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=MODELS)
     parser.add_argument("--out", type=Path, default=Path(".cache/figures"))
     given = parser.parse_args()
-    weights = bundled_model().weights_hash or ""
+    weights = load().weights_hash or ""
     folder = given.out / f"{given.seed}-{given.scenes}-{weights[:12]}"
     dataset = folder / "test"
     if not dataset.exists():
@@ -68,12 +68,12 @@ def main() -> None:
 
 
 def _row(scores: dict[str, Any]) -> list[str]:
-    cells = [_sliced(scores, *place) for place in SLICES.values()]
+    cells = [_slice_cell(scores, *place) for place in SLICES.values()]
     cells += [_cell(scores["metrics"][name]) for name in METRICS.values()]
     return cells
 
 
-def _sliced(scores: dict[str, Any], slicing: str, group: str) -> str:
+def _slice_cell(scores: dict[str, Any], slicing: str, group: str) -> str:
     found = [row["metrics"]["giou"] for row in scores["slices"][slicing] if row["name"] == group]
     return _cell(found[0]) if found else ""
 
@@ -85,10 +85,10 @@ def _held_out_types(dataset: Dataset) -> str:
     return f"{right} of {len(asked)} right"
 
 
-def _cell(figure: dict[str, Any]) -> str:
-    if figure["value"] is None:
+def _cell(metric: dict[str, Any]) -> str:
+    if metric["value"] is None:
         return "none"
-    return f"{figure['value']:.3f} ({figure['low']:.3f} to {figure['high']:.3f})"
+    return f"{metric['value']:.3f} ({metric['low']:.3f} to {metric['high']:.3f})"
 
 
 if __name__ == "__main__":

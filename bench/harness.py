@@ -22,7 +22,7 @@ from bench.memory import peak_megabytes
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
-from maskwise.models.tiny import bundled_model
+from maskwise.models.tiny import load
 from maskwise.schema import ImageInfo, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import scene, write_scenes
@@ -45,7 +45,7 @@ def sections() -> Iterator[str]:
 def overhead(folder: Path) -> str:
     """Wall time of `evaluate` from its first image to its last, beside the model alone on images in memory."""
     write_scenes(folder / "scenes", SCENES, 11, split="test", workers=os.cpu_count() or 1)
-    dataset, model = Dataset.open(folder / "scenes"), bundled_model()
+    dataset, model = Dataset.open(folder / "scenes"), load()
     work = [
         (dataset.open_image(image.id), [sample.question for sample in samples])
         for image, samples in dataset.groups()
@@ -80,7 +80,7 @@ def overhead(folder: Path) -> str:
 
 def further_questions() -> str:
     """Wall time of k questions about one image in one call, beside one question."""
-    model = bundled_model()
+    model = load()
     shown = [scene(5, index, "test", questions=max(ASKED)) for index in range(12)]
     images = [Image.fromarray(one.image) for one in shown]
     texts = [[question.text for question in one.questions] for one in shown]

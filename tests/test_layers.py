@@ -174,7 +174,27 @@ def test_torch_stays_in_models() -> None:
     torch = [
         found for found in IMPORTS if found.name.split(".")[0] in {"torch", "torchvision", "transformers"}
     ]
+    inference = [
+        found
+        for found in torch
+        if found.module.startswith("maskwise.models.tiny")
+        and not found.module.startswith("maskwise.models.tiny.train")
+    ]
+    none_of(inference, "of the bundled model only its training imports torch")
     none_of([found for found in torch if found.package != "models"], "only models/ imports torch")
+
+
+def test_inference_does_not_import_the_scene_generator() -> None:
+    none_of(
+        [
+            found
+            for found in OURS
+            if found.module.startswith("maskwise.models.tiny")
+            and not found.module.startswith("maskwise.models.tiny.train")
+            and found.name.startswith(("maskwise.world", "maskwise.models.tiny.train"))
+        ],
+        "inference shares constants with training by models/tiny/spec.py",
+    )
 
 
 def test_third_parties_are_declared() -> None:

@@ -49,9 +49,9 @@ def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
     [
         (["missing.png", "the mug"], "missing.png"),
         (["IMAGE", "  "], "the question is empty"),
-        (["IMAGE", "the mug", "--model", "oracle-type"], "has to be told the truth"),
+        (["IMAGE", "the mug", "--model", "oracle-mask-type"], "has to be told the truth"),
         (["IMAGE", "the mug", "--model", "nothing-like-it"], "nothing-like-it"),
-        (["IMAGE", "the mug", "--model-option", "folder=/nowhere"], "/nowhere lacks eye.onnx"),
+        (["IMAGE", "the mug", "--model-option", "folder=/nowhere"], "/nowhere lacks detector.onnx"),
         (["IMAGE", "raise", "--model", f"{FAKES}:Moody"], "failed: ValueError: what"),
     ],
 )

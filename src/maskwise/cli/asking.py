@@ -33,7 +33,7 @@ def ask(
 ) -> None:
     """Ask a question about an image: an answer in words, the mask type it wants, and the masks.
 
-    The bundled model knows the things of `maskwise world`, and no others.
+    The bundled model knows the objects of `maskwise world` and no others.
 
     Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
     """

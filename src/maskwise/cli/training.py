@@ -1,4 +1,4 @@
-"""`maskwise train` and `maskwise export`: networks from a config, then files that run without torch."""
+"""`maskwise train` and `maskwise export`: train the bundled model's networks and write them as ONNX files."""
 
 import contextlib
 import json
@@ -14,29 +14,32 @@ from maskwise.errors import MaskwiseError
 def train(
     config: Annotated[
         Path,
-        typer.Argument(help="A TOML file; configs/tiny.toml made the bundled model.", show_default=False),
+        typer.Argument(
+            help="A TOML file; configs/tiny.toml is that of the bundled model.", show_default=False
+        ),
     ],
     *,
-    out: Annotated[Path, typer.Option(help="Folder of the run; repeat the command to go on with it.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder of the run; repeat the command to continue it.")] = Path(
         "runs/train"
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Train the small model, from rendering its lessons to its ONNX files. What is done already is not done again.
+    """Train the small model, from rendering its scenes to its ONNX files. Finished stages are not repeated.
 
-    Curves are in OUT/*.jsonl and for TensorBoard in OUT/events. On several GPUs or machines: accelerate launch -m
-    maskwise.cli.main train CONFIG --out OUT
+    Training curves are in OUT/*.jsonl, and for TensorBoard in OUT/events. On several GPUs or machines: accelerate
+    launch -m maskwise.cli.main train CONFIG --out OUT
 
     Example: maskwise train configs/tiny.toml --out runs/train
     """
     try:
-        from maskwise.models import training  # noqa: PLC0415
+        from maskwise.models.tiny.train import config as settings  # noqa: PLC0415
+        from maskwise.models.tiny.train import pipeline  # noqa: PLC0415
     except ImportError as error:
-        raise _lacking("train", error) from None
-    settings = training.read_settings(config)
+        raise _missing_extra("train", error) from None
+    read = settings.read_config(config)
     with _writing(out):
-        paths = training.train(settings, out)
-    _say(paths, as_json)
+        paths = pipeline.train(read, out)
+    _print_paths(paths, as_json)
 
 
 def export(
@@ -44,7 +47,7 @@ def export(
         Path, typer.Argument(help="The folder that `maskwise train` wrote.", show_default=False)
     ],
     *,
-    out: Annotated[Path | None, typer.Option(help="Where to write.  [default: the same folder]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder.  [default: the same folder]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Write a trained model as ONNX files, which run without torch.
@@ -52,30 +55,32 @@ def export(
     Example: maskwise export runs/train --out weights
     """
     try:
-        from maskwise.models import export as exporting  # noqa: PLC0415
+        from maskwise.models.tiny.train import export as exporter  # noqa: PLC0415
+        from maskwise.models.tiny.train import networks  # noqa: PLC0415
     except ImportError as error:
-        raise _lacking("export", error) from None
+        raise _missing_extra("export", error) from None
+    trained = networks.load_trained(checkpoint)
     with _writing(out or checkpoint):
-        paths = exporting.export(checkpoint, out or checkpoint)
-    _say(paths, as_json)
+        paths = exporter.export(*trained, out or checkpoint)
+    _print_paths(paths, as_json)
 
 
 @contextlib.contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """What the disk refuses, as a message; all that was written before it stays."""
+    """Turn file errors into a message; files written before the error stay."""
     try:
         yield
     except OSError as error:
         raise MaskwiseError(f"cannot write to {folder}: {error}") from error
 
 
-def _lacking(command: str, error: ImportError) -> MaskwiseError:
+def _missing_extra(command: str, error: ImportError) -> MaskwiseError:
     return MaskwiseError(
-        f"maskwise {command} needs {error.name}, which the extra brings: pip install 'maskwise[train]'"
+        f"maskwise {command} needs {error.name}, which the extra `train` installs: pip install 'maskwise[train]'"
     )
 
 
-def _say(paths: list[Path], as_json: bool) -> None:
+def _print_paths(paths: list[Path], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"files": [str(path) for path in paths]}))
     else:

@@ -58,7 +58,7 @@ class Predictor(Protocol):
 
 @runtime_checkable
 class GroundTruthPredictor(Protocol):
-    """A model that is told the truth: an oracle, or a control made from it."""
+    """A model that is told the truth: an oracle, or a baseline made from it."""
 
     def predict_with_ground_truth(
         self, image: Image.Image, samples: Sequence[Sample]

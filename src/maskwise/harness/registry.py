@@ -32,24 +32,31 @@ class BuiltIn(NamedTuple):
     line: str
 
 
-def _control(name: str, line: str) -> BuiltIn:
-    return BuiltIn(f"maskwise.models.controls:{name}", f"control: {line}")
+def _baseline(name: str, line: str) -> BuiltIn:
+    return BuiltIn(f"maskwise.models.baselines:{name}", f"baseline: {line}")
 
 
 BUILT_IN = {
     "tiny": BuiltIn(
-        "maskwise.models.tiny:bundled_model", "the bundled network, small, for the world benchmark"
+        "maskwise.models.tiny:load", "the bundled model, small, for images of the world benchmark"
     ),
     "oracle": BuiltIn("maskwise.harness.oracle:Oracle", "the truth with adjustable noise, to test metrics"),
-    "text-blind": _control("text_blind", "tiny, every question replaced by an empty one"),
-    "image-blind": _control("image_blind", "tiny, every image replaced by a grey one"),
-    "whole-image": _control("whole_image", "one region, the whole image"),
-    "visible-copy": _control("visible_copy", "tiny, its visible masks handed in as amodal ones"),
-    "hull": _control("hull", "tiny, its amodal masks hulls of its visible ones, clipped to what hides them"),
-    "oracle-finds": _control("oracle_finds", "tiny, told every object there is (world only)"),
-    "oracle-type": _control("oracle_type", "tiny, told which mask type is wanted"),
-    "oracle-choice": _control("oracle_choice", "tiny, told which of the things it found are meant"),
-    "oracle-masks": _control("oracle_masks", "tiny, told the masks of what it chose rightly"),
+    "text-blind": _baseline("text_blind", "tiny, every question replaced by an empty one"),
+    "image-blind": _baseline("image_blind", "tiny, every image replaced by a grey one"),
+    "whole-image": _baseline("whole_image", "one region, the whole image"),
+    "visible-copy": _baseline("visible_copy", "tiny, amodal masks replaced by its visible masks"),
+    "convex-hull": _baseline(
+        "convex_hull",
+        "tiny, amodal masks replaced by convex hulls of its visible masks, clipped to occluders",
+    ),
+    "oracle-detector": _baseline("oracle_detector", "tiny with ground-truth objects (world images only)"),
+    "oracle-mask-type": _baseline("oracle_mask_type", "tiny with the ground-truth mask type"),
+    "oracle-grounder": _baseline(
+        "oracle_grounder", "tiny with the ground-truth targets among its detections"
+    ),
+    "oracle-masks": _baseline(
+        "oracle_masks", "tiny with ground-truth masks for the targets it selected correctly"
+    ),
 }
 
 SCHEMES = {

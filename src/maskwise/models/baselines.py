@@ -1,6 +1,6 @@
 """Baselines: `tiny` with one input removed or one stage replaced by the ground truth.
 
-    open_model("text-blind"), open_model("oracle-grounder"), ...      see `maskwise ls models`
+    load_model("text-blind"), load_model("oracle-grounder"), ...      see `maskwise ls models`
 
 A metric of `tiny` says little alone. The blind baselines show what can be scored without the image or the question;
 the oracle baselines show how much each stage loses.
@@ -16,7 +16,7 @@ from scipy.spatial import ConvexHull, QhullError
 from maskwise.arrays import BoolArray
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
-from maskwise.models.intent import decide
+from maskwise.models.intent import classify_intent
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.matching import match_masks, match_targets, resized_mask
 from maskwise.models.tiny.model import Tiny, load
@@ -48,7 +48,7 @@ class StageOracle:
         self.name, self.correct, self.model = name, correct, load()
         self.weights_hash = self.model.weights_hash
 
-    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction per sample."""
         encoded = self.model.encode(image)
         predictions = encoded.answer([sample.question for sample in samples])
@@ -64,9 +64,9 @@ class DetectorOracle:
         self.model = load()
         self.weights_hash = self.model.weights_hash
 
-    def predict_knowing(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         """One prediction per sample."""
-        objects = scene_to_example(_find_scene(samples[0].image)).objects()
+        objects = scene_to_example(_find_scene(samples[0].image_id)).objects()
         encoded = EncodedImage(self.model.networks, objects, image.size)
         return encoded.answer([sample.question for sample in samples])
 
@@ -131,7 +131,9 @@ def _predict_whole_image(_: Tiny, image: Image.Image, questions: Sequence[str]) 
     width, height = image.size
     everything = Mask.from_dense(np.ones((height, width), np.bool_))
     regions = (PredictedRegion(visible=everything, amodal=everything),)
-    return [Prediction(sample="", mask_type=one.mask_type, regions=regions) for one in decide(questions)]
+    return [
+        Prediction(sample="", mask_type=one.mask_type, regions=regions) for one in classify_intent(questions)
+    ]
 
 
 def _predict_visible_copies(model: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -153,7 +155,7 @@ def _predict_hulls(model: Tiny, image: Image.Image, questions: Sequence[str]) ->
 
 
 def fill_hull(mask: BoolArray) -> BoolArray:
-    """The pixels whose centres lie in the convex hull of a mask's pixel centres; a mask on one line is returned as is."""
+    """The pixels whose centres lie in the convex hull of a mask's pixel centres; the mask itself if it is a line."""
     points = np.argwhere(mask)
     try:
         equations = ConvexHull(points).equations
@@ -180,8 +182,8 @@ def _correct_mask_type(_: EncodedImage, prediction: Prediction, sample: Sample) 
 
 
 def _correct_targets(encoded: EncodedImage, prediction: Prediction, sample: Sample) -> Prediction:
-    mask_type = "amodal" if prediction.mask_type == "amodal" else "visible"
-    return encoded.predict_targets(match_targets(encoded, sample.targets), mask_type)
+    targets = match_targets(encoded, sample.targets)
+    return encoded.predict_targets(targets, "amodal" if prediction.mask_type == "amodal" else "visible")
 
 
 def _correct_masks(_: EncodedImage, prediction: Prediction, sample: Sample) -> Prediction:

@@ -1,14 +1,13 @@
 """An image after the detector and the RoI head: questions about it only need the grounder."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.masks import Mask, Masks
-from maskwise.models.intent import decide
+from maskwise.models.intent import RequestedMask, classify_intent
 from maskwise.models.tiny.answer import write_answer
 from maskwise.models.tiny.detections import DetectedObjects
 from maskwise.models.tiny.features import object_features
@@ -38,7 +37,7 @@ class EncodedImage:
 
     def answer(self, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""
-        mask_types: list[Literal["visible", "amodal"]] = [intent.mask_type for intent in decide(questions)]
+        mask_types: list[RequestedMask] = [intent.mask_type for intent in classify_intent(questions)]
         predictions = []
         for probabilities, mask_type in zip(self.probabilities(questions), mask_types):
             targets = select_targets(self.candidates, probabilities)
@@ -52,7 +51,7 @@ class EncodedImage:
     def predict_targets(
         self,
         targets: Sequence[CandidateKey],
-        mask_type: Literal["visible", "amodal"],
+        mask_type: RequestedMask,
         probabilities: Float32Array | None = None,
     ) -> Prediction:
         """The prediction for known targets: answer and masks, from left to right.
@@ -86,7 +85,9 @@ class EncodedImage:
         amodal = [self.objects.mask(*key) for key in keys]
         visible = [mask & self.objects.visible[index] for mask, (index, _) in zip(amodal, keys)]
         # One at a time: at the size of a photograph a dense mask takes tens of megabytes, a run-length mask kilobytes.
-        masks = Masks.from_masks([Mask.from_dense(_resize_mask(mask, self.size)) for mask in visible + amodal])
+        masks = Masks.from_masks(
+            [Mask.from_dense(_resize_mask(mask, self.size)) for mask in visible + amodal]
+        )
         return masks[: len(keys)], masks[len(keys) :]
 
 

@@ -45,8 +45,8 @@ def object_features(objects: DetectedObjects) -> ObjectFeatures:
 
 
 def _measures(objects: DetectedObjects, i: int) -> list[float]:
-    """Centre of the visible mask, centre and box of the amodal mask, both areas, the occluded fraction; then the visible
-    area of each part, then the occluded fraction of each part.
+    """Centre of the visible mask, centre and box of the amodal mask, both areas, the occluded fraction; then the
+    visible area of each part, then the occluded fraction of each part.
     """
     visible, amodal, part = objects.visible[i], objects.amodal[i], objects.part[i]
     side = visible.shape[0]

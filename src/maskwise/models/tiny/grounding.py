@@ -1,4 +1,4 @@
-"""Which objects and parts a question means: grounder logits to target probabilities, and the candidates they are for."""
+"""Grounding: which objects and parts of an image a question means."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,8 +26,8 @@ CandidateKey = tuple[int, int]
 
 
 class Candidate(NamedTuple):
-    """An object or part that a question may mean. name: unique in the image. noun: category, or part name. visible_area,
-    in pixels. center_x: mean column of the amodal mask, as a fraction of the image.
+    """An object or part that a question may mean. name: unique in the image. noun: category, or part name.
+    visible_area: in pixels. center_x: mean column of the amodal mask, as a fraction of the image.
     """
 
     name: str

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maskwise.models.intent import hash_decider
+from maskwise.models.intent import hash_classifier
 from maskwise.models.tiny.detections import DetectedObjects, no_objects
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.networks import Networks, OnnxNetworks
@@ -29,7 +29,7 @@ class Tiny:
         self.networks = networks
         own: str | None = getattr(networks, "hash", None)
         # The mask type is decided by a classifier with weights of its own, which belong to the model.
-        self.weights_hash = own and hashlib.sha256(f"{own} {hash_decider()}".encode()).hexdigest()
+        self.weights_hash = own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""

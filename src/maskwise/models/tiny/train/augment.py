@@ -80,7 +80,7 @@ def copy_paste(example: SceneExample, other: SceneExample, random: np.random.Gen
 def _place(
     example: SceneExample, other: SceneExample, index: int, random: np.random.Generator
 ) -> _Paste | None:
-    """Move an object of `other` to a random place where it overlaps the box of an object of `example`, cut by the image.
+    """Move an object of `other` to a random place where it overlaps the box of an object of `example`.
 
     None if nothing of it would be inside the image.
     """

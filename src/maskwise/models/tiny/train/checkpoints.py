@@ -42,7 +42,9 @@ class CheckpointFolder:
             return 0
         try:
             self.accelerator.load_state(str(complete[-1]))
-        except Exception as error:  # accelerate, torch and safetensors raise different errors for a damaged file
+        except (
+            Exception
+        ) as error:  # accelerate, torch and safetensors raise different errors for a damaged file
             raise MaskwiseError(
                 f"{complete[-1]} is not a usable checkpoint: {error}; delete it to restart this stage"
             ) from error
@@ -63,7 +65,9 @@ def load_weights(network: nn.Module, path: Path) -> None:
     try:
         weights: dict[str, Tensor] = load_file(path)
     except SafetensorError as error:
-        raise MaskwiseError(f"{path} is not a safetensors file: {error}; delete it to repeat this stage") from None
+        raise MaskwiseError(
+            f"{path} is not a safetensors file: {error}; delete it to repeat this stage"
+        ) from None
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:

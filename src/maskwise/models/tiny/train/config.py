@@ -41,9 +41,9 @@ class WorldData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training run. `detector`, `detector_augmented`: the detector with its RoI head, on scenes as they are, then with
-    augmentation. `grounder`: the grounder, on the detections of `detected_scenes` examples and on the annotations of all.
-    `datasets`: dataset folders whose images are added to the world's scenes. `threads`: for torch and for rendering.
+    """A training run. `detector`, `detector_augmented`: the detector with its RoI head, on scenes as they are, then
+    with augmentation. `grounder`: the grounder, on the detections of `detected_scenes` examples and on the annotations
+    of all. `datasets`: dataset folders whose images are added to the world's scenes. `threads`: of torch and rendering.
     """
 
     seed: NaturalInt

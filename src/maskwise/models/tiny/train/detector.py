@@ -119,4 +119,5 @@ class Detector(nn.Module):
         """images: [b, 3, s, s] in 0..1, s a multiple of 16."""
         fine, *pyramid = self.backbone(images)
         coarse = self.neck(*pyramid)
-        return DetectorOutput(fine, coarse, *self.head(coarse), self.cell_classifier(coarse))
+        heatmap, box = self.head(coarse)
+        return DetectorOutput(fine, coarse, heatmap, box, self.cell_classifier(coarse))

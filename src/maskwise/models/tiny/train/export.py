@@ -1,7 +1,7 @@
 """Export of trained networks to ONNX files, which run without torch.
 
 Batch normalisation is folded into the convolutions. Initializers keep the names of the parameters, so that training can
-continue from the files (`load_onnx`).
+continue from the files.
 """
 
 import copy

@@ -47,9 +47,7 @@ class TransformerBlock(nn.Module):
         self.self_attention = Attention()
         self.cross_norm = nn.LayerNorm(WIDTH) if cross else None
         self.cross_attention = Attention() if cross else None
-        self.feed_forward = nn.Sequential(
-            nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH)
-        )
+        self.feed_forward = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH))
 
     def forward(
         self, x: Tensor, bias: Tensor, tokens: Tensor | None = None, token_bias: Tensor | None = None
@@ -85,9 +83,7 @@ class Grounder(nn.Module):
         self.object_encoder = nn.Sequential(
             nn.Linear(UNARY_FEATURES, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH)
         )
-        self.pair_bias = nn.Sequential(
-            nn.Linear(PAIRWISE_FEATURES, 32), nn.GELU(), nn.Linear(32, 3 * HEADS)
-        )
+        self.pair_bias = nn.Sequential(nn.Linear(PAIRWISE_FEATURES, 32), nn.GELU(), nn.Linear(32, 3 * HEADS))
         self.object_decoder = nn.ModuleList(TransformerBlock(cross=True) for _ in range(3))
         self.final_norm = nn.LayerNorm(WIDTH)
         self.output = nn.Linear(WIDTH, 1 + MAX_PARTS)

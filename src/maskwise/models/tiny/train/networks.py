@@ -1,19 +1,16 @@
 """The networks put together for training, reloaded from files, and in the form that inference uses."""
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
-import onnx
 import torch
-from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from maskwise.arrays import Float32Array, Int64Array
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.features import ObjectFeatures
-from maskwise.models.tiny.networks import NETWORKS, DetectorMaps, RoIPredictions
+from maskwise.models.tiny.networks import DetectorMaps, RoIPredictions
 from maskwise.models.tiny.train.checkpoints import load_weights
 from maskwise.models.tiny.train.detector import Detector, DetectorOutput
 from maskwise.models.tiny.train.grounder import Grounder

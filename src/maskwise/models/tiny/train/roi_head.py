@@ -23,8 +23,8 @@ class RoIOutput(NamedTuple):
 
 
 class RoIHead(nn.Module):
-    """Completing an occluded shape needs the whole box, so features at half the RoI resolution are added. Attributes are
-    pooled over the predicted visible mask, because other objects may cover the rest of the box.
+    """Completing an occluded shape needs the whole box, so features at half the RoI resolution are added. Attributes
+    are pooled over the predicted visible mask, because other objects may cover the rest of the box.
     """
 
     def __init__(self) -> None:

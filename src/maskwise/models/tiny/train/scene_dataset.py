@@ -30,8 +30,8 @@ SCENES_PER_SHARD = 500
 
 
 class SceneQuestion(msgspec.Struct, frozen=True):
-    """targets: pairs of object index and part number, 0 for the whole object. noun_phrase: what is asked for, where it is
-    known apart from the rest of the text.
+    """targets: pairs of object index and part number, 0 for the whole object. noun_phrase: what is asked for, where
+    it is known apart from the rest of the text.
     """
 
     text: str

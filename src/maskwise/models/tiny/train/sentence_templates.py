@@ -61,16 +61,16 @@ class TokenTemplate(NamedTuple):
 
 
 def write_templates(count: int, seed: int) -> list[str]:
-    """Different sentences with one GAP; every pattern of the corpus is equally likely."""
+    """Different sentences with one GAP; every template of the corpus is equally likely."""
     corpus = load_corpus()
     gap = Alternatives(((GAP,),))
-    patterns = [p for p in corpus.patterns if p.mask_type == "amodal" or p.family not in EXCLUDED_FAMILIES]
-    gapped = TemplateCorpus(corpus.phrases | dict.fromkeys(NOUN_PHRASES, gap), patterns)
+    templates = [t for t in corpus.templates if t.mask_type == "amodal" or t.family not in EXCLUDED_FAMILIES]
+    gapped = TemplateCorpus(corpus.phrases | dict.fromkeys(NOUN_PHRASES, gap), templates)
     held_out = held_out_word_trigrams()
     random = Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
-        text = gapped.sentence(random.choice(patterns), random)
+        text = gapped.expand(random.choice(templates), random)
         words = split_words(text)
         excluded = WORLD_WORDS & set(words) or held_out & word_trigrams(words) or _OTHER_TARGET.search(text)
         if text.count(GAP) == 1 and not excluded:

@@ -12,7 +12,7 @@ from maskwise.models.tiny.train.augment import augment
 from maskwise.models.tiny.train.scene_dataset import SceneExample
 
 ROIS_PER_IMAGE = 4
-"""Objects per image that the RoI head is trained on, chosen at random. A fixed number, because CPU kernels are compiled
+"""Objects per image that the RoI head is trained on, chosen at random. A fixed number: CPU kernels are compiled
 again for every new shape.
 """
 
@@ -22,8 +22,8 @@ OCCLUSION_SAMPLING = 4.0
 
 class DetectorBatch(NamedTuple):
     """images: float32 [b, 3, s, s] in 0..1. heatmap: [b, 1, c, c] in 0..1. box: [b, 4, c, c] in pixels, valid where
-    box_weight [b, 1, c, c] is positive. cell_labels: int64 [b, 2, c, c], category and colour, -1 where unknown. rois: for
-    each image [n, 4] as fractions of the image. Then one row per RoI: roi_masks uint8 [k, 3, MASK_SIZE, MASK_SIZE]
+    box_weight [b, 1, c, c] is positive. cell_labels: int64 [b, 2, c, c], category and colour, -1 where unknown. rois:
+    per image [n, 4] as fractions of the image. Then one row per RoI: roi_masks uint8 [k, 3, MASK_SIZE, MASK_SIZE]
     (visible, amodal, part number) and roi_labels int64 [k, 3], -1 where unknown.
     """
 
@@ -117,8 +117,8 @@ def _occluded_fraction(mask: _FullMask) -> float:
 
 
 def _cell_targets(example: SceneExample, masks: list[_FullMask]) -> _CellTargets:
-    """Targets of every cell. The centre of an object is its visible pixel nearest to the mean of its visible pixels; the
-    heatmap falls off around it as a Gaussian whose width grows with the visible area.
+    """Targets of every cell. The centre of an object is its visible pixel nearest to the mean of its visible pixels;
+    the heatmap falls off around it as a Gaussian whose width grows with the visible area.
     """
     side = example.instances.shape[0]
     cells = side // STRIDE

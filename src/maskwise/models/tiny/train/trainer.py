@@ -52,7 +52,7 @@ def average_weights(network: Network, decay: float) -> AveragedModel:
     The decay rises from 0.1 to `decay` over the first updates, so that the initial weights do not dominate.
     """
 
-    def update(average: Tensor, current: Tensor, updates: Tensor) -> Tensor:
+    def update(average: Tensor, current: Tensor, updates: Tensor | int) -> Tensor:
         if not average.dtype.is_floating_point:
             return current
         number = int(updates)
@@ -65,7 +65,7 @@ def average_weights(network: Network, decay: float) -> AveragedModel:
 
 
 def fit(name: str, network: Network, task: TrainingTask, schedule: Schedule, *, folder: Path) -> Network:
-    """Train `network` to the end of its schedule, from its last checkpoint if there is one; averaged weights are returned.
+    """Train `network` to the end of its schedule, from its last checkpoint if there is one; returns averaged weights.
 
     Writes into folder: `name`.safetensors (averaged weights, at the end), checkpoints/`name` (training state),
     `name`.jsonl (the training curve) and TensorBoard events.

@@ -2,10 +2,10 @@
 
 validation = Validation(Dataset.open(folder))
 validation.score_detector(model)                       # the detector alone, with a perfect grounder
-validation.score(model, validation.encode(model))      # the whole model
+validation.score(networks, validation.encode(model))   # the whole model
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,37 +30,36 @@ class Validation:
         self.dataset = dataset
 
     def encode(self, model: Tiny) -> list[EncodedImage]:
-        """Every image, encoded by the model's detector."""
-        return [model.encode(self.dataset.open_image(image_id)) for image_id, _ in self.dataset.groups()]
+        """Every image with a question, encoded by the model's detector."""
+        return [model.encode(self.dataset.open_image(image.id)) for image, _ in self.dataset.groups()]
 
     def score_detector(self, model: Tiny) -> dict[str, float]:
         """Metrics with the ground-truth targets and mask types among the model's detections."""
-        predictions = []
+        predictions = {}
         for encoded, (_, samples) in zip(self.encode(model), self.dataset.groups()):
             for sample in samples:
-                mask_type = "amodal" if sample.mask_type == "amodal" else "visible"
                 targets = match_targets(encoded, sample.targets)
-                predictions.append(encoded.predict_targets(targets, mask_type))
+                amodal = sample.mask_type == "amodal"
+                predictions[sample.id] = encoded.predict_targets(targets, "amodal" if amodal else "visible")
         return self._metrics(predictions)
 
     def score(self, networks: Networks, images: list[EncodedImage]) -> dict[str, float]:
         """Metrics of the whole model: images encoded before, questions answered by the grounder of `networks`."""
-        predictions = []
+        predictions = {}
         for encoded, (_, samples) in zip(images, self.dataset.groups()):
             current = EncodedImage(networks, encoded.objects, encoded.size)
-            predictions += current.answer([sample.question for sample in samples])
+            answers = current.answer([sample.question for sample in samples])
+            predictions |= {sample.id: answer for sample, answer in zip(samples, answers)}
         return self._metrics(predictions)
 
-    def _metrics(self, predictions: Iterable[Prediction]) -> dict[str, float]:
-        """Metrics of predictions for all samples, in order."""
+    def _metrics(self, predictions: Mapping[str, Prediction]) -> dict[str, float]:
+        """Metrics of predictions by sample id."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / "predictions.jsonl"
             with Log(path, Prediction) as log:
-                for sample, prediction in zip(self.dataset.samples.id, predictions):
+                for sample, prediction in predictions.items():
                     log.append(msgspec.structs.replace(prediction, sample=sample))
-            result = score(
-                self.dataset, path, ["strict"], interval_options=IntervalOptions(resamples=2)
-            )
+            result = score(self.dataset, path, ["strict"], interval_options=IntervalOptions(resamples=2))
         values = {name: result.scores["strict"].metrics[name].value() for name in METRICS}
         return {name: value for name, value in values.items() if value is not None}
 
