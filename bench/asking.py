@@ -19,7 +19,7 @@ SCENES = 8
 
 
 def tables() -> list[Table]:
-    """First question against MobileSAM's encoder (goal: a tenth), further question against the first (goal: a third)."""
+    """A first question against MobileSAM's encoder (goal: a tenth), a further one against the first (goal: a third)."""
     model = load()
     shown = [scene(7, index, "test") for index in range(SCENES)]
     images = [Image.fromarray(one.image) for one in shown]
