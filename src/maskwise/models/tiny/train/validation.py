@@ -45,7 +45,7 @@ class Validation:
 
     def score(self, networks: Networks, images: list[EncodedImage]) -> dict[str, float]:
         """Metrics of the whole model: images encoded before, questions answered by the grounder of `networks`."""
-        predictions = {}
+        predictions: dict[str, Prediction] = {}
         for encoded, (_, samples) in zip(images, self.dataset.groups()):
             current = EncodedImage(networks, encoded.objects, encoded.size)
             answers = current.answer([sample.question for sample in samples])
