@@ -1,26 +1,27 @@
-"""Every error a user can cause, as one family.
+"""The exceptions of the package: all are MaskwiseError, so that one `except` catches every mistake of a user.
 
-MaskwiseError                what the command line prints without a traceback
-├── MaskError                a mask that is not a mask: bad counts, size, polygon
-├── ImageError             an image that cannot be opened safely
-├── RecordError              a record whose fields contradict each other
-├── StoreError               a dataset folder or log that is missing, incomplete or changed
-├── FormatError              an annotation file that does not follow its format
-├── ProtocolError            a scoring rule asked for what it cannot give
-├── ModelError               a model that cannot be opened, or gave what is no prediction
-│   └── ModelGoneError       a model that cannot be asked any more: the run stops, and continues when it is back
-└── UnknownNameError         a name that is not registered; lists the known ones
+MaskwiseError                 base; the command line prints it without a traceback
+├── MaskError                 invalid mask: bad counts, size or polygon
+├── ImageError                image that cannot be opened safely
+├── RecordError               record with an invalid or contradictory field
+├── StoreError                dataset folder, run folder or log that is missing, incomplete or changed
+├── FormatError               annotation file that does not follow its format
+├── ProtocolError             protocol that cannot score the given data
+├── ModelError                model that cannot be loaded, or that returned something else than predictions
+│   └── ModelGoneError        model that can no longer be reached: the run stops and can be continued
+├── MissingDependencyError    optional package that is not installed; also an ImportError
+└── UnknownNameError          unknown name; the message lists the known ones
 """
 
 from collections.abc import Iterable
 
 
 class MaskwiseError(Exception):
-    """Something the user can mend; the message says what, where and how."""
+    """An error the user can fix. The message says what was expected, what was found, where, and what to do."""
 
 
 class MaskError(MaskwiseError):
-    """A malformed mask. `item` is its position in the batch, or None for a single mask."""
+    """An invalid mask. `item` is its position in the batch, or None for a single mask."""
 
     def __init__(self, message: str, item: int | None = None) -> None:
         super().__init__(message if item is None else f"mask {item}: {message}")
@@ -33,11 +34,11 @@ class ImageError(MaskwiseError):
 
 
 class RecordError(MaskwiseError):
-    """A record that contradicts itself."""
+    """A record with a field that is invalid or contradicts another one."""
 
 
 class StoreError(MaskwiseError):
-    """A dataset folder or log that cannot be used as it is."""
+    """A dataset folder, run folder or log that is missing, incomplete or changed."""
 
 
 class FormatError(MaskwiseError):
@@ -45,19 +46,28 @@ class FormatError(MaskwiseError):
 
 
 class ProtocolError(MaskwiseError):
-    """A scoring rule asked for what the data cannot give."""
+    """A protocol that cannot score the given data, or an invalid option of one."""
 
 
 class ModelError(MaskwiseError):
-    """A model that cannot be opened or asked, or that replied with something else than predictions."""
+    """A model that cannot be loaded or called, or that returned something else than predictions."""
 
 
 class ModelGoneError(ModelError):
-    """A model that cannot be started or reached, so that asking on is of no use."""
+    """A model that cannot be started or reached any more, so that no further question can be asked."""
+
+
+class MissingDependencyError(MaskwiseError, ImportError):
+    """An optional package that is not installed."""
+
+    def __init__(self, feature: str, package: str, *, extra: str | None = None) -> None:
+        name = package if extra is None else f"'maskwise[{extra}]'"
+        super().__init__(f"{feature} needs {package}, which is not installed: pip install {name}")
+        self.package = package
 
 
 class UnknownNameError(MaskwiseError):
-    """A name nobody registered."""
+    """A name that is not registered."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         super().__init__(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")

@@ -1,29 +1,44 @@
-"""The records everything speaks in: Region, Sample, Prediction, Score. Checked once, at construction.
+"""The records of the package: Region, Sample, Answer, Prediction, Score. Each is checked when it is made.
 
-A record is its own JSON form (`msgspec.json`), masks as COCO RLE. Records are frozen; collections are tuples.
+A record is its own JSON form (`msgspec.json`), with masks as COCO RLE. Records are frozen. Collections are tuples; a
+list is accepted and converted. A mask may be given as a `Mask`, an array (height, width) or a COCO RLE dict, and an
+answer as text. RecordError says which field of which record is invalid.
 """
 
-from typing import Literal
+import io
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 import msgspec
+import numpy as np
+from msgspec.structs import force_setattr
 
-from maskwise.errors import RecordError
-from maskwise.masks import Mask
+from maskwise.errors import MaskError, RecordError
+from maskwise.masks import Mask, Masks
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 MaskType = Literal["visible", "amodal", "both"]
+MASK_TYPES: tuple[MaskType, ...] = get_args(MaskType)
 Status = Literal["scored", "failed", "missing", "excluded"]
+
+BLANK = (232, 232, 232)
+"""Colour of the canvas where a record is drawn without its image."""
+
+T = TypeVar("T")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What all records share: frozen, fields by name, unknown fields refused."""
+    """Base of all records: frozen, fields by name, unknown fields refused."""
 
 
 class Region(Record, frozen=True, kw_only=True):
-    """One thing in an image, object or part.
+    """One object or part in an image.
 
-    At least one of `visible` and `amodal` is known; both have the image's size. A fully hidden thing has an empty
-    visible mask. `part_of` is the id of the region this one is a part of. Visible is not always inside amodal in
-    published data: that is reported by `maskwise validate`, never repaired.
+    At least one of `visible` and `amodal` is known; both have the size of the image. A fully hidden object has an empty
+    visible mask. `part_of` is the id of the region this one is a part of. In published data the visible mask is not
+    always inside the amodal one: `maskwise validate` reports that, nothing repairs it.
     """
 
     id: str
@@ -32,28 +47,28 @@ class Region(Record, frozen=True, kw_only=True):
     amodal: Mask | None = None
     part_of: str | None = None
     order: int | None = None
-    """Depth, 1 = front, where the source tells."""
+    """Depth, 1 = front, where the dataset has it."""
     crowd: bool = False
     overlap: Mask | None = None
-    """Where the source's own pieces of this region overlap: some official protocols count those pixels as neither."""
+    """Where the dataset's own pieces of this region overlap. Some official protocols ignore those pixels."""
 
     def __post_init__(self) -> None:
         if not self.id:
-            raise RecordError("a region needs an id")
-        sizes = {mask.size for mask in (self.visible, self.amodal, self.overlap) if mask is not None}
-        if len(sizes) > 1:
-            raise RecordError(f"region {self.id!r}: its masks differ in size: {sorted(sizes)}")
+            raise RecordError("a region needs an id that is not empty")
+        _check_texts(self, self.id, self.name)
+        _convert_mask(self, "visible", self.visible)
+        _convert_mask(self, "amodal", self.amodal)
+        _convert_mask(self, "overlap", self.overlap)
+        _check_sizes(self, (self.visible, self.amodal, self.overlap))
         if self.visible is None and self.amodal is None:
-            raise RecordError(f"region {self.id!r}: neither a visible nor an amodal mask")
+            raise RecordError(f"{_label(self)} has neither a visible nor an amodal mask")
         if self.part_of == self.id:
-            raise RecordError(f"region {self.id!r} is a part of itself")
+            raise RecordError(f"{_label(self)} is a part of itself")
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the image."""
-        mask = self.visible if self.visible is not None else self.amodal
-        assert mask is not None
-        return mask.size
+        return cast("Mask", self.visible if self.visible is not None else self.amodal).size
 
     @property
     def occluded(self) -> Mask | None:
@@ -63,36 +78,56 @@ class Region(Record, frozen=True, kw_only=True):
         return self.amodal - self.visible
 
     def mask(self, mask_type: Literal["visible", "amodal"]) -> Mask | None:
-        """The mask of one type."""
-        return self.visible if mask_type == "visible" else self.amodal
+        """The mask of one type, or None where it is unknown."""
+        return _mask_of(self, mask_type)
+
+    def plot(self, image: "Image.Image | None" = None) -> "Image.Image":
+        """The region drawn on its image, or on a blank canvas."""
+        return _draw(image, (self,), self.size)
+
+    def __repr__(self) -> str:
+        part = "" if self.part_of is None else f", part of {self.part_of!r}"
+        return f"Region({self.id!r}, {_shorten(self.name)!r}, {_describe_masks(self)}{part})"
+
+    def _repr_png_(self) -> bytes:
+        return _to_png(self.plot())
 
 
 class Phrase(Record, frozen=True, kw_only=True):
-    """Characters [start, stop) of an answer and the masks they speak of, by position among the sample's targets (or
-    the prediction's regions).
+    """Characters [start, stop) of an answer, and the regions they refer to.
+
+    `regions` are positions among the targets of the sample, or among the regions of the prediction.
     """
 
     start: int
     stop: int
     regions: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        _convert_items(self, "regions", self.regions, int)
+
 
 class Answer(Record, frozen=True, kw_only=True):
-    """Words, and which of them each mask belongs to. Phrases may be unknown (empty)."""
+    """An answer in words, and the phrases that refer to regions. No phrases: not known."""
 
     text: str
     phrases: tuple[Phrase, ...] = ()
 
     def __post_init__(self) -> None:
+        _check_texts(self, self.text)
+        _convert_items(self, "phrases", self.phrases, Phrase)
         for phrase in self.phrases:
             if not 0 <= phrase.start < phrase.stop <= len(self.text):
                 raise RecordError(
                     f"phrase [{phrase.start}, {phrase.stop}) lies outside the answer of {len(self.text)} characters"
                 )
 
+    def __str__(self) -> str:
+        return self.text
+
 
 class ImageInfo(Record, frozen=True, kw_only=True):
-    """An image of a dataset. `path` is relative to the dataset's image root, or None when it is embedded."""
+    """An image of a dataset. `path` is relative to the dataset's image root, or None for an embedded image."""
 
     id: str
     width: int
@@ -104,11 +139,12 @@ class ImageInfo(Record, frozen=True, kw_only=True):
             raise RecordError(f"image {self.id!r}: size {self.width} x {self.height} is empty")
 
 
-class Sample(Record, frozen=True, kw_only=True):
-    """One question about one image and what a right reply is.
+class Sample(Record, frozen=True, kw_only=True, dict=True):
+    """One question about one image, with its ground truth.
 
-    `targets`: none, one or many regions, in the order the answer names them. `mask_type`: which mask the question
-    wants. `ignore`: pixels that count for nothing. `tags`: what reports slice by (question_type, source, split, ...).
+    `image_id`: the image in its dataset. `mask_type`: the mask the question asks for. `targets`: the regions that are
+    asked for (none, one or many), in the order the answer names them. `ignore`: pixels that no metric counts. `tags`:
+    properties to slice reports by (question_type, source, split, ...).
     """
 
     id: str
@@ -121,14 +157,49 @@ class Sample(Record, frozen=True, kw_only=True):
     tags: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        sizes = {region.size for region in self.targets} | ({self.ignore.size} if self.ignore else set())
-        if len(sizes) > 1:
-            raise RecordError(f"sample {self.id!r}: masks of different sizes: {sorted(sizes)}")
-        _check_phrases(f"sample {self.id!r}", self.answer, len(self.targets))
+        _check_texts(self, self.id, self.image_id, self.question)
+        _check_mask_type(self, self.mask_type)
+        _convert_items(self, "targets", self.targets, Region)
+        _convert_answer(self, self.answer)
+        _convert_mask(self, "ignore", self.ignore)
+        _check_sizes(self, (*self.targets, self.ignore))
+        _check_phrases(self, self.answer, len(self.targets))
+
+    @property
+    def image(self) -> "Image.Image":
+        """The image, opened: upright, RGB. Only samples that came from a dataset know it."""
+        load: Callable[[str], Image.Image] | None = self.__dict__.get("load_image")
+        if load is None:
+            raise RecordError(
+                f"sample {self.id!r} was not read from a dataset; open image {self.image_id!r} yourself"
+            )
+        return load(self.image_id)
+
+    def plot(self, image: "Image.Image | None" = None, *, mask_type: MaskType = "both") -> "Image.Image":
+        """The targets drawn on the image, with question and answer below. image: if not that of the dataset."""
+        return _draw(
+            self.image if image is None else image,
+            self.targets,
+            mask_type=mask_type,
+            question=self.question,
+            answer=self.answer,
+            ignore=self.ignore,
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(_shorten(region.name, 24) for region in self.targets[:4])
+        more = f", ... {len(self.targets)} in all" if len(self.targets) > 4 else ""
+        return (
+            f"Sample({self.id!r}, {_shorten(self.question, 80)!r}, mask_type={self.mask_type!r}, "
+            f"targets=[{names}{more}])"
+        )
+
+    def _repr_png_(self) -> bytes | None:
+        return _to_png(self.plot()) if "load_image" in self.__dict__ else None
 
 
 class PredictedRegion(Record, frozen=True, kw_only=True):
-    """One region a model found: either mask or both, with its confidence in [0, 1] and, if it says, a name."""
+    """One region in a prediction: a visible mask, an amodal mask or both. `score`: confidence in [0, 1]."""
 
     visible: Mask | None = None
     amodal: Mask | None = None
@@ -136,20 +207,42 @@ class PredictedRegion(Record, frozen=True, kw_only=True):
     name: str | None = None
 
     def __post_init__(self) -> None:
+        _convert_mask(self, "visible", self.visible)
+        _convert_mask(self, "amodal", self.amodal)
         if self.visible is None and self.amodal is None:
             raise RecordError("a predicted region needs a visible or an amodal mask")
-        if not 0.0 <= self.score <= 1.0:
-            raise RecordError(f"score {self.score} is not within 0 and 1")
+        _check_score(self)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the image."""
+        return cast("Mask", self.visible if self.visible is not None else self.amodal).size
+
+    def mask(self, mask_type: Literal["visible", "amodal"]) -> Mask | None:
+        """The mask of one type, or None where the model did not predict it."""
+        return _mask_of(self, mask_type)
+
+    def plot(self, image: "Image.Image | None" = None) -> "Image.Image":
+        """The region drawn on an image, or on a blank canvas."""
+        return _draw(image, (self,), self.size)
+
+    def __repr__(self) -> str:
+        name = "" if self.name is None else f"{_shorten(self.name)!r}, "
+        return f"PredictedRegion({name}{_describe_masks(self)}, score={self.score:.3g})"
+
+    def _repr_png_(self) -> bytes:
+        return _to_png(self.plot())
 
 
-class Prediction(Record, frozen=True, kw_only=True):
-    """What a model said to a sample. `no_target` says "nothing here"; `error` says why there is no reply at all.
+class Prediction(Record, frozen=True, kw_only=True, dict=True):
+    """What a model returned for one question.
 
-    `mask_type` is the type the model decided on, or None when it does not decide. `forced` marks a reply made with
-    the true answer in the prompt.
+    `sample`: id of the sample; a model leaves it empty and the harness fills it. `mask_type`: the type the model chose,
+    or None if it does not choose. `no_target`: the model says that no target is in the image. `error`: why there
+    is no prediction. `forced`: the ground-truth answer was in the prompt.
     """
 
-    sample: str
+    sample: str = ""
     answer: Answer | None = None
     mask_type: MaskType | None = None
     regions: tuple[PredictedRegion, ...] = ()
@@ -158,14 +251,56 @@ class Prediction(Record, frozen=True, kw_only=True):
     forced: bool = False
 
     def __post_init__(self) -> None:
-        _check_phrases(f"prediction for {self.sample!r}", self.answer, len(self.regions))
+        _check_texts(self, self.sample)
+        if self.mask_type is not None:
+            _check_mask_type(self, self.mask_type)
+        _convert_items(self, "regions", self.regions, PredictedRegion)
+        _convert_answer(self, self.answer)
+        _check_phrases(self, self.answer, len(self.regions))
+
+    def masks(self, mask_type: Literal["visible", "amodal"] | None = None) -> Masks:
+        """The masks of one type, in the order of the regions; regions without such a mask are left out.
+
+        mask_type: if None, the type the model chose, and visible if it chose both or none.
+        """
+        wanted = mask_type or ("amodal" if self.mask_type == "amodal" else "visible")
+        found = [mask for region in self.regions if (mask := region.mask(wanted)) is not None]
+        return Masks.from_masks(found) if found else Masks.concat([])
+
+    def plot(self, image: "Image.Image | None" = None, *, mask_type: MaskType | None = None) -> "Image.Image":
+        """The regions drawn on the image, with question and answer below.
+
+        image: the image asked about; a prediction made by `encoded.ask` knows it, others are drawn on a blank canvas.
+        mask_type: what to draw; by default what the model chose.
+        """
+        return _draw(
+            self.__dict__.get("image") if image is None else image,
+            self.regions,
+            self.regions[0].size if self.regions else None,
+            mask_type=mask_type or self.mask_type or "both",
+            question=self.__dict__.get("question"),
+            answer=self.answer,
+        )
+
+    def __repr__(self) -> str:
+        parts = [repr(self.sample)] if self.sample else []
+        if self.error is not None:
+            return f"Prediction({', '.join([*parts, f'error={_shorten(self.error)!r}'])})"
+        parts += [] if self.answer is None else [repr(_shorten(self.answer.text))]
+        parts += [] if self.mask_type is None else [f"mask_type={self.mask_type!r}"]
+        parts += ["no_target=True"] if self.no_target else []
+        parts += [f"{len(self.regions)} region{'' if len(self.regions) == 1 else 's'}"]
+        return f"Prediction({', '.join(parts)})"
+
+    def _repr_png_(self) -> bytes | None:
+        return _to_png(self.plot()) if self.regions or "image" in self.__dict__ else None
 
 
 class Score(Record, frozen=True, kw_only=True):
-    """One sample under one protocol. Sums, not averages, so that any group of rows can be averaged later.
+    """One sample under one protocol. It holds sums, not averages, so that any group of samples can be averaged.
 
-    `value` is the sample's contribution to gIoU with `weight`; `intersection` and `union` its contribution to cIoU.
-    A sample that failed or was not scored has no value, never a zero that looks like one.
+    `value` is the sample's contribution to gIoU with `weight`; `intersection` and `union` are its contribution to cIoU.
+    A sample that failed or was not scored has no value; zero always means a score of zero.
     """
 
     sample: str
@@ -182,9 +317,151 @@ class Score(Record, frozen=True, kw_only=True):
             raise RecordError(f"score of {self.sample!r}: status {self.status} with value {self.value}")
 
 
-def _check_phrases(where: str, answer: Answer | None, regions: int) -> None:
-    for phrase in answer.phrases if answer else ():
+def attach(record: T, **facts: Any) -> T:
+    """Attach facts that display methods use and that are no part of the record: it compares and encodes as before."""
+    record.__dict__.update(facts)
+    return record
+
+
+# -- checks and conversions at construction
+
+
+def _check_texts(record: Record, *values: object) -> None:
+    for value in values:
+        if not isinstance(value, str):
+            raise RecordError(f"{_label(record)}: expected a text, found {_kind(value)}")
+
+
+def _check_mask_type(record: Record, value: object) -> None:
+    if value not in MASK_TYPES:
+        raise RecordError(
+            f"{_label(record)}: mask_type must be one of {', '.join(MASK_TYPES)}, not {value!r}"
+        )
+
+
+def _check_score(region: PredictedRegion) -> None:
+    if type(region.score) is not float:
+        try:
+            force_setattr(region, "score", float(region.score))
+        except (TypeError, ValueError):
+            raise RecordError(f"score must be a number, not {_kind(region.score)}") from None
+    if not 0.0 <= region.score <= 1.0:
+        raise RecordError(f"score {region.score} is not between 0 and 1")
+
+
+def _check_sizes(record: Record, masks: Iterable[Mask | Region | None]) -> None:
+    sizes = {mask.size for mask in masks if mask is not None}
+    if len(sizes) > 1:
+        raise RecordError(f"{_label(record)} has masks of different sizes (height, width): {sorted(sizes)}")
+
+
+def _check_phrases(record: Record, answer: Answer | None, regions: int) -> None:
+    if answer is None:
+        return
+    for phrase in answer.phrases:
         if any(not 0 <= index < regions for index in phrase.regions):
             raise RecordError(
-                f"{where}: a phrase speaks of mask {max(phrase.regions)}, but there are {regions}"
+                f"{_label(record)}: a phrase refers to region {max(phrase.regions)}, but there are {regions}"
             )
+
+
+def _convert_items(record: Record, field: str, value: Any, kind: type) -> None:
+    """Make a list or other iterable a tuple, and check the type of its items."""
+    if type(value) is not tuple:
+        if isinstance(value, str | bytes | msgspec.Struct) or not isinstance(value, Iterable):
+            raise RecordError(
+                f"{_label(record)}: {field} must be a list with items of type {kind.__name__}, not {_kind(value)}"
+            )
+        value = tuple(value)
+        force_setattr(record, field, value)
+    for item in value:
+        if type(item) is not kind and not isinstance(item, kind):
+            raise RecordError(
+                f"{_label(record)}: an item of {field} must be of type {kind.__name__}, not {_kind(item)}"
+            )
+
+
+def _convert_answer(record: Sample | Prediction, answer: Any) -> None:
+    if answer is None or type(answer) is Answer:
+        return
+    if not isinstance(answer, str):
+        raise RecordError(f"{_label(record)}: answer must be an Answer or a text, not {_kind(answer)}")
+    force_setattr(record, "answer", Answer(text=answer))
+
+
+def _convert_mask(record: Record, field: str, value: Any) -> None:
+    if value is None or type(value) is Mask:
+        return
+    try:
+        force_setattr(record, field, _to_mask(value))
+    except (MaskError, TypeError, ValueError, KeyError) as error:
+        raise RecordError(f"{_label(record)}: {field} is not a mask: {error}") from None
+
+
+def _to_mask(value: Any) -> Mask:
+    if isinstance(value, dict):
+        return Masks.from_rles([value])[0]
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise MaskError(f"expected a Mask, an array (height, width) or a COCO RLE dict, got {_kind(value)}")
+    return Mask.from_dense(array)
+
+
+def _label(record: Record) -> str:
+    """What error messages call a record."""
+    kind = {"PredictedRegion": "predicted region"}.get(type(record).__name__, type(record).__name__.lower())
+    name = getattr(record, "sample", None) or getattr(record, "id", None)
+    return f"{kind} {name!r}" if isinstance(name, str) else kind
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+# -- display
+
+
+def _mask_of(region: Region | PredictedRegion, mask_type: str) -> Mask | None:
+    if mask_type not in ("visible", "amodal"):
+        raise RecordError(f"mask_type must be 'visible' or 'amodal', not {mask_type!r}")
+    return region.visible if mask_type == "visible" else region.amodal
+
+
+def _draw(
+    image: "Image.Image | None",
+    regions: tuple[Region | PredictedRegion, ...],
+    size: tuple[int, int] | None = None,
+    **options: Any,
+) -> "Image.Image":
+    """An overlay. Without an image it is drawn on a blank canvas of `size` (height, width)."""
+    from PIL import Image  # noqa: PLC0415
+
+    from maskwise.overlay import draw_overlay  # noqa: PLC0415
+
+    if image is None and size is None:
+        raise RecordError("there is nothing to draw: no region and no image; give the image: plot(image)")
+    if image is None and size is not None:
+        image = Image.new("RGB", (size[1], size[0]), BLANK)
+    if not isinstance(image, Image.Image):
+        raise RecordError(f"plot expects a PIL image, not {_kind(image)}")
+    return draw_overlay(image, regions, **options)
+
+
+def _to_png(image: "Image.Image") -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def _describe_masks(region: Region | PredictedRegion) -> str:
+    height, width = region.size
+    areas = [
+        f"{name} {mask.area} px"
+        for name, mask in (("visible", region.visible), ("amodal", region.amodal))
+        if mask is not None
+    ]
+    return f"{width} x {height}, {', '.join(areas)}"
+
+
+def _shorten(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."

@@ -1,59 +1,52 @@
-"""The tables of a dataset as numpy arrays and mask batches that share the file's memory."""
+"""The tables of a dataset as numpy arrays and mask batches that share the memory of the file."""
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from maskwise.arrays import BoolArray, Int8Array, Int32Array, Int64Array, NumberArray, UInt8Array
 from maskwise.errors import StoreError
 from maskwise.masks import Masks
-from maskwise.schema import MaskType
+from maskwise.schema import MASK_TYPES
 from maskwise.store.folder import MaskKind
-
-MASK_TYPES: tuple[MaskType, ...] = get_args(MaskType)
-"""What the codes of `samples.mask_type` mean."""
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 class MaskColumn(NamedTuple):
-    """A batch with one mask a row; where `present` is False the mask is an empty 0 x 0 one."""
+    """One mask per row. Where `present` is False the mask is unknown, and its place holds an empty 0 x 0 mask."""
 
     masks: Masks
-    present: Bools
+    present: BoolArray
 
 
-class Lists(NamedTuple):
-    """One list a row: values[offsets[i]:offsets[i + 1]]. offsets int64 [n + 1] from 0, values int32."""
+class RaggedInts(NamedTuple):
+    """One list per row: values[offsets[i]:offsets[i + 1]]. offsets int64 [n + 1] from 0, values int32."""
 
-    offsets: Int64s
-    values: Int32s
+    offsets: Int64Array
+    values: Int32Array
 
 
 class Codes(NamedTuple):
-    """Text as numbers: names[codes[i]] is row i's. codes int32 [n]; names in order of first appearance."""
+    """Text as integer codes: row i holds names[codes[i]]. codes int32 [n]; names in order of first appearance."""
 
-    codes: Int32s
+    codes: Int32Array
     names: tuple[str | None, ...]
 
 
-class Numbers(NamedTuple):
-    """Whole numbers, some unknown: values int32 [n] count only where present (bool [n])."""
+class NullableInts(NamedTuple):
+    """Integers, some of them unknown: values int32 [n] are valid where present (bool [n]) is True."""
 
-    values: Int32s
-    present: Bools
+    values: Int32Array
+    present: BoolArray
 
 
 class _Columns:
-    """One table and its columns as arrays. `mapped` is the whole file, where the table lies in one."""
+    """One table and its columns as arrays. `mapped`: the bytes of the memory-mapped file, if there is one."""
 
-    def __init__(self, table: pa.Table, where: Path, mapped: NDArray[np.uint8] | None = None) -> None:
+    def __init__(self, table: pa.Table, where: Path, mapped: UInt8Array | None = None) -> None:
         self.table, self.where, self.mapped = table, where, mapped
 
     def __len__(self) -> int:
@@ -68,18 +61,20 @@ class _Columns:
         texts: list[str] = self.table[name].to_pylist()
         return texts
 
-    def _numbers(self, name: str) -> NDArray[Any]:
+    def _numbers(self, name: str) -> NumberArray:
         return _joined([chunk.to_numpy(zero_copy_only=False) for chunk in self.table[name].chunks], np.int32)
 
-    def _rows(self, name: str, of: str, count: int) -> Int32s:
-        return _check_rows(self._numbers(name), count, f"{self.where}: column {name!r} names a row of {of}")
+    def _rows(self, name: str, of: str, count: int) -> Int32Array:
+        return _check_rows(
+            self._numbers(name), count, f"{self.where}: column {name!r} refers to rows of {of}"
+        )
 
-    def _partial(self, name: str) -> Numbers:
+    def _partial(self, name: str) -> NullableInts:
         column = self.table[name]
         filled = [chunk.fill_null(0).to_numpy() for chunk in column.chunks]
-        return Numbers(_joined(filled, np.int32), self._present(name))
+        return NullableInts(_joined(filled, np.int32), self._present(name))
 
-    def _present(self, name: str) -> Bools:
+    def _present(self, name: str) -> BoolArray:
         chunks = self.table[name].chunks
         return _joined([chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks], np.bool_)
 
@@ -90,9 +85,7 @@ class _Columns:
         return Codes(encoded.indices.to_numpy(), tuple(encoded.dictionary.to_pylist()))
 
     def _masks(self, name: str) -> MaskColumn:
-        """The column as one batch. The chunks of a mapped file keep their bytes where they are: the batch's data
-        is then the file itself.
-        """
+        """The column as one batch. The chunks of a mapped file are not copied: the data of the batch is the file."""
         try:
             batches = [Masks.from_arrow(chunk) for chunk in self.table[name].chunks if len(chunk)]
         except ValueError as error:
@@ -102,7 +95,7 @@ class _Columns:
             masks = _over_file(batches, self.mapped)
         else:
             masks = Masks.concat(batches)
-            # Parquet does not keep what lies under a null.
+            # Parquet does not keep the values under a null.
             masks = Masks(masks.data, masks.start, masks.stop, np.where(present[:, None], masks.size, 0))
         return MaskColumn(masks, present)
 
@@ -117,7 +110,7 @@ class ImageColumns(_Columns):
         return paths
 
     @cached_property
-    def size(self) -> Int32s:
+    def size(self) -> Int32Array:
         """Heights and widths, int32 [p, 2]."""
         return np.stack([self._numbers("height"), self._numbers("width")], 1)
 
@@ -130,20 +123,18 @@ class ImageColumns(_Columns):
 class RegionColumns(_Columns):
     """The columns of regions."""
 
-    def __init__(
-        self, table: pa.Table, where: Path, mapped: NDArray[np.uint8] | None, *, images: ImageColumns
-    ):
+    def __init__(self, table: pa.Table, where: Path, mapped: UInt8Array | None, *, images: ImageColumns):
         super().__init__(table, where, mapped)
         self._images = images
         self._batches: dict[str, MaskColumn] = {}
 
     @cached_property
-    def image(self) -> Int32s:
+    def image(self) -> Int32Array:
         """Row of the image, int32 [m]."""
         return self._rows("image", "images", len(self._images))
 
     @cached_property
-    def size(self) -> Int32s:
+    def size(self) -> Int32Array:
         """Heights and widths of the image, int32 [m, 2]."""
         return self._images.size[self.image]
 
@@ -153,30 +144,30 @@ class RegionColumns(_Columns):
         return self._codes(self.table["name"])
 
     @cached_property
-    def part_of(self) -> Numbers:
+    def part_of(self) -> NullableInts:
         """Row of the region each one is a part of."""
         values, present = self._partial("part_of")
-        return Numbers(_check_rows(values, len(self) or 1, f"{self.where}: column 'part_of'"), present)
+        return NullableInts(_check_rows(values, len(self) or 1, f"{self.where}: column 'part_of'"), present)
 
     @cached_property
-    def order(self) -> Numbers:
+    def order(self) -> NullableInts:
         """Depth, 1 = front."""
         return self._partial("order")
 
     @cached_property
-    def crowd(self) -> Bools:
-        """Whether it stands for a crowd, bool [m]."""
+    def crowd(self) -> BoolArray:
+        """Whether the region is a crowd, bool [m]."""
         return self._numbers("crowd").astype(np.bool_, copy=False)
 
     @cached_property
-    def of_image(self) -> Lists:
+    def of_image(self) -> RaggedInts:
         """Region rows of each image row, in row order."""
         rows = np.argsort(self.image, kind="stable").astype(np.int32)
         counts = np.bincount(self.image, minlength=len(self._images))
-        return Lists(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows)
+        return RaggedInts(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows)
 
     def masks(self, kind: MaskKind) -> MaskColumn:
-        """The masks of one kind, one a region."""
+        """The masks of one kind, one per region."""
         if kind not in self._batches:
             self._batches[kind] = self._masks(kind)
         return self._batches[kind]
@@ -189,7 +180,7 @@ class SampleColumns(_Columns):
         self,
         table: pa.Table,
         where: Path,
-        mapped: NDArray[np.uint8] | None,
+        mapped: UInt8Array | None,
         *,
         images: ImageColumns,
         regions: RegionColumns,
@@ -203,17 +194,17 @@ class SampleColumns(_Columns):
         return self._texts("question")
 
     @cached_property
-    def image(self) -> Int32s:
+    def image(self) -> Int32Array:
         """Row of the image, int32 [n]."""
         return self._rows("image", "images", len(self._images))
 
     @cached_property
-    def size(self) -> Int32s:
+    def size(self) -> Int32Array:
         """Heights and widths of the image, int32 [n, 2]."""
         return self._images.size[self.image]
 
     @cached_property
-    def mask_type(self) -> NDArray[np.int8]:
+    def mask_type(self) -> Int8Array:
         """Positions in MASK_TYPES, int8 [n]."""
         codes, names = self._codes(self.table["mask_type"])
         unknown = [name for name in names if name not in MASK_TYPES]
@@ -222,19 +213,19 @@ class SampleColumns(_Columns):
         return np.array([MASK_TYPES.index(str(name)) for name in names], np.int8)[codes]
 
     @cached_property
-    def targets(self) -> Lists:
+    def targets(self) -> RaggedInts:
         """Rows of the target regions."""
         offsets, values = _lists(self.table["targets"], self.where)
-        return Lists(offsets, _check_rows(values, len(self._regions), f"{self.where}: column 'targets'"))
+        return RaggedInts(offsets, _check_rows(values, len(self._regions), f"{self.where}: column 'targets'"))
 
     @cached_property
     def ignore(self) -> MaskColumn:
-        """Pixels that count for nothing."""
+        """Pixels that no metric counts."""
         return self._masks("ignore")
 
     @cached_property
     def tag_names(self) -> list[str]:
-        """Every tag some sample has, sorted."""
+        """The tags that occur, sorted."""
         keys: set[str] = set()
         for chunk in self.table["tags"].chunks:
             first, last = chunk.offsets[0].as_py(), chunk.offsets[-1].as_py()
@@ -242,7 +233,7 @@ class SampleColumns(_Columns):
         return sorted(keys)
 
     def tag(self, key: str) -> Codes:
-        """The values of one tag."""
+        """The values of one tag; None in `names` stands for samples without it."""
         values = [_tag_values(chunk, key) for chunk in self.table["tags"].chunks]
         return self._codes(pa.chunked_array(values, pa.string()))
 
@@ -253,7 +244,7 @@ class SampleColumns(_Columns):
 
 
 def _tag_values(tags: pa.MapArray, key: str) -> pa.Array:
-    """The value each row has under a key, null where it has none; ten times quicker than pyarrow's map_lookup."""
+    """The value of a key in each row, null where it is absent. Ten times faster than pyarrow's map_lookup."""
     offsets = tags.offsets.to_numpy()
     entries = np.flatnonzero(pc.equal(tags.keys, key).to_numpy(zero_copy_only=False))
     entries = entries[(entries >= offsets[0]) & (entries < offsets[-1])]
@@ -264,7 +255,7 @@ def _tag_values(tags: pa.MapArray, key: str) -> pa.Array:
     return tags.items.take(pa.array(place, mask=missing))
 
 
-def _over_file(batches: list[Masks], mapped: NDArray[np.uint8]) -> Masks:
+def _over_file(batches: list[Masks], mapped: UInt8Array) -> Masks:
     base = mapped.ctypes.data
     shifts = [batch.data.ctypes.data - base if len(batch.data) else 0 for batch in batches]
     return Masks(
@@ -275,25 +266,25 @@ def _over_file(batches: list[Masks], mapped: NDArray[np.uint8]) -> Masks:
     )
 
 
-def _lists(column: pa.ChunkedArray, where: Path) -> Lists:
+def _lists(column: pa.ChunkedArray, where: Path) -> RaggedInts:
     ends, values, base = [np.zeros(1, np.int64)], [], 0
     for chunk in column.chunks:
         if chunk.values.null_count:
-            raise StoreError(f"{where}: a list has an empty place")
+            raise StoreError(f"{where}: a list contains a null")
         offsets = chunk.offsets.to_numpy().astype(np.int64)
         values.append(chunk.values.to_numpy()[offsets[0] : offsets[-1]])
         ends.append(offsets[1:] - offsets[0] + base)
         base = int(ends[-1][-1]) if len(ends[-1]) else base
-    return Lists(np.concatenate(ends), _joined(values, np.int32))
+    return RaggedInts(np.concatenate(ends), _joined(values, np.int32))
 
 
-def _joined(arrays: list[NDArray[Any]], dtype: type) -> NDArray[Any]:
+def _joined(arrays: list[NumberArray], dtype: type) -> NumberArray:
     if len(arrays) == 1:
         return arrays[0]
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
 
 
-def _check_rows(rows: Int32s, count: int, what: str) -> Int32s:
+def _check_rows(rows: Int32Array, count: int, what: str) -> Int32Array:
     if len(rows) and (rows.min() < 0 or rows.max() >= count):
         raise StoreError(f"{what}: found rows {rows.min()} to {rows.max()}, expected 0 to {count - 1}")
     return rows

@@ -1,37 +1,33 @@
-"""A dataset folder, open: its samples one by one, in groups, in views."""
+"""A dataset folder, opened: samples one by one, grouped by image, and views of some of them."""
 
-import hashlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from PIL import Image
 
+from maskwise.arrays import BoolArray, UInt8Array
 from maskwise.errors import ImageError, MaskError, RecordError, StoreError
 from maskwise.images import open_image, resolve_inside
 from maskwise.masks import Mask
-from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
-from maskwise.store.columns import (
-    MASK_TYPES,
-    ImageColumns,
-    Int64s,
-    MaskColumn,
-    RegionColumns,
-    SampleColumns,
-)
+from maskwise.schema import MASK_TYPES, Answer, ImageInfo, MaskType, Phrase, Region, Sample, attach
+from maskwise.store.columns import ImageColumns, MaskColumn, RegionColumns, SampleColumns
 from maskwise.store.folder import (
     MASK_KINDS,
     TABLES,
     FileFacts,
     Manifest,
     check_files,
+    check_hash,
+    check_unchanged,
     file_facts,
     open_table,
     read_manifest,
@@ -40,11 +36,18 @@ from maskwise.store.folder import (
 )
 
 BLOCK_ROWS = 256
-"""How many samples iteration turns into records at once."""
+"""How many samples iteration converts to records at once."""
+
+SHOWN_ROWS = 5
+"""How many samples the notebook display lists."""
 
 
 class Dataset:
-    """A dataset folder, or a view of some of its samples. See the module's own text for what it offers."""
+    """A dataset folder, or a view of some of its samples.
+
+    A sequence of samples: `len(data)`, `data[0]`, `data[10:20]`, `for sample in data`. The text of `maskwise.store`
+    describes columns and views.
+    """
 
     def __init__(
         self,
@@ -63,9 +66,9 @@ class Dataset:
     def open(
         cls, path: str | os.PathLike[str], *, image_root: str | os.PathLike[str] | None = None
     ) -> "Dataset":
-        """Open a folder: checks manifest, schema version and file sizes, reads no mask.
+        """Open a folder. Checks manifest, schema version and file sizes; reads no mask.
 
-        image_root: where images given by path lie, if not where the manifest says.
+        image_root: the folder of images given by path, if not the one in the manifest.
         """
         folder = Path(path)
         manifest = read_manifest(folder)
@@ -99,17 +102,41 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The dataset's name."""
+        """The name in the manifest."""
         return self.manifest.name
 
     def __len__(self) -> int:
         return len(self.samples)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, {len(self)} samples, {str(self.path)!r})"
+        return f"Dataset({self.name!r}, {len(self)} samples, {len(self.images)} images, {str(self.path)!r})"
 
-    def __getitem__(self, index: int) -> Sample:
-        row = index + len(self) if index < 0 else index
+    def _repr_html_(self) -> str:
+        """The first samples as a table, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(sample.id)}</td><td>{escape(sample.question)}</td><td>{sample.mask_type}</td>"
+            f"<td>{escape(', '.join(region.name for region in sample.targets))}</td></tr>"
+            for sample in self[:SHOWN_ROWS]
+        )
+        more = f"<p>and {len(self) - SHOWN_ROWS} more samples</p>" if len(self) > SHOWN_ROWS else ""
+        head = "<tr><th>id</th><th>question</th><th>mask type</th><th>targets</th></tr>"
+        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>{more}"
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Dataset": ...
+
+    def __getitem__(self, index: int | slice) -> "Sample | Dataset":
+        if isinstance(index, slice):
+            return self._slice(index)
+        if not isinstance(index, int | np.integer):
+            raise StoreError(
+                f"a dataset is indexed by number or slice, not by {type(index).__name__}; "
+                "use sample(id) for the sample of an id"
+            )
+        row = int(index) + len(self) if index < 0 else int(index)
         if not 0 <= row < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
         return next(self._read(row, row + 1))
@@ -125,7 +152,7 @@ class Dataset:
         return self[self.samples.row[id]]
 
     def groups(self) -> Iterator[tuple[ImageInfo, list[Sample]]]:
-        """Images in row order, each with all its questions in row order; images without one are left out."""
+        """Each image with all its samples, both in row order; images without samples are left out."""
         rows = self.samples.image
         view = self if (np.diff(rows) >= 0).all() else self.take(np.argsort(rows, kind="stable"))
         for image, samples in itertools.groupby(view, lambda sample: sample.image_id):
@@ -133,22 +160,58 @@ class Dataset:
 
     # -- views
 
-    def slice(self, first: int, stop: int) -> "Dataset":
-        """Samples first to stop, as Python slices count; copies nothing."""
-        start, end, _ = slice(first, stop).indices(len(self))
-        return self._view(self.samples.table.slice(start, max(0, end - start)), self.samples.mapped)
+    def _slice(self, rows: slice) -> "Dataset":
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            return self.take(np.arange(start, stop, step))
+        return self._view(self.samples.table.slice(start, max(0, stop - start)), self.samples.mapped)
+
+    def filter(
+        self,
+        predicate: Callable[[Sample], bool] | None = None,
+        *,
+        mask_type: MaskType | None = None,
+        **tags: str,
+    ) -> "Dataset":
+        """The samples that fulfil all conditions: a function of the sample, a mask type, values of tags.
+
+        Example: data.filter(lambda sample: len(sample.targets) > 1, mask_type="amodal", split="test")
+        """
+        keep = np.ones(len(self), np.bool_)
+        if mask_type is not None:
+            if mask_type not in MASK_TYPES:
+                raise StoreError(f"mask_type must be one of {', '.join(MASK_TYPES)}, not {mask_type!r}")
+            keep &= self.samples.mask_type == MASK_TYPES.index(mask_type)
+        for name, value in tags.items():
+            keep &= self._has_tag(name, value)
+        if predicate is None:
+            return self.take(np.flatnonzero(keep))
+        if not callable(predicate):
+            raise StoreError(f"filter expects a function of a sample, not {type(predicate).__name__}")
+        rows = np.flatnonzero(keep)
+        chosen = [row for row, sample in zip(rows.tolist(), self.take(rows)) if predicate(sample)]
+        return self.take(np.array(chosen, np.int64))
+
+    def _has_tag(self, name: str, value: str) -> BoolArray:
+        if name not in self.samples.tag_names:
+            known = ", ".join(self.samples.tag_names) or "none"
+            raise StoreError(f"{self.path}: no sample has the tag {name!r}; known tags: {known}")
+        codes, names = self.samples.tag(name)
+        matches: BoolArray = np.array([known == value for known in names], np.bool_)[codes]
+        return matches
 
     def shard(self, index: int, count: int) -> "Dataset":
-        """The samples of every count-th image, beginning with image `index`: part of `count` parts."""
+        """The samples of every count-th image, starting with image `index`: one of `count` parts."""
         if not 0 <= index < count:
             raise StoreError(f"shard {index} of {count}: expected 0 to {count - 1}")
         return self.take(np.flatnonzero(self.samples.image % count == index))
 
-    def take(self, rows: Int64s) -> "Dataset":
-        """The samples of these rows, in the order given."""
-        return self._view(self.samples.table.take(pa.array(rows)).combine_chunks(), None)
+    def take(self, rows: ArrayLike) -> "Dataset":
+        """The samples of these rows, in the given order."""
+        indices = np.asarray(rows, np.int64)
+        return self._view(self.samples.table.take(pa.array(indices)).combine_chunks(), None)
 
-    def _view(self, table: pa.Table, mapped: NDArray[np.uint8] | None) -> "Dataset":
+    def _view(self, table: pa.Table, mapped: UInt8Array | None) -> "Dataset":
         samples = SampleColumns(table, self.samples.where, mapped, images=self.images, regions=self.regions)
         return Dataset(
             self.path,
@@ -168,7 +231,7 @@ class Dataset:
         return ImageInfo(id=self.images.id[row], width=width, height=height, path=self.images.path[row])
 
     def open_image(self, key: int | str) -> Image.Image:
-        """The image of a row or an id as an upright RGB pixels, embedded or below the image root."""
+        """The pixels of an image, given by row or id: upright, RGB."""
         row = self._image_row(key)
         image, data = self.image(row), self.images.table["data"][row]
         if data.is_valid:
@@ -176,7 +239,9 @@ class Dataset:
         elif image.path is None:
             raise ImageError(f"{self.path}: image {image.id!r} has neither a path nor embedded bytes")
         elif self.image_root is None:
-            raise ImageError(f"{self.path} does not say where its images lie: open it with a image_root")
+            raise ImageError(
+                f"{self.path} does not say where its images are: give their folder (--images, or image_root)"
+            )
         else:
             pixels = open_image(resolve_inside(self.image_root, image.path))
         if pixels.size != (image.width, image.height):
@@ -225,14 +290,15 @@ class Dataset:
             for target in rows:
                 if target not in made:
                     made[target] = self.region(target)
-            yield self._sample(row, tuple(made[target] for target in rows), number)
+            sample = self._sample(row, tuple(made[target] for target in rows), number)
+            yield attach(sample, load_image=self.open_image)
 
     def _rows(self, first: int, stop: int) -> list[dict[str, Any]]:
         table = self.samples.table.slice(first, stop - first).drop_columns(["targets", "ignore"])
         try:
             rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
         except KeyError as error:
-            raise StoreError(f"{self.samples.where}: a tag is given twice: {error}") from error
+            raise StoreError(f"{self.samples.where}: a tag occurs twice: {error}") from error
         return rows
 
     def _sample(self, row: dict[str, Any], targets: tuple[Region, ...], number: int) -> Sample:
@@ -252,18 +318,19 @@ class Dataset:
                 tags=row["tags"],
             )
         except (MaskError, RecordError, TypeError) as error:
-            # A TypeError is a phrase with an empty place, which the table's own check does not see.
+            # A TypeError is a null inside a phrase, which the check of the table does not find.
             raise StoreError(f"{self.samples.where}: sample {row['id']!r}: {error}") from error
 
-    # -- keeping
+    # -- integrity and copies
+
+    def check_unchanged(self) -> None:
+        """Raise StoreError if a table was changed after the manifest was written; see `folder.check_unchanged`."""
+        check_unchanged(self.path, self.manifest)
 
     def verify(self) -> None:
-        """Read every byte: sha256 of each file against the manifest, and that the tables hold together."""
+        """Read every byte: compare the sha256 of each file with the manifest, and check the tables."""
         for name, facts in self.manifest.files.items():
-            with open(self.path / name, "rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != facts.sha256:
-                raise StoreError(f"{self.path / name} changed after it was written: its sha256 is {found}")
+            check_hash(self.path / name, facts)
         for columns in (self.images, self.regions, self.samples):
             try:
                 columns.table.validate(full=True)
@@ -271,9 +338,9 @@ class Dataset:
                 raise StoreError(f"{columns.where}: {error}") from error
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the samples, and all images and regions, as a folder of zstd Parquet; it opens as any other.
+        """Write the samples, and all images and regions, as a folder of zstd Parquet files that opens as usual.
 
-        Images given by path stay where they are, and the new folder points there.
+        Images given by path are not copied; the new folder points to them.
         """
         with staged(Path(path), overwrite=False) as folder:
             files: dict[str, FileFacts] = {}

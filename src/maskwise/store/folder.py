@@ -1,7 +1,7 @@
-"""What a dataset folder is made of: the manifest, the tables and how a folder comes to be.
+"""The layout of a dataset folder: manifest, table schemas, and how a folder is created.
 
-A folder is filled beside its final place and moved there whole. The manifest is written last, so its presence means
-complete.
+A folder is written beside its final path and then moved there. The manifest is written last, so its presence means that
+the folder is complete.
 """
 
 import contextlib
@@ -16,11 +16,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from maskwise import __version__
+from maskwise.arrays import UInt8Array
 from maskwise.errors import StoreError
 from maskwise.masks.batch import ARROW_TYPE
+from maskwise.store.atomic import PARTIAL, atomic_write, sync_folder
 from maskwise.store.lock import locked
 
 SCHEMA_VERSION = 2
@@ -66,20 +67,20 @@ TABLES: dict[str, pa.Schema] = {
         ]
     ),
 }
-"""The columns of each table. `part_of` and `targets` are rows of regions, `image` a row of images; a phrase's
-`regions` are positions among the sample's targets.
+"""The columns of each table. `part_of` and `targets` are rows of regions, `image` is a row of images. The
+`regions` of a phrase are positions among the targets of the sample.
 """
 
 
 class FileFacts(msgspec.Struct, frozen=True):
-    """What the manifest knows of a file."""
+    """Size and hash of a file in the manifest."""
 
     bytes: int
     sha256: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`manifest.json`. `image_root` is absolute, or relative to the dataset's folder, or None."""
+    """The content of `manifest.json`. `image_root` is absolute, relative to the dataset folder, or None."""
 
     schema_version: int
     name: str
@@ -91,7 +92,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
-    """The manifest of a dataset folder, its schema version checked."""
+    """Read the manifest of a dataset folder and check its schema version."""
     path = Path(folder) / MANIFEST
     if not path.is_file():
         state = (
@@ -99,7 +100,9 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
         )
         raise StoreError(f"{folder} {state} {MANIFEST}")
     if path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise StoreError(f"{path} has {path.stat().st_size} bytes, more than a manifest can")
+        raise StoreError(
+            f"{path} has {path.stat().st_size} bytes, more than the limit of {MAX_MANIFEST_BYTES}"
+        )
     text = path.read_bytes()
     try:
         version = msgspec.json.decode(text, type=dict[str, Any]).get("schema_version")
@@ -108,12 +111,12 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
                 f"{path} has schema version {version}; maskwise {__version__} reads {SCHEMA_VERSION}"
             )
         return msgspec.json.decode(text, type=Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"{path} is not a manifest: {error}") from None
 
 
 def check_files(folder: Path, manifest: Manifest) -> str:
-    """Sizes as the manifest says; returns the suffix of the tables."""
+    """Check that the tables exist with the sizes of the manifest; returns their suffix."""
     suffix = next((end for end in (".arrow", ".parquet") if f"images{end}" in manifest.files), None)
     if suffix is None or set(manifest.files) != {f"{name}{suffix}" for name in TABLES}:
         raise StoreError(
@@ -128,8 +131,32 @@ def check_files(folder: Path, manifest: Manifest) -> str:
     return suffix
 
 
-def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, NDArray[np.uint8] | None]:
-    """The table, and for an Arrow file its bytes, mapped."""
+def check_unchanged(folder: str | os.PathLike[str], manifest: Manifest | None = None) -> None:
+    """Raise StoreError if a table was changed after the manifest was written.
+
+    Sizes are always compared. A table modified later than the manifest is hashed: copying a dataset can change that
+    order, so a later time alone is no error. `Dataset.verify` hashes every table.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder) if manifest is None else manifest
+    check_files(folder, manifest)
+    written = (folder / MANIFEST).stat().st_mtime_ns
+    for name, facts in manifest.files.items():
+        if (folder / name).stat().st_mtime_ns > written:
+            check_hash(folder / name, facts)
+
+
+def check_hash(path: Path, facts: FileFacts) -> None:
+    """Raise StoreError unless the file has the SHA-256 of the manifest."""
+    found = file_facts(path).sha256
+    if found != facts.sha256:
+        raise StoreError(
+            f"{path} changed after it was written: its sha256 is {found}, the manifest says {facts.sha256}"
+        )
+
+
+def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, UInt8Array | None]:
+    """The table, and for an Arrow file its memory-mapped bytes."""
     try:
         if path.suffix == ".parquet":
             return pq.read_table(path).cast(schema).combine_chunks(), None
@@ -145,24 +172,24 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, NDArray[np.uint
 
 
 def _check_table(table: pa.Table, path: Path) -> None:
-    """Refuse offsets that leave their buffers, damaged text and nulls where none may be.
+    """Refuse offsets outside their buffers, invalid text, and nulls in columns that must not have them.
 
-    What is read later can then trust the table: Arrow itself reads where the offsets say.
+    Arrow reads wherever the offsets point, so this check comes before any other access.
     """
     table.validate(full=True)
     for field, column in zip(table.schema, table.columns):
         if not field.nullable and column.null_count:
-            raise StoreError(f"{path}: column {field.name!r} has {column.null_count} empty places")
+            raise StoreError(f"{path}: column {field.name!r} has {column.null_count} nulls")
 
 
 @contextlib.contextmanager
 def staged(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A folder beside `path` to fill, moved to `path` when the block ends well and removed when it does not.
+    """A folder beside `path` to write to. It is moved to `path` when the block ends, and removed if the block raises.
 
-    A folder left by a killed writer is cleared; one still being written is refused.
+    What a killed writer left behind is cleared; a folder that is still being written is refused.
     """
     _check_free(path, overwrite)
-    folder = path.with_name(f".{path.name}.partial")
+    folder = path.with_name(f".{path.name}{PARTIAL}")
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, f"{path} is being written by another process"):
         _clear(folder)
@@ -183,7 +210,7 @@ def _clear(folder: Path) -> None:
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
-    """A new dataset may replace nothing, or an old dataset where the caller said so."""
+    """Refuse to replace anything, except a dataset if the caller allows it."""
     occupied = path.exists() and not (path.is_dir() and not any(path.iterdir()))
     if occupied and not (overwrite and (path / MANIFEST).is_file()):
         whole = (path / MANIFEST).is_file()
@@ -196,17 +223,18 @@ def _replace_folder(new: Path, path: Path) -> None:
     if path.exists():
         path.rename(old)
     new.rename(path)
+    sync_folder(path.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write `manifest.json`, as the last file of a dataset."""
     text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2)
-    with open(folder / MANIFEST, "wb") as file:
+    with atomic_write(folder / MANIFEST) as file:
         file.write(text + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def file_facts(path: Path) -> FileFacts:
+    """Size and SHA-256 of a file."""
     with open(path, "rb") as file:
         return FileFacts(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())

@@ -1,4 +1,4 @@
-"""One writer at a time. A lock ends with the process that holds it, however that ends."""
+"""One writer at a time, by flock. The system releases a lock when the process that holds it ends."""
 
 import contextlib
 import os
@@ -9,12 +9,12 @@ from maskwise.errors import StoreError
 
 try:
     import fcntl
-except ImportError:  # Windows has no flock: two writers are then not told apart
+except ImportError:  # Windows has no flock: two writers are not detected there
     fcntl = None  # type: ignore[assignment]
 
 
 def take_lock(descriptor: int, refusal: str, name: str | os.PathLike[str] = "a file") -> None:
-    """Lock an open file or folder until it is closed; raises StoreError(refusal) where another holds it."""
+    """Lock an open file or folder until it is closed; raises StoreError(refusal) if it is locked already."""
     if fcntl is not None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -26,7 +26,7 @@ def take_lock(descriptor: int, refusal: str, name: str | os.PathLike[str] = "a f
 
 @contextlib.contextmanager
 def locked(folder: Path, refusal: str) -> Iterator[None]:
-    """Hold the lock of a folder."""
+    """Hold the lock of a folder during the block."""
     if fcntl is None:
         yield
         return
@@ -36,7 +36,7 @@ def locked(folder: Path, refusal: str) -> Iterator[None]:
         raise StoreError(f"{folder} cannot be locked: {error}") from error
     try:
         take_lock(descriptor, refusal, folder)
-        # Between opening and locking, its last holder may have moved the folder away.
+        # Between opening and locking, the previous holder may have moved the folder away.
         if not folder.exists() or not os.path.samestat(os.fstat(descriptor), folder.stat()):
             raise StoreError(refusal)
         yield

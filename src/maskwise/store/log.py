@@ -1,4 +1,4 @@
-"""Append-only logs of records, one JSON object a line, that survive a kill at any byte."""
+"""Append-only logs of records, one JSON object per line, that survive a kill at any byte."""
 
 import os
 import threading
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class Log(Generic[T]):
-    """Records of one type, one JSON object a line, only ever appended.
+    """Records of one type, one JSON object per line, only ever appended.
 
-    Each `append` is on the disk's way when it returns (and on the disk, if `sync`). A kill may tear the last line:
-    reading drops it with a warning and the next writer cuts it off; no other line can be lost. One process writes at
-    a time, any number may read. `type` is a record whose JSON form is an object.
+    When `append` returns, the line was handed to the operating system (and flushed to the disk, if `sync`). A kill may
+    truncate the last line: reading drops it with a warning and the next writer cuts it off. No other line can be lost.
+    One process writes at a time, any number may read. `type` is a record whose JSON form is an object.
     """
 
     def __init__(self, path: str | os.PathLike[str], type: type[T], *, sync: bool = False) -> None:
@@ -29,10 +29,10 @@ class Log(Generic[T]):
         self._encoder = msgspec.json.Encoder()
         self._descriptor: int | None = None
         self._end = 0
-        self._turn = threading.Lock()
+        self._mutex = threading.Lock()
 
     def __enter__(self) -> "Log[T]":
-        with self._turn:
+        with self._mutex:
             if self._descriptor is None:
                 self._open()
         return self
@@ -41,27 +41,27 @@ class Log(Generic[T]):
         self.close()
 
     def append(self, record: T) -> None:
-        """Write one line. Opens the log if need be; it stays open, and other writers out, until `close`."""
+        """Write one line. Opens the log if it is closed; it stays open, and locked, until `close`."""
         self.extend((record,))
 
     def extend(self, records: Iterable[T]) -> None:
-        """Write one line a record in one go: where the disk refuses, none of them. Otherwise as `append`."""
+        """Write one line per record: all of them or, if the disk fails, none. Otherwise like `append`."""
         line = b"".join(self._encoder.encode(record) + b"\n" for record in records)
-        with self._turn:
+        with self._mutex:
             if self._descriptor is None:
                 self._open()
             assert self._descriptor is not None
             try:
                 self._write(self._descriptor, line)
             except OSError as error:
-                # A full disk may take half a line: cut it off, or the next line would be glued to it.
+                # A full disk may accept half a line. Cut it off, so that the next line does not continue it.
                 os.ftruncate(self._descriptor, self._end)
                 raise StoreError(f"{self.path}: could not append: {error}") from error
             self._end += len(line)
 
     def cut(self, end: int) -> None:
-        """Drop what lies behind the first `end` bytes, which have to end with a line."""
-        with self._turn:
+        """Keep only the first `end` bytes, which must end with a line."""
+        with self._mutex:
             if self._descriptor is None:
                 self._open()
             assert self._descriptor is not None
@@ -69,14 +69,14 @@ class Log(Generic[T]):
             self._end = end
 
     def close(self) -> None:
-        """Let other writers in. A log never opened for writing has nothing to close."""
-        with self._turn:
+        """Release the lock. A log that was not opened for writing has nothing to close."""
+        with self._mutex:
             if self._descriptor is not None:
                 os.close(self._descriptor)
                 self._descriptor = None
 
     def read(self) -> list[T]:
-        """All records; none where the file does not exist."""
+        """All records; an empty list if the file does not exist."""
         return list(self)
 
     def __iter__(self) -> Iterator[T]:
@@ -86,10 +86,16 @@ class Log(Generic[T]):
             for number, line in enumerate(file, 1):
                 try:
                     yield self._decoder.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecordError, MaskError) as error:
+                except (
+                    msgspec.DecodeError,
+                    UnicodeDecodeError,
+                    RecursionError,
+                    RecordError,
+                    MaskError,
+                ) as error:
                     if not line.endswith(b"\n"):
                         warnings.warn(
-                            f"{self.path}: dropped the torn last line (line {number})", stacklevel=2
+                            f"{self.path}: dropped the truncated last line (line {number})", stacklevel=2
                         )
                         return
                     raise StoreError(f"{self.path}, line {number}: {error}") from error
@@ -100,14 +106,14 @@ class Log(Generic[T]):
         descriptor = os.open(self.path, flags, 0o666)
         try:
             take_lock(descriptor, f"{self.path} is being written by another process")
-            self._end = self._mend(descriptor)
+            self._end = self._repair(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
 
-    def _mend(self, descriptor: int) -> int:
-        """End the file with a whole line; returns its length. A last line that only lacks its newline gets it."""
+    def _repair(self, descriptor: int) -> int:
+        """Make the file end with a complete line and return its length. A missing last newline is added."""
         size = os.fstat(descriptor).st_size
         start, tail = _last_line(descriptor, size)
         if not tail:
@@ -115,7 +121,7 @@ class Log(Generic[T]):
         try:
             self._decoder.decode(tail)
         except Exception:
-            warnings.warn(f"{self.path}: cut off the torn last line ({len(tail)} bytes)", stacklevel=4)
+            warnings.warn(f"{self.path}: cut off the truncated last line ({len(tail)} bytes)", stacklevel=4)
             os.ftruncate(descriptor, start)
             return start
         self._write(descriptor, b"\n")
@@ -130,7 +136,7 @@ class Log(Generic[T]):
 
 
 def _last_line(descriptor: int, size: int) -> tuple[int, bytes]:
-    """Where the bytes after the last newline begin, and those bytes."""
+    """The position after the last newline, and the bytes that follow it."""
     tail, position = b"", size
     while position and b"\n" not in tail:
         step = min(position, 2**16)

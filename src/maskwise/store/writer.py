@@ -20,15 +20,15 @@ from maskwise.store.folder import SCHEMA_VERSION, TABLES, FileFacts, Manifest, s
 
 FLUSH_ROWS = 16384
 FLUSH_BYTES = 2**25
-"""A table's rows are written when this many, or this many bytes of masks and images, have gathered."""
+"""Rows of a table are written after this many rows, or this many bytes of masks and images."""
 
 
 class DatasetWriter:
-    """Writes a dataset folder in one pass. Rows go to disk as they gather; memory holds ids and one batch of rows.
+    """Writes a dataset folder in one pass. Memory holds the ids and one batch of rows.
 
-    All is written beside `path` and moved there when the block ends without error, so a killed writer leaves nothing
-    that opens. `image_root`: where images given by path lie; relative means inside the dataset's own folder, and
-    files put below `folder` while writing move along. `about`: facts for people (licence, source), kept as they are.
+    Everything is written beside `path` and moved there when the block ends without an error, so a killed writer leaves
+    no folder that opens. `image_root`: the folder of images given by path; a relative one is inside the dataset folder,
+    and files written below `folder` during the block become part of it. `about`: facts for people (licence, source).
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class DatasetWriter:
         self._staging.__exit__(kind, error, trace)
 
     def add_image(self, image: ImageInfo, regions: Iterable[Region] = (), data: bytes | None = None) -> None:
-        """Add an image and its regions, and if given its encoded bytes (JPEG, PNG, ...)."""
+        """Add an image, its regions and, if given, its encoded bytes (JPEG, PNG, ...)."""
         if image.id in self._images:
-            raise RecordError(f"image {image.id!r} was added before")
+            raise RecordError(f"image {image.id!r} was already added")
         if image.path is not None:
             check_relative(image.path)
         found = tuple(regions)
@@ -82,9 +82,9 @@ class DatasetWriter:
         self._add_regions(image, found, rows)
 
     def add_sample(self, sample: Sample) -> None:
-        """Add a question about an image added before. Targets the image does not have yet are added to it."""
+        """Add a sample of an image that was already added. Targets that the image does not have yet are added to it."""
         if sample.id in self._samples:
-            raise RecordError(f"sample {sample.id!r} was added before")
+            raise RecordError(f"sample {sample.id!r} was already added")
         if sample.image_id not in self._images:
             raise RecordError(
                 f"sample {sample.id!r} asks about image {sample.image_id!r}, which was not added"
@@ -103,7 +103,7 @@ class DatasetWriter:
         )
 
     def _new_targets(self, sample: Sample, known: dict[str, int]) -> tuple[Region, ...]:
-        """The targets not seen before; one seen before must be the same in every field."""
+        """The targets that are new; one that was already added must be equal in every field."""
         new: dict[str, Region] = {}
         for region in sample.targets:
             if region.id in known:
@@ -144,26 +144,26 @@ class DatasetWriter:
 
 
 class _TableWriter:
-    """An Arrow IPC file that grows by batches of rows; knows its size and sha256 when closed."""
+    """An Arrow IPC file written in batches of rows. `close` returns its size and sha256."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.rows, self._schema = 0, schema
-        self._gathered: list[tuple[Any, ...]] = []
+        self._pending: list[tuple[Any, ...]] = []
         self._weight = 0
         self._file = _HashedFile(path)
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), schema)
 
     def add(self, row: tuple[Any, ...], weight: int) -> int:
-        """Add a row in the schema's order, `weight` bytes heavy; returns its number."""
-        self._gathered.append(row)
+        """Add a row of about `weight` bytes, in the order of the schema; returns its number."""
+        self._pending.append(row)
         self._weight += weight
         self.rows += 1
-        if len(self._gathered) >= FLUSH_ROWS or self._weight >= FLUSH_BYTES:
+        if len(self._pending) >= FLUSH_ROWS or self._weight >= FLUSH_BYTES:
             self._flush()
         return self.rows - 1
 
     def close(self) -> FileFacts:
-        """Write what is left."""
+        """Write the remaining rows."""
         try:
             self._flush()
             self._writer.close()
@@ -172,17 +172,17 @@ class _TableWriter:
         return FileFacts(self._file.size, self._file.digest.hexdigest())
 
     def _flush(self) -> None:
-        if self._gathered:
+        if self._pending:
             columns = [
                 _masks_to_arrow(values) if field.type == ARROW_TYPE else pa.array(values, field.type)
-                for field, values in zip(self._schema, zip(*self._gathered))
+                for field, values in zip(self._schema, zip(*self._pending))
             ]
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
-            self._gathered, self._weight = [], 0
+            self._pending, self._weight = [], 0
 
 
 class _HashedFile:
-    """A file written once from front to back, hashed on the way."""
+    """A file written from front to back and hashed while writing."""
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "wb")  # noqa: SIM115
@@ -210,11 +210,11 @@ class _HashedFile:
 def _number_regions(
     image: ImageInfo, regions: tuple[Region, ...], known: dict[str, int], *, first: int
 ) -> dict[str, int]:
-    """The row each new region will have, after checking ids, sizes and parents."""
+    """Check ids, sizes and parents of new regions, and give each its row."""
     rows: dict[str, int] = {}
     for region in regions:
         if region.id in known or region.id in rows:
-            raise RecordError(f"image {image.id!r}: region {region.id!r} was added before")
+            raise RecordError(f"image {image.id!r}: region {region.id!r} was already added")
         _check_size(image, region.size, f"region {region.id!r}")
         rows[region.id] = first + len(rows)
     parents = {region.id: region.part_of for region in regions if region.part_of is not None}
@@ -224,7 +224,7 @@ def _number_regions(
                 f"image {image.id!r}: region {child!r} is a part of {parent!r}, which is unknown"
             )
         if child in _ancestors(child, parents):
-            raise RecordError(f"image {image.id!r}: region {child!r} is, through others, a part of itself")
+            raise RecordError(f"image {image.id!r}: region {child!r} is indirectly a part of itself")
     return rows
 
 
@@ -239,8 +239,7 @@ def _ancestors(region: str, parents: dict[str, str]) -> set[str]:
 def _check_size(image: ImageInfo, size: tuple[int, int], what: str) -> None:
     if size != (image.height, image.width):
         raise RecordError(
-            f"{what} is for a frame of height and width {size}, but image {image.id!r} has "
-            f"{(image.height, image.width)}"
+            f"{what} has height and width {size}, but image {image.id!r} has {(image.height, image.width)}"
         )
 
 

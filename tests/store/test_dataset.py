@@ -1,4 +1,4 @@
-"""Dataset folders lose nothing, share memory, and open only when whole."""
+"""Dataset folders keep every field, share memory, and open only when they are complete."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from PIL import Image
 from maskwise.errors import ImageError, MaskwiseError, RecordError, StoreError
 from maskwise.masks import Mask, Masks
 from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
-from maskwise.store import MASK_TYPES, Dataset, DatasetWriter
+from maskwise.store import MASK_TYPES, Dataset, DatasetWriter, check_unchanged
 from maskwise.store import writer as writer_module
 
 
@@ -92,7 +92,7 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
-def test_samples_come_back_as_they_went(dataset: Dataset) -> None:
+def test_samples_are_read_as_written(dataset: Dataset) -> None:
     assert len(dataset) == 4
     assert list(dataset) == SAMPLES
     assert [dataset[index] for index in range(4)] == SAMPLES
@@ -118,25 +118,71 @@ def test_images_and_their_regions(dataset: Dataset) -> None:
             dataset.image(key)
 
 
-def test_groups_bring_all_questions_of_a_image(dataset: Dataset) -> None:
+def test_groups_hold_all_samples_of_an_image(dataset: Dataset) -> None:
     groups = [(image.id, [sample.id for sample in samples]) for image, samples in dataset.groups()]
     assert groups == [("p0", ["s0", "s2"]), ("p1", ["s1", "s3"])]
 
 
 def test_slices_are_views(dataset: Dataset) -> None:
-    assert list(dataset.slice(1, 3)) == SAMPLES[1:3]
-    assert list(dataset.slice(1, 99).slice(1, 2)) == SAMPLES[2:3]
-    assert list(dataset.slice(-1, 4)) == SAMPLES[3:]
-    assert list(dataset.slice(3, 1)) == []
-    view = dataset.slice(1, 3)
+    assert list(dataset[1:3]) == SAMPLES[1:3]
+    assert list(dataset[1:99][1:2]) == SAMPLES[2:3]
+    assert list(dataset[-1:4]) == SAMPLES[3:]
+    assert list(dataset[3:1]) == []
+    view = dataset[1:3]
     assert view.samples.targets.offsets.tolist() == [0, 2, 3]
     assert view.samples.ignore.present.tolist() == [False, True]
     assert view.samples.tag_names == ["level", "split"]
     assert view.samples.tag("split").names == ("val", "test")
-    assert dataset.slice(0, 1).samples.tag_names == []
+    assert dataset[0:1].samples.tag_names == []
 
 
-def test_shards_part_the_images(dataset: Dataset) -> None:
+def test_slices_with_a_step(dataset: Dataset) -> None:
+    assert list(dataset[::2]) == SAMPLES[::2]
+    assert list(dataset[::-1]) == SAMPLES[::-1]
+    with pytest.raises(StoreError, match="by number or slice, not by str"):
+        dataset["s0"]  # type: ignore[call-overload]
+
+
+def test_filter_combines_conditions(dataset: Dataset) -> None:
+    assert list(dataset.filter()) == SAMPLES
+    assert list(dataset.filter(mask_type="amodal")) == SAMPLES[:1]
+    assert list(dataset.filter(split="test", level="part")) == SAMPLES[2:3]
+    assert list(dataset.filter(lambda sample: len(sample.targets) == 2)) == SAMPLES[:2]
+    assert list(dataset.filter(lambda sample: len(sample.targets) == 2, split="val")) == SAMPLES[1:2]
+    assert list(dataset.filter(split="nowhere")) == []
+
+
+def test_filter_names_unknown_conditions(dataset: Dataset) -> None:
+    with pytest.raises(StoreError, match="no sample has the tag 'colour'; known tags: level, split"):
+        dataset.filter(colour="red")
+    with pytest.raises(StoreError, match="mask_type must be one of"):
+        dataset.filter(mask_type="hidden")  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="filter expects a function"):
+        dataset.filter("amodal")  # type: ignore[arg-type]
+
+
+def test_displays_are_short(dataset: Dataset) -> None:
+    assert repr(dataset).startswith("Dataset('tiny', 4 samples, 2 images, ")
+    page = dataset._repr_html_()
+    assert "What is hidden?" in page
+    assert len(page) < 2000
+
+
+def test_samples_know_their_image(tmp_path: Path) -> None:
+    Image.new("RGB", (4, 3), "red").save(tmp_path / "red.png")
+    with DatasetWriter(tmp_path / "out", name="out") as writer:
+        writer.add_image(IMAGES[1], [CAT], (tmp_path / "red.png").read_bytes())
+        writer.add_sample(Sample(id="s", image_id="p1", question="Where?", targets=(CAT,)))
+    sample = Dataset.open(tmp_path / "out")[0]
+    assert sample.image.getpixel((0, 0)) == (255, 0, 0)
+    assert sample.plot().width >= 640
+    png = sample._repr_png_()
+    assert png is not None
+    assert png.startswith(b"\x89PNG")
+    assert sample == Sample(id="s", image_id="p1", question="Where?", targets=(CAT,))
+
+
+def test_shards_split_by_image(dataset: Dataset) -> None:
     shards = [[sample.id for sample in dataset.shard(index, 2)] for index in range(2)]
     assert shards == [["s0", "s2"], ["s1", "s3"]]
     assert [len(dataset.shard(index, 5)) for index in range(5)] == [2, 2, 0, 0, 0]
@@ -146,7 +192,7 @@ def test_shards_part_the_images(dataset: Dataset) -> None:
 
 
 def test_a_view_becomes_parquet(folder: Path, tmp_path: Path) -> None:
-    Dataset.open(folder, image_root=tmp_path).slice(0, 2).to_parquet(tmp_path / "view")
+    Dataset.open(folder, image_root=tmp_path)[0:2].to_parquet(tmp_path / "view")
     view = Dataset.open(tmp_path / "view")
     view.verify()
     assert list(view) == SAMPLES[:2]
@@ -233,7 +279,9 @@ def records(draw: st.DrawFn) -> tuple[dict[str, tuple[ImageInfo, list[Region]]],
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(records(), st.integers(1, 5))
-def test_any_records_come_back(tmp_path: Path, drawn: tuple[dict, list[Sample]], batch: int) -> None:
+def test_any_records_are_read_as_written(
+    tmp_path: Path, drawn: tuple[dict, list[Sample]], batch: int
+) -> None:
     images, samples = drawn
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer_module, "FLUSH_ROWS", batch)
@@ -352,19 +400,19 @@ def writer(tmp_path: Path) -> Iterable[DatasetWriter]:
         yield opened
 
 
-def test_duplicates_and_strangers_are_named(writer: DatasetWriter) -> None:
-    with pytest.raises(RecordError, match="image 'p0' was added before"):
+def test_duplicate_and_unknown_ids_are_refused(writer: DatasetWriter) -> None:
+    with pytest.raises(RecordError, match="image 'p0' was already added"):
         writer.add_image(IMAGES[0])
-    with pytest.raises(RecordError, match="image 'p1': region 'cat' was added before"):
+    with pytest.raises(RecordError, match="image 'p1': region 'cat' was already added"):
         writer.add_image(IMAGES[1], [CAT, CAT])
     with pytest.raises(RecordError, match="sample 's1' asks about image 'p9', which was not added"):
         writer.add_sample(Sample(id="s1", image_id="p9", question="?"))
     writer.add_sample(Sample(id="s1", image_id="p0", question="?"))
-    with pytest.raises(RecordError, match="sample 's1' was added before"):
+    with pytest.raises(RecordError, match="sample 's1' was already added"):
         writer.add_sample(Sample(id="s1", image_id="p0", question="?"))
 
 
-def test_masks_of_another_size_are_named(writer: DatasetWriter) -> None:
+def test_masks_of_another_size_are_refused(writer: DatasetWriter) -> None:
     small = Region(id="small", name="small", visible=mask("#"))
     with pytest.raises(RecordError, match=r"region 'small' .*\(1, 1\), but image 'p2' has \(3, 4\)"):
         writer.add_image(ImageInfo(id="p2", width=4, height=3), [small])
@@ -374,7 +422,7 @@ def test_masks_of_another_size_are_named(writer: DatasetWriter) -> None:
         writer.add_sample(Sample(id="s", image_id="p0", question="?", ignore=mask("#")))
 
 
-def test_parts_need_a_whole(writer: DatasetWriter) -> None:
+def test_a_part_needs_its_parent(writer: DatasetWriter) -> None:
     image = ImageInfo(id="p2", width=4, height=3)
     with pytest.raises(RecordError, match="'tail' is a part of 'cat', which is unknown"):
         writer.add_image(image, [TAIL])
@@ -382,11 +430,11 @@ def test_parts_need_a_whole(writer: DatasetWriter) -> None:
         Region(id=name, name=name, visible=CAT.visible, part_of=of)
         for name, of in [("a", "b"), ("b", "c"), ("c", "a")]
     ]
-    with pytest.raises(RecordError, match="'a' is, through others, a part of itself"):
+    with pytest.raises(RecordError, match="'a' is indirectly a part of itself"):
         writer.add_image(image, ring)
 
 
-def test_a_target_may_not_contradict_its_image(writer: DatasetWriter) -> None:
+def test_a_target_must_equal_the_region_of_its_id(writer: DatasetWriter) -> None:
     other = Region(id="cat", name="another cat", visible=CAT.visible)
     with pytest.raises(RecordError, match="target 'cat' differs from the region of that id in image 'p0'"):
         writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=(other,)))
@@ -395,7 +443,7 @@ def test_a_target_may_not_contradict_its_image(writer: DatasetWriter) -> None:
         writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=twins))
 
 
-def test_a_refused_record_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_refused_record_is_not_written(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "out", name="out") as writer:
         with pytest.raises(RecordError):
             writer.add_image(IMAGES[0], [TAIL])
@@ -465,7 +513,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     assert first.name == Dataset.open(tmp_path / "out").name == "first"
 
 
-def test_nothing_is_replaced_unasked(folder: Path, tmp_path: Path) -> None:
+def test_existing_folders_are_not_replaced_by_default(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="exists already"):
         write(folder)
     assert len(Dataset.open(folder)) == 4
@@ -490,14 +538,15 @@ def change_manifest(folder: Path, **fields: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
 
 
-def test_what_is_not_a_dataset_is_refused(tmp_path: Path, folder: Path) -> None:
+def test_folders_without_a_valid_manifest_are_refused(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(StoreError, match="does not exist"):
         Dataset.open(tmp_path / "absent")
     with pytest.raises(StoreError, match=r"not finished or not a dataset: it has no manifest\.json"):
         Dataset.open(tmp_path)
-    (folder / "manifest.json").write_text("{")
-    with pytest.raises(StoreError, match="is not a manifest"):
-        Dataset.open(folder)
+    for text in (b"{", b"[]", b'{"name": "\xff"}', b"[" * 100_000):
+        (folder / "manifest.json").write_bytes(text)
+        with pytest.raises(StoreError, match="is not a manifest"):
+            Dataset.open(folder)
 
 
 def test_another_schema_version_is_refused(folder: Path) -> None:
@@ -533,6 +582,24 @@ def test_a_changed_byte_is_found_by_verify(folder: Path) -> None:
     assert dataset[0].question == "When is hidden?"
     with pytest.raises(StoreError, match=r"samples\.arrow changed after it was written"):
         dataset.verify()
+
+
+def change_a_question(folder: Path) -> None:
+    table = folder / "samples.arrow"
+    table.write_bytes(table.read_bytes().replace(b"What is hidden?", b"When is hidden?"))
+
+
+def test_a_table_changed_in_place_is_found_without_hashing_all(folder: Path) -> None:
+    check_unchanged(folder)
+    change_a_question(folder)
+    with pytest.raises(StoreError, match=r"samples\.arrow changed after it was written"):
+        Dataset.open(folder).check_unchanged()
+
+
+def test_a_copied_dataset_counts_as_unchanged(folder: Path) -> None:
+    for path in folder.glob("*.arrow"):
+        os.utime(path)
+    check_unchanged(folder)
 
 
 def test_files_outside_the_folder_are_not_tables(folder: Path) -> None:
@@ -573,7 +640,7 @@ def test_damaged_tables_raise_or_read(folder: Path, data: st.DataObject) -> None
 # -- images ----------------------------------------------------------------------------------------------------------
 
 
-def test_embedded_images_come_back(tmp_path: Path) -> None:
+def test_embedded_images_are_read(tmp_path: Path) -> None:
     Image.new("RGB", (4, 3), "red").save(tmp_path / "red.png")
     data = (tmp_path / "red.png").read_bytes()
     with DatasetWriter(tmp_path / "out", name="out") as writer:
@@ -586,13 +653,13 @@ def test_embedded_images_come_back(tmp_path: Path) -> None:
 
 
 def test_images_by_path(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ImageError, match="open it with a image_root"):
+    with pytest.raises(ImageError, match="give their folder"):
         Dataset.open(folder).open_image("p0")
     (tmp_path / "root" / "a").mkdir(parents=True)
     Image.new("RGB", (4, 3), "blue").save(tmp_path / "root" / "a" / "0.png")
     dataset = Dataset.open(folder, image_root=tmp_path / "root")
     assert dataset.open_image(0).getpixel((3, 2)) == (0, 0, 255)
-    assert dataset.slice(0, 1).open_image("p0").size == (4, 3)
+    assert dataset[0:1].open_image("p0").size == (4, 3)
     Image.new("RGB", (3, 4)).save(tmp_path / "root" / "a" / "0.png")
     with pytest.raises(ImageError, match="'p0' is 3 x 4 on disk, but its masks are for 4 x 3"):
         dataset.open_image("p0")

@@ -77,7 +77,7 @@ def test_cut_at_every_byte(path: Path) -> None:
             assert Log(path, Prediction).read() == RECORDS[:kept]
         assert len(caught) == torn, length
         if torn:
-            assert f"dropped the torn last line (line {kept + 1})" in str(caught[0].message)
+            assert f"dropped the truncated last line (line {kept + 1})" in str(caught[0].message)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             append(path, NEXT)
@@ -90,7 +90,7 @@ def test_a_tail_longer_than_a_block_is_cut(path: Path) -> None:
     long = Prediction(sample="long", answer=Answer(text="x" * 200_000))
     append(path, RECORDS[0], long)
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.warns(UserWarning, match="cut off the torn last line"):
+    with pytest.warns(UserWarning, match="cut off the truncated last line"):
         append(path, NEXT)
     assert Log(path, Prediction).read() == [RECORDS[0], NEXT]
 
