@@ -7,17 +7,15 @@ answer as text. RecordError says which field of which record is invalid.
 
 import io
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
+from PIL import Image
 
 from maskwise.errors import MaskError, RecordError
 from maskwise.masks import Mask, Masks
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 MaskType = Literal["visible", "amodal", "both"]
 MASK_TYPES: tuple[MaskType, ...] = get_args(MaskType)
@@ -81,7 +79,7 @@ class Region(Record, frozen=True, kw_only=True):
         """The mask of one type, or None where it is unknown."""
         return _mask_of(self, mask_type)
 
-    def plot(self, image: "Image.Image | None" = None) -> "Image.Image":
+    def plot(self, image: Image.Image | None = None) -> Image.Image:
         """The region drawn on its image, or on a blank canvas."""
         return _draw(image, (self,), self.size)
 
@@ -166,7 +164,7 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
         _check_phrases(self, self.answer, len(self.targets))
 
     @property
-    def image(self) -> "Image.Image":
+    def image(self) -> Image.Image:
         """The image, opened: upright, RGB. Only samples that came from a dataset know it."""
         load: Callable[[str], Image.Image] | None = self.__dict__.get("load_image")
         if load is None:
@@ -175,7 +173,7 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
             )
         return load(self.image_id)
 
-    def plot(self, image: "Image.Image | None" = None, *, mask_type: MaskType = "both") -> "Image.Image":
+    def plot(self, image: Image.Image | None = None, *, mask_type: MaskType = "both") -> Image.Image:
         """The targets drawn on the image, with question and answer below. image: if not that of the dataset."""
         return _draw(
             self.image if image is None else image,
@@ -222,7 +220,7 @@ class PredictedRegion(Record, frozen=True, kw_only=True):
         """The mask of one type, or None where the model did not predict it."""
         return _mask_of(self, mask_type)
 
-    def plot(self, image: "Image.Image | None" = None) -> "Image.Image":
+    def plot(self, image: Image.Image | None = None) -> Image.Image:
         """The region drawn on an image, or on a blank canvas."""
         return _draw(image, (self,), self.size)
 
@@ -267,7 +265,7 @@ class Prediction(Record, frozen=True, kw_only=True, dict=True):
         found = [mask for region in self.regions if (mask := region.mask(wanted)) is not None]
         return Masks.from_masks(found) if found else Masks.concat([])
 
-    def plot(self, image: "Image.Image | None" = None, *, mask_type: MaskType | None = None) -> "Image.Image":
+    def plot(self, image: Image.Image | None = None, *, mask_type: MaskType | None = None) -> Image.Image:
         """The regions drawn on the image, with question and answer below.
 
         image: the image asked about; a prediction made by `encoded.ask` knows it, others are drawn on a blank canvas.
@@ -428,14 +426,12 @@ def _mask_of(region: Region | PredictedRegion, mask_type: str) -> Mask | None:
 
 
 def _draw(
-    image: "Image.Image | None",
+    image: Image.Image | None,
     regions: tuple[Region | PredictedRegion, ...],
     size: tuple[int, int] | None = None,
     **options: Any,
-) -> "Image.Image":
+) -> Image.Image:
     """An overlay. Without an image it is drawn on a blank canvas of `size` (height, width)."""
-    from PIL import Image  # noqa: PLC0415
-
     from maskwise.overlay import draw_overlay  # noqa: PLC0415
 
     if image is None and size is None:
@@ -447,7 +443,7 @@ def _draw(
     return draw_overlay(image, regions, **options)
 
 
-def _to_png(image: "Image.Image") -> bytes:
+def _to_png(image: Image.Image) -> bytes:
     file = io.BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
