@@ -116,6 +116,6 @@ $(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [dev,ray,train,web]
+EXTRA_dev := [dev,llm,ray,train,web]
 EXTRA_bench := [bench]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

@@ -55,7 +55,6 @@ EXTRAS = {
     "safetensors": ["models"],
     "sqlalchemy": ["review"],
     "starlette": ["server"],
-    "tenacity": ["writers"],
     "tensorboard": ["models"],
     "torch": ["models"],
     "uvicorn": ["server", "cli"],

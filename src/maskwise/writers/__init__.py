@@ -1,0 +1,30 @@
+"""Language models that write questions and answers: one request, one JSON object, nothing paid for twice.
+
+    client = open_client("anthropic", model="claude-sonnet-5")        # or "openai", base_url="http://localhost:8000/v1"
+    with Ledger("build/ledger.sqlite") as ledger:
+        for completion in complete(requests, client, ledger, limits=Limits(budget=5.0)):
+            completion.output if completion.status == "ok" else completion.reason
+
+Every request is recorded in the ledger before it is sent and its completion as soon as it arrives. A repeated run takes
+what is recorded and sends only the rest, and waits for batches that are still running instead of sending them again.
+"""
+
+from maskwise.writers.client import Client, open_client
+from maskwise.writers.complete import Limits, complete
+from maskwise.writers.cost import Estimate, Prices, estimate, load_prices
+from maskwise.writers.ledger import Ledger
+from maskwise.writers.request import Completion, CompletionRequest
+
+__all__ = [
+    "Client",
+    "Completion",
+    "CompletionRequest",
+    "Estimate",
+    "Ledger",
+    "Limits",
+    "Prices",
+    "complete",
+    "estimate",
+    "load_prices",
+    "open_client",
+]

@@ -1,0 +1,54 @@
+"""The interface of a provider's API, and clients by name."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Protocol
+
+from maskwise.errors import MaskwiseError, UnknownNameError
+from maskwise.writers.request import Completion, CompletionRequest
+
+CLIENTS = {
+    "anthropic": "maskwise.writers.anthropic_client:AnthropicClient",
+    "openai": "maskwise.writers.openai_client:OpenAIClient",
+}
+
+
+class WriterError(MaskwiseError):
+    """A provider that cannot be reached, refuses the key, or does not know the model: repeating later continues."""
+
+
+class Client(Protocol):
+    """One model of one provider. Calls may come from several threads.
+
+    `complete` returns a completion for anything that concerns this request alone (refused, truncated, invalid) and
+    raises WriterError for anything that would fail for every request. Retries are the client's own matter.
+    """
+
+    provider: str
+    model: str
+    has_batches: bool
+
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Send one request and wait for its completion."""
+
+    def submit(self, requests: Mapping[str, CompletionRequest], label: str) -> str:
+        """Send requests, by key, as one batch; returns the batch's id."""
+
+    def find_batch(self, label: str, *, keys: frozenset[str], since: float) -> str | None:
+        """The id of the batch that was submitted with this label after time `since`, if the provider has it."""
+
+    def collect(self, batch: str) -> dict[str, Completion] | None:
+        """The completions of a batch by key; None while it is running. Requests that expired are left out."""
+
+
+def open_client(name: str, *, model: str, base_url: str | None = None, max_retries: int = 6) -> Client:
+    """The client of a provider; keys come from the environment as the provider's SDK expects them."""
+    if name not in CLIENTS:
+        raise UnknownNameError("writer", name, [*CLIENTS, "grammar"])
+    module, _, attribute = CLIENTS[name].partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), attribute)
+    except ImportError as error:
+        raise WriterError(f"writer {name} needs {error.name}: pip install 'maskwise[llm]'") from None
+    client: Client = factory(model=model, base_url=base_url, max_retries=max_retries)
+    return client

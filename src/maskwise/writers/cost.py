@@ -1,0 +1,99 @@
+"""What requests cost: prices per model as data, and an estimate before anything is sent."""
+
+import io
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from PIL import Image
+
+from maskwise.errors import MaskwiseError
+from maskwise.writers.request import Completion, CompletionRequest
+
+PRICES = Path(__file__).with_name("prices.yaml")
+
+CHARACTERS_PER_TOKEN = 4.0
+"""English text, about; a schema and its structural tokens count like text."""
+
+PIXELS_PER_TOKEN = 750.0
+"""Image tokens as Anthropic documents them: width x height / 750. Other providers differ; prices.yaml may override."""
+
+
+class ModelPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """US dollars per million tokens. batch: factor for batch requests."""
+
+    input: float
+    output: float
+    batch: float = 1.0
+    pixels_per_token: float = PIXELS_PER_TOKEN
+
+
+class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prices of models by name, as of a date, from a source."""
+
+    as_of: str
+    source: str
+    models: dict[str, ModelPrice]
+
+    def find(self, model: str) -> ModelPrice:
+        """The price of a model, by its name or the longest listed name it begins with."""
+        names = sorted((name for name in self.models if model.startswith(name)), key=len)
+        if not names:
+            raise MaskwiseError(
+                f"no price is known for model {model!r}; pass --prices FILE with one (known: "
+                f"{', '.join(sorted(self.models))})"
+            )
+        return self.models[names[-1]]
+
+
+class Estimate(NamedTuple):
+    """What a run would send: calls, tokens and US dollars."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+
+
+def load_prices(path: str | Path | None = None) -> Prices:
+    """Prices from a YAML file; those that ship with the package if no file is given."""
+    file = Path(path or PRICES)
+    try:
+        return msgspec.yaml.decode(file.read_bytes(), type=Prices)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MaskwiseError(f"{file} is not a price list: {error}") from error
+
+
+def token_cost(completion: Completion, price: ModelPrice, *, batch: bool) -> float:
+    """What a completion cost, in US dollars."""
+    full = (completion.input_tokens * price.input + completion.output_tokens * price.output) / 1e6
+    return full * (price.batch if batch else 1.0)
+
+
+def estimate_tokens(request: CompletionRequest, price: ModelPrice) -> int:
+    """About how many input tokens a request has."""
+    text = len(request.system) + len(request.text) + len(msgspec.json.encode(request.schema))
+    tokens = text / CHARACTERS_PER_TOKEN
+    if request.image is not None:
+        width, height = _image_size(request.image)
+        tokens += width * height / price.pixels_per_token
+    return math.ceil(tokens)
+
+
+def estimate(
+    requests: Iterable[CompletionRequest], price: ModelPrice, *, output_tokens: int, batch: bool
+) -> Estimate:
+    """What requests would cost if each were answered with `output_tokens` tokens."""
+    calls = tokens = 0
+    for request in requests:
+        calls += 1
+        tokens += estimate_tokens(request, price)
+    answered = Completion(status="ok", input_tokens=tokens, output_tokens=calls * output_tokens)
+    return Estimate(calls, tokens, calls * output_tokens, token_cost(answered, price, batch=batch))
+
+
+def _image_size(data: bytes) -> tuple[int, int]:
+    with Image.open(io.BytesIO(data)) as image:
+        return image.size

@@ -1,0 +1,134 @@
+"""OpenAI's chat completions, and any server that speaks them (vLLM, llama.cpp, Ollama) by its base URL."""
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import msgspec
+import openai
+
+from maskwise.writers.client import WriterError
+from maskwise.writers.request import Completion, CompletionRequest, parse_output
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
+FINISHED = ("completed", "failed", "expired", "cancelled")
+
+
+def _translate(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise the SDK's errors, after its own retries, as WriterError."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except openai.OpenAIError as error:
+            raise WriterError(f"OpenAI: {error}") from error
+
+    return call
+
+
+class OpenAIClient:
+    """A model behind the chat completions API. Batches are used with the official address only."""
+
+    provider = "openai"
+
+    def __init__(self, *, model: str, base_url: str | None = None, max_retries: int = 6) -> None:
+        self.model, self.has_batches = model, base_url is None
+        # Local servers need no key, but the SDK does not start without one.
+        key = None if base_url is None else os.environ.get("OPENAI_API_KEY", "none")
+        try:
+            self._sdk = openai.OpenAI(base_url=base_url, api_key=key, max_retries=max_retries)
+        except openai.OpenAIError as error:
+            raise WriterError(f"OpenAI: {error}") from error
+
+    @_translate
+    def complete(self, request: CompletionRequest) -> Completion:
+        """Send one request and wait for its completion."""
+        try:
+            return to_completion(self._sdk.chat.completions.create(**self._parameters(request)).model_dump())
+        except openai.BadRequestError as error:
+            return Completion(status="failed", reason=f"rejected by the provider: {error.message}")
+
+    @_translate
+    def submit(self, requests: Mapping[str, CompletionRequest], label: str) -> str:
+        """Upload the requests as a file and start a batch; the label is kept in its metadata."""
+        lines = [
+            {"custom_id": key, "method": "POST", "url": ENDPOINT, "body": self._parameters(request)}
+            for key, request in requests.items()
+        ]
+        data = b"\n".join(map(msgspec.json.encode, lines))
+        file = self._sdk.files.create(file=("requests.jsonl", data), purpose="batch")
+        batch = self._sdk.batches.create(
+            input_file_id=file.id, endpoint=ENDPOINT, completion_window="24h", metadata={"maskwise": label}
+        )
+        return batch.id
+
+    @_translate
+    def find_batch(self, label: str, *, keys: frozenset[str], since: float) -> str | None:
+        """The batch whose metadata holds the label."""
+        found = (
+            batch for batch in self._sdk.batches.list() if (batch.metadata or {}).get("maskwise") == label
+        )
+        return next((batch.id for batch in found), None)
+
+    @_translate
+    def collect(self, batch: str) -> dict[str, Completion] | None:
+        """The completions of a finished batch; None while it is running."""
+        state = self._sdk.batches.retrieve(batch)
+        if state.status not in FINISHED:
+            return None
+        found = {}
+        for file in filter(None, (state.output_file_id, state.error_file_id)):
+            for line in self._sdk.files.content(file).content.splitlines():
+                entry = msgspec.json.decode(line)
+                completion = _from_batch(entry)
+                if completion is not None:
+                    found[entry["custom_id"]] = completion
+        return found
+
+    def _parameters(self, request: CompletionRequest) -> dict[str, Any]:
+        content: list[dict[str, Any]] = [{"type": "text", "text": request.text}]
+        if request.image is not None:
+            address = f"data:{request.image_type};base64,{request.image_base64}"
+            content.insert(0, {"type": "image_url", "image_url": {"url": address}})
+        schema = {"name": "output", "schema": request.schema, "strict": True}
+        return {
+            "model": self.model,
+            "max_completion_tokens": request.max_tokens,
+            "messages": [
+                {"role": "system", "content": request.system},
+                {"role": "user", "content": content},
+            ],
+            "response_format": {"type": "json_schema", "json_schema": schema},
+        }
+
+
+def _from_batch(entry: dict[str, Any]) -> Completion | None:
+    """A completion from a line of a batch's output or error file; None for a request that expired."""
+    response, error = entry.get("response"), entry.get("error")
+    if response and response["status_code"] == 200:
+        return to_completion(response["body"])
+    if error and error.get("code") == "batch_expired":
+        return None
+    message = error or (response or {}).get("body", {}).get("error") or {}
+    return Completion(status="failed", reason=str(message.get("message", "no response")))
+
+
+def to_completion(body: dict[str, Any]) -> Completion:
+    """A completion from the body of a chat completion."""
+    usage = body.get("usage") or {}
+    tokens = {
+        "input_tokens": usage.get("prompt_tokens", 0),
+        "output_tokens": usage.get("completion_tokens", 0),
+    }
+    choice = body["choices"][0]
+    message = choice["message"]
+    if message.get("refusal") or choice["finish_reason"] == "content_filter":
+        return Completion(status="refused", reason=message.get("refusal") or "content filter", **tokens)
+    if choice["finish_reason"] == "length":
+        return Completion(status="truncated", reason="stopped by the token limit", **tokens)
+    return parse_output(message.get("content") or "", **tokens)
