@@ -7,11 +7,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich.console import Console
 from rich.progress import track
 
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
-from maskwise.harness.score import result_to_json
 from maskwise.models.intent import classify_intent
 from maskwise.models.tiny import load
 from maskwise.store import Dataset
@@ -59,8 +59,8 @@ def main() -> None:
     rows = []
     for model in track(given.models, "evaluating", console=Console(stderr=True)):
         done = evaluate(EvaluationConfig(dataset, model), folder / model, protocols=["strict"])
-        assert done.result is not None
-        rows.append([model, *_row(result_to_json(done.result)["protocols"]["strict"])])
+        assert done.run is not None
+        rows.append([model, *_row(msgspec.to_builtins(done.run["strict"]))])
     head = ["", *SLICES, *METRICS]
     for cells in (head, ["---"] * len(head), *rows):
         print("|", " | ".join(cells), "|")

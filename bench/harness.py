@@ -187,7 +187,7 @@ def _time_evaluation(dataset: Path, out: Path) -> float:
         EvaluationConfig(dataset, "tiny"),
         out,
         predict_only=True,
-        watch=lambda _: moments.append(time.perf_counter()),
+        on_progress=lambda _: moments.append(time.perf_counter()),
     )
     return moments[-1] - moments[0]
 
@@ -202,7 +202,9 @@ def _predict(dataset: str, out: str) -> None:
         if progress.done % (20 * QUESTIONS) == 0 and progress.done:
             own.append(_own_megabytes())
 
-    done = evaluate(EvaluationConfig(dataset, "bench.harness:Boxes"), out, predict_only=True, watch=watch)
+    done = evaluate(
+        EvaluationConfig(dataset, "bench.harness:Boxes"), out, predict_only=True, on_progress=watch
+    )
     rate = done.samples / (moments[-1] - moments[0])
     print(own[0], max(own), peak_megabytes(), rate)
 

@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from PIL import Image
 
-from maskwise.harness.engines import ImagePredictions
 from maskwise.harness.engines.shards import Shards, decode_line, encode_line
 from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
@@ -117,7 +116,7 @@ def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
         out,
         execution=ExecutionOptions("ray", {"actors": actors}),
         predict_only=True,
-        watch=watch,
+        on_progress=watch,
     )
     first = len(opened.images) // 4
     seconds, asked = seen[-1][0] - seen[first][0], seen[-1][1] - seen[first][1]
@@ -191,20 +190,20 @@ def _hours(seconds: float) -> str:
 def _driver_table(path: Path, dataset: Path) -> str:
     """How many answers a second this process could write down, in order and out of order."""
     lines = _image_lines(path, dataset)
-    questions = sum(len(decode_line(line).predictions) for line in lines)
+    questions = sum(len(decode_line(line)) for line in lines)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         with Log(Path(folder) / "log.jsonl", Prediction) as log:
             for line in lines:
-                log.extend(decode_line(line).predictions)
+                log.extend(decode_line(line))
         ordered = time.perf_counter() - began
         began = time.perf_counter()
         with Log(Path(folder) / "late.jsonl", Prediction) as log:
             shards = Shards(Path(folder) / "shards")
             for image, line in enumerate(lines):
-                shards.keep(image, line)
+                shards.add(image, line)
             for image in range(len(lines)):
-                log.extend(shards.take(image).predictions)
+                log.extend(shards.pop(image))
         late = time.perf_counter() - began
     return "\n".join(
         [
@@ -225,7 +224,7 @@ def _image_lines(path: Path, dataset: Path) -> list[bytes]:
     groups: dict[int, list[Prediction]] = {}
     for reply in replies:
         groups.setdefault(int(owner[reply.sample]), []).append(reply)
-    return [encode_line(image, ImagePredictions(own, [None] * len(own))) for image, own in groups.items()]
+    return [encode_line(image, own) for image, own in groups.items()]
 
 
 if __name__ == "__main__":

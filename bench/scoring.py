@@ -19,7 +19,7 @@ from bench.memory import peak_megabytes
 from bench.mmr_set import HEIGHT, WIDTH, find_set
 from bench.timing import Row, Table, fastest
 from maskwise.harness.predictions import read_predictions
-from maskwise.harness.score import result_to_json, score
+from maskwise.harness.score import result_to_scores, score
 from maskwise.protocols import GroundTruth, Metric, ScoringInput, lisa
 from maskwise.protocols.stats import bootstrap
 from maskwise.store import Dataset
@@ -141,7 +141,7 @@ def _parse(folder: Path) -> object:
 
 def _score(folder: Path) -> object:
     result = score(Dataset.open(folder / "ground_truth"), folder / "predictions.jsonl", threads=2)
-    return msgspec.json.encode(result_to_json(result))
+    return msgspec.json.encode(result_to_scores(result))
 
 
 if __name__ == "__main__":

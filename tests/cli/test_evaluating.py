@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from maskwise.cli.main import app
 from maskwise.harness.registry import list_models
 from tests.cli.commands import fail, run
 from tests.harness.fakes import FAKES, write_dataset
@@ -29,7 +31,7 @@ def test_eval_predicts_scores_and_reports(dataset: Path, tmp_path: Path) -> None
     )
     words = " ".join(printed.output.split())
     assert "48 questions about 24 images" in words
-    assert "16 failed; --retry-failed asks them again" in words
+    assert "16 failed; --retry-failed predicts them again" in words
     page = (tmp_path / "run" / "report.html").read_text()
     assert "painter" in page
     assert "not sure" in page
@@ -73,7 +75,7 @@ def test_what_is_wrong_is_said_in_one_line(
     assert "known: " in said(dataset, "--model", "orcale")
     assert "maskwise read mmr" in said("mmr", "--model", "oracle")
     assert "KEY=VALUE" in said(dataset, "--model", "oracle", "--model-option", "noise")
-    assert "say --engine ray" in said(dataset, "--model", "oracle", "--actors", 2)
+    assert "use --engine ray" in said(dataset, "--model", "oracle", "--actors", 2)
     assert "strict does not score teacher-forced" in said(
         dataset, "--model", f"{FAKES}:Pupil", "--teacher-forced", "--protocol", "strict"
     )
@@ -117,16 +119,25 @@ def test_a_model_whose_source_was_changed_is_another_model(
     (tmp_path / "my_painter.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     arguments = ["eval", dataset, "--model", "my_painter:Mine", "--predict-only", "--out", tmp_path / "run"]
-    assert "had been answered before" not in run(*arguments).stdout
+    assert "were predicted before" not in run(*arguments).stdout
     assert "questions about" in run(*arguments).stdout
-    assert "had been answered before" in run(*arguments).stdout
+    assert "were predicted before" in run(*arguments).stdout
     (tmp_path / "my_painter.py").write_text(source + "\n# changed\n")
     assert "model.source was" in " ".join(fail(capsys, monkeypatch, *arguments).split())
 
 
 def test_a_run_in_which_all_failed_says_so(tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "truth", 3, questions=("raise",))
-    printed = run(
-        "eval", dataset, "--model", f"{FAKES}:Moody", "--protocol", "strict", "--out", tmp_path / "r"
-    )
-    assert "all of them failed" in printed.stdout
+    arguments = [
+        "eval",
+        dataset,
+        "--model",
+        f"{FAKES}:Moody",
+        "--protocol",
+        "strict",
+        "--out",
+        tmp_path / "r",
+    ]
+    printed = CliRunner().invoke(app, list(map(str, arguments)))
+    assert printed.exit_code == 1
+    assert "all 6 questions failed; the first: ValueError" in printed.output

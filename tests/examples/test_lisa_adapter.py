@@ -73,7 +73,7 @@ def test_a_whole_evaluation(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*arguments, "--out", str(out), "--json"])
     assert done.exit_code == 0, done.output
     record = json.loads((out / "run.json").read_text())
-    assert record["evaluation"]["asked"]["model"]["config"]["command"] == command("--echo")
+    assert record["evaluation"]["inputs"]["model"]["config"]["command"] == command("--echo")
     lines = [json.loads(line) for line in (out / "predictions.jsonl").read_text().splitlines()]
     assert lines
     assert all("error" not in line and len(line["regions"]) == 1 for line in lines)

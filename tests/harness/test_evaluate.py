@@ -18,7 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from maskwise.errors import ModelError, ModelGoneError, ProtocolError, StoreError, UnknownNameError
+from maskwise.errors import (
+    MaskwiseError,
+    ModelError,
+    ModelGoneError,
+    ProtocolError,
+    StoreError,
+    UnknownNameError,
+)
 from maskwise.harness.evaluate import (
     RETRY,
     EvaluationConfig,
@@ -28,17 +35,16 @@ from maskwise.harness.evaluate import (
     find_dataset,
 )
 from maskwise.harness.progress import Progress
-from maskwise.harness.runs import write_run
-from maskwise.harness.score import IntervalOptions, score
-from maskwise.protocols.metrics import FAILED
+from maskwise.harness.score import result_to_run, score
 from maskwise.report.report_page import run_to_html, run_to_markdown
-from maskwise.report.run import Run
 from maskwise.report.run_data import RunPaths, load_run_data
+from maskwise.runs import read_run, write_run
+from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.store.lock import locked
 from maskwise.world import bundled
-from tests.harness.fakes import FAKES, Moody, write_dataset
+from tests.harness.fakes import FAKES, Moody, Painter, write_dataset
 
 SCORES = ("scores.json", "scores.arrow", "metrics.arrow")
 QUICK = IntervalOptions(resamples=100)
@@ -47,7 +53,7 @@ PROTOCOLS = ("strict", "union")
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dataset(tmp_path_factory.mktemp("truth") / "small")
+    return write_dataset(tmp_path_factory.mktemp("dataset") / "small")
 
 
 def run(dataset: Path, out: Path, model: str = "Painter", **more: Any) -> EvaluationSummary:
@@ -77,7 +83,7 @@ def same(one: Path, other: Path, names: tuple[str, ...] = ("predictions.jsonl", 
 def test_a_run_folder_is_a_record(dataset: Path, tmp_path: Path) -> None:
     seen: list[Progress] = []
     done = run(
-        dataset, tmp_path / "run", options={"weights": "w7"}, watch=lambda p: seen.append(copy.copy(p))
+        dataset, tmp_path / "run", options={"weights": "w7"}, on_progress=lambda p: seen.append(copy.copy(p))
     )
     assert (done.samples, done.images, done.failed) == (48, 24, 0)
     ids = [reply.sample for reply in replies(tmp_path / "run")]
@@ -86,20 +92,19 @@ def test_a_run_folder_is_a_record(dataset: Path, tmp_path: Path) -> None:
     )
     facts = record(tmp_path / "run")
     assert facts["state"] == "scored"
-    assert facts["truth"]["samples"] == 48
-    asked = facts["evaluation"]["asked"]
-    assert asked["dataset"] == facts["truth"]["sha256"]
-    assert asked["model"]["name"] == "painter"
-    assert asked["model"]["weights_hash"] == "w7"
-    assert asked["model"]["options"] == {"weights": "w7"}
-    assert not asked["model"]["uses_ground_truth"]
-    (session,) = facts["evaluation"]["sessions"]
-    assert session["packages"]["numpy"] == np.__version__
-    assert session["cores"] >= 1
+    assert facts["dataset"]["samples"] == 48
+    inputs = facts["evaluation"]["inputs"]
+    assert inputs["dataset"] == facts["dataset"]["sha256"]
+    assert inputs["model"]["name"] == "painter"
+    assert inputs["model"]["weights_hash"] == "w7"
+    assert inputs["model"]["options"] == {"weights": "w7"}
+    assert not inputs["model"]["uses_ground_truth"]
+    (attempt,) = facts["evaluation"]["attempts"]
+    assert attempt["packages"]["numpy"] == np.__version__
+    assert attempt["cores"] >= 1
     assert [part["name"] for part in facts["protocols"]] == ["strict", "union"]
-    assert done.result is not None
+    assert done.run is not None
     assert seen[-1].done == seen[-1].total == 48
-    assert seen[-1].giou == pytest.approx(done.result.scores["union"].headline()["giou"])
 
 
 def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: Path) -> None:
@@ -107,15 +112,15 @@ def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: 
     path = tmp_path / "run" / "predictions.jsonl"
     opened = Dataset.open(dataset)
     result = score(opened, path, PROTOCOLS, interval_options=QUICK)
-    write_run(tmp_path / "scored", result, opened, predictions=path)
+    write_run(tmp_path / "scored", result_to_run(result))
     same(tmp_path / "run", tmp_path / "scored", SCORES)
     before = record(tmp_path / "run")
-    write_run(tmp_path / "run", result, opened, predictions=path)
+    write_run(tmp_path / "run", result_to_run(result))
     assert record(tmp_path / "run") == before, "scoring again keeps the record of the evaluation"
     other = tmp_path / "other.jsonl"
     other.write_bytes(path.read_bytes())
     with pytest.raises(StoreError, match="record of an evaluation"):
-        write_run(tmp_path / "run", result, opened, predictions=other)
+        write_run(tmp_path / "run", result_to_run(score(opened, other, PROTOCOLS, interval_options=QUICK)))
 
 
 def test_all_questions_of_a_image_are_asked_together(dataset: Path, tmp_path: Path) -> None:
@@ -128,16 +133,16 @@ def test_predict_only_leaves_a_run_to_be_scored(dataset: Path, tmp_path: Path) -
     calls = tmp_path / "calls"
     options = {"calls": str(calls)}
     done = run(dataset, tmp_path / "run", options=options, predict_only=True)
-    assert done.result is None
+    assert done.run is None
     assert record(tmp_path / "run")["state"] == "predicted"
     with pytest.raises(StoreError, match="predicted, not scored"):
-        Run.open(tmp_path / "run")
+        read_run(tmp_path / "run")
     calls.unlink()
-    assert run(dataset, tmp_path / "run", options=options).result is not None
+    assert run(dataset, tmp_path / "run", options=options).run is not None
     assert not calls.exists()
-    assert len(record(tmp_path / "run")["evaluation"]["sessions"]) == 1, "nothing was predicted again"
+    assert len(record(tmp_path / "run")["evaluation"]["attempts"]) == 1, "nothing was predicted again"
     run(dataset, tmp_path / "run", options=options, predict_only=True)
-    assert Run.open(tmp_path / "run").facts.truth.samples == 48, "a scored run stays scored"
+    assert read_run(tmp_path / "run").info.dataset.samples == 48, "a scored run stays scored"
 
 
 def test_other_protocols_score_again_without_predicting(dataset: Path, tmp_path: Path) -> None:
@@ -145,8 +150,8 @@ def test_other_protocols_score_again_without_predicting(dataset: Path, tmp_path:
     run(dataset, tmp_path / "run", options=options)
     calls = (tmp_path / "calls").read_bytes()
     done = run(dataset, tmp_path / "run", options=options, protocols=["lisa"])
-    assert done.result is not None
-    assert list(done.result.scores) == ["lisa"]
+    assert done.run is not None
+    assert list(done.run.scores.protocols) == ["lisa"]
     assert (tmp_path / "calls").read_bytes() == calls
 
 
@@ -168,9 +173,9 @@ def test_a_limit_draws_images_with_all_their_questions(dataset: Path, tmp_path: 
     assert done.images == len(images) == 5
     assert images == sorted(images, key=lambda name: int(name[1:]))
     assert ids == [f"{name}-{q}" for name in images for q in range(1 + int(name[1:]) % 3)]
-    assert done.result is not None
-    assert len(done.result.truth) == len(ids), "the rest of the dataset does not count as missing"
-    assert (done.result.scores["strict"].statuses.status != FAILED).all()
+    assert done.run is not None
+    assert done.run.info.dataset.samples == len(ids), "the rest of the dataset does not count as missing"
+    assert done.run["strict"].counts.failed == 0
 
 
 def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(dataset: Path, tmp_path: Path) -> None:
@@ -186,7 +191,7 @@ def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(dataset: Path, tmp_p
 
 def test_reports_know_the_part_a_run_was_on(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", limit=5)
-    opened = Run.open(tmp_path / "run")
+    opened = read_run(tmp_path / "run")
     data = load_run_data(opened, RunPaths())
     assert data.dataset.samples.id == opened.ids
     assert all(data.reply(row) is not None for row in range(len(opened.ids)))
@@ -201,7 +206,7 @@ def test_a_run_cut_at_any_byte_continues_to_the_same_bytes(dataset: Path, tmp_pa
     run(dataset, tmp_path / "whole")
     whole = (tmp_path / "whole" / "predictions.jsonl").read_bytes()
     facts = record(tmp_path / "whole")
-    started = {key: facts[key] for key in ("format", "truth", "evaluation")} | {"state": "predicting"}
+    started = {key: facts[key] for key in ("format", "dataset", "evaluation")} | {"state": "predicting"}
     chance = np.random.default_rng(5)
     cuts = [0, 1, len(whole) - 1, len(whole), *chance.integers(0, len(whole), 40).tolist()]
     for number, cut in enumerate(cuts):
@@ -222,7 +227,7 @@ def test_a_run_cut_at_any_byte_continues_to_the_same_bytes(dataset: Path, tmp_pa
     [
         ({"options": {"weights": "w1"}}, r"model\.weights_hash was \"w0\", is \"w1\""),
         ({"model": "Pupil"}, r"model\.spec was"),
-        ({"limit": 5}, r"draw was not given, is"),
+        ({"limit": 5}, r"subset was not given, is"),
         (
             {"model": "Pupil", "teacher_forced": True, "protocols": ["union"]},
             r"teacher_forced was false, is true",
@@ -273,9 +278,7 @@ def test_folders_of_others_are_refused(dataset: Path, tmp_path: Path) -> None:
         run(dataset, tmp_path / "notes")
     run(dataset, tmp_path / "run", predict_only=True)
     path, opened = tmp_path / "run" / "predictions.jsonl", Dataset.open(dataset)
-    write_run(
-        tmp_path / "scored", score(opened, path, ["union"], interval_options=QUICK), opened, predictions=path
-    )
+    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"], interval_options=QUICK)))
     with pytest.raises(StoreError, match="maskwise score"):
         run(dataset, tmp_path / "scored")
     with pytest.raises(StoreError, match="is a file"):
@@ -295,11 +298,11 @@ WORDS = ("what is it?", "raise", "memory", "unsure", "few", "text", "exit", "hal
 
 
 def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "truth", 36, questions=WORDS, bad=7)
+    dataset = write_dataset(tmp_path / "dataset", 36, questions=WORDS, bad=7)
     done = run(dataset, tmp_path / "run", "Moody")
     questions = {sample.id: sample.question.split()[0] for sample in Dataset.open(dataset)}
     reasons = {"raise": "ValueError: what is this?", "memory": "out of memory", "unsure": "not sure"}
-    reasons |= {"few": "the model gave 0 predictions to 1 questions"}
+    reasons |= {"few": "the model returned 0 predictions for 1 questions"}
     reasons |= {"text": "the model returned a str; expected a Prediction"}
     reasons |= {"exit": "SystemExit: 0", "half": "ValueError: half a character: ?"}
     for reply in replies(tmp_path / "run"):
@@ -309,9 +312,9 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
         else:
             assert reply.error == reasons.get(questions[reply.sample]), reply.sample
     assert done.failed == sum(reply.error is not None for reply in replies(tmp_path / "run")) > 36
-    assert done.result is not None
-    assert (done.result.scores["strict"].statuses.status == FAILED).sum() == done.failed
-    assert str(done.failed) in run_to_html(Run.open(tmp_path / "run"))
+    assert done.run is not None
+    assert done.run["strict"].counts.failed == done.failed
+    assert str(done.failed) in run_to_html(read_run(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
@@ -340,7 +343,7 @@ def test_a_damaged_sample_fails_alone(
 
 
 def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "fine", "raise"))
+    dataset = write_dataset(tmp_path / "dataset", 30, questions=("fine", "fine", "raise"))
     mended, calls = tmp_path / "mended", tmp_path / "calls"
     options = {"mended": str(mended), "calls": str(calls)}
     mended.touch()
@@ -366,11 +369,11 @@ def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
     assert all(question.startswith("raise") for question in asked)
     same(tmp_path / "right", tmp_path / "run")
     assert not (tmp_path / "run" / RETRY).exists()
-    assert len(record(tmp_path / "run")["evaluation"]["sessions"]) == 3
+    assert len(record(tmp_path / "run")["evaluation"]["attempts"]) == 3
 
 
 def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "raise"))
+    dataset = write_dataset(tmp_path / "dataset", 30, questions=("fine", "raise"))
     mended = tmp_path / "mended"
     options = {"mended": str(mended)}
     mended.touch()
@@ -381,9 +384,9 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
 
     retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, watch=stop_the_retry)
+        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, on_progress=stop_the_retry)
     before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
-    with pytest.warns(UserWarning, match="retry that was cut short"):
+    with pytest.warns(UserWarning, match="unfinished retry"):
         assert run(dataset, tmp_path / "run", "Moody", options=options).failed > 0
     assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
     kept = (tmp_path / "run" / RETRY).read_bytes()
@@ -416,13 +419,13 @@ class UntilItHangs(queue.SimpleQueue[Any]):
 
 
 def test_a_retry_cut_short_is_kept_though_it_failed_as_before(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "raise"))
+    dataset = write_dataset(tmp_path / "dataset", 30, questions=("fine", "raise"))
     options = {"mended": str(tmp_path / "mended"), "calls": str(tmp_path / "calls")}
     run(dataset, tmp_path / "run", "Moody", options=options)
 
     retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, watch=stop_the_retry)
+        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, on_progress=stop_the_retry)
     kept = (tmp_path / "run" / RETRY).read_bytes()
     (tmp_path / "calls").unlink()
     (tmp_path / "mended").touch()
@@ -434,7 +437,9 @@ def test_a_retry_cut_short_is_kept_though_it_failed_as_before(tmp_path: Path) ->
 def test_a_question_that_hangs_fails_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = SimpleNamespace(SimpleQueue=UntilItHangs, Empty=queue.Empty)
     monkeypatch.setattr("maskwise.harness.engines.worker.queue", waited)
-    dataset = write_dataset(tmp_path / "truth", 5, questions=("fine", "hang", "fine", "fine", "fine", "fine"))
+    dataset = write_dataset(
+        tmp_path / "dataset", 5, questions=("fine", "hang", "fine", "fine", "fine", "fine")
+    )
     Moody.hang.clear()
     Moody.hangs.clear()
     try:
@@ -442,7 +447,7 @@ def test_a_question_that_hangs_fails_after_its_time(tmp_path: Path, monkeypatch:
     finally:
         Moody.hang.set()
     errors = {reply.sample: reply.error for reply in replies(tmp_path / "run")}
-    assert errors.pop("p1-0") == "no reply within 1000 s"
+    assert errors.pop("p1-0") == "no prediction within 1000 s"
     assert set(errors.values()) == {None}
 
 
@@ -451,7 +456,7 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
 ) -> None:
     waited = SimpleNamespace(SimpleQueue=UntilItHangs, Empty=queue.Empty)
     monkeypatch.setattr("maskwise.harness.engines.worker.queue", waited)
-    dataset = write_dataset(tmp_path / "truth", 5, questions=("fine", "hang"))
+    dataset = write_dataset(tmp_path / "dataset", 5, questions=("fine", "hang"))
     Moody.hang.clear()
     Moody.hangs.clear()
     try:
@@ -469,7 +474,7 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
 
 def test_a_model_that_only_hangs_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maskwise.harness.engines.worker.MAX_HUNG", 2)
-    dataset = write_dataset(tmp_path / "truth", 9, questions=("hang",))
+    dataset = write_dataset(tmp_path / "dataset", 9, questions=("hang",))
     Moody.hang.clear()
     try:
         with pytest.raises(ModelGoneError, match=r"3 calls .* hang.*repeat the command to continue"):
@@ -490,7 +495,7 @@ def test_a_model_may_keep_time_by_itself(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_gone_stops_the_run(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "truth", 12, questions=("fine", "fine", "fine", "fine", "gone"))
+    dataset = write_dataset(tmp_path / "dataset", 12, questions=("fine", "fine", "fine", "fine", "gone"))
     options = {"mended": str(tmp_path / "mended")}
     with pytest.raises(ModelGoneError, match=r"the server left\. 3 of 24 predictions are kept"):
         run(dataset, tmp_path / "run", "Moody", options=options)
@@ -512,14 +517,14 @@ def stop_after(count: int) -> Callable[[Progress], None]:
 def test_a_run_stopped_by_hand_continues(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", watch=stop_after(20))
+        run(dataset, tmp_path / "run", on_progress=stop_after(20))
     assert record(tmp_path / "run")["state"] == "predicting"
     with pytest.raises(StoreError, match="predicting, not scored"):
-        Run.open(tmp_path / "run")
+        read_run(tmp_path / "run")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("loading")]
     run(dataset, tmp_path / "run")
     same(tmp_path / "whole", tmp_path / "run")
-    first, second = record(tmp_path / "run")["evaluation"]["sessions"]
+    first, second = record(tmp_path / "run")["evaluation"]["attempts"]
     assert (first["done_before"], second["done_before"]) == (0, 21)
 
 
@@ -533,7 +538,7 @@ def test_a_folder_that_became_read_only_loses_nothing(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", watch=stop_after(20))
+        run(dataset, tmp_path / "run", on_progress=stop_after(20))
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
 
     with monkeypatch.context() as patch:
@@ -579,7 +584,7 @@ def test_a_full_disk_loses_nothing(dataset: Path, tmp_path: Path, lost: str) -> 
     """Files may only grow so far: the predictions do not fit, or they do and the scores do not."""
     run(dataset, tmp_path / "whole")
     whole = (tmp_path / "whole" / "predictions.jsonl").read_bytes()
-    room = len(whole) // 2 if lost == "predictions" else len(whole)
+    room = 3 * len(whole) // 4 if lost == "predictions" else len(whole)
     command = [sys.executable, "-c", textwrap.dedent(FULL_DISK), dataset, tmp_path / "run", room]
     done = subprocess.run(
         list(map(str, command)), capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
@@ -594,6 +599,74 @@ def test_a_full_disk_loses_nothing(dataset: Path, tmp_path: Path, lost: str) -> 
     same(tmp_path / "whole", tmp_path / "run")
 
 
+# -- in memory ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_folder_nothing_is_written_and_the_scores_are_equal(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run(dataset, tmp_path / "run")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    config = EvaluationConfig(Dataset.open(dataset), Painter())
+    memory = evaluate(config, protocols=PROTOCOLS, interval_options=QUICK)
+    assert not list((tmp_path / "empty").iterdir())
+    assert folder.run is not None
+    assert memory.run is not None
+    assert memory.run.scores == folder.run.scores
+    assert memory.run.rows("strict").value.tolist() == folder.run.rows("strict").value.tolist()
+    assert list(memory.run.predictions or ()) == replies(tmp_path / "run")
+    assert memory.run.model_name == "painter"
+    write_run(tmp_path / "kept", memory.run)
+    assert read_run(tmp_path / "kept").scores == memory.run.scores
+    assert (tmp_path / "kept" / "predictions.jsonl").read_bytes() == (
+        tmp_path / "run" / "predictions.jsonl"
+    ).read_bytes()
+
+
+def test_records_score_as_their_file_does(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", predict_only=True)
+    opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
+    from_file = result_to_run(score(opened, path, PROTOCOLS, interval_options=QUICK))
+    records = [*replies(tmp_path / "run")[::-1], Prediction(sample="unknown")]
+    from_records = result_to_run(score(opened, records, PROTOCOLS, interval_options=QUICK))
+    assert from_records.scores.protocols == from_file.scores.protocols
+    assert from_records.scores.predictions.unknown == 1
+    with pytest.raises(ProtocolError, match="contains no predictions"):
+        score(opened, [])
+    with pytest.raises(MaskwiseError, match="two predictions"):
+        score(opened, records + records[:1])
+    with pytest.raises(MaskwiseError, match="contain a str"):
+        score(opened, ["text"])  # type: ignore[list-item]
+
+
+def test_a_view_is_evaluated_and_not_mixed_with_the_whole(dataset: Path, tmp_path: Path) -> None:
+    whole = Dataset.open(dataset)
+    part = whole.slice(6, 18)
+    done = evaluate(EvaluationConfig(part, Painter()), tmp_path / "run", interval_options=QUICK)
+    assert done.samples == 12
+    assert read_run(tmp_path / "run").ids == part.samples.id
+    with pytest.raises(StoreError, match="samples was"):
+        evaluate(EvaluationConfig(whole, Painter()), tmp_path / "run")
+
+
+def test_a_model_that_is_passed_in_stays_open(dataset: Path) -> None:
+    class Closing(Painter):
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    model = Closing()
+    evaluate(EvaluationConfig(dataset, model, limit=2), predict_only=True)
+    assert not model.closed
+
+
+def test_ray_needs_a_folder_and_names(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(MaskwiseError, match="needs a run folder"):
+        evaluate(EvaluationConfig(dataset, Painter()), tmp_path / "run", execution=ExecutionOptions("ray"))
+
+
 # -- being told --------------------------------------------------------------------------------------------------------
 
 
@@ -602,13 +675,13 @@ def test_teacher_forcing_is_asked_for_and_marked(dataset: Path, tmp_path: Path) 
     assert not any(reply.forced for reply in replies(tmp_path / "free"))
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["lisa", "union"])
     assert all(reply.forced for reply in replies(tmp_path / "run"))
-    assert record(tmp_path / "run")["evaluation"]["asked"]["teacher_forced"]
-    assert "Teacher-forced" in run_to_html(Run.open(tmp_path / "run"))
-    assert "Teacher-forced" not in run_to_html(Run.open(tmp_path / "free"))
+    assert record(tmp_path / "run")["evaluation"]["inputs"]["teacher_forced"]
+    assert "Teacher-forced" in run_to_html(read_run(tmp_path / "run"))
+    assert "Teacher-forced" not in run_to_html(read_run(tmp_path / "free"))
 
 
 def test_failed_replies_of_a_forced_run_are_marked_too(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "truth", bad=7)
+    dataset = write_dataset(tmp_path / "dataset", bad=7)
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
     assert [reply.sample for reply in replies(tmp_path / "run") if reply.error] == ["p7-0", "p7-1"]
     assert all(reply.forced for reply in replies(tmp_path / "run"))
@@ -617,11 +690,9 @@ def test_failed_replies_of_a_forced_run_are_marked_too(tmp_path: Path) -> None:
 def test_forced_predictions_scored_elsewhere_keep_the_mark(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
     opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
-    write_run(
-        tmp_path / "scored", score(opened, path, ["union"], interval_options=QUICK), opened, predictions=path
-    )
-    assert Run.open(tmp_path / "scored").forced
-    assert "Teacher-forced" in run_to_html(Run.open(tmp_path / "scored"))
+    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"], interval_options=QUICK)))
+    assert read_run(tmp_path / "scored").teacher_forced
+    assert "Teacher-forced" in run_to_html(read_run(tmp_path / "scored"))
 
 
 def test_teacher_forcing_is_impossible_under_strict(dataset: Path, tmp_path: Path) -> None:
@@ -629,9 +700,9 @@ def test_teacher_forcing_is_impossible_under_strict(dataset: Path, tmp_path: Pat
         run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["lisa", "strict"])
     assert not (tmp_path / "run").exists()
     done = run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=None)
-    assert done.result is not None
-    assert "strict" not in done.result.scores
-    assert "strict" in done.result.skipped
+    assert done.run is not None
+    assert "strict" not in done.run.scores.protocols
+    assert "strict" in done.run.scores.skipped
 
 
 def test_a_model_that_cannot_be_forced_is_refused(dataset: Path, tmp_path: Path) -> None:
@@ -642,10 +713,10 @@ def test_a_model_that_cannot_be_forced_is_refused(dataset: Path, tmp_path: Path)
 def test_a_model_that_knows_the_truth_is_marked(dataset: Path, tmp_path: Path) -> None:
     task = EvaluationConfig(dataset, "oracle")
     done = evaluate(task, tmp_path / "run", protocols=["union"], interval_options=QUICK)
-    assert done.result is not None
-    assert done.result.scores["union"].headline()["giou"] == 1.0
-    assert record(tmp_path / "run")["evaluation"]["asked"]["model"]["uses_ground_truth"]
-    assert "knows the truth" in run_to_html(Run.open(tmp_path / "run"))
+    assert done.run is not None
+    assert done.run["union"].metrics["giou"].value == 1.0
+    assert record(tmp_path / "run")["evaluation"]["inputs"]["model"]["uses_ground_truth"]
+    assert "given the ground truth" in run_to_html(read_run(tmp_path / "run"))
 
 
 def test_unknown_engines_and_protocols_are_refused(dataset: Path, tmp_path: Path) -> None:

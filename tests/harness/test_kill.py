@@ -18,7 +18,7 @@ import pytest
 
 from maskwise.errors import StoreError
 from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
-from maskwise.harness.score import IntervalOptions
+from maskwise.runs.schema import IntervalOptions
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
 

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from maskwise.errors import StoreError
 from maskwise.harness.plan import Plan, PlannedImage
-from maskwise.harness.running import union_ious
-from maskwise.schema import PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset
-from tests.harness.fakes import strip, write_dataset
+from tests.harness.fakes import write_dataset
 
 counts = st.lists(st.integers(1, 4), max_size=12)
 
@@ -62,41 +60,3 @@ def test_a_draw_does_not_depend_on_the_order_of_images(tmp_path: Path) -> None:
     assert len(whole - smaller) <= 1, "an image that is gone makes room for one other"
     with pytest.raises(StoreError, match="limit of 0"):
         Plan.from_dataset(dataset, limit=0)
-
-
-# -- the running gIoU --------------------------------------------------------------------------------------------------
-
-
-def asked(*targets: Region, **fields: object) -> Sample:
-    return Sample(id="s", image_id="p", question="?", targets=targets, **fields)  # type: ignore[arg-type]
-
-
-def thing(visible: int, amodal: int | None = None) -> Region:
-    return Region(
-        id="r", name="thing", visible=strip(visible), amodal=None if amodal is None else strip(amodal)
-    )
-
-
-def said(*widths: int, **fields: object) -> Prediction:
-    regions = tuple(PredictedRegion(visible=strip(width)) for width in widths)
-    return Prediction(sample="s", regions=regions, **fields)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("sample", "prediction", "iou"),
-    [
-        (asked(thing(4)), said(2), 0.5),
-        (asked(thing(4), thing(8)), said(2, 4), 0.5),
-        (asked(thing(4, 8), mask_type="amodal"), said(2), 0.25),
-        (asked(thing(4, 8), mask_type="both"), said(2), 0.5),
-        (asked(thing(4), mask_type="amodal"), said(2), None),
-        (asked(), said(), 1.0),
-        (asked(), said(3), 0.0),
-        (asked(thing(4)), said(), 0.0),
-        (asked(), said(error="lost"), 0.0),
-        (asked(thing(8), ignore=strip(4)), said(6), 0.5),
-        ("sample 's' is damaged", said(2), None),
-    ],
-)
-def test_running_iou_by_hand(sample: Sample | str, prediction: Prediction, iou: float | None) -> None:
-    assert union_ious([sample], [prediction]) == [iou]

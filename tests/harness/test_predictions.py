@@ -74,14 +74,14 @@ class TestLines:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jsonl_module, "BLOCK_BYTES", data.draw(st.sampled_from([1, 7, 300, 2**19])))
             found = read_predictions(path, truth)
-        same(found.replies, PredictionColumns.from_predictions(truth, replies))
+        same(found.predictions, PredictionColumns.from_predictions(truth, replies))
         assert (found.read, found.matched) == (len(replies), len(replies))
 
     def test_a_log_is_read(self, tmp_path):
         with Log(tmp_path / "p.jsonl", Prediction) as log:
             log.append(prediction("c", no_target=True))
             log.append(prediction("a", region(strip(0, 4)), answer=answer_with_phrases([[0]])))
-        replies = read_predictions(tmp_path / "p.jsonl", TRUTH).replies
+        replies = read_predictions(tmp_path / "p.jsonl", TRUTH).predictions
         assert replies.state.tolist() == [PREDICTED, MISSING, PREDICTED]
         assert replies.no_target.tolist() == [False, False, True]
 
@@ -92,7 +92,7 @@ class TestLines:
 
     def test_none_for_this_dataset_is_an_error(self, tmp_path):
         path = write_lines(tmp_path / "p.jsonl", [prediction("z")])
-        with pytest.raises(StoreError, match=r"none of its 1 predictions.*'z'.*'a'"):
+        with pytest.raises(StoreError, match=r"none of the 1 predictions.*'z'.*'a'"):
             read_predictions(path, TRUTH)
 
     def test_two_for_one_sample_are_an_error(self, tmp_path):
@@ -131,7 +131,7 @@ class TestLines:
     def test_a_torn_last_line_is_dropped_with_a_warning(self, tmp_path):
         path = write_lines(tmp_path / "p.jsonl", [prediction("a"), prediction("c")])
         path.write_bytes(path.read_bytes()[:-5])
-        with pytest.warns(UserWarning, match="torn last line .line 2"):
+        with pytest.warns(UserWarning, match="incomplete last line .line 2"):
             found = read_predictions(path, TRUTH)
         assert found.read == 1
 
@@ -150,7 +150,7 @@ class TestLines:
         )
         bad = json.dumps({"sample": "a", "regions": [{"visible": {"size": [1, 10], "counts": counts}}]})
         path.write_text(bad + "\n" + good + "\n")
-        scores = strict.score(ScoringInput(TRUTH, read_predictions(path, TRUTH).replies))
+        scores = strict.score(ScoringInput(TRUTH, read_predictions(path, TRUTH).predictions))
         assert scores.rows(TRUTH.ids)[0].reason == "malformed mask"
         assert scores.rows(TRUTH.ids)[1].value == 1.0
 
@@ -159,12 +159,12 @@ class TestLines:
         path = tmp_path / "p.jsonl"
         line = {"sample": "a", "regions": [{"visible": {"size": size, "counts": "46"}}]}
         path.write_text(json.dumps(line) + "\n")
-        replies = ScoringInput(TRUTH, read_predictions(path, TRUTH).replies).predictions
+        replies = ScoringInput(TRUTH, read_predictions(path, TRUTH).predictions).predictions
         assert replies.state[0] == FAILED
 
     def test_an_empty_file_means_no_replies(self, tmp_path):
         (tmp_path / "p.jsonl").touch()
-        assert read_predictions(tmp_path / "p.jsonl", TRUTH).replies.state.tolist() == [MISSING] * 3
+        assert read_predictions(tmp_path / "p.jsonl", TRUTH).predictions.state.tolist() == [MISSING] * 3
 
     @given(st.binary(max_size=200))
     @settings(max_examples=100, deadline=None)
@@ -194,7 +194,7 @@ class TestCoco:
                 {"image_id": "b/1", "segmentation": [[2, 0, 6, 0, 6, 1, 2, 1]], "score": 0.5},
             ],
         )
-        replies = read_predictions(path, TRUTH).replies
+        replies = read_predictions(path, TRUTH).predictions
         assert replies.state.tolist() == [PREDICTED] * 3
         assert replies.offsets.tolist() == [0, 2, 3, 3]
         assert replies.score.tolist() == [0.9, 0.2, 0.5]
@@ -204,7 +204,7 @@ class TestCoco:
     def test_an_image_id_may_be_a_image_with_one_question(self, tmp_path):
         rle = {"size": [1, 10], "counts": strip(0, 4).counts}
         path = self.write(tmp_path, [{"image_id": "p", "segmentation": rle, "score": 1.0}])
-        assert read_predictions(path, TRUTH).replies.offsets.tolist() == [0, 1, 1, 1]
+        assert read_predictions(path, TRUTH).predictions.offsets.tolist() == [0, 1, 1, 1]
         path = self.write(tmp_path, [{"image_id": "q", "segmentation": rle, "score": 1.0}])
         with pytest.raises(StoreError, match="several questions"):
             read_predictions(path, TRUTH)
@@ -212,7 +212,7 @@ class TestCoco:
     def test_low_scores_can_be_dropped_and_the_type_told(self, tmp_path):
         rle = {"size": [1, 10], "counts": strip(0, 4).counts}
         path = self.write(tmp_path, [{"image_id": "a", "segmentation": rle, "score": s} for s in (0.1, 0.6)])
-        replies = read_predictions(path, TRUTH, settings=ReadOptions("amodal", min_score=0.5)).replies
+        replies = read_predictions(path, TRUTH, options=ReadOptions("amodal", min_score=0.5)).predictions
         assert replies.score.tolist() == [0.6]
         assert replies.amodal.present.tolist() == [True]
 
@@ -243,14 +243,14 @@ class TestPngs:
         self.save(tmp_path / "other.png", strip(0, 1))
         found = read_predictions(tmp_path, TRUTH)
         assert (found.read, found.matched, found.first_unknown) == (4, 3, "other")
-        assert found.replies.state.tolist() == [PREDICTED, PREDICTED, MISSING]
-        assert found.replies.offsets.tolist() == [0, 1, 3, 3]
-        assert found.replies.visible.masks.area().tolist() == [4, 4, 1]
+        assert found.predictions.state.tolist() == [PREDICTED, PREDICTED, MISSING]
+        assert found.predictions.offsets.tolist() == [0, 1, 3, 3]
+        assert found.predictions.visible.masks.area().tolist() == [4, 4, 1]
 
     @pytest.mark.parametrize("mode", ["1", "L", "I;16"])
     def test_one_channel_of_any_depth(self, tmp_path, mode):
         self.save(tmp_path / "a.png", strip(0, 4), mode)
-        assert read_predictions(tmp_path, TRUTH).replies.visible.masks[0] == strip(0, 4)
+        assert read_predictions(tmp_path, TRUTH).predictions.visible.masks[0] == strip(0, 4)
 
     def test_other_images_are_refused(self, tmp_path):
         self.save(tmp_path / "a.png", strip(0, 4), "RGB")
@@ -270,26 +270,28 @@ class TestArrays:
         logits[0, 0, 2:6] = 0.75
         logits[1, 0, 0] = 0.0
         np.savez_compressed(tmp_path / "p.npz", **{"a": strip(0, 4).to_dense(), "b/1": logits})
-        replies = read_predictions(tmp_path / "p.npz", TRUTH).replies
+        replies = read_predictions(tmp_path / "p.npz", TRUTH).predictions
         assert replies.visible.masks.area().tolist() == [4, 4, 0]
         assert replies.logits is None
-        inside = read_predictions(tmp_path / "p.npz", TRUTH, settings=ReadOptions(zero_inside=True)).replies
+        inside = read_predictions(
+            tmp_path / "p.npz", TRUTH, options=ReadOptions(zero_inside=True)
+        ).predictions
         assert inside.visible.masks.area().tolist() == [4, 4, 1]
 
     def test_logits_alone_keep_their_counts(self, tmp_path):
         # A prediction for a question without target, all logits 3: the official code sees no foreground and gives 1.
         np.save(tmp_path / "c.npy", np.full((1, 10), 3.0))
-        replies = read_predictions(tmp_path, TRUTH).replies
+        replies = read_predictions(tmp_path, TRUTH).predictions
         assert replies.logits.tolist() == [[0, 0, 0]]
         truth = GroundTruth.from_samples(SAMPLES[2:], [(1, 10)])
-        replies = read_predictions(tmp_path, truth).replies
+        replies = read_predictions(tmp_path, truth).predictions
         evaluation = ScoringInput(truth, replies)
         assert muse.score(evaluation, raw_logits=True).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
         assert muse.score(evaluation).headline()["giou"] == pytest.approx(0.0, abs=1e-4)
 
     def test_no_masks_is_an_answer(self, tmp_path):
         np.save(tmp_path / "a.npy", np.zeros((0, 1, 10), bool))
-        assert read_predictions(tmp_path, TRUTH).replies.state.tolist() == [PREDICTED, MISSING, MISSING]
+        assert read_predictions(tmp_path, TRUTH).predictions.state.tolist() == [PREDICTED, MISSING, MISSING]
 
     @pytest.mark.parametrize(
         "array",
@@ -330,7 +332,7 @@ def test_the_form_is_seen_from_the_name(tmp_path):
     assert detect_format(tmp_path / "p.jsonl") == "jsonl"
     assert detect_format(tmp_path / "p.json") == "coco"
     assert detect_format(tmp_path) == "png"
-    with pytest.raises(StoreError, match="cannot tell"):
+    with pytest.raises(StoreError, match="unknown kind of file"):
         detect_format(tmp_path / "p.pkl")
     with pytest.raises(StoreError, match="does not exist"):
         read_predictions(tmp_path / "p.jsonl", TRUTH)
@@ -340,5 +342,5 @@ def test_the_form_is_seen_from_the_name(tmp_path):
 
 def test_masks_of_a_folder_may_have_been_forced(tmp_path):
     Image.fromarray(Mask.empty(1, 10).to_dense().astype(np.uint8)).save(tmp_path / "a.png")
-    replies = read_predictions(tmp_path, TRUTH, settings=ReadOptions(forced=True)).replies
+    replies = read_predictions(tmp_path, TRUTH, options=ReadOptions(teacher_forced=True)).predictions
     assert replies.forced.tolist() == [True, False, False]

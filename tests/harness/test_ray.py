@@ -16,7 +16,7 @@ import pytest
 from maskwise.errors import MaskwiseError, ModelGoneError
 from maskwise.harness.engines import find_engine
 from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
-from maskwise.harness.score import IntervalOptions
+from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Log
 from tests.harness.fakes import FAKES, write_dataset

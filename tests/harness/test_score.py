@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 from maskwise.cli.main import app
 from maskwise.errors import ProtocolError, StoreError
 from maskwise.harness.predictions import ReadOptions
-from maskwise.harness.runs import hash_path, write_run
-from maskwise.harness.score import IntervalOptions, result_to_json, score
+from maskwise.harness.score import result_to_run, result_to_scores, score
 from maskwise.protocols import PROTOCOLS, GroundTruth, PredictionColumns, ScoringInput
-from maskwise.report.run import Run
+from maskwise.runs import read_run, write_run
+from maskwise.runs.files import hash_path
+from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import ImageInfo
 from maskwise.store import Dataset, DatasetWriter
 from tests.protocols.small_cases import answer_with_phrases, prediction, question, region, strip, target
@@ -84,7 +85,9 @@ def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, re
 
 
 def test_counts_say_what_became_of_every_sample(dataset, predictions):
-    found = result_to_json(score(dataset, predictions, ["strict"], interval_options=QUICK))
+    found = msgspec.to_builtins(
+        result_to_scores(score(dataset, predictions, ["strict"], interval_options=QUICK))
+    )
     counts = found["protocols"]["strict"]["counts"]
     assert (counts["samples"], counts["scored"], counts["failed"], counts["missing"], counts["excluded"]) == (
         30,
@@ -98,7 +101,7 @@ def test_counts_say_what_became_of_every_sample(dataset, predictions):
 
 
 def test_figures_of_slices_add_up(dataset, predictions):
-    found = result_to_json(score(dataset, predictions, interval_options=QUICK))
+    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions, interval_options=QUICK)))
     for part in found["protocols"].values():
         assert set(part["slices"]) >= {
             "mask_type",
@@ -123,19 +126,19 @@ def test_figures_of_slices_add_up(dataset, predictions):
 def test_a_run_folder_says_everything_and_the_same_each_time(tmp_path, dataset, predictions):
     for folder in ("one", "two"):
         result = score(dataset, predictions, threads=1 if folder == "one" else 2, interval_options=QUICK)
-        write_run(tmp_path / folder, result, dataset, predictions=predictions)
+        write_run(tmp_path / folder, result_to_run(result))
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == ["metrics.arrow", "run.json", "scores.arrow", "scores.json"]
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
     facts = json.loads((tmp_path / "one" / "run.json").read_text())
     assert facts["predictions"]["sha256"] == hash_path(predictions)
-    assert facts["truth"]["samples"] == 30
+    assert facts["dataset"]["samples"] == 30
 
 
 def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predictions):
     result = score(dataset, predictions, interval_options=QUICK)
-    write_run(tmp_path / "run", result, dataset, predictions=predictions)
+    write_run(tmp_path / "run", result_to_run(result))
     rows = pa.ipc.open_file(str(tmp_path / "run" / "scores.arrow")).read_all()
     assert rows.num_rows == 30 * len(PROTOCOLS)
     figures = json.loads((tmp_path / "run" / "scores.json").read_text())["protocols"]
@@ -160,8 +163,8 @@ def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predict
 
 def test_the_report_reads_the_run(tmp_path, dataset, predictions):
     result = score(dataset, predictions, interval_options=QUICK)
-    write_run(tmp_path / "run", result, dataset, predictions=predictions)
-    run = Run.open(tmp_path / "run")
+    write_run(tmp_path / "run", result_to_run(result))
+    run = read_run(tmp_path / "run")
     for name in PROTOCOLS:
         for key, metric in run.metrics(name).items():
             value = result.scores[name].metrics[key].value()
@@ -173,7 +176,7 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
     (tmp_path / "thesis.tex").write_text("")
     result = score(dataset, predictions, ["union"], interval_options=QUICK)
     with pytest.raises(StoreError, match="not a run"):
-        write_run(tmp_path, result, dataset, predictions=predictions)
+        write_run(tmp_path, result_to_run(result))
 
 
 def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
@@ -188,7 +191,9 @@ def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
 
 def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
     options = {"lisa": {"legacy_float32": True}}
-    found = result_to_json(score(dataset, predictions, ["lisa"], options=options, interval_options=QUICK))
+    found = msgspec.to_builtins(
+        result_to_scores(score(dataset, predictions, ["lisa"], options=options, interval_options=QUICK))
+    )
     giou = found["protocols"]["lisa"]["metrics"]["giou"]
     assert giou["value"] == pytest.approx(giou["exact"], abs=1e-6)
     assert giou["value"] != giou["exact"]
@@ -226,7 +231,7 @@ class TestCommand:
         (tmp_path / name).write_text(text)
         done = self.run("--truth", dataset.path, "--predictions", tmp_path / name)
         assert done.exit_code != 0
-        assert "holds no predictions" in str(done.exception)
+        assert "contains no predictions" in str(done.exception)
 
     def test_json_and_out(self, tmp_path, dataset, predictions):
         done = self.run(
@@ -238,7 +243,7 @@ class TestCommand:
         assert found["protocols"]["aura"]["options"]["unit"] == "mask"
         assert "exact" in found["protocols"]["lisa"]["metrics"]["giou"]
         assert found == json.loads((tmp_path / "run" / "scores.json").read_text())
-        settings = json.loads((tmp_path / "run" / "run.json").read_text())["predictions"]["settings"]
+        settings = json.loads((tmp_path / "run" / "run.json").read_text())["predictions"]["options"]
         assert ReadOptions(**settings) == ReadOptions()
 
     @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from maskwise.harness.runs import write_run
-from maskwise.harness.score import score
+from maskwise.harness.score import result_to_run, score
 from maskwise.masks import Mask
-from maskwise.report.run import Run
+from maskwise.runs import Run, read_run, write_run
 from maskwise.schema import Answer, ImageInfo, Phrase, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset, DatasetWriter, Log
 
@@ -107,5 +106,5 @@ def moved(mask: Mask | None, shift: int) -> Mask | None:
 def make_run(folder: Path, dataset: Path, predictions: Path, *, protocols: list[str] | None = None) -> Run:
     """Score, and open the folder it leaves."""
     truth = Dataset.open(dataset)
-    write_run(folder, score(truth, predictions, protocols), truth, predictions=predictions)
-    return Run.open(folder)
+    write_run(folder, result_to_run(score(truth, predictions, protocols)))
+    return read_run(folder)

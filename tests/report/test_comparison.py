@@ -9,14 +9,14 @@ import pytest
 from maskwise.errors import ProtocolError, UnknownNameError
 from maskwise.report.comparison import compare_runs, holm_adjust, pair_runs
 from maskwise.report.comparison_page import comparison_to_html, describe_difference
-from maskwise.report.run import Run
+from maskwise.runs import Run, read_run
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run
 from tests.report.test_page import check_offline
 
 
 def test_a_run_equals_itself(toy: Path) -> None:
-    found = compare_runs(pair_runs(Run.open(toy / "near"), Run.open(toy / "near")), permutations=200)
+    found = compare_runs(pair_runs(read_run(toy / "near"), read_run(toy / "near")), permutations=200)
     for name, change in found.metrics.items():
         if change.difference is not None:
             assert (change.difference, change.low, change.high, change.p) == (0.0, 0.0, 0.0, 1.0), name
@@ -26,7 +26,7 @@ def test_a_run_equals_itself(toy: Path) -> None:
 
 
 def test_a_better_run_is_found(toy: Path) -> None:
-    far, near = Run.open(toy / "far"), Run.open(toy / "near")
+    far, near = read_run(toy / "far"), read_run(toy / "near")
     found = compare_runs(pair_runs(far, near), permutations=500)
     giou = found.metrics["giou"]
     expected = [run.scores.protocols["strict"].metrics["giou"].value for run in (far, near)]
@@ -41,7 +41,7 @@ def test_a_better_run_is_found(toy: Path) -> None:
 
 
 def test_slices_compare_their_own_samples(toy: Path) -> None:
-    pair = pair_runs(Run.open(toy / "far"), Run.open(toy / "near"))
+    pair = pair_runs(read_run(toy / "far"), read_run(toy / "near"))
     found = compare_runs(pair, permutations=100)
     groups = pair.a.scores.protocols["strict"].slices["mask_type"]
     assert [group.name for group in found.slices["mask_type"]] == [group.name for group in groups]
@@ -64,7 +64,7 @@ def test_other_datasets_are_refused(toy: Path, tmp_path: Path) -> None:
         tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data), protocols=["strict"]
     )
     with pytest.raises(ProtocolError, match="different datasets cannot be compared"):
-        pair_runs(Run.open(toy / "near"), other)
+        pair_runs(read_run(toy / "near"), other)
 
 
 def changed(run: Path, copy: Path, change: dict) -> Run:
@@ -72,17 +72,17 @@ def changed(run: Path, copy: Path, change: dict) -> Run:
     scores = json.loads((copy / "scores.json").read_text())
     scores["protocols"]["strict"] |= change
     (copy / "scores.json").write_text(json.dumps(scores))
-    return Run.open(copy)
+    return read_run(copy)
 
 
 def test_other_options_are_refused(toy: Path, tmp_path: Path) -> None:
     other = changed(toy / "near", tmp_path / "run", {"options": {"mask_type": "lenient"}})
     with pytest.raises(ProtocolError, match=r"mask_type=exact.*mask_type=lenient.*score both with the same"):
-        pair_runs(Run.open(toy / "near"), other)
+        pair_runs(read_run(toy / "near"), other)
 
 
 def test_unshared_protocols_are_refused(toy: Path, tmp_path: Path) -> None:
-    near = Run.open(toy / "near")
+    near = read_run(toy / "near")
     runs = [
         make_run(tmp_path / name, toy / "data", toy / "near.jsonl", protocols=[name])
         for name in ("lisa", "union")
@@ -95,7 +95,7 @@ def test_unshared_protocols_are_refused(toy: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_shows_where_they_disagree(toy: Path) -> None:
-    pair = pair_runs(Run.open(toy / "far"), Run.open(toy / "near"))
+    pair = pair_runs(read_run(toy / "far"), read_run(toy / "near"))
     source = comparison_to_html(pair, compare_runs(pair, permutations=100), samples=4)
     check_offline(source)
     page = Page(source)

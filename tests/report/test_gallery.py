@@ -17,21 +17,22 @@ from maskwise.report.gallery import (
     match_colours,
 )
 from maskwise.report.report_page import run_to_html
-from maskwise.report.run import Rows, Run
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.report.sample_selection import select_disagreements, select_samples
+from maskwise.runs import Run, read_run
+from maskwise.runs.tables import ScoreRows
 from maskwise.schema import Answer, Phrase, PredictedRegion, Region, Sample
 from maskwise.store import Codes
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run, square
 
 
-def rows_of(values: list[float], reasons: list[int] | None = None) -> Rows:
+def rows_of(values: list[float], reasons: list[int] | None = None) -> ScoreRows:
     count = len(values)
     ones = np.ones(count, np.int64)
     codes = np.array(reasons or [0] * count, np.int32)
     status = Codes(np.zeros(count, np.int32), ("scored",))
-    return Rows(
+    return ScoreRows(
         np.array(values),
         np.array(values),
         ones.astype(float),
@@ -85,7 +86,7 @@ def test_disagreements_lead_with_the_largest() -> None:
 
 
 def test_choices_are_repeatable(run: Run) -> None:
-    assert run_to_html(run) == run_to_html(Run.open(run.path))
+    assert run_to_html(run) == run_to_html(read_run(run.folder))
 
 
 def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:

@@ -14,7 +14,7 @@ from maskwise.errors import FormatError, MaskwiseError, StoreError
 from maskwise.protocols import PROTOCOLS
 from maskwise.report.leaderboard import make_leaderboard, report_name, write_site
 from maskwise.report.published_results import read_published
-from maskwise.report.run import Run
+from maskwise.runs import Run, read_run
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run
 
@@ -46,7 +46,7 @@ def test_the_best_comes_first_with_its_interval(site: Path, board: Any, toy: Pat
     assert first is not None
     rows = rows_of(first[0])
     assert [row.find("a")[0].text for row in rows] == ["near.jsonl", "far.jsonl"]
-    figure = Run.open(toy / "near").scores.protocols["strict"].metrics["giou"]
+    figure = read_run(toy / "near").scores.protocols["strict"].metrics["giou"]
     assert None not in (figure.value, figure.low, figure.high)
     [shown] = [cell for cell in rows[0].find("td") if cell.attributes["data-value"] == str(figure.value)][:1]
     assert shown.text.startswith(
@@ -85,7 +85,7 @@ def test_the_same_runs_give_the_same_bytes(site: Path, toy: Path, tmp_path: Path
 def test_other_questions_have_another_table(toy: Path, tmp_path: Path) -> None:
     data = make_dataset(tmp_path / "data", images=8)
     other = make_run(tmp_path / "other", data, make_predictions(tmp_path / "p.jsonl", data))
-    found = make_leaderboard([Run.open(toy / "near"), other])
+    found = make_leaderboard([read_run(toy / "near"), other])
     assert [one.dataset for one in found.datasets] == ["toy", "toy"]
     assert len({one.sha256 for one in found.datasets}) == 2
     assert all(len(board.rows) == 1 for one in found.datasets for board in one.boards)
@@ -96,7 +96,7 @@ def test_other_options_have_another_table(toy: Path, tmp_path: Path) -> None:
     scores = json.loads((changed / "scores.json").read_text())
     scores["protocols"]["aura"]["options"]["unit"] = "mask"
     (changed / "scores.json").write_text(json.dumps(scores))
-    [dataset] = make_leaderboard([Run.open(toy / "near"), Run.open(changed)]).datasets
+    [dataset] = make_leaderboard([read_run(toy / "near"), read_run(changed)]).datasets
     assert [len(one.rows) for one in dataset.boards if one.protocol == "aura"] == [1, 1]
     assert [len(one.rows) for one in dataset.boards if one.protocol == "strict"] == [2]
 
@@ -114,10 +114,10 @@ def copy_run(source: Path, target: Path) -> Path:
 def test_forced_replies_are_marked(toy: Path, tmp_path: Path) -> None:
     forced = copy_run(toy / "near", tmp_path / "forced")
     record = json.loads((forced / "run.json").read_text())
-    record["predictions"]["settings"]["forced"] = True
+    record["predictions"]["options"]["teacher_forced"] = True
     (forced / "run.json").write_text(json.dumps(record))
     out = tmp_path / "site"
-    write_site(out, [Run.open(forced)], lambda run: "")
+    write_site(out, [read_run(forced)], lambda run: "")
     assert {
         tag.text for tag in Page((out / "index.html").read_text(encoding="utf-8")).find("span", "mistaken")
     } == {"teacher-forced"}
@@ -126,9 +126,9 @@ def test_forced_replies_are_marked(toy: Path, tmp_path: Path) -> None:
 def test_forced_replies_are_not_ranked_among_free_ones(toy: Path, tmp_path: Path) -> None:
     forced = copy_run(toy / "near", tmp_path / "forced")
     record = json.loads((forced / "run.json").read_text())
-    record["predictions"]["forced"] = True
+    record["predictions"]["teacher_forced"] = True
     (forced / "run.json").write_text(json.dumps(record))
-    [dataset] = make_leaderboard([Run.open(forced), Run.open(toy / "far"), Run.open(toy / "near")]).datasets
+    [dataset] = make_leaderboard([read_run(forced), read_run(toy / "far"), read_run(toy / "near")]).datasets
     for one in dataset.boards:
         assert [(row.run, row.tags) for row in one.rows] == [
             ("near", []),
@@ -144,13 +144,13 @@ def test_a_rebuild_cut_short_leaves_the_old_site(toy: Path, tmp_path: Path) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_site(out, [Run.open(toy / "near")], stop)
-    write_site(out, [Run.open(toy / "near")], lambda run: "old")
+        write_site(out, [read_run(toy / "near")], stop)
+    write_site(out, [read_run(toy / "near")], lambda run: "old")
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with pytest.raises(KeyboardInterrupt):
-        write_site(out, [Run.open(toy / "far")], stop)
+        write_site(out, [read_run(toy / "far")], stop)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-    write_site(out, [Run.open(toy / "far")], lambda run: "new")
+    write_site(out, [read_run(toy / "far")], lambda run: "new")
     assert sorted(path.name for path in out.iterdir()) == ["index.html", "leaderboard.json", "reports"]
     assert [path.read_text() for path in (out / "reports").iterdir()] == ["new"]
 
@@ -158,7 +158,7 @@ def test_a_rebuild_cut_short_leaves_the_old_site(toy: Path, tmp_path: Path) -> N
 def test_a_place_that_cannot_be_written_is_said_plainly(toy: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"file/site cannot be written: .*Not a directory"):
-        write_site(tmp_path / "file" / "site", [Run.open(toy / "near")], lambda run: "")
+        write_site(tmp_path / "file" / "site", [read_run(toy / "near")], lambda run: "")
 
 
 def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -
     assert done.exit_code == 0, done.output
     part = run("eval", data, "--model", "oracle", "--limit", 3, "--out", tmp_path / "part")
     assert part.exit_code == 0, part.output
-    found = make_leaderboard([Run.open(tmp_path / name) for name in ("oracle", "far", "part")])
+    found = make_leaderboard([read_run(tmp_path / name) for name in ("oracle", "far", "part")])
     whole = next(one for one in found.datasets if not one.part)
     assert [(row.model, row.tags) for row in whole.boards[0].rows] == [
         ("far.jsonl", []),
@@ -221,9 +221,9 @@ def test_the_tables_of_a_benchmark_on_the_page_are_open(tmp_path: Path) -> None:
 def test_hostile_names_stay_text(hostile_run: Run, tmp_path: Path) -> None:
     evil = tmp_path / "<img src=x onerror=alert(1)>"
     evil.mkdir()
-    for path in hostile_run.path.iterdir():
+    for path in hostile_run.folder.iterdir():
         (evil / path.name).write_bytes(path.read_bytes())
-    write_site(tmp_path / "site", [Run.open(evil)], lambda run: "")
+    write_site(tmp_path / "site", [read_run(evil)], lambda run: "")
     source = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     page = Page(source)
     assert len(page.find("script")) == 1
@@ -231,7 +231,7 @@ def test_hostile_names_stay_text(hostile_run: Run, tmp_path: Path) -> None:
     assert any("<img src=x onerror=alert(1)>" in head.text for head in page.find("th"))
     [report] = (tmp_path / "site" / "reports").iterdir()
     assert re.fullmatch(r"[A-Za-z0-9_-]+\.html", report.name)
-    assert report.name == report_name(Run.open(evil))
+    assert report.name == report_name(read_run(evil))
 
 
 def test_json_alone_writes_nothing(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

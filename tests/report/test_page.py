@@ -9,7 +9,7 @@ import pytest
 
 from maskwise.report.gallery import MAX_BYTES
 from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
-from maskwise.report.run import Run
+from maskwise.runs import Run, read_run
 from tests.report.pages import Page
 from tests.report.runs import HOSTILE
 
@@ -21,7 +21,7 @@ def percent(value: float) -> str:
 
 
 def scores_of(run: Run) -> dict[str, Any]:
-    return json.loads((run.path / "scores.json").read_text())["protocols"]
+    return json.loads((run.folder / "scores.json").read_text())["protocols"]
 
 
 def check_offline(source: str) -> None:
@@ -118,7 +118,7 @@ def test_confusion_and_calibration_equal_the_scores(run: Run, page: Page) -> Non
 
 def test_the_run_is_described(run: Run, page: Page) -> None:
     [facts] = page.find("section", "facts")
-    for text in (run.facts.truth.sha256, run.facts.predictions.sha256, run.facts.predictions.path, "seed 0"):
+    for text in (run.info.dataset.sha256, run.info.predictions.sha256, run.info.predictions.path, "seed 0"):
         assert text in facts.text
 
 
@@ -149,7 +149,7 @@ def test_controls_and_images_are_labelled(page: Page) -> None:
 @pytest.fixture
 def swollen(run: Run, tmp_path: Path) -> Run:
     """A run with more protocols, slicings, groups, reasons and options than there should be, all with long names."""
-    scores = json.loads((run.path / "scores.json").read_text())
+    scores = json.loads((run.folder / "scores.json").read_text())
     [strict] = [scores["protocols"]["strict"]]
     group = strict["slices"]["kind"][0]
     strict["slices"] = {
@@ -158,17 +158,17 @@ def swollen(run: Run, tmp_path: Path) -> Run:
     }
     strict["counts"]["reasons"] = {f"{HOSTILE * 20}{item}": item + 1 for item in range(5000)}
     scores["protocols"] = {"strict": strict} | dict.fromkeys(("a", "b", "c", "d", "e", "f", "g", "h"), strict)
-    facts = json.loads((run.path / "run.json").read_text())
-    for side in ("truth", "predictions"):
+    facts = json.loads((run.folder / "run.json").read_text())
+    for side in ("dataset", "predictions"):
         facts[side] = {
             key: HOSTILE * 999 if isinstance(text, str) else text for key, text in facts[side].items()
         }
     (tmp_path / "run.json").write_text(json.dumps(facts))
     scores["skipped"] = {"mmr": HOSTILE * 999}
     for name in ("scores.arrow", "metrics.arrow"):
-        (tmp_path / name).write_bytes((run.path / name).read_bytes())
+        (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     (tmp_path / "scores.json").write_text(json.dumps(scores))
-    return Run.open(tmp_path)
+    return read_run(tmp_path)
 
 
 def test_the_page_stays_small_whatever_the_run(swollen: Run) -> None:
@@ -179,15 +179,15 @@ def test_the_page_stays_small_whatever_the_run(swollen: Run) -> None:
 
 
 def test_undefined_figures_are_not_zeros(run: Run, tmp_path: Path) -> None:
-    scores = json.loads((run.path / "scores.json").read_text())
+    scores = json.loads((run.folder / "scores.json").read_text())
     for result in scores["protocols"].values():
         for figure in result["metrics"].values():
             figure |= {"value": None, "low": None, "high": None}
         result |= {"calibration": [], "slices": {}}
     for name in ("run.json", "scores.arrow", "metrics.arrow"):
-        (tmp_path / name).write_bytes((run.path / name).read_bytes())
+        (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     (tmp_path / "scores.json").write_text(json.dumps(scores))
-    page = Page(run_to_html(Run.open(tmp_path)))
+    page = Page(run_to_html(read_run(tmp_path)))
     assert not page.find("span", "big")
     assert "gIoU –" in page.find("ul", "protocols")[0].text
     assert "0.0" not in page.find("ul", "protocols")[0].text

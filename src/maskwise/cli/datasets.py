@@ -13,9 +13,9 @@ from rich.table import Table
 
 from maskwise.errors import ImageError, StoreError
 from maskwise.harness.evaluate import find_dataset
-from maskwise.harness.session import usable_threads
 from maskwise.overlay import draw_overlay
 from maskwise.report.dataset_stats import Finding, Validation, compute_dataset_stats, validate_dataset
+from maskwise.runs.environment import available_cores
 from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, Log
 
@@ -48,7 +48,7 @@ def validate(
     try:
         with progress.status(f"checking {escape(str(dataset))}"):
             opened = Dataset.open(find_dataset(dataset), image_root=image_root)
-            found = validate_dataset(opened, images=images, threads=usable_threads())
+            found = validate_dataset(opened, images=images, threads=available_cores())
     except StoreError as error:
         found = Validation(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
     if as_json:
@@ -65,7 +65,7 @@ def stats(dataset: Folder, as_json: AsJson = False) -> None:
     """
     with Console(stderr=True).status(f"counting {escape(str(dataset))}"):
         facts = msgspec.to_builtins(
-            compute_dataset_stats(Dataset.open(find_dataset(dataset)), threads=usable_threads())
+            compute_dataset_stats(Dataset.open(find_dataset(dataset)), threads=available_cores())
         )
     if as_json:
         typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))

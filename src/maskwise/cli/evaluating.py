@@ -23,15 +23,14 @@ from rich.text import Text
 from maskwise.cli.scoring import print_scores
 from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
-from maskwise.harness.record import PARTIAL, PREDICTIONS, writing
 from maskwise.harness.registry import parse_options
-from maskwise.harness.score import IntervalOptions, result_to_json
-from maskwise.harness.session import usable_threads
 from maskwise.report.report_page import run_to_html
-from maskwise.report.run import Run
 from maskwise.report.run_data import RunPaths
+from maskwise.runs import Run
+from maskwise.runs.environment import available_cores
+from maskwise.runs.files import REPORT, write_errors
+from maskwise.store.atomic import atomic_write
 
-REPORT = "report.html"
 STOPPED = 130
 """The exit code of a program ended by Ctrl-C."""
 
@@ -114,7 +113,7 @@ def evaluate_model(
     execution = ExecutionOptions(engine, engine_options, timeout, retry_failed=retry_failed)
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
     with _bars(quiet=as_json) as bars:
-        bar = bars.add_task("opening", total=None, giou=None, failed=0)
+        bar = bars.add_task("opening", total=None, failed=0)
         try:
             done = evaluate(
                 config,
@@ -122,21 +121,25 @@ def evaluate_model(
                 execution=execution,
                 protocols=protocol,
                 predict_only=predict_only,
-                interval_options=IntervalOptions(),
-                threads=min(8, usable_threads()),
-                watch=lambda progress: _show(bars, bar, progress),
-                say=lambda stage: bars.update(bar, description=stage),
+                threads=min(8, available_cores()),
+                on_progress=lambda progress: _show(bars, bar, progress),
+                on_stage=lambda stage: bars.update(bar, description=stage),
             )
-            if done.result is not None:
+            if done.run is not None:
                 bars.update(bar, description="writing the report")
-                _write_report(folder, images)
+                _write_report(done.run, images)
         except KeyboardInterrupt:
             bars.stop()
             typer.echo(
                 f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue", err=True
             )
             raise typer.Exit(STOPPED) from None
-    _print_json(done) if as_json else _print(done)
+    _print_json(done, folder) if as_json else _print(done, folder)
+    if done.failed == done.samples:
+        typer.echo(
+            f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}", err=True
+        )
+        raise typer.Exit(1)
 
 
 def _slug(text: str) -> str:
@@ -146,19 +149,18 @@ def _slug(text: str) -> str:
 
 
 class _Rate(ProgressColumn):
-    """Questions a second."""
+    """Questions per second."""
 
     def render(self, task: Bar) -> Text:
         return Text(f"{task.speed:.1f}/s" if task.speed else "", style="progress.data.speed")
 
 
-class _Running(ProgressColumn):
-    """The running gIoU, and failures if there are any."""
+class _Failures(ProgressColumn):
+    """How many questions failed, if any."""
 
     def render(self, task: Bar) -> Text:
-        giou, failed = task.fields["giou"], task.fields["failed"]
-        text = Text("" if giou is None else f"gIoU {100 * giou:.1f}")
-        return text.append(f"  {failed} failed", style="yellow") if failed else text
+        failed = task.fields["failed"]
+        return Text(f"{failed} failed" if failed else "", style="yellow")
 
 
 def _bars(*, quiet: bool) -> Bars:
@@ -169,7 +171,7 @@ def _bars(*, quiet: bool) -> Bars:
         MofNCompleteColumn(),
         _Rate(),
         TimeRemainingColumn(),
-        _Running(),
+        _Failures(),
         console=Console(stderr=True),
         transient=True,
         disable=quiet,
@@ -178,40 +180,35 @@ def _bars(*, quiet: bool) -> Bars:
 
 
 def _show(bars: Bars, bar: Any, progress: Progress) -> None:
-    bars.update(
-        bar, completed=progress.done, total=progress.total, giou=progress.giou, failed=progress.failed
-    )
+    bars.update(bar, completed=progress.done, total=progress.total, failed=progress.failed)
 
 
-def _write_report(folder: Path, images: Path | None) -> None:
-    page = run_to_html(Run.open(folder), paths=RunPaths(images=images))
-    beside = folder / (REPORT + PARTIAL)
-    with writing(folder):
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(folder / REPORT)
+def _write_report(run: Run, images: Path | None) -> None:
+    assert run.folder is not None
+    page = run_to_html(run, paths=RunPaths(images=images))
+    with write_errors(run.folder), atomic_write(run.folder / REPORT) as file:
+        file.write(page.encode())
 
 
-def _print_json(done: EvaluationSummary) -> None:
+def _print_json(done: EvaluationSummary, folder: Path) -> None:
     found = {
-        "run": str(done.folder),
+        "run": str(folder),
         "samples": done.samples,
         "images": done.images,
         "failed": done.failed,
-        "scores": None if done.result is None else result_to_json(done.result),
+        "scores": None if done.run is None else done.run.scores,
     }
     typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
 
 
-def _print(done: EvaluationSummary) -> None:
+def _print(done: EvaluationSummary, folder: Path) -> None:
     console = Console(highlight=False)
-    if done.result is not None:
-        print_scores(result_to_json(done.result))
-    console.print(f"{done.samples:,} questions about {done.images:,} images in {escape(str(done.folder))}")
-    if done.before:
-        console.print(f"{done.before:,} of them had been answered before")
-    if done.samples and done.failed == done.samples:
-        console.print(f"[bold red]all of them failed: the figures say nothing; {PREDICTIONS} tells why[/]")
-    elif done.failed:
-        console.print(f"[yellow]{done.failed:,} failed; --retry-failed asks them again[/]")
-    if done.result is not None:
-        console.print(f"Look at {escape(str(done.folder / REPORT))} in a browser.")
+    if done.run is not None:
+        print_scores(msgspec.to_builtins(done.run.scores))
+    console.print(f"{done.samples:,} questions about {done.images:,} images in {escape(str(folder))}")
+    if done.resumed:
+        console.print(f"{done.resumed:,} of them were predicted before")
+    if 0 < done.failed < done.samples:
+        console.print(f"[yellow]{done.failed:,} failed; --retry-failed predicts them again[/]")
+    if done.run is not None:
+        console.print(f"Open {escape(str(folder / REPORT))} in a browser.")

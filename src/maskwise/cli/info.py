@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 import maskwise
-from maskwise.harness.evaluate import NAMED
-from maskwise.harness.session import usable_threads
+from maskwise.harness.evaluate import BUNDLED_DATASETS
 from maskwise.masks import kernel_name
+from maskwise.runs.environment import available_cores
 
 KERNELS = {
     "c": "C",
@@ -50,7 +50,7 @@ def describe_installation() -> dict[str, Any]:
         "version": maskwise.__version__,
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "threads": usable_threads(),
+        "threads": available_cores(),
         "kernel": kernel_name(),
         "extras": _extras(),
         "bundled": _bundled(),
@@ -86,4 +86,4 @@ def _installed(package: str) -> str | None:
 
 def _bundled() -> dict[str, list[str]]:
     """Models and datasets that came with the package, by the names commands take."""
-    return {"models": ["tiny"], "datasets": list(NAMED)}
+    return {"models": ["tiny"], "datasets": list(BUNDLED_DATASETS)}

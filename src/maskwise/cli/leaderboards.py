@@ -9,7 +9,7 @@ from rich.progress import track
 
 from maskwise.report.leaderboard import PAGE, leaderboard_to_json, make_leaderboard, write_site
 from maskwise.report.report_page import run_to_html
-from maskwise.report.run import Run
+from maskwise.runs import read_run
 
 
 def leaderboard(
@@ -34,7 +34,7 @@ def leaderboard(
 
     Example: maskwise leaderboard runs/tiny runs/lisa --out site
     """
-    opened = [Run.open(run) for run in runs]
+    opened = [read_run(run) for run in runs]
     if out is None and not as_json:
         raise typer.BadParameter("say where to write the site: --out site", param_hint="--out")
     if out is None:

@@ -13,13 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from maskwise.errors import StoreError
-from maskwise.harness.session import usable_threads
 from maskwise.report.comparison import MetricChange, RunComparison, Task, compare_runs, pair_runs
 from maskwise.report.comparison_page import SURE, comparison_to_html, describe_difference
 from maskwise.report.metric_labels import format_difference, format_p, format_value, metric_label, slice_label
 from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
-from maskwise.report.run import Run
 from maskwise.report.run_data import RunPaths
+from maskwise.runs import read_run
+from maskwise.runs.environment import available_cores
 
 Format = Literal["html", "md", "json"]
 RunFolder = Annotated[
@@ -49,7 +49,7 @@ def report(
 
     Example: maskwise report runs/m2sa --out report.html
     """
-    opened = Run.open(run)
+    opened = read_run(run)
     form = format or _form_of(out)
     if form == "html" and out is None:
         raise StoreError("a page needs a file to go to: --out report.html")
@@ -82,8 +82,8 @@ def compare(
 
     Example: maskwise compare runs/lisa runs/m2sa --out compare.html
     """
-    pair = pair_runs(Run.open(a), Run.open(b), protocol)
-    found = compare_runs(pair, permutations=permutations, threads=usable_threads(), track=_show_progress)
+    pair = pair_runs(read_run(a), read_run(b), protocol)
+    found = compare_runs(pair, permutations=permutations, threads=available_cores(), track=_show_progress)
     if out is not None:
         paths = RunPaths(images=images)
         _write(comparison_to_html(pair, found, samples=samples, paths=(paths, paths)), out)

@@ -15,9 +15,10 @@ from rich.table import Table
 from maskwise.errors import ProtocolError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.harness.predictions import ReadOptions
-from maskwise.harness.runs import write_run
-from maskwise.harness.score import IntervalOptions, result_to_json, score
+from maskwise.harness.score import result_to_run, score
 from maskwise.protocols import PROTOCOLS, get
+from maskwise.runs import write_run
+from maskwise.runs.schema import IntervalOptions
 from maskwise.store import Dataset
 
 Format = Literal["jsonl", "coco", "png", "npz"]
@@ -79,7 +80,7 @@ def score_predictions(
     Example: maskwise score --truth mmr_val --predictions run/predictions.jsonl --protocol strict --protocol mmr
     """
     options = _read_options(option or [], protocol, legacy_float32)
-    settings = ReadOptions(mask_type, zero_inside, min_score, forced)
+    read_options = ReadOptions(mask_type, zero_inside, min_score, forced)
     dataset = Dataset.open(find_dataset(truth))
     with _progress(quiet=as_json) as bar:
         task = bar.add_task("reading", total=None)
@@ -89,15 +90,16 @@ def score_predictions(
             protocol,
             options=options,
             format=format,
-            settings=settings,
+            read_options=read_options,
             interval_options=IntervalOptions(resamples),
             threads=threads or min(8, os.cpu_count() or 1),
-            say=lambda stage: bar.update(task, description=stage),
+            on_stage=lambda stage: bar.update(task, description=stage),
         )
-        found = result_to_json(result)
+        run = result_to_run(result)
+        found = msgspec.to_builtins(run.scores)
         if out is not None:
             bar.update(task, description="writing")
-            write_run(out, result, dataset, predictions=predictions, format=format, settings=settings)
+            write_run(out, run)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
@@ -132,7 +134,7 @@ def _progress(*, quiet: bool) -> Progress:
 
 
 def print_scores(found: dict[str, Any]) -> None:
-    """Print what `result_to_json` gives for people: figures, and why samples have none."""
+    """Print what scores.json contains for people: figures, and why samples have none."""
     console = Console()
     caption = "percent, with 95 % intervals over images"
     table = Table(box=SIMPLE_HEAD, caption=caption, pad_edge=False)

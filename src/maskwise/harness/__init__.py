@@ -1,1 +1,1 @@
-"""Running predictors and scoring what they said."""
+"""Run models on datasets and score their predictions."""

@@ -1,18 +1,19 @@
-"""Evaluate a model on a dataset: predict, score, and keep a record that can be continued after any kill.
+"""Evaluate a model on a dataset: predict, score, and keep a record that can be resumed after any interruption.
 
-    done = evaluate(EvaluationConfig("world", "tiny"), "runs/world-tiny")
-    done.result.scores["strict"].headline()["giou"]
+    summary = evaluate(EvaluationConfig("world", "tiny"), "runs/world-tiny")
+    summary.run.scores.protocols["strict"].metrics["giou"].value
 
-The run folder (docs/runs.md) holds run.json from the first moment and predictions.jsonl as it grows, one line a sample
-in the order of the plan, whole images at a time. Calling again continues: a torn line or a half-written image is
-cut off and asked again, nothing else is. What comes out is the same, byte for byte, however often it was cut short.
+Without a folder everything stays in memory and no file is written. The run folder (docs/runs.md) contains run.json from
+the beginning, and predictions.jsonl as it grows: one line per sample in the order of the plan, image by image. Calling
+`evaluate` again resumes: an incomplete line or image is removed and predicted again. The result is the same, byte for
+byte, however often a run was interrupted.
 """
 
 import contextlib
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,56 +21,46 @@ import numpy as np
 
 from maskwise import __version__
 from maskwise.benchmarks import list_benchmarks
-from maskwise.errors import ModelGoneError, ProtocolError, StoreError
+from maskwise.errors import MaskwiseError, ModelGoneError, ProtocolError, StoreError
 from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
+from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
 from maskwise.harness.plan import Plan
-from maskwise.harness.predictor import describe_model
-from maskwise.harness.progress import (
-    Done,
-    Progress,
-    find_done,
-    find_failed,
-    is_replaced,
-    replace_lines,
-)
-from maskwise.harness.record import (
-    PREDICTIONS,
-    Asked,
-    Draw,
-    EvaluationFacts,
-    check_asked,
-    read_record,
-    write_record,
-    writing,
-)
-from maskwise.harness.runs import describe_truth, fill_run, hash_path
-from maskwise.harness.score import IntervalOptions, Result, score
-from maskwise.harness.session import describe_session
+from maskwise.harness.predictor import Model, describe_model, model_spec
+from maskwise.harness.progress import Progress
+from maskwise.harness.resume import Completed, find_completed, find_failed, is_replaced, replace_lines
+from maskwise.harness.score import describe_dataset, result_to_run, score
 from maskwise.protocols import get
+from maskwise.runs import Run
+from maskwise.runs.environment import describe_attempt
+from maskwise.runs.files import PREDICTIONS, hash_path, lock_run, read_run_file, write_errors
+from maskwise.runs.schema import DatasetInfo, EvaluationInfo, EvaluationInputs, IntervalOptions, Subset
+from maskwise.runs.writer import write_scores, write_state
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.store.folder import MANIFEST
-from maskwise.store.lock import locked
 from maskwise.world import bundled
 
 RETRY = "retry.jsonl"
-"""Where failed samples are predicted again, until all are and their lines are put in place."""
+"""Failed samples are predicted again in this file. When all are done, their lines replace the old ones."""
 
 SHARDS = "shards"
-"""A folder for what an engine has answered before its turn, one folder a log."""
+"""Folder for predictions that an engine made before it was their turn, one folder per log."""
 
-NAMED = {"world": bundled}
+BUNDLED_DATASETS = {"world": bundled}
 """Datasets that come with the package."""
 
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """What is to be predicted. dataset: a folder, or `world`; model, options: as `load_model`; images: where they
-    lie, if they were moved; limit, seed: that many images, drawn by the seed, with all their questions.
+    """What is predicted.
+
+    dataset: a folder, `world`, or an open dataset. model, options: as for `load_model`, or a model object. images: the
+    folder of the images, if they were moved. limit, seed: that many images, drawn with this seed, with all their
+    questions.
     """
 
-    dataset: str | Path
-    model: str
+    dataset: str | Path | Dataset
+    model: str | Model
     options: Mapping[str, Any] = field(default_factory=dict)
     images: Path | None = None
     limit: int | None = None
@@ -79,8 +70,8 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class ExecutionOptions:
-    """How it is done, which decides no prediction. timeout: seconds a question may take; retry_failed: ask the samples
-    that failed once more.
+    """How predictions are made; none of this affects them. timeout: seconds per question. retry_failed: predict the
+    failed samples again.
     """
 
     engine: str = "local"
@@ -88,242 +79,302 @@ class ExecutionOptions:
     timeout: float | None = None
     retry_failed: bool = False
 
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not self.timeout > 0:
+            raise MaskwiseError(f"timeout is {self.timeout}; expected a number of seconds above 0")
+
 
 @dataclass(frozen=True)
 class EvaluationSummary:
-    """A run that has predicted everything. failed: samples without a reply; result: None where no score was wanted;
-    before: samples that had been predicted when it was continued.
+    """A finished evaluation. folder: None in memory. failed: samples without a prediction; first_error: why the first
+    one failed. run: None if scoring was not asked for. resumed: samples that were predicted by earlier attempts.
     """
 
-    folder: Path
+    folder: Path | None
     samples: int
     images: int
     failed: int
-    result: Result | None = None
-    before: int = 0
+    first_error: str | None = None
+    run: Run | None = None
+    resumed: int = 0
 
 
 @dataclass(frozen=True)
-class _Run:
-    """All that is open while a run goes on."""
+class _Session:
+    """Everything that is open while predictions are made."""
 
-    folder: Path
     config: EvaluationConfig
     execution: ExecutionOptions
     plan: Plan
     worker: Worker
     engine: Engine
-    watch: Callable[[Progress], None]
+    working_folder: Path
+    on_progress: Callable[[Progress], None]
 
     @property
     def dataset(self) -> Dataset:
         return self.worker.dataset
 
     @property
-    def truth(self) -> dict[str, Any]:
-        return describe_truth(self.dataset, samples=self.plan.samples, images=len(self.plan))
+    def view(self) -> Dataset:
+        """The samples of the plan, in the dataset's order."""
+        return self.dataset if self.config.limit is None else self.dataset.take(np.sort(self.plan.rows))
+
+    @property
+    def dataset_info(self) -> DatasetInfo:
+        return describe_dataset(self.dataset, samples=self.plan.samples, images=len(self.plan))
+
+    def inputs(self) -> EvaluationInputs:
+        """What determines the predictions."""
+        config = self.config
+        return EvaluationInputs(
+            maskwise=__version__,
+            dataset=hash_path(self.dataset.path / MANIFEST),
+            model=describe_model(self.worker.model, self.worker.config.model, config.options),
+            teacher_forced=config.teacher_forced,
+            subset=None if config.limit is None else Subset(limit=config.limit, seed=config.seed),
+            samples=hash_view(self.dataset),
+        )
+
+    def begin_attempt(self, before: EvaluationInfo | None, done: int) -> EvaluationInfo:
+        """The record of a run that is started or resumed now. done: samples predicted before."""
+        execution = self.execution
+        attempt = describe_attempt(
+            engine=execution.engine,
+            timeout=execution.timeout,
+            done_before=done,
+            working_folder=self.working_folder,
+        )
+        return EvaluationInfo(
+            inputs=self.inputs(),
+            samples=self.plan.samples,
+            images=len(self.plan),
+            attempts=(*(before.attempts if before else ()), attempt),
+            tables=stamp_tables(self.dataset),
+        )
 
 
 def evaluate(
     config: EvaluationConfig,
-    out: str | Path,
+    out: str | Path | None = None,
     *,
     execution: ExecutionOptions | None = None,
     protocols: Sequence[str] | None = None,
     predict_only: bool = False,
     interval_options: IntervalOptions | None = None,
     threads: int = 1,
-    watch: Callable[[Progress], None] = lambda progress: None,
-    say: Callable[[str], None] = lambda stage: None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_stage: Callable[[str], None] = lambda stage: None,
 ) -> EvaluationSummary:
-    """Predict what the run folder does not hold yet, then score.
+    """Predict what the run folder does not contain yet, then score. Without `out` no file is written.
 
-    protocols: all of them if None. watch: told after every image how far the run is; say: what is being done.
+    protocols: names, None for all. on_progress: called after every image. on_stage: called with the current stage.
     """
     check_protocols(protocols, teacher_forced=config.teacher_forced)
-    folder = Path(out)
-    say("opening")
-    with _claimed(folder), _opened(folder, config, execution or ExecutionOptions(), watch) as run:
-        say("predicting")
-        before, done = _predict(run)
-        result = None
-        if not predict_only:
-            view = run.dataset if config.limit is None else run.dataset.take(np.sort(run.plan.rows))
-            result = score(
-                view,
-                folder / PREDICTIONS,
-                protocols,
-                interval_options=interval_options,
-                threads=threads,
-                say=say,
-            )
-            with writing(folder):
-                fill_run(folder, result, view, predictions=folder / PREDICTIONS)
-        return EvaluationSummary(folder, done.samples, done.images, done.failed, result, before)
+    # A model may change the working directory, so every path is made absolute before it is opened.
+    config, folder = _with_absolute_paths(config), None if out is None else Path(out).absolute()
+    on_stage("opening")
+    with contextlib.ExitStack() as stack:
+        if folder is not None:
+            stack.enter_context(lock_run(folder))
+        session = stack.enter_context(_opened(config, execution or ExecutionOptions(), folder, on_progress))
+        on_stage("predicting")
+        predictions: Path | list[Prediction]
+        if folder is None:
+            evaluation = session.begin_attempt(None, 0)
+            summary, predictions = _predict_in_memory(session)
+        else:
+            summary, predictions, evaluation = _predict_in_folder(session, folder), folder / PREDICTIONS, None
+        if predict_only:
+            return summary
+        result = score(
+            session.view,
+            predictions,
+            protocols,
+            interval_options=interval_options,
+            threads=threads,
+            on_stage=on_stage,
+        )
+        run = result_to_run(result, evaluation=evaluation)
+        if folder is not None:
+            run = _write_scores(folder, run)
+        return replace(summary, run=run)
 
 
 def find_dataset(name: str | Path) -> Path:
-    """The folder of a dataset, given by path or, for what comes with the package, by name."""
-    if str(name) in NAMED:
-        return NAMED[str(name)]()
+    """The folder of a dataset, given by its path or, if it comes with the package, by its name."""
+    if str(name) in BUNDLED_DATASETS:
+        return BUNDLED_DATASETS[str(name)]()
     if not Path(name).exists() and str(name).lower() in list_benchmarks():
         short = str(name).lower()
         raise StoreError(
-            f"the files of benchmark {short} do not come with maskwise: turn them into a dataset folder first, "
+            f"the files of benchmark {short} do not come with maskwise: convert them to a dataset folder first, "
             f"`maskwise read {short} PATH --out {short}_val`, and evaluate on that folder"
         )
     if not Path(name).exists():
-        raise StoreError(f"{name} is neither a dataset folder nor one of: {', '.join(NAMED)}")
+        raise StoreError(f"{name} is neither a dataset folder nor one of: {', '.join(BUNDLED_DATASETS)}")
     return Path(name)
 
 
 def check_protocols(protocols: Sequence[str] | None, *, teacher_forced: bool) -> None:
-    """Refuse unknown protocols, and `strict` for replies made with the true answer in the prompt."""
+    """Refuse unknown protocols, and `strict` for predictions made with the true answer in the prompt."""
     names = [get(name).name for name in protocols or ()]
     if teacher_forced and "strict" in names:
         raise ProtocolError(
-            "strict does not score teacher-forced replies: the true answer was in the prompt; leave out one of the two"
+            "strict does not score teacher-forced predictions: the true answer was in the prompt; omit one of the two"
         )
 
 
-@contextlib.contextmanager
-def _claimed(folder: Path) -> Iterator[None]:
-    """Hold a run folder: it is there, and no other process writes it. One that stays empty is removed."""
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file; expected a folder for the run")
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with locked(
-        folder, f"{folder} is being written by another process; wait for it, or choose another folder"
-    ):
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+def _with_absolute_paths(config: EvaluationConfig) -> EvaluationConfig:
+    dataset = config.dataset
+    if not isinstance(dataset, Dataset):
+        dataset = find_dataset(dataset).absolute()
+    images = None if config.images is None else Path(config.images).absolute()
+    return replace(config, dataset=dataset, images=images)
 
 
 @contextlib.contextmanager
 def _opened(
-    folder: Path, config: EvaluationConfig, execution: ExecutionOptions, watch: Callable[[Progress], None]
-) -> Iterator[_Run]:
-    engine = find_engine(execution.engine, **execution.engine_options)
-    place = find_dataset(config.dataset)
-    job = WorkerConfig(
-        dataset=place,
-        model=config.model,
+    config: EvaluationConfig,
+    execution: ExecutionOptions,
+    folder: Path | None,
+    on_progress: Callable[[Progress], None],
+) -> Iterator[_Session]:
+    by_name = isinstance(config.model, str) and not isinstance(config.dataset, Dataset)
+    if execution.engine != "local" and (folder is None or not by_name):
+        raise MaskwiseError(
+            f"engine {execution.engine} needs a run folder, and a model and a dataset given by name or path"
+        )
+    engine, here = find_engine(execution.engine, **execution.engine_options), Path.cwd()
+    dataset = config.dataset if isinstance(config.dataset, Dataset) else None
+    worker_config = WorkerConfig(
+        dataset=dataset.path if dataset is not None else Path(str(config.dataset)),
+        model=config.model if isinstance(config.model, str) else model_spec(config.model),
         images=config.images,
         options=dict(config.options),
         teacher_forced=config.teacher_forced,
         timeout=execution.timeout,
     )
-    with contextlib.closing(Worker(job)) as worker:
+    model = None if isinstance(config.model, str) else config.model
+    with contextlib.closing(Worker(worker_config, dataset=dataset, model=model)) as worker:
         plan = Plan.from_dataset(worker.dataset, limit=config.limit, seed=config.seed)
         if not plan.samples:
-            raise StoreError(f"{place} has no samples, so there is nothing to evaluate")
-        yield _Run(folder, config, execution, plan, worker, engine, watch)
+            raise StoreError(f"{worker.dataset.path} has no samples, so there is nothing to evaluate")
+        yield _Session(config, execution, plan, worker, engine, here, on_progress)
 
 
-def _predict(run: _Run) -> tuple[int, Done]:
-    """Complete predictions.jsonl, and ask failed samples again where that is wanted. Returns how many samples had been
-    predicted before, and what there is now.
-    """
-    path, again, ids = run.folder / PREDICTIONS, run.folder / RETRY, run.dataset.samples.id
-    evaluation = check_asked(run.folder, _asked(run))
-    with writing(run.folder):
-        done = find_done(path, run.plan, ids)
-        if done.images == len(run.plan) and again.exists() and is_replaced(path, again):
-            again.unlink()
-    before = done.samples
-    if done.images == len(run.plan):
-        _remove_shards(run.folder, path)
-    if done.images < len(run.plan) or (run.execution.retry_failed and done.failed):
-        evaluation = _begin_session(run, evaluation, done)
-        _append(run, run.plan, path)
-        if run.execution.retry_failed:
-            _retry(run, path, again)
-        with writing(run.folder):
-            done = find_done(path, run.plan, ids)
-    if again.exists():
-        warnings.warn(f"{again} is a retry that was cut short: --retry-failed finishes it", stacklevel=2)
-    record = read_record(run.folder)
-    if evaluation is not None and record is not None and record.state == "predicting":
-        with writing(run.folder):
-            write_record(run.folder, evaluation, "predicted", run.truth)
-    return before, done
+def _predict_in_memory(session: _Session) -> tuple[EvaluationSummary, list[Prediction]]:
+    progress, predictions = Progress(session.plan.samples), list[Prediction]()
+    session.on_progress(progress)
+    stream = session.engine(session.worker.config, session.plan, session.worker, shards=Path())
+    with contextlib.closing(stream) as images:
+        for found in images:
+            predictions += found
+            progress.add(found)
+            session.on_progress(progress)
+    images_done = len(session.plan)
+    return EvaluationSummary(
+        None, progress.done, images_done, progress.failed, progress.first_error
+    ), predictions
 
 
-def _asked(run: _Run) -> Asked:
-    return Asked(
-        maskwise=__version__,
-        dataset=hash_path(run.dataset.path / MANIFEST),
-        model=describe_model(run.worker.model, run.config.model, run.config.options),
-        teacher_forced=run.config.teacher_forced,
-        draw=None if run.config.limit is None else Draw(limit=run.config.limit, seed=run.config.seed),
+def _predict_in_folder(session: _Session, folder: Path) -> EvaluationSummary:
+    """Complete predictions.jsonl, and predict failed samples again if asked."""
+    path, retry, ids = folder / PREDICTIONS, folder / RETRY, session.dataset.samples.id
+    evaluation = check_inputs(folder, session.inputs())
+    if evaluation is not None:
+        check_tables(session.dataset, evaluation.tables)
+    with write_errors(folder):
+        completed = find_completed(path, session.plan, ids)
+        if completed.images == len(session.plan) and retry.exists() and is_replaced(path, retry):
+            retry.unlink()
+    resumed = completed.samples
+    if completed.images == len(session.plan):
+        _remove_shards(folder, path)
+    if completed.images < len(session.plan) or (session.execution.retry_failed and completed.failed):
+        evaluation = session.begin_attempt(evaluation, completed.samples)
+        with write_errors(folder):
+            write_state(folder, evaluation, "predicting", session.dataset_info)
+        _append(session, folder, session.plan, path)
+        if session.execution.retry_failed:
+            _retry(session, folder, path, retry)
+        with write_errors(folder):
+            completed = find_completed(path, session.plan, ids)
+    if retry.exists():
+        warnings.warn(f"{retry} is an unfinished retry: --retry-failed finishes it", stacklevel=2)
+    _record_predicted(session, folder, evaluation)
+    return _summary(folder, completed, resumed)
+
+
+def _summary(folder: Path, completed: Completed, resumed: int) -> EvaluationSummary:
+    return EvaluationSummary(
+        folder,
+        completed.samples,
+        completed.images,
+        completed.failed,
+        completed.first_error,
+        resumed=resumed,
     )
 
 
-def _begin_session(run: _Run, before: EvaluationFacts | None, done: Done) -> EvaluationFacts:
-    """Record that the run goes on, here and now. From now on it counts as not scored."""
-    execution = run.execution
-    session = describe_session(engine=execution.engine, timeout=execution.timeout, done_before=done.samples)
-    evaluation = EvaluationFacts(
-        asked=_asked(run),
-        samples=run.plan.samples,
-        images=len(run.plan),
-        sessions=(*(before.sessions if before else ()), session),
-    )
-    with writing(run.folder):
-        write_record(run.folder, evaluation, "predicting", run.truth)
-    return evaluation
+def _record_predicted(session: _Session, folder: Path, evaluation: EvaluationInfo | None) -> None:
+    info = read_run_file(folder)
+    if evaluation is not None and info is not None and info.state == "predicting":
+        with write_errors(folder):
+            write_state(folder, evaluation, "predicted", session.dataset_info)
 
 
-def _append(run: _Run, plan: Plan, path: Path) -> None:
-    """Complete a log of the predictions of a plan, whole images at a time."""
-    ids = run.dataset.samples.id
+def _write_scores(folder: Path, run: Run) -> Run:
+    with write_errors(folder):
+        return write_scores(folder, run)
+
+
+def _append(session: _Session, folder: Path, plan: Plan, path: Path) -> None:
+    """Complete a log of the predictions of a plan, complete images at a time."""
+    ids = session.dataset.samples.id
     with contextlib.ExitStack() as stack:
-        with writing(run.folder):
+        with write_errors(folder):
             log = stack.enter_context(Log(path, Prediction))
-            done = find_done(path, plan, ids)
-            log.cut(done.end)
-        rest = plan[done.images :]
-        progress = Progress(plan.samples, done.samples, done.failed)
-        run.watch(progress)
-        shards = run.folder / SHARDS / path.stem
-        stream = run.engine(run.worker.job, rest, run.worker, shards=shards)
-        answers = stack.enter_context(contextlib.closing(stream))
+            completed = find_completed(path, plan, ids)
+            log.cut(completed.end)
+        rest = plan[completed.images :]
+        progress = Progress(plan.samples, completed.samples, completed.failed, completed.first_error)
+        session.on_progress(progress)
+        shards = folder / SHARDS / path.stem
+        stream = session.engine(session.worker.config, rest, session.worker, shards=shards)
+        images = stack.enter_context(contextlib.closing(stream))
         try:
-            for work, answered in zip(rest, answers, strict=True):
-                if [prediction.sample for prediction in answered.predictions] != [
-                    ids[row] for row in work.rows
-                ]:
-                    raise StoreError(f"engine {run.execution.engine} mixed up the order of the samples")
-                log.extend(answered.predictions)
-                progress.add(answered)
-                run.watch(progress)
+            for planned, predictions in zip(rest, images, strict=True):
+                if [prediction.sample for prediction in predictions] != [ids[row] for row in planned.rows]:
+                    raise StoreError(
+                        f"engine {session.execution.engine} returned samples in a wrong order; please report this"
+                    )
+                log.extend(predictions)
+                progress.add(predictions)
+                session.on_progress(progress)
         except ModelGoneError as error:
             raise ModelGoneError(
-                f"{error}. {progress.done} of {progress.total} predictions are kept in {run.folder}: "
+                f"{error}. {progress.done} of {progress.total} predictions are kept in {folder}: "
                 "repeat the command to continue"
             ) from error
-    _remove_shards(run.folder, path)
+    _remove_shards(folder, path)
 
 
 def _remove_shards(folder: Path, path: Path) -> None:
-    """Remove what was answered before its turn, now that the log has it."""
-    place = folder / SHARDS / path.stem
-    if place.exists():
-        with writing(folder):
-            shutil.rmtree(place)
+    """Remove the shards of a log that is complete."""
+    shards = folder / SHARDS / path.stem
+    if shards.exists():
+        with write_errors(folder):
+            shutil.rmtree(shards)
     with contextlib.suppress(OSError):
-        place.parent.rmdir()
+        shards.parent.rmdir()
 
 
-def _retry(run: _Run, path: Path, again: Path) -> None:
-    """Ask the failed samples again, then put the new lines in the place of theirs."""
-    with writing(run.folder):
+def _retry(session: _Session, folder: Path, path: Path, retry: Path) -> None:
+    """Predict the failed samples again, then replace their lines."""
+    with write_errors(folder):
         failed = find_failed(path)
     if failed:
-        _append(run, run.plan.only(failed), again)
-        with writing(run.folder):
-            replace_lines(path, again, failed)
+        _append(session, folder, session.plan.only(failed), retry)
+        with write_errors(folder):
+            replace_lines(path, retry, failed)

@@ -1,20 +1,27 @@
 """Score predictions against a dataset under any number of protocols, in one pass.
 
-result = score(Dataset.open("mmr_val"), "run/predictions.jsonl", ["strict", "mmr"], threads=2)
-result.scores["strict"].headline()["giou"]
-write_run("run", result, ...)                 # maskwise.harness.runs: the folder described in docs/runs.md
+    result = score(Dataset.open("mmr_val"), "run/predictions.jsonl", ["strict", "mmr"], threads=2)
+    result.scores["strict"].headline()["giou"]
+    write_run("run", result_to_run(result))       # maskwise.runs: the folder described in docs/runs.md
+
+Predictions are a path (docs/predictions.md lists the formats) or a sequence of `Prediction`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from maskwise import __version__
 from maskwise.errors import ProtocolError
-from maskwise.harness.predictions import LoadedPredictions, ReadOptions, read_predictions
+from maskwise.harness.predictions import LoadedPredictions, detect_format, load_predictions, read_predictions
+from maskwise.masks import kernel_name
 from maskwise.protocols import PROTOCOLS, GroundTruth, Metric, Protocol, Scores, ScoringInput, get
 from maskwise.protocols.answers import Judge
 from maskwise.protocols.metrics import STATUSES, share_columns
@@ -22,152 +29,228 @@ from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
 from maskwise.protocols.stats import Groups, Interval, bootstrap
 from maskwise.protocols.strict import BINS
+from maskwise.runs import Run
+from maskwise.runs.files import hash_path
+from maskwise.runs.schema import (
+    RUN_FORMAT,
+    SCORES_FORMAT,
+    CalibrationBin,
+    ConfusionMatrix,
+    DatasetInfo,
+    EvaluationInfo,
+    IntervalOptions,
+    MetricValue,
+    PredictionCounts,
+    PredictionsInfo,
+    ProtocolInfo,
+    ProtocolScores,
+    ReadOptions,
+    RunFile,
+    ScoresFile,
+    SliceGroup,
+    StatusCounts,
+)
+from maskwise.runs.tables import MAIN_METRICS, SampleColumns, make_metric_table, make_score_table
+from maskwise.schema import Prediction
 from maskwise.store import MASK_TYPES, Codes, Dataset
+from maskwise.store.folder import MANIFEST
 
-Tables = dict[str, dict[str, list[dict[str, Any]]]]
-MAIN = ("giou", "ciou")
-"""The metrics every protocol has: given for every slice, and in columns of their own in scores.arrow."""
-
-
-@dataclass(frozen=True)
-class IntervalOptions:
-    """How intervals are made: bootstrap resamples over images, their seed, and the level."""
-
-    resamples: int = 1000
-    seed: int = 0
-    level: float = 0.95
+SliceTables = dict[str, dict[str, list[SliceGroup]]]
 
 
 @dataclass(frozen=True)
-class Result:
-    """What came out. `intervals`: by protocol and metric; `slices`: the group of each sample, by slicing; `tables`: the
-    figures of each group, by protocol and slicing.
+class ScoreInputs:
+    """What is scored. predictions: a path or records; format, options: how a path is read."""
+
+    dataset: Dataset
+    predictions: Path | tuple[Prediction, ...]
+    format: str | None
+    options: ReadOptions
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    """The scores of a dataset's predictions.
+
+    intervals: by protocol and metric. slices: the group of each sample, by slice. slice_tables: the groups' metrics, by
+    protocol and slice.
     """
 
+    inputs: ScoreInputs
     truth: GroundTruth
     found: LoadedPredictions
     scores: Mapping[str, Scores]
     skipped: Mapping[str, str]
     intervals: Mapping[tuple[str, str], Interval]
     slices: Mapping[str, Codes]
-    tables: Tables
+    slice_tables: SliceTables
     interval_options: IntervalOptions
 
 
 def score(
     dataset: Dataset,
-    predictions: str | Path,
+    predictions: str | Path | Iterable[Prediction],
     protocols: Sequence[str] | None = None,
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     format: str | None = None,
-    settings: ReadOptions | None = None,
+    read_options: ReadOptions | None = None,
     judge: Judge | None = None,
     interval_options: IntervalOptions | None = None,
     threads: int = 1,
-    say: Callable[[str], None] = lambda stage: None,
-) -> Result:
-    """Score a file or folder of predictions.
+    on_stage: Callable[[str], None] = lambda stage: None,
+) -> ScoreResult:
+    """Score predictions: a file or folder, or records in any order.
 
-    protocols: names; all of them if None, and then one that cannot score these predictions is skipped with a reason
-    rather than an error. options: by protocol. judge: scores whole answers under `strict`. say: told what is being
-    done.
+    protocols: names; None for all, and then one that cannot score these predictions is skipped with a reason instead of
+    an error. options: by protocol. judge: scores whole answers under `strict`. on_stage: called with the current stage.
     """
     wanted = [get(name) for name in (protocols if protocols is not None else PROTOCOLS)]
-    say("reading")
+    inputs = ScoreInputs(dataset, _path_or_records(predictions), format, read_options or ReadOptions())
+    on_stage("reading")
     truth = GroundTruth.from_dataset(dataset, texts=judge is not None)
-    with ThreadPoolExecutor(1) as ahead:
-        # The kernel works without the interpreter: targets are measured while predictions are parsed.
-        targets = ahead.submit(measure_targets, truth)
-        found = read_predictions(predictions, truth, format, settings=settings)
+    with ThreadPoolExecutor(1) as pool:
+        # The kernel releases the interpreter lock: targets are measured while predictions are parsed.
+        targets = pool.submit(measure_targets, truth)
+        found = _load(inputs, truth)
     if not found.read:
+        where = inputs.predictions if isinstance(inputs.predictions, Path) else "the list"
         raise ProtocolError(
-            f"{predictions} holds no predictions; a model that found nothing says so, sample by sample"
+            f"{where} contains no predictions; a model that finds nothing says so for each sample"
         )
-    say("measuring")
-    evaluation = ScoringInput(truth, found.replies, threads=threads, targets=targets.result())
+    on_stage("measuring")
+    evaluation = ScoringInput(truth, found.predictions, threads=threads, targets=targets.result())
     scores, skipped = {}, {}
     for protocol in wanted:
-        say(protocol.name)
+        on_stage(protocol.name)
         try:
             scores[protocol.name] = _run(protocol, evaluation, (options or {}).get(protocol.name, {}), judge)
         except ProtocolError as error:
             if protocols is not None:
                 raise
             skipped[protocol.name] = str(error)
-    say("intervals")
-    return summarise(
-        evaluation, found, scores, skipped=skipped, interval_options=interval_options or IntervalOptions()
+    on_stage("intervals")
+    return summarize(
+        inputs,
+        evaluation,
+        found,
+        scores=scores,
+        skipped=skipped,
+        options=interval_options or IntervalOptions(),
     )
 
 
-def summarise(
+def summarize(
+    inputs: ScoreInputs,
     evaluation: ScoringInput,
     found: LoadedPredictions,
-    scores: Mapping[str, Scores],
     *,
-    skipped: Mapping[str, str] | None = None,
-    interval_options: IntervalOptions,
-) -> Result:
-    """The result of scores already made: intervals and slices are added."""
+    scores: Mapping[str, Scores],
+    skipped: Mapping[str, str],
+    options: IntervalOptions,
+) -> ScoreResult:
+    """Add intervals and slices to scores."""
     metrics = share_columns(
         {(name, key): metric for name, one in scores.items() for key, metric in one.metrics.items()}
     )
     slices = slice_samples(evaluation)
-    with ThreadPoolExecutor(1) as aside:
-        intervals = aside.submit(
+    with ThreadPoolExecutor(1) as pool:
+        intervals = pool.submit(
             bootstrap,
             metrics,
             evaluation.ground_truth.cluster,
-            resamples=interval_options.resamples,
-            level=interval_options.level,
-            seed=interval_options.seed,
+            resamples=options.resamples,
+            level=options.level,
+            seed=options.seed,
             threads=max(1, evaluation.threads - 1),
         )
-        tables = _slice_tables(evaluation.ground_truth, slices, metrics, level=interval_options.level)
-    return Result(
-        evaluation.ground_truth,
-        found,
-        scores,
-        skipped or {},
-        intervals.result(),
-        slices,
-        tables,
-        interval_options,
+        tables = _slice_tables(evaluation.ground_truth, slices, metrics, level=options.level)
+    return ScoreResult(
+        inputs, evaluation.ground_truth, found, scores, skipped, intervals.result(), slices, tables, options
     )
 
 
-def result_to_json(result: Result) -> dict[str, Any]:
-    """The content of `scores.json`; see docs/runs.md."""
-    return {
-        "format": "maskwise scores 2",
-        "predictions": {
-            "read": result.found.read,
-            "matched": result.found.matched,
-            "unknown": result.found.read - result.found.matched,
-        },
-        "skipped": dict(result.skipped),
-        "protocols": {
-            name: {
-                "rule": PROTOCOLS[name].description,
-                "options": dict(scores.options),
-                "counts": count_statuses(scores),
-                "metrics": {key: _metric_to_json(result, name, key) for key in scores.metrics},
-                "slices": result.tables[name],
-                **_strict_tables(scores),
-            }
-            for name, scores in result.scores.items()
-        },
-    }
+def result_to_run(result: ScoreResult, *, evaluation: EvaluationInfo | None = None) -> Run:
+    """The run of a result, in memory; `maskwise.runs.write_run` writes it to a folder."""
+    inputs, truth = result.inputs, result.truth
+    info = RunFile(
+        format=RUN_FORMAT,
+        state="scored",
+        dataset=describe_dataset(inputs.dataset, samples=len(truth), images=truth.cluster_count),
+        maskwise=__version__,
+        kernel=kernel_name(),
+        predictions=_describe_predictions(result),
+        protocols=[
+            ProtocolInfo(name=name, options=dict(scores.options)) for name, scores in result.scores.items()
+        ],
+        intervals=result.interval_options,
+        evaluation=evaluation,
+    )
+    samples = SampleColumns(truth.ids, truth.image, truth.image_ids, result.slices)
+    return Run(
+        info,
+        result_to_scores(result),
+        load_scores=partial(make_score_table, samples, result.scores),
+        load_metrics=partial(make_metric_table, samples, result.scores),
+        dataset=inputs.dataset,
+        predictions=None if isinstance(inputs.predictions, Path) else inputs.predictions,
+    )
 
 
-def count_statuses(scores: Scores) -> dict[str, Any]:
-    """How many samples were scored, failed, missing and excluded, and why."""
-    statuses = scores.statuses
-    by_status = np.bincount(statuses.status, minlength=len(STATUSES)).tolist()
-    by_reason = np.bincount(statuses.reason, minlength=len(statuses.reasons)).tolist()
-    reasons = {text: count for text, count in zip(statuses.reasons, by_reason) if text and count}
-    return {"samples": len(scores), **dict(zip(STATUSES, by_status)), "reasons": reasons}
+def result_to_scores(result: ScoreResult) -> ScoresFile:
+    """The content of scores.json."""
+    read, matched = result.found.read, result.found.matched
+    return ScoresFile(
+        format=SCORES_FORMAT,
+        predictions=PredictionCounts(read=read, matched=matched, unknown=read - matched),
+        skipped=dict(result.skipped),
+        protocols={name: _protocol_scores(result, name) for name in result.scores},
+    )
+
+
+def describe_dataset(dataset: Dataset, *, samples: int, images: int) -> DatasetInfo:
+    """What run.json says about a dataset. samples, images: how many of them the run is about."""
+    return DatasetInfo(
+        path=str(dataset.path.resolve()),
+        name=dataset.name,
+        sha256=hash_path(dataset.path / MANIFEST),
+        samples=samples,
+        images=images,
+    )
+
+
+def _path_or_records(predictions: str | Path | Iterable[Prediction]) -> Path | tuple[Prediction, ...]:
+    return Path(predictions).absolute() if isinstance(predictions, str | Path) else tuple(predictions)
+
+
+def _load(inputs: ScoreInputs, truth: GroundTruth) -> LoadedPredictions:
+    if isinstance(inputs.predictions, Path):
+        return read_predictions(inputs.predictions, truth, inputs.format, options=inputs.options)
+    return load_predictions(inputs.predictions, truth)
+
+
+def _describe_predictions(result: ScoreResult) -> PredictionsInfo:
+    inputs = result.inputs
+    if isinstance(inputs.predictions, Path):
+        path, format = str(inputs.predictions.resolve()), inputs.format or detect_format(inputs.predictions)
+        sha256 = hash_path(inputs.predictions)
+    else:
+        path, format, sha256 = None, "memory", _hash_records(inputs.predictions)
+    return PredictionsInfo(
+        path=path,
+        format=format,
+        sha256=sha256,
+        options=inputs.options,
+        teacher_forced=bool(result.found.predictions.forced.any()),
+    )
+
+
+def _hash_records(predictions: Sequence[Prediction]) -> str:
+    """SHA-256 of the predictions.jsonl that these records make."""
+    whole = hashlib.sha256()
+    for prediction in predictions:
+        whole.update(msgspec.json.encode(prediction) + b"\n")
+    return whole.hexdigest()
 
 
 def _run(
@@ -177,23 +260,43 @@ def _run(
     return protocol.score(evaluation, **options, **known)
 
 
-def _metric_to_json(result: Result, protocol: str, name: str) -> dict[str, Any]:
-    scores = result.scores[protocol]
-    metric, interval = scores.metrics[name], result.intervals[protocol, name]
-    out = {
-        "value": metric.value(),
-        "low": interval.low,
-        "high": interval.high,
-        "unit": metric.unit,
-        "numerator": metric.numerator.sum().item(),
-        "denominator": metric.denominator.sum().item(),
-        "epsilon": metric.epsilon,
-    }
-    if metric.gate is not None:
-        out |= {"gate": metric.gate.sum().item(), "empty": metric.empty}
-    if name in scores.legacy:
-        out |= {"value": scores.legacy[name], "exact": out["value"]}
-    return out
+def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
+    scores = result.scores[name]
+    return ProtocolScores(
+        rule=PROTOCOLS[name].description,
+        options=dict(scores.options),
+        counts=count_statuses(scores),
+        metrics={key: _metric_value(scores, key, result.intervals[name, key]) for key in scores.metrics},
+        slices=result.slice_tables[name],
+        confusion=_confusion(scores),
+        calibration=_calibration(scores),
+    )
+
+
+def count_statuses(scores: Scores) -> StatusCounts:
+    """How many samples are scored, failed, missing and excluded, and why."""
+    statuses = scores.statuses
+    by_status = np.bincount(statuses.status, minlength=len(STATUSES)).tolist()
+    by_reason = np.bincount(statuses.reason, minlength=len(statuses.reasons)).tolist()
+    reasons = {text: count for text, count in zip(statuses.reasons, by_reason) if text and count}
+    return StatusCounts(samples=len(scores), **dict(zip(STATUSES, by_status)), reasons=reasons)
+
+
+def _metric_value(scores: Scores, name: str, interval: Interval) -> MetricValue:
+    metric, exact = scores.metrics[name], scores.metrics[name].value()
+    gated = metric.gate is not None
+    return MetricValue(
+        value=scores.legacy.get(name, exact),
+        low=interval.low,
+        high=interval.high,
+        unit=metric.unit,
+        numerator=float(metric.numerator.sum()),
+        denominator=float(metric.denominator.sum()),
+        epsilon=metric.epsilon,
+        exact=exact if name in scores.legacy else None,
+        gate=float(metric.gate.sum()) if metric.gate is not None else None,
+        empty=metric.empty if gated else None,
+    )
 
 
 def _slice_tables(
@@ -202,47 +305,54 @@ def _slice_tables(
     metrics: Mapping[tuple[str, str], Metric],
     *,
     level: float,
-) -> Tables:
-    """By protocol and slicing, one entry a group that has samples, in the order of its names."""
+) -> SliceTables:
+    """By protocol and slice, one entry per group that has samples, in the order of its names."""
     names = list(dict.fromkeys(name for name, _ in metrics))
-    out: Tables = {name: {} for name in names}
+    out: SliceTables = {name: {} for name in names}
     for slicing, codes in slices.items():
         groups = Groups(codes.codes, truth.cluster, len(codes.names))
         samples, images = groups.samples().tolist(), groups.images().tolist()
         for name in names:
-            figures = {key: groups.figures(metrics[name, key], level) for key in MAIN}
+            values = {key: groups.figures(metrics[name, key], level) for key in MAIN_METRICS}
             out[name][slicing] = [
-                {
-                    "name": group,
-                    "samples": samples[item],
-                    "images": images[item],
-                    "metrics": {key: _figure(*figures[key][item]) for key in MAIN},
-                }
+                SliceGroup(
+                    name=str(group),
+                    samples=samples[item],
+                    images=images[item],
+                    metrics={
+                        key: _group_value(metrics[name, key], *values[key][item]) for key in MAIN_METRICS
+                    },
+                )
                 for item, group in enumerate(codes.names)
                 if samples[item]
             ]
     return out
 
 
-def _figure(value: float | None, interval: Interval) -> dict[str, float | None]:
-    return {"value": value, "low": interval.low, "high": interval.high}
+def _group_value(metric: Metric, value: float | None, interval: Interval) -> MetricValue:
+    return MetricValue(value=value, low=interval.low, high=interval.high, unit=metric.unit)
 
 
-def _strict_tables(scores: Scores) -> dict[str, Any]:
-    """Confusion of mask types and calibration of scores, where the protocol makes them."""
-    if scores.confusion is None or scores.calibration is None:
-        return {}
-    bins = [
-        {
-            "low": item / BINS,
-            "high": (item + 1) / BINS,
-            "count": int(count),
-            "score": total / count,
-            "precision": hits / count,
-            "iou": iou / count,
-        }
+def _confusion(scores: Scores) -> ConfusionMatrix | None:
+    """Mask types wanted and predicted, if the protocol counts them."""
+    if scores.confusion is None:
+        return None
+    return ConfusionMatrix(rows=MASK_TYPES, columns=(*MASK_TYPES, "none"), counts=scores.confusion.tolist())
+
+
+def _calibration(scores: Scores) -> list[CalibrationBin]:
+    """Bins of the regions' scores that are not empty, if the protocol makes them."""
+    if scores.calibration is None:
+        return []
+    return [
+        CalibrationBin(
+            low=item / BINS,
+            high=(item + 1) / BINS,
+            count=int(count),
+            score=total / count,
+            precision=hits / count,
+            iou=iou / count,
+        )
         for item, (count, total, hits, iou) in enumerate(scores.calibration.tolist())
         if count
     ]
-    confusion = {"rows": MASK_TYPES, "columns": (*MASK_TYPES, "none"), "counts": scores.confusion.tolist()}
-    return {"confusion": confusion, "calibration": bins}

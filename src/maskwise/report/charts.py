@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from maskwise.report.run import Bin, Confusion, Figure
+from maskwise.runs.schema import CalibrationBin, ConfusionMatrix, MetricValue
 
 NICE = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -33,7 +33,7 @@ class Bar:
     high: float | None
 
 
-def fraction_axis(figures: Iterable[Figure]) -> Axis:
+def fraction_axis(figures: Iterable[MetricValue]) -> Axis:
     """From 0 to a round number no figure or interval exceeds; to the left of 0 only where a figure lies there."""
     known = [end for figure in figures for end in (figure.value, figure.low, figure.high) if end is not None]
     highest = max(known, default=1.0)
@@ -50,7 +50,7 @@ def difference_axis(values: Iterable[float]) -> Axis:
     return Axis(-high, high, (-high, 0.0, high))
 
 
-def make_bar(figure: Figure, axis: Axis) -> Bar | None:
+def make_bar(figure: MetricValue, axis: Axis) -> Bar | None:
     """The bar of a figure; None where it is undefined."""
     if figure.value is None:
         return None
@@ -68,12 +68,12 @@ class Reliability:
     """
 
     columns: tuple[tuple[float, float, float, float, float], ...]
-    bins: tuple[Bin, ...]
+    bins: tuple[CalibrationBin, ...]
     regions: int
     error: float
 
 
-def make_reliability(bins: Sequence[Bin]) -> Reliability | None:
+def make_reliability(bins: Sequence[CalibrationBin]) -> Reliability | None:
     """The diagram of calibration bins; None where no region was predicted.
 
     The error is the mean gap between confidence and precision over all predicted regions (Naeini et al., AAAI 2015).
@@ -96,6 +96,6 @@ def make_reliability(bins: Sequence[Bin]) -> Reliability | None:
     return Reliability(columns, tuple(bins), regions, error)
 
 
-def row_shares(confusion: Confusion) -> list[list[float | None]]:
+def row_shares(confusion: ConfusionMatrix) -> list[list[float | None]]:
     """Each count as a share of its row; None in rows without any."""
     return [[count / sum(row) if sum(row) else None for count in row] for row in confusion.counts]

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import ProtocolError, StoreError, UnknownNameError
-from maskwise.harness.score import MAIN
 from maskwise.protocols import Metric
 from maskwise.protocols.stats import Comparison, compare_metrics
-from maskwise.report.run import Run, largest
+from maskwise.report.sample_selection import largest
+from maskwise.runs import Run
+from maskwise.runs.tables import MAIN_METRICS
 
 MAX_GROUPS = 12
 """Groups of a slicing that are compared, those with most samples."""
@@ -70,16 +71,16 @@ class RunPair:
 
 def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:
     """Check that two runs can be compared: one dataset, and one protocol with the same options."""
-    one, other = a.facts.truth, b.facts.truth
+    one, other = a.info.dataset, b.info.dataset
     if one.sha256 != other.sha256 or a.ids != b.ids:
         raise ProtocolError(
-            f"{a.path} was scored on {one.path} (sha256 {one.sha256[:12]}), {b.path} on {other.path} "
+            f"{a.location} was scored on {one.path} (sha256 {one.sha256[:12]}), {b.location} on {other.path} "
             f"(sha256 {other.sha256[:12]}): runs on different datasets cannot be compared; score both on one"
         )
     common = [name for name in a.scores.protocols if name in b.scores.protocols]
     if not common:
         raise ProtocolError(
-            f"{a.path} was scored under {', '.join(a.scores.protocols)}, {b.path} under "
+            f"{a.location} was scored under {', '.join(a.scores.protocols)}, {b.location} under "
             f"{', '.join(b.scores.protocols)}: they share no protocol; score both under one"
         )
     if protocol is not None and protocol not in common:
@@ -88,7 +89,7 @@ def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:
     options = [run.scores.protocols[name].options for run in (a, b)]
     if options[0] != options[1]:
         raise ProtocolError(
-            f"{name} had other options in {a.path} ({_print_options(options[0])}) than in {b.path} "
+            f"{name} had other options in {a.location} ({_print_options(options[0])}) than in {b.location} "
             f"({_print_options(options[1])}); score both with the same"
         )
     return RunPair(a, b, name)
@@ -113,11 +114,11 @@ def compare_runs(
 
     Intervals and p-values are clustered by image (see `protocols.stats`), drawn as run A's intervals were.
     """
-    facts, found = pair.a.facts.intervals, {}
+    facts, found = pair.a.info.intervals, {}
     metrics = [_comparable(run, pair.protocol) for run in (pair.a, pair.b)]
     for task in track(_plan(pair)):
         whole = task.slicing is None
-        chosen = metrics if whole else [{name: run[name] for name in MAIN} for run in metrics]
+        chosen = metrics if whole else [{name: run[name] for name in MAIN_METRICS} for run in metrics]
         changes = compare_metrics(
             chosen[0],
             chosen[1],
@@ -132,9 +133,9 @@ def compare_runs(
         found[task] = {name: _change(change, metrics[0][name].unit) for name, change in changes.items()}
     return RunComparison(
         format="maskwise comparison 1",
-        a=str(pair.a.path),
-        b=str(pair.b.path),
-        dataset=pair.a.facts.truth.name,
+        a=pair.a.location,
+        b=pair.b.location,
+        dataset=pair.a.info.dataset.name,
         protocol=pair.protocol,
         options=pair.a.scores.protocols[pair.protocol].options,
         samples=len(pair.a.ids),
@@ -163,7 +164,7 @@ def _plan(pair: RunPair) -> list[Task]:
 def _rows_of(pair: RunPair, slicing: str, group: str) -> NDArray[np.bool_]:
     codes = pair.a.rows(pair.protocol).slices.get(slicing)
     if codes is None or group not in codes.names:
-        raise StoreError(f"{pair.a.path}: its tables lack {slicing} = {group!r}; score the run again")
+        raise StoreError(f"{pair.a.location}: its tables lack {slicing} = {group!r}; score the run again")
     return codes.codes == codes.names.index(group)
 
 
@@ -198,14 +199,14 @@ def _gather_slices(
     found: dict[str, list[SliceChange]] = {}
     for slicing in dict.fromkeys(task.slicing for task in changes if task.slicing is not None):
         tasks = [task for task in changes if task.slicing == slicing]
-        adjusted = {name: holm_adjust([changes[task][name].p for task in tasks]) for name in MAIN}
+        adjusted = {name: holm_adjust([changes[task][name].p for task in tasks]) for name in MAIN_METRICS}
         found[slicing] = [
             SliceChange(
                 name=task.group,
                 samples=int(_rows_of(pair, slicing, task.group).sum()),
                 metrics={
                     name: msgspec.structs.replace(changes[task][name], p_adjusted=adjusted[name][item])
-                    for name in MAIN
+                    for name in MAIN_METRICS
                 },
             )
             for item, task in enumerate(tasks)

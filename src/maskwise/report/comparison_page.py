@@ -17,9 +17,9 @@ from maskwise.report.metric_labels import (
     slice_label,
 )
 from maskwise.report.render import render
-from maskwise.report.run import Figure
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.report.sample_selection import select_disagreements
+from maskwise.runs.schema import MetricValue
 
 SURE = 0.05
 """Below this p-value a difference is called one."""
@@ -143,7 +143,9 @@ def _slice_line(name: str, samples: int, change: MetricChange, axis: Axis) -> Di
 def _bar(change: MetricChange, axis: Axis) -> Bar | None:
     if change.unit != "fraction":
         return None
-    return make_bar(Figure(value=change.difference, low=change.low, high=change.high), axis)
+    return make_bar(
+        MetricValue(value=change.difference, low=change.low, high=change.high, unit="fraction"), axis
+    )
 
 
 def _gallery(pair: RunPair, samples: int, paths: tuple[RunPaths, RunPaths]) -> Gallery:

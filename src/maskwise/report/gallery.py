@@ -16,10 +16,10 @@ from maskwise.overlay import PALETTE, Drawable
 from maskwise.protocols.mask_pairs import MaskPairs
 from maskwise.protocols.matching import match
 from maskwise.report.metric_labels import format_value, shorten
-from maskwise.report.run import Rows
 from maskwise.report.run_data import RunData
 from maskwise.report.sample_selection import SelectedSample
 from maskwise.report.svg_contours import canvas_size, mask_to_path
+from maskwise.runs.tables import ScoreRows
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
 
 MAX_BYTES = 7_000_000
@@ -149,7 +149,7 @@ class GalleryRun:
 
     title: str
     data: RunData
-    rows: Rows
+    rows: ScoreRows
 
 
 def fill_gallery(picked: Sequence[SelectedSample], runs: Sequence[GalleryRun]) -> Gallery:

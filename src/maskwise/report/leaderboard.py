@@ -16,14 +16,16 @@ from typing import Any
 import msgspec
 
 from maskwise.errors import StoreError
-from maskwise.harness.record import PARTIAL, writing
-from maskwise.harness.score import MAIN
 from maskwise.protocols import PROTOCOLS
 from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar
 from maskwise.report.metric_labels import metric_label
 from maskwise.report.published_results import PublishedTable, read_published
 from maskwise.report.render import render
-from maskwise.report.run import Counts, Figure, Result, Run
+from maskwise.runs import Run
+from maskwise.runs.files import write_errors
+from maskwise.runs.schema import MetricValue, ProtocolScores, StatusCounts
+from maskwise.runs.tables import MAIN_METRICS
+from maskwise.store.atomic import PARTIAL
 
 PAGE, DATA, REPORTS = "index.html", "leaderboard.json", "reports"
 FORMAT = "maskwise leaderboard 2"
@@ -46,8 +48,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     run: str
     tags: list[str]
-    metrics: dict[str, Figure]
-    counts: Counts
+    metrics: dict[str, MetricValue]
+    counts: StatusCounts
     report: str
 
 
@@ -87,7 +89,7 @@ def make_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for name in sorted(unique):
         run = unique[name]
-        groups.setdefault((run.facts.truth.name, run.facts.truth.sha256, _hash_ids(run)), []).append(run)
+        groups.setdefault((run.info.dataset.name, run.info.dataset.sha256, _hash_ids(run)), []).append(run)
     datasets = [_boards_of(groups[key]) for key in sorted(groups)]
     return Leaderboard(format=FORMAT, datasets=datasets, published=read_published())
 
@@ -106,16 +108,16 @@ def write_site(
     """
     out, found = Path(folder), make_leaderboard(runs)
     reports = out / (REPORTS + PARTIAL)
-    with writing(out):
+    with write_errors(out):
         _check_place(out)
         _remove(reports)
         reports.mkdir(parents=True)
     unique = {report_name(run): run for run in runs}
     for run in track([unique[name] for name in sorted(unique)]):
         page = write_report(run)
-        with writing(out):
+        with write_errors(out):
             (reports / report_name(run)).write_text(page, encoding="utf-8")
-    with writing(out):
+    with write_errors(out):
         # The data first: a folder that has it is known as a site, should this be cut short.
         _replace(out / DATA, leaderboard_to_json(found))
         _remove(out / REPORTS)
@@ -131,7 +133,7 @@ def leaderboard_to_json(found: Leaderboard) -> bytes:
 
 def report_name(run: Run) -> str:
     """The file name of a run's report: readable, and different for different runs."""
-    digest = hashlib.sha256((run.path / "run.json").read_bytes()).hexdigest()[:10]
+    digest = hashlib.sha256(msgspec.json.encode(run.info)).hexdigest()[:10]
     return f"{re.sub(r'[^A-Za-z0-9_-]+', '-', run.name).strip('-')[:40] or 'run'}-{digest}.html"
 
 
@@ -160,8 +162,8 @@ def _hash_ids(run: Run) -> str:
 
 
 def _boards_of(runs: Sequence[Run]) -> LeaderboardDataset:
-    first = runs[0].facts
-    rows: dict[tuple[int, str, str], list[tuple[Run, Result]]] = {}
+    first = runs[0].info.dataset
+    rows: dict[tuple[int, str, str], list[tuple[Run, ProtocolScores]]] = {}
     order = list(PROTOCOLS)
     for run in runs:
         for name, result in run.scores.protocols.items():
@@ -169,16 +171,16 @@ def _boards_of(runs: Sequence[Run]) -> LeaderboardDataset:
             options = msgspec.json.encode(result.options, order="sorted").decode()
             rows.setdefault((place, name, options), []).append((run, result))
     return LeaderboardDataset(
-        dataset=first.truth.name,
-        sha256=first.truth.sha256,
-        samples=first.truth.samples,
-        images=first.truth.images,
+        dataset=first.name,
+        sha256=first.sha256,
+        samples=first.samples,
+        images=first.images,
         part=_part_of(runs[0]),
         boards=[_board(key[1], rows[key]) for key in sorted(rows)],
     )
 
 
-def _board(protocol: str, found: Sequence[tuple[Run, Result]]) -> LeaderboardTable:
+def _board(protocol: str, found: Sequence[tuple[Run, ProtocolScores]]) -> LeaderboardTable:
     result = found[0][1]
     rows = [_row(run, one) for run, one in found]
     return LeaderboardTable(
@@ -186,10 +188,10 @@ def _board(protocol: str, found: Sequence[tuple[Run, Result]]) -> LeaderboardTab
     )
 
 
-def _row(run: Run, result: Result) -> Row:
-    wanted = (*MAIN, *MORE)
+def _row(run: Run, result: ProtocolScores) -> Row:
+    wanted = (*MAIN_METRICS, *MORE)
     return Row(
-        model=run.speaker,
+        model=run.model_name,
         run=run.name,
         tags=_tags(run),
         metrics={name: result.metrics[name] for name in wanted if name in result.metrics},
@@ -207,12 +209,12 @@ KNOWS, FORCED = "knows the truth", "teacher-forced"
 
 
 def _tags(run: Run) -> list[str]:
-    return [tag for tag, holds in ((KNOWS, run.uses_ground_truth), (FORCED, run.forced)) if holds]
+    return [tag for tag, holds in ((KNOWS, run.uses_ground_truth), (FORCED, run.teacher_forced)) if holds]
 
 
 def _part_of(run: Run) -> str:
-    draw = run.facts.evaluation.asked.draw if run.facts.evaluation is not None else None
-    return "" if draw is None else f"{draw.limit} images drawn with seed {draw.seed}"
+    subset = run.subset
+    return "" if subset is None else f"{subset.limit} images drawn with seed {subset.seed}"
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ def _view(board: LeaderboardTable) -> TableView:
     axis = fraction_axis(row.metrics["giou"] for row in board.rows)
     known = [
         name
-        for name in (*MAIN, *MORE)
+        for name in (*MAIN_METRICS, *MORE)
         if any(name in row.metrics and row.metrics[name].value is not None for row in board.rows)
     ]
     columns = [(name, metric_label(name).label) for name in known]

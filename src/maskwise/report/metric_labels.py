@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from maskwise.report.run import Figure
+from maskwise.runs.schema import MetricValue
 
 MAX_TEXT = 600
 """Characters shown of any text that comes from a dataset or a model."""
@@ -85,12 +85,12 @@ def slice_label(name: str) -> str:
     return SLICES.get(name, name.replace("_", " ").capitalize())
 
 
-def format_metric(figure: Figure) -> str:
+def format_metric(figure: MetricValue) -> str:
     """Percent with one digit; a count with two."""
     return format_value(figure.value, figure.unit)
 
 
-def format_interval(figure: Figure) -> str:
+def format_interval(figure: MetricValue) -> str:
     """Its interval, or nothing where there is none."""
     if figure.low is None or figure.high is None:
         return ""

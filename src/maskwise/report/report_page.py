@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from maskwise.errors import MaskwiseError
-from maskwise.harness.score import MAIN
 from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar, make_reliability, row_shares
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
 from maskwise.report.metric_labels import (
@@ -17,9 +16,11 @@ from maskwise.report.metric_labels import (
     slice_label,
 )
 from maskwise.report.render import render
-from maskwise.report.run import Figure, Group, Result, Run, largest
 from maskwise.report.run_data import RunPaths, load_run_data
-from maskwise.report.sample_selection import select_samples
+from maskwise.report.sample_selection import largest, select_samples
+from maskwise.runs import Run
+from maskwise.runs.schema import MetricValue, ProtocolScores, SliceGroup
+from maskwise.runs.tables import MAIN_METRICS
 
 MAX_SLICINGS, MAX_GROUPS, MAX_REASONS, MAX_NAME = 16, 12, 10, 80
 TILES = (
@@ -41,9 +42,9 @@ class Line:
 
     name: str
     meaning: str
-    figure: Figure
+    figure: MetricValue
     bar: Bar | None
-    second: Figure | None = None
+    second: MetricValue | None = None
     second_bar: Bar | None = None
     samples: int | None = None
 
@@ -63,7 +64,7 @@ class ProtocolView:
     """All that is shown of one protocol."""
 
     name: str
-    result: Result
+    result: ProtocolScores
     rule: str
     options: dict[str, str]
     figures: list[Chart]
@@ -83,13 +84,13 @@ def run_to_html(
     results = run.scores.protocols
     confusion = results[main].confusion
     names = [main, *(name for name in results if name != main)]
-    overview = fraction_axis(results[name].metrics[metric] for name in names for metric in MAIN)
+    overview = fraction_axis(results[name].metrics[metric] for name in names for metric in MAIN_METRICS)
     slices_axis = fraction_axis(
         group.metrics[metric]
         for name in names
         for groups in results[name].slices.values()
         for group in groups
-        for metric in MAIN
+        for metric in MAIN_METRICS
     )
     return render(
         "report.html",
@@ -116,7 +117,7 @@ def _gallery(run: Run, protocol: str, samples: int, paths: RunPaths) -> Gallery:
     return fill_gallery(picked, [GalleryRun("Prediction", data, rows)])
 
 
-def _view(name: str, result: Result, axis: Axis) -> ProtocolView:
+def _view(name: str, result: ProtocolScores, axis: Axis) -> ProtocolView:
     reasons = sorted(result.counts.reasons.items(), key=lambda item: -item[1])
     slicings = [(title, groups) for title, groups in result.slices.items() if len(groups) > 1]
     return ProtocolView(
@@ -131,7 +132,7 @@ def _view(name: str, result: Result, axis: Axis) -> ProtocolView:
     )
 
 
-def _figure_charts(result: Result) -> list[Chart]:
+def _figure_charts(result: ProtocolScores) -> list[Chart]:
     """All figures that are defined, by theme."""
     charts = []
     for theme in METRIC_GROUPS:
@@ -147,30 +148,30 @@ def _figure_charts(result: Result) -> list[Chart]:
     return charts
 
 
-def _line(name: str, figure: Figure, axis: Axis) -> Line:
+def _line(name: str, figure: MetricValue, axis: Axis) -> Line:
     words = metric_label(name)
     bar = make_bar(figure, axis) if figure.unit == "fraction" else None
     return Line(words.label, words.meaning, figure, bar)
 
 
-def _slice_chart(slicing: str, groups: Sequence[Group], axis: Axis) -> Chart:
+def _slice_chart(slicing: str, groups: Sequence[SliceGroup], axis: Axis) -> Chart:
     """The groups with most samples, in the order of the slicing."""
     lines = [_group_line(group, axis) for group in largest(groups, MAX_GROUPS)]
     return Chart(shorten(slice_label(slicing), MAX_NAME), axis, lines, len(groups) - len(lines))
 
 
-def _group_line(group: Group, axis: Axis) -> Line:
-    first, second = (group.metrics[name] for name in MAIN)
+def _group_line(group: SliceGroup, axis: Axis) -> Line:
+    first, second = (group.metrics[name] for name in MAIN_METRICS)
     bars = make_bar(first, axis), make_bar(second, axis)
     return Line(shorten(group.name, MAX_NAME), "", first, bars[0], second, bars[1], group.samples)
 
 
-def _protocol_line(name: str, result: Result, axis: Axis) -> Line:
-    first, second = (result.metrics[metric] for metric in MAIN)
+def _protocol_line(name: str, result: ProtocolScores, axis: Axis) -> Line:
+    first, second = (result.metrics[metric] for metric in MAIN_METRICS)
     return Line(name, "", first, make_bar(first, axis), second, make_bar(second, axis))
 
 
-def _tiles(result: Result) -> list[Line]:
+def _tiles(result: ProtocolScores) -> list[Line]:
     known = {name: figure for name, figure in result.metrics.items() if figure.value is not None}
     names = [name for name in TILES if name in known] or list(known)[: len(TILES)]
     axis = Axis(0.0, 1.0, (0.0, 1.0))
@@ -183,14 +184,14 @@ def _tiles(result: Result) -> list[Line]:
 def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
     """Headline figures, protocols, slices of the main protocol and counts, as Markdown tables."""
     main = run.main_protocol(protocol)
-    results, facts = run.scores.protocols, run.facts
+    results, facts = run.scores.protocols, run.info
     level = f"{100 * facts.intervals.level:g} %"
     lines = [
-        f"# {_plain(facts.truth.name)}: {_plain(run.speaker)}",
+        f"# {_plain(facts.dataset.name)}: {_plain(run.model_name)}",
         "",
-        *(text for mark in run.marks for text in (f"**{_plain(mark)}**", "")),
-        f"Percent, with {level} intervals clustered by image. {facts.truth.samples} questions, "
-        f"{facts.truth.images} images. maskwise {_plain(facts.maskwise)}.",
+        *(text for mark in run.notices for text in (f"**{_plain(mark)}**", "")),
+        f"Percent, with {level} intervals clustered by image. {facts.dataset.samples} questions, "
+        f"{facts.dataset.images} images. maskwise {_plain(facts.maskwise)}.",
         "",
         *_table(
             ("protocol", "gIoU", "cIoU", "scored", "failed", "missing", "excluded", "rule"),
@@ -224,20 +225,20 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
     return "\n".join([*lines, ""])
 
 
-def _cells(result: Result) -> tuple[str, ...]:
+def _cells(result: ProtocolScores) -> tuple[str, ...]:
     counts = result.counts
-    figures = [_with_interval(result.metrics[name]) for name in MAIN]
+    figures = [_with_interval(result.metrics[name]) for name in MAIN_METRICS]
     return (*figures, str(counts.scored), str(counts.failed), str(counts.missing), str(counts.excluded))
 
 
-def _with_interval(figure: Figure) -> str:
+def _with_interval(figure: MetricValue) -> str:
     interval = format_interval(figure)
     return f"{format_metric(figure)} ({interval})" if interval else format_metric(figure)
 
 
-def _slice_table(groups: Sequence[Group]) -> list[str]:
+def _slice_table(groups: Sequence[SliceGroup]) -> list[str]:
     rows = [
-        (group.name, str(group.samples), *(_with_interval(group.metrics[name]) for name in MAIN))
+        (group.name, str(group.samples), *(_with_interval(group.metrics[name]) for name in MAIN_METRICS))
         for group in groups
     ]
     return _table(("group", "questions", "gIoU", "cIoU"), rows)
@@ -256,23 +257,23 @@ def _plain(text: str) -> str:
 
 def run_to_summary(run: Run) -> dict[str, Any]:
     """The small JSON form: what was scored, counts and figures of every protocol."""
-    facts = run.facts
+    facts = run.info
     return {
         "format": "maskwise report 2",
-        "run": str(run.path),
-        "dataset": facts.truth.name,
-        "predictions": facts.predictions.path,
-        "model": facts.evaluation and facts.evaluation.asked.model.name,
-        "marks": run.marks,
+        "run": run.location,
+        "dataset": facts.dataset.name,
+        "predictions": run.predictions_info.path,
+        "model": facts.evaluation and facts.evaluation.inputs.model.name,
+        "marks": run.notices,
         "maskwise": facts.maskwise,
-        "samples": facts.truth.samples,
-        "images": facts.truth.images,
+        "samples": facts.dataset.samples,
+        "images": facts.dataset.images,
         "level": facts.intervals.level,
         "protocols": {name: _summarise(result) for name, result in run.scores.protocols.items()},
     }
 
 
-def _summarise(result: Result) -> dict[str, Any]:
+def _summarise(result: ProtocolScores) -> dict[str, Any]:
     counts = result.counts
     return {
         "rule": result.rule,

@@ -7,10 +7,10 @@ import numpy as np
 
 from maskwise.errors import MaskError, RecordError, StoreError
 from maskwise.harness.predictions import read_predictions
-from maskwise.harness.runs import hash_path
 from maskwise.protocols import GroundTruth, PredictionColumns
 from maskwise.protocols.prediction_columns import FAILED, MISSING, UNSTATED
-from maskwise.report.run import Run
+from maskwise.runs import Run
+from maskwise.runs.files import hash_path
 from maskwise.schema import Answer, Phrase, PredictedRegion, Prediction
 from maskwise.store import MASK_TYPES, Dataset
 from maskwise.store.folder import MANIFEST
@@ -44,28 +44,28 @@ def load_run_data(run: Run, paths: RunPaths) -> RunData:
         return RunData(dataset, load_predictions(run, paths, dataset))
     except (OSError, ValueError) as error:
         # The paths come from a file: a disk may refuse them in any way.
-        raise StoreError(f"what {run.path} was scored on cannot be opened: {error}") from None
+        raise StoreError(f"what {run.location} was scored on cannot be opened: {error}") from None
 
 
 def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionColumns:
     """The predictions of a run, in the dataset's order."""
-    facts = run.facts.predictions
-    path = paths.predictions or Path(facts.path)
+    facts = run.predictions_info
+    path = paths.predictions or Path(facts.path or "")
     if not path.exists():
         raise StoreError(
-            f"{path}, the predictions of {run.path}, are gone; say where they lie: --predictions"
+            f"{path}, the predictions of {run.location}, are gone; say where they lie: --predictions"
         )
     _check_unchanged(path, facts.sha256, "--predictions")
     return read_predictions(
-        path, GroundTruth.from_dataset(dataset), facts.format, settings=facts.settings
-    ).replies
+        path, GroundTruth.from_dataset(dataset), facts.format, options=facts.options
+    ).predictions
 
 
 def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
     """The dataset of a run, or the part of it that the run was on."""
-    path = paths.truth or Path(run.facts.truth.path)
+    path = paths.truth or Path(run.info.dataset.path)
     dataset = Dataset.open(path, image_root=paths.images)
-    _check_unchanged(path / MANIFEST, run.facts.truth.sha256, "--truth")
+    _check_unchanged(path / MANIFEST, run.info.dataset.sha256, "--truth")
     if run.ids == dataset.samples.id:
         return dataset
     # The manifest is the same, so every id is there: the run was on a part of the dataset.

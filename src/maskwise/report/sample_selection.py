@@ -1,18 +1,19 @@
 """Which samples a gallery shows: the worst, the best, typical ones and those not scored."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwise.report.run import Rows
+from maskwise.runs.schema import SliceGroup
+from maskwise.runs.tables import ScoreRows
 
 Int64s = NDArray[np.int64]
 SelectedSample = tuple[str, int]
 """Why a sample is shown, and its row."""
 
 
-def select_samples(rows: Rows, clusters: Int64s, count: int) -> list[SelectedSample]:
+def select_samples(rows: ScoreRows, clusters: Int64s, count: int) -> list[SelectedSample]:
     """Up to `count` samples of each kind, each sample once, kinds in turn: worst, best, typical, not scored.
 
     worst, best: by the sample's gIoU, ties in a random but repeatable order. typical: at random from the middle half.
@@ -32,7 +33,7 @@ def select_samples(rows: Rows, clusters: Int64s, count: int) -> list[SelectedSam
     return list(_in_turn(wanted, clusters, count))
 
 
-def select_disagreements(a: Rows, b: Rows, clusters: Int64s, count: int) -> list[SelectedSample]:
+def select_disagreements(a: ScoreRows, b: ScoreRows, clusters: Int64s, count: int) -> list[SelectedSample]:
     """Up to `count` samples on each side where two runs differ most in gIoU; one without a value counts as 0."""
     order = np.random.default_rng(0).permutation(len(a.value))
     change = (np.nan_to_num(b.value) - np.nan_to_num(a.value)) * ((a.weight > 0) | (b.weight > 0))
@@ -74,3 +75,9 @@ def _other_images_first(rows: Int64s, clusters: Int64s, count: int) -> Iterator[
     own[first] = True
     yield from near[own].tolist()
     yield from near[~own].tolist()
+
+
+def largest(groups: Sequence[SliceGroup], count: int) -> list[SliceGroup]:
+    """The groups with the most samples, in the order given."""
+    ranked = sorted(range(len(groups)), key=lambda item: -groups[item].samples)[:count]
+    return [groups[item] for item in sorted(ranked)]

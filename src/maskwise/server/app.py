@@ -36,8 +36,9 @@ from starlette.requests import ClientDisconnect
 import maskwise
 from maskwise.errors import MaskwiseError, ModelError
 from maskwise.harness import wire_format
-from maskwise.harness.predictor import ModelInfo, Predictor
+from maskwise.harness.predictor import Predictor
 from maskwise.images import open_image
+from maskwise.runs.schema import ModelInfo
 from maskwise.schema import Prediction
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -1,31 +1,31 @@
-"""Engines: who does the work of a run, and where.
+"""Engines: where and by how many workers the predictions of a run are made.
 
     engine = find_engine("local")
-    for answered in engine(job, plan, worker, shards=folder): ...
+    for predictions in engine(config, plan, worker, shards=folder): ...
 
 An engine gets
 
-- a `WorkerConfig`: all that is needed to do any part of the work anywhere, and nothing that cannot be sent there;
-- a `Plan`: images in order, each with the rows of its questions; all of the work that is left;
-- a `Worker` that stands ready in this process, its dataset and model open. An engine that works elsewhere makes its own
-  workers from the job, and may close this one;
-- `shards`: a folder for what is answered before its turn. It may be there, left by an earlier session of the same plan,
-  or of a longer one; `evaluate` removes it when the plan is done.
+- a `WorkerConfig`: everything that is needed to make any part of the predictions on any machine;
+- a `Plan`: the images that remain, in order, each with the rows of its questions;
+- a `Worker` that is open in this process. An engine that works elsewhere opens its own workers with the config, and may
+  close this one;
+- `shards`: a folder for predictions that are made before it is their turn. It may exist, from an earlier attempt at the
+  same plan or a longer one; `evaluate` removes it when the plan is complete.
 
-and gives back a generator. It must guarantee that
+and returns a generator. It must guarantee that
 
-1. there is one `ImagePredictions` for every image of the plan, in the order of the plan, with one prediction per
-   question, in the order of its rows;
+1. it yields one list of predictions per image of the plan, in the order of the plan, with one prediction per question,
+   in the order of its rows;
 2. the questions of an image go to one worker together;
-3. what is said depends on the job and the image alone: not on the worker, on what was asked before, or on timing.
-   `Worker.answer` sees to that where the model does;
-4. a failing image or question is an answer with an error (`Worker.answer` makes it so), never an exception. An
-   exception ends the run: ModelGoneError, or the engine itself is broken;
-5. memory stays bounded: it reads ahead a few images, not the plan;
-6. it works only as the generator is asked, plus its read-ahead, and lets go of everything when that is closed.
+3. predictions depend on the config and the image only: not on the worker, on earlier calls, or on timing.
+   `Worker.predict` ensures this if the model does;
+4. a failing image or question is a prediction with an error (`Worker.predict` ensures this), never an exception. An
+   exception ends the run: ModelGoneError, or a defect of the engine;
+5. memory is bounded: it reads a few images ahead, not the whole plan;
+6. it works only while the generator is consumed, plus its read-ahead, and releases everything when that is closed.
 
-It writes nothing but shards: `evaluate` alone appends to predictions.jsonl, as answers come, so a run cut short at any
-moment has a whole number of images and continues with the rest of the plan.
+It writes nothing but shards: only `evaluate` appends to predictions.jsonl, so an interrupted run contains complete
+images and continues with the rest of the plan.
 """
 
 import importlib
@@ -35,20 +35,21 @@ from typing import Any, Protocol
 
 from maskwise.errors import MaskwiseError, UnknownNameError
 from maskwise.harness.engines.local import run_locally
-from maskwise.harness.engines.worker import ImagePredictions, Worker, WorkerConfig
+from maskwise.harness.engines.worker import Worker, WorkerConfig
 from maskwise.harness.plan import Plan
+from maskwise.schema import Prediction
 
-__all__ = ["ENGINES", "Engine", "ImagePredictions", "Worker", "WorkerConfig", "find_engine"]
+__all__ = ["ENGINES", "Engine", "Worker", "WorkerConfig", "find_engine"]
 
 ENGINES = ("local", "ray")
 
 
 class Engine(Protocol):
-    """What answers a plan."""
+    """Makes the predictions of a plan."""
 
     def __call__(
-        self, job: WorkerConfig, plan: Plan, worker: Worker, *, shards: Path
-    ) -> Generator[ImagePredictions, None, None]:
+        self, config: WorkerConfig, plan: Plan, worker: Worker, *, shards: Path
+    ) -> Generator[list[Prediction], None, None]:
         """See the package."""
 
 
@@ -59,7 +60,7 @@ def find_engine(name: str, **options: Any) -> Engine:
         raise UnknownNameError("engine", name, ENGINES)
     if name == "local":
         if given:
-            raise MaskwiseError(f"the local engine takes no {', '.join(given)}; say --engine ray")
+            raise MaskwiseError(f"the local engine has no option {', '.join(given)}; use --engine ray")
         return run_locally
     try:
         ray = importlib.import_module("maskwise.harness.engines.ray")

@@ -1,19 +1,19 @@
-"""What outlives the workers: how often each thing was begun and not ended."""
+"""A counter that outlives crashing workers."""
 
 from collections import Counter
 
 
 class CrashCounter:
-    """Counts beginnings. Lives in an actor of its own, so that it remembers at what the others died."""
+    """Counts tasks that were started and not finished. It lives in an actor of its own, so it survives the workers."""
 
     def __init__(self) -> None:
-        self._begun: Counter[str] = Counter()
+        self._started: Counter[str] = Counter()
 
-    def begin(self, what: str) -> int:
-        """How often this was begun since it last ended, this time included."""
-        self._begun[what] += 1
-        return self._begun[what]
+    def begin(self, task: str) -> int:
+        """How often this task was started since it last finished, including this time."""
+        self._started[task] += 1
+        return self._started[task]
 
-    def end(self, what: str) -> None:
-        """It went well."""
-        self._begun.pop(what, None)
+    def end(self, task: str) -> None:
+        """The task finished."""
+        self._started.pop(task, None)

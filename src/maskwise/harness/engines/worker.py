@@ -1,4 +1,4 @@
-"""What every engine is made of: a dataset and a model, open, and how an image with its questions is answered."""
+"""The worker of every engine: an open dataset and an open model, and how the questions of an image are predicted."""
 
 import contextlib
 import queue
@@ -16,29 +16,25 @@ from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
 from maskwise.harness.plan import PlannedImage
 from maskwise.harness.predictor import Model, call_model, find_predict_mode
 from maskwise.harness.registry import load_model
-from maskwise.harness.running import union_ious
 from maskwise.schema import Prediction, Sample
 from maskwise.store import Dataset
 
-MAX_REASON = 500
-"""Characters kept of why a question failed."""
+MAX_ERROR_LENGTH = 500
+"""Characters that are kept of why a question failed."""
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
-"""Where an object lies in memory, as Python shows it."""
+"""An object's address in memory, as Python prints it."""
 
-READING = (MaskwiseError, MemoryError, OSError, pa.ArrowException)
-"""What a damaged dataset raises: a failed sample."""
-
-FAILING = (Exception, SystemExit)
-"""What a model may raise: a failed sample. One that calls sys.exit() must not end the run as if all were done."""
+DATASET_ERRORS = (MaskwiseError, MemoryError, OSError, pa.ArrowException)
+"""What reading a damaged dataset raises: the sample fails."""
 
 MAX_HUNG = 16
-"""Calls left hanging at one time before the run stops."""
+"""Calls that may hang at the same time before the run stops."""
 
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """What a worker needs to know, wherever it is. timeout: seconds a question may take."""
+    """What a worker has to know, on any machine. timeout: seconds per question."""
 
     dataset: Path
     model: str
@@ -50,112 +46,113 @@ class WorkerConfig:
 
 @dataclass(frozen=True)
 class LoadedImage:
-    """An image and its samples, read; a text in place of one says why it could not be."""
+    """A decoded image and its samples; a text in place of one says why it could not be read."""
 
     image: Image.Image | str
     samples: list[Sample | str]
     ids: list[str]
 
 
-@dataclass(frozen=True)
-class ImagePredictions:
-    """The predictions to one image's questions, in order, and what each adds to the running gIoU, if anything."""
-
-    predictions: list[Prediction]
-    ious: list[float | None]
-
-
 class Worker:
-    """A dataset and a model, open. `load` may run in another thread than `answer`; neither raises for a bad sample."""
+    """An open dataset and an open model. `load` may run in another thread than `predict`; they do not raise.
 
-    def __init__(self, job: WorkerConfig) -> None:
-        self.job = job
-        self.dataset = Dataset.open(job.dataset, image_root=job.images)
-        self.model = self._open_model()
+    dataset, model: already open ones, which take precedence over the config's names. A model that was passed in is not
+    closed.
+    """
+
+    def __init__(
+        self, config: WorkerConfig, *, dataset: Dataset | None = None, model: Model | None = None
+    ) -> None:
+        self.config = config
+        self.dataset = (
+            dataset if dataset is not None else Dataset.open(config.dataset, image_root=config.images)
+        )
+        self._owns_model = model is None
+        self.model = model if model is not None else self._open_model()
         self._hung: list[threading.Thread] = []
         self._closed = False
         try:
-            self.mode = find_predict_mode(self.model, teacher_forced=job.teacher_forced)
+            self.mode = find_predict_mode(self.model, teacher_forced=config.teacher_forced)
         except BaseException:
             self.close()
             raise
 
-    def load(self, work: PlannedImage) -> LoadedImage:
-        """Read and decode an image and the samples asked about it."""
+    def load(self, planned: PlannedImage) -> LoadedImage:
+        """Read and decode an image and its samples."""
         try:
-            image: Image.Image | str = self.dataset.open_image(work.image)
-        except READING as error:
-            image = _reason(error)
-        return self._load_samples(work, image)
+            image: Image.Image | str = self.dataset.open_image(planned.image)
+        except DATASET_ERRORS as error:
+            image = describe_error(error)
+        return self._load_samples(planned, image)
 
-    def fail(self, work: PlannedImage, reason: str) -> ImagePredictions:
-        """The answer to an image nobody should ask about."""
-        return self.answer(self._load_samples(work, reason))
+    def fail(self, planned: PlannedImage, reason: str) -> list[Prediction]:
+        """Failed predictions for an image that the model is not asked about."""
+        return self.predict(self._load_samples(planned, reason))
 
-    def answer(self, loaded: LoadedImage) -> ImagePredictions:
-        """Ask the model all questions of an image together. What fails is an answer with an error.
+    def predict(self, loaded: LoadedImage) -> list[Prediction]:
+        """One prediction per question of an image, in order. A failure becomes a prediction with an error.
 
-        Where the questions fail together each is asked again alone, so that one bad question does not fail the others.
+        The model gets all questions in one call. If that fails, it gets each question alone, so that one bad question
+        does not fail the others.
         """
         if isinstance(loaded.image, str):
-            failed = [self._failed(sample, loaded.image) for sample in loaded.ids]
-            return ImagePredictions(failed, union_ious(loaded.samples, failed))
-        asked = [sample for sample in loaded.samples if isinstance(sample, Sample)]
-        replies = {reply.sample: reply for reply in self._ask(loaded.image, asked)}
-        predictions = [
-            replies[id] if isinstance(sample, Sample) else self._failed(id, sample)
+            return [self._failed(sample, loaded.image) for sample in loaded.ids]
+        readable = [sample for sample in loaded.samples if isinstance(sample, Sample)]
+        found = {prediction.sample: prediction for prediction in self._predict(loaded.image, readable)}
+        return [
+            found[id] if isinstance(sample, Sample) else self._failed(id, sample)
             for id, sample in zip(loaded.ids, loaded.samples)
         ]
-        return ImagePredictions(predictions, union_ious(loaded.samples, predictions))
 
     def close(self) -> None:
-        """Close the model, once; what goes wrong then changes no result."""
+        """Close the model, once. An error at this point does not affect the run."""
         if not self._closed:
             self._closed = True
-            with contextlib.suppress(Exception):
-                getattr(self.model, "close", lambda: None)()
+            if self._owns_model:
+                with contextlib.suppress(Exception):
+                    getattr(self.model, "close", lambda: None)()
 
-    def _load_samples(self, work: PlannedImage, image: Image.Image | str) -> LoadedImage:
+    def _load_samples(self, planned: PlannedImage, image: Image.Image | str) -> LoadedImage:
         samples: list[Sample | str] = []
-        for row in work.rows:
+        for row in planned.rows:
             try:
                 samples.append(self.dataset[row])
-            except READING as error:
-                samples.append(_reason(error))
-        return LoadedImage(image, samples, [self.dataset.samples.id[row] for row in work.rows])
+            except DATASET_ERRORS as error:
+                samples.append(describe_error(error))
+        return LoadedImage(image, samples, [self.dataset.samples.id[row] for row in planned.rows])
 
-    def _ask(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def _predict(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if not samples:
             return []
         try:
             return self._call(image, samples)
-        except ModelGoneError:
+        except (ModelGoneError, KeyboardInterrupt):
             raise
-        except FAILING as error:
+        except BaseException as error:  # sys.exit() or asyncio.CancelledError must not end the run either
             if len(samples) == 1:
-                return [self._failed(samples[0].id, _reason(error))]
-        return [prediction for sample in samples for prediction in self._ask(image, [sample])]
+                return [self._failed(samples[0].id, describe_error(error))]
+        return [prediction for sample in samples for prediction in self._predict(image, [sample])]
 
     def _failed(self, sample: str, reason: str) -> Prediction:
         return Prediction(sample=sample, error=reason, forced=self.mode == "teacher_forced")
 
     def _call(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
-        if self.job.timeout is None or hasattr(self.model, "timeout"):
+        if self.config.timeout is None or hasattr(self.model, "timeout"):
             return call_model(self.model, self.mode, image, samples)
-        return self._call_in_time(image, samples, self.job.timeout * len(samples))
+        return self._call_with_timeout(image, samples, self.config.timeout * len(samples))
 
-    def _call_in_time(
+    def _call_with_timeout(
         self, image: Image.Image, samples: Sequence[Sample], seconds: float
     ) -> list[Prediction]:
-        """Ask in a thread and wait for it that long. A thread cannot be ended: one that hangs is left to itself, with
-        the model it holds, and a fresh model takes over.
+        """Call the model in a thread and wait. A thread cannot be killed: one that hangs keeps its model, and a new
+        model replaces it.
         """
         done: queue.SimpleQueue[list[Prediction] | BaseException] = queue.SimpleQueue()
 
         def work(model: Model) -> None:
             try:
                 done.put(call_model(model, self.mode, image, samples))
-            except FAILING as error:
+            except BaseException as error:
                 done.put(error)
 
         thread = threading.Thread(target=work, args=(self.model,), daemon=True, name="model")
@@ -164,7 +161,7 @@ class Worker:
             found = done.get(timeout=seconds)
         except queue.Empty:
             self._replace_model(thread)
-            raise ModelError(f"no reply within {seconds:g} s") from None
+            raise ModelError(f"no prediction within {seconds:g} s") from None
         if isinstance(found, BaseException):
             raise found
         return found
@@ -173,27 +170,31 @@ class Worker:
         self._hung = [thread for thread in [*self._hung, hung] if thread.is_alive()]
         if len(self._hung) > MAX_HUNG:
             raise ModelGoneError(
-                f"{len(self._hung)} calls of model {self.job.model!r} hang; run it as a `command:` model, which can be "
-                "ended (docs/adapters.md)"
+                f"{len(self._hung)} calls of model {self.config.model!r} hang; run it as a `command:` model, which can "
+                "be killed (docs/adapters.md)"
+            )
+        if not self._owns_model:
+            raise ModelGoneError(
+                f"a call of model {self.config.model!r} hangs; pass the model by name, so that it can be opened again"
             )
         before, self.model = self.model, self._open_model()
         if getattr(self.model, "weights_hash", None) != getattr(before, "weights_hash", None):
             raise ModelGoneError(
-                f"model {self.job.model!r} has other weights now than when it was first opened"
+                f"model {self.config.model!r} has other weights now than when it was first opened"
             )
 
     def _open_model(self) -> Model:
-        model = load_model(self.job.model, **self.job.options)
-        if self.job.timeout is not None and hasattr(model, "timeout"):
-            model.timeout = self.job.timeout
+        model = load_model(self.config.model, **self.config.options)
+        if self.config.timeout is not None and hasattr(model, "timeout"):
+            model.timeout = self.config.timeout
         return model
 
 
-def _reason(error: BaseException) -> str:
-    """Why something failed, on one line of bounded length, without addresses, which differ from process to process."""
+def describe_error(error: BaseException) -> str:
+    """An error on one line of limited length, without memory addresses, which differ between processes."""
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
     text = str(error) if isinstance(error, MaskwiseError) else f"{type(error).__name__}: {error}"
-    # Half a character, which Python keeps where a text was not UTF-8, cannot be written.
+    # Surrogates, which Python keeps where a text was not UTF-8, cannot be written.
     text = text.encode("utf-8", "replace").decode()
-    return " ".join(ADDRESS.sub("", text).split())[:MAX_REASON]
+    return " ".join(ADDRESS.sub("", text).split())[:MAX_ERROR_LENGTH]

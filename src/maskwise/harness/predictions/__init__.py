@@ -1,53 +1,71 @@
-"""Reading predictions, in any of the supported formats, into the columns protocols score.
+"""Predictions in any of the supported formats, read into the columns that protocols score.
 
-    found = read_predictions("run/predictions.jsonl", truth)
-    evaluation = ScoringInput(truth, found.replies)
+    loaded = read_predictions("run/predictions.jsonl", truth)
+    evaluation = ScoringInput(truth, loaded.predictions)
 
 | format | looks like | a sample without a prediction |
 |---|---|---|
-| `jsonl` | one `schema.Prediction` a line | has no reply |
-| `coco` | COCO results: a JSON list of `{"image_id", "segmentation", "score", ...}` | was answered with nothing |
-| `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | has no reply |
-| `npz` | a `.npz`, or a folder of `.npy`, one array a sample | has no reply |
+| `jsonl` | one `schema.Prediction` per line | has no prediction |
+| `coco` | COCO results: a JSON list of `{"image_id", "segmentation", "score", ...}` | has a prediction without masks |
+| `png` | a folder with `SAMPLE.png`, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... | has no prediction |
+| `npz` | a `.npz`, or a folder of `.npy`, one array per sample | has no prediction |
 
-All masks have the size of the image. Only `jsonl` can say which type a mask is of, name things, answer in words or
-say "nothing here"; the masks of the other formats are of one type, `visible` unless told otherwise.
+All masks have the size of the image. Only `jsonl` can state the type of a mask, names, an answer, or "no target". In
+the other formats all masks have one type, `visible` by default.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from maskwise.errors import StoreError, UnknownNameError
 from maskwise.harness.predictions.coco import read_coco
 from maskwise.harness.predictions.jsonl import read_jsonl
-from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions
+from maskwise.harness.predictions.loaded import LoadedPredictions
 from maskwise.harness.predictions.npz import read_npz
 from maskwise.harness.predictions.png_folder import read_png_folder
 from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.protocols.prediction_columns import PredictionColumns
+from maskwise.runs.schema import ReadOptions
+from maskwise.schema import Prediction
 
-__all__ = ["FORMATS", "LoadedPredictions", "ReadOptions", "detect_format", "read_predictions"]
+__all__ = [
+    "FORMATS",
+    "LoadedPredictions",
+    "ReadOptions",
+    "detect_format",
+    "load_predictions",
+    "read_predictions",
+]
 
 FORMATS = {"jsonl": read_jsonl, "coco": read_coco, "png": read_png_folder, "npz": read_npz}
 
 
 def read_predictions(
-    path: str | Path, truth: GroundTruth, format: str | None = None, *, settings: ReadOptions | None = None
+    path: str | Path, truth: GroundTruth, format: str | None = None, *, options: ReadOptions | None = None
 ) -> LoadedPredictions:
-    """The replies in a file or folder, in the order of the truth. The format follows from the name unless given."""
+    """The predictions of a file or folder, in the order of the dataset. The format follows from the name by default."""
     where = Path(path)
     name = format or detect_format(where)
     if name not in FORMATS:
         raise UnknownNameError("format of predictions", name, FORMATS)
     if not where.exists():
         raise StoreError(f"{where} does not exist: expected predictions")
-    if not len(truth):
-        raise StoreError(f"the dataset has no samples, so there is nothing to score {where} against")
-    found = FORMATS[name](where, truth, settings or ReadOptions())
-    if not found.matched and found.read:
-        raise StoreError(
-            f"{where}: none of its {found.read} predictions is for a sample of this dataset "
-            f"(first: {found.first_unknown!r}; the dataset's first sample is {truth.ids[0]!r})"
-        )
-    return found
+    _check_samples(truth, str(where))
+    return _check_matches(FORMATS[name](where, truth, options or ReadOptions()), truth, str(where))
+
+
+def load_predictions(predictions: Sequence[Prediction], truth: GroundTruth) -> LoadedPredictions:
+    """Predictions in memory, given in any order, in the order of the dataset."""
+    where = "the predictions"
+    _check_samples(truth, where)
+    for prediction in predictions:
+        if not isinstance(prediction, Prediction):
+            raise StoreError(f"{where} contain a {type(prediction).__name__}; expected Prediction records")
+    samples = set(truth.ids)
+    known = [prediction for prediction in predictions if prediction.sample in samples]
+    unknown = next((one.sample for one in predictions if one.sample not in samples), None)
+    columns = PredictionColumns.from_predictions(truth, known)
+    return _check_matches(LoadedPredictions(columns, len(predictions), len(known), unknown), truth, where)
 
 
 def detect_format(path: Path) -> str:
@@ -57,7 +75,21 @@ def detect_format(path: Path) -> str:
     formats = {".jsonl": "jsonl", ".json": "coco", ".npz": "npz"}
     if path.suffix not in formats:
         raise StoreError(
-            f"{path}: cannot tell what it holds; expected .jsonl, .json (COCO results), .npz or a folder, or say "
-            f"which format it has: {', '.join(FORMATS)}"
+            f"{path}: unknown kind of file; expected .jsonl, .json (COCO results), .npz or a folder, or a stated "
+            f"format: {', '.join(FORMATS)}"
         )
     return formats[path.suffix]
+
+
+def _check_samples(truth: GroundTruth, where: str) -> None:
+    if not len(truth):
+        raise StoreError(f"the dataset has no samples, so there is nothing to score {where} against")
+
+
+def _check_matches(loaded: LoadedPredictions, truth: GroundTruth, where: str) -> LoadedPredictions:
+    if not loaded.matched and loaded.read:
+        raise StoreError(
+            f"{where}: none of the {loaded.read} predictions is for a sample of this dataset "
+            f"(first: {loaded.first_unknown!r}; the dataset's first sample is {truth.ids[0]!r})"
+        )
+    return loaded

@@ -1,9 +1,9 @@
 """COCO results: a JSON list of `{"image_id", "segmentation", "score"}`, as detectors write them.
 
-`image_id` is a sample's id, or the id of an image about which exactly one question is asked. `category_id` and `bbox`
-are not read. Segmentations are run lengths (compressed or not) or polygons, drawn at the image's size. The masks of a
-sample are put in order of falling score. Such a file cannot say "no reply": a sample without results was answered with
-nothing.
+`image_id` is a sample's id, or the id of an image with exactly one question. `category_id` and `bbox` are ignored.
+Segmentations are run-length encodings (compressed or not) or polygons at the image's size. The masks of a sample are
+sorted by descending score. The format cannot express a missing prediction: a sample without results has a prediction
+without masks.
 """
 
 from collections import Counter
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from maskwise.arrays import Int64Array
 from maskwise.errors import MaskError, StoreError
-from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
+from maskwise.harness.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.masks import Masks
 from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.runs.schema import ReadOptions
 
 
 class _Result(msgspec.Struct, gc=False):
@@ -27,13 +28,13 @@ class _Result(msgspec.Struct, gc=False):
     score: float = 1.0
 
 
-def read_coco(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
-    """The predictions of a COCO results file, in the order of the truth."""
+def read_coco(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
+    """The predictions of a COCO results file, in the order of the dataset."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=list[_Result])
     except msgspec.DecodeError as error:
         raise StoreError(f"{path} is not a list of COCO results with segmentations: {error}") from None
-    kept = [result for result in results if result.score >= settings.min_score]
+    kept = [result for result in results if result.score >= options.min_score]
     owner, unknown = _find_samples(kept, truth, path)
     known = np.flatnonzero(owner < len(truth))
     score = np.array([kept[item].score for item in known], np.float64)
@@ -41,19 +42,19 @@ def read_coco(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPr
         raise StoreError(f"{path}: score {score[(score < 0) | (score > 1)][0]} is not within 0 and 1")
     order = known[np.lexsort((-score, owner[known]))]
     masks = _draw([kept[item] for item in order], truth.image_size[owner[order]], path)
-    replies = masks_to_replies(
+    columns = masks_to_columns(
         truth,
         owner[order],
         masks,
         answered=np.ones(len(truth), bool),
-        settings=settings,
+        options=options,
         score=np.array([kept[item].score for item in order], np.float64),
     )
-    return LoadedPredictions(replies, len(kept), len(known), unknown)
+    return LoadedPredictions(columns, len(kept), len(known), unknown)
 
 
 def _find_samples(results: list[_Result], truth: GroundTruth, path: Path) -> tuple[Int64Array, str | None]:
-    """The sample of each result, len(truth) where there is none, and the first id that means nothing."""
+    """The sample of each result, len(truth) where there is none, and the first unknown id."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     asked = Counter(truth.image.tolist())
     by_image = {truth.image_ids[image]: item for item, image in enumerate(truth.image.tolist())}

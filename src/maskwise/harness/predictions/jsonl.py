@@ -1,7 +1,7 @@
-"""Our own form: one `schema.Prediction` a line, read straight into columns.
+"""maskwise's own format: one `schema.Prediction` per line, read directly into columns.
 
-Records are decoded into lean structs in blocks and taken apart at once; masks are checked later, all together. That is
-several times quicker than records one by one, and memory holds the columns and one block.
+Lines are decoded in blocks into small structs and converted to columns at once; masks are validated later, all
+together. This is several times faster than one record at a time, and memory contains the columns and one block.
 """
 
 import gc
@@ -18,23 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import StoreError
-from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, align, no_masks
+from maskwise.harness.predictions.loaded import LoadedPredictions, align, no_masks
 from maskwise.masks import Masks
 from maskwise.protocols.columns import Phrases
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.mask_geometry import MaskGeometry, RegionGeometry, measure_masks
 from maskwise.protocols.prediction_columns import FAILED, MALFORMED, PREDICTED, UNSTATED, PredictionColumns
 from maskwise.protocols.ragged import counts_to_offsets
+from maskwise.runs.schema import ReadOptions
 from maskwise.schema import MaskType, Phrase
 from maskwise.store import MASK_TYPES, Codes, MaskColumn
 
 BLOCK_BYTES = 2**19
-"""Small enough for records to stay in the cache until they are taken apart: larger blocks take twice the time."""
+"""Small enough for the records to stay in the cache until they are converted: larger blocks take twice the time."""
 MAX_LINE_BYTES = 2**30
 
 
 class _Lean(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """Records that hold no cycle, so the garbage collector need not know of them."""
+    """Records without reference cycles, which the garbage collector does not have to track."""
 
 
 class _Mask(_Lean, gc=False):
@@ -64,17 +65,17 @@ class _Line(_Lean, gc=False):
     forced: bool = False
 
 
-def read_jsonl(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
-    """The predictions of a JSONL file, in the order of the truth. A torn last line is dropped with a warning."""
-    with open(path, "rb") as file, _collector_off(), ThreadPoolExecutor(1) as aside:
-        columns = _Columns(path, aside)
+def read_jsonl(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
+    """The predictions of a JSONL file, in the dataset's order. An incomplete last line is dropped with a warning."""
+    with open(path, "rb") as file, _collector_off(), ThreadPoolExecutor(1) as pool:
+        columns = _Columns(path, pool)
         for block in _blocks(file, path):
             columns.add(_decode(block, path, len(columns.samples)))
-        return align(truth, columns.samples, columns.replies(), str(path))
+        return align(truth, columns.samples, columns.finish(), str(path))
 
 
 class _Numbering(dict[str | None, int]):
-    """Names numbered as they are first asked for."""
+    """Names numbered in the order of their first lookup."""
 
     def __missing__(self, name: str | None) -> int:
         self[name] = number = len(self)
@@ -82,15 +83,15 @@ class _Numbering(dict[str | None, int]):
 
 
 class _MaskParts:
-    """One mask column, growing block by block. Masks are measured aside, while the next block is decoded."""
+    """One mask column, extended block by block. Masks are measured in a thread while the next block is decoded."""
 
-    def __init__(self, aside: ThreadPoolExecutor) -> None:
-        self._aside = aside
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
         self._measured: list[Future[tuple[MaskGeometry, NDArray[np.int64]]]] = []
         self._blocks: list[MaskColumn] = []
 
     def add(self, masks: list[_Mask | None]) -> NDArray[np.bool_]:
-        """Returns which of them are there."""
+        """Returns which of them are present."""
         known = [mask for mask in masks if mask is not None]
         counts = [mask.counts for mask in known]
         if len(known) == len(masks):
@@ -102,12 +103,12 @@ class _MaskParts:
         size = np.zeros((len(masks), 2), np.int32)
         sizes = np.fromiter(chain.from_iterable([mask.size for mask in known]), np.int64, 2 * len(known))
         size[present] = sizes.reshape(-1, 2).clip(-1, 2**31 - 1)
-        # One byte a character: what is not ASCII stays a malformed mask.
+        # One byte per character: other characters than ASCII make a malformed mask.
         data = np.frombuffer("".join(counts).encode("latin-1", "replace"), np.uint8)
         stop = np.cumsum(lengths)
         block = MaskColumn(Masks(data, stop - lengths, stop, size), present)
         self._blocks.append(block)
-        self._measured.append(self._aside.submit(measure_masks, block, present, 1))
+        self._measured.append(self._pool.submit(measure_masks, block, present, 1))
         return present
 
     def column(self) -> MaskColumn:
@@ -116,12 +117,12 @@ class _MaskParts:
         masks = Masks.concat([block.masks for block in self._blocks])
         return MaskColumn(masks, np.concatenate([block.present for block in self._blocks]))
 
-    def extent(self) -> tuple[MaskGeometry, NDArray[np.int64]]:
-        """The extents of all masks, and the rows of those that are malformed."""
+    def geometry(self) -> tuple[MaskGeometry, NDArray[np.int64]]:
+        """The geometry of all masks, and the rows of those that are malformed."""
         parts = [waiting.result() for waiting in self._measured]
-        starts = counts_to_offsets([len(extent.area) for extent, _ in parts])
+        starts = counts_to_offsets([len(geometry.area) for geometry, _ in parts])
         bad = [start + rows for start, (_, rows) in zip(starts, parts)]
-        return MaskGeometry.concat([extent for extent, _ in parts]), np.concatenate(
+        return MaskGeometry.concat([geometry for geometry, _ in parts]), np.concatenate(
             [np.zeros(0, np.int64), *bad]
         )
 
@@ -129,19 +130,19 @@ class _MaskParts:
 class _Columns:
     """The columns of all lines read so far."""
 
-    def __init__(self, path: Path, aside: ThreadPoolExecutor) -> None:
+    def __init__(self, path: Path, pool: ThreadPoolExecutor) -> None:
         self.path = path
         self.samples: list[str] = []
         self._answers: list[str | None] = []
         self._reasons: dict[int, str] = {}
-        self._visible, self._amodal = _MaskParts(aside), _MaskParts(aside)
+        self._visible, self._amodal = _MaskParts(pool), _MaskParts(pool)
         self._names, self._words = _Numbering(), _Numbering()
         self._phrases: list[tuple[int, list[int], int]] = []
         self._regions = 0
         self._parts: list[dict[str, NDArray[Any]]] = []
 
     def add(self, lines: list[_Line]) -> None:
-        """Take the lines apart; a failed reply keeps no regions."""
+        """Convert lines to columns; a failed prediction keeps no regions."""
         first, first_region = len(self.samples), self._regions
         count = len(lines)
         state, said = np.full(count, PREDICTED, np.int8), np.full(count, UNSTATED, np.int8)
@@ -187,14 +188,14 @@ class _Columns:
             }
         )
 
-    def replies(self) -> PredictionColumns:
+    def finish(self) -> PredictionColumns:
         """All columns, in the order of the file."""
         if not self._parts:
             self.add([])
         whole = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
-        visible, bad_visible = self._visible.extent()
-        amodal, bad_amodal = self._amodal.extent()
-        replies = PredictionColumns(
+        visible, bad_visible = self._visible.geometry()
+        amodal, bad_amodal = self._amodal.geometry()
+        columns = PredictionColumns(
             state=whole["state"],
             reasons=self._reasons,
             offsets=counts_to_offsets(whole["counts"]),
@@ -210,10 +211,10 @@ class _Columns:
             measured=RegionGeometry(visible, amodal),
         )
         bad = np.union1d(bad_visible, bad_amodal)
-        return replies.fail(dict.fromkeys(replies.sample[bad].tolist(), MALFORMED))
+        return columns.fail(dict.fromkeys(columns.sample[bad].tolist(), MALFORMED))
 
     def _check(self, lines: list[_Line], masked: NDArray[np.bool_], score: NDArray[np.float64]) -> None:
-        """Refuse a region without a mask or with a score that is none."""
+        """Refuse a region without a mask or with a score outside [0, 1]."""
         wrong = np.flatnonzero(~masked | ~((score >= 0.0) & (score <= 1.0)))
         if len(wrong):
             owner = [line.sample for line in lines for _ in line.regions][wrong[0]]
@@ -262,14 +263,14 @@ def _blocks(file: BinaryIO, path: Path) -> Iterator[bytes]:
             rest += block
         if len(rest) > MAX_LINE_BYTES:
             raise StoreError(
-                f"{path}: a line is longer than {MAX_LINE_BYTES} bytes; expected one prediction a line"
+                f"{path}: a line is longer than {MAX_LINE_BYTES} bytes; expected one prediction per line"
             )
     if rest:
         yield rest
 
 
 def _decode(block: bytes, path: Path, before: int) -> list[_Line]:
-    """The records of a block; `before` counts the records in front of it."""
+    """The records of a block; before: how many records precede it."""
     try:
         return _DECODER.decode_lines(block)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -277,7 +278,7 @@ def _decode(block: bytes, path: Path, before: int) -> list[_Line]:
 
 
 def _decode_slowly(block: bytes, path: Path, before: int) -> list[_Line]:
-    """As `_decode`, line by line, to say which one is wrong. A torn last line is dropped."""
+    """Like `_decode`, line by line, to report the invalid line. An incomplete last line is dropped."""
     lines = []
     for number, text in enumerate(block.splitlines(keepends=True), before + 1):
         try:
@@ -285,7 +286,7 @@ def _decode_slowly(block: bytes, path: Path, before: int) -> list[_Line]:
                 lines.append(_DECODER.decode(text))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if not text.endswith(b"\n"):
-                warnings.warn(f"{path}: dropped the torn last line (line {number})", stacklevel=2)
+                warnings.warn(f"{path}: dropped the incomplete last line (line {number})", stacklevel=2)
                 break
             raise StoreError(f"{path}, line {number}: {error}") from None
     return lines
@@ -293,7 +294,7 @@ def _decode_slowly(block: bytes, path: Path, before: int) -> list[_Line]:
 
 @contextmanager
 def _collector_off() -> Iterator[None]:
-    """Millions of records that hold no cycles: looking for cycles among them doubles the time."""
+    """Searching for cycles among millions of records that have none doubles the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,6 @@
-"""What a reader hands back, and the columns of predictions that are masks and nothing else."""
+"""What a reader of predictions returns, and the columns of predictions that consist of masks only."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -12,36 +11,30 @@ from maskwise.protocols.columns import encode_strings
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.prediction_columns import MISSING, PREDICTED, UNSTATED, PredictionColumns
 from maskwise.protocols.ragged import counts_to_offsets
+from maskwise.runs.schema import ReadOptions
 from maskwise.store import MaskColumn
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """What the name of a file cannot tell. mask_type: of masks that do not say; zero_inside: logits of 0 are inside
-    (GSVA), not outside; min_score: COCO results below it are dropped; forced: replies were made with the true answer in
-    the prompt.
+class LoadedPredictions:
+    """Predictions in the order of the dataset.
+
+    read: how many there were. matched: how many of them are for a sample of the dataset. first_unknown: the sample id
+    of the first one that is not.
     """
 
-    mask_type: Literal["visible", "amodal"] = "visible"
-    zero_inside: bool = False
-    min_score: float = 0.0
-    forced: bool = False
-
-
-@dataclass(frozen=True)
-class LoadedPredictions:
-    """Columns in the order of the ground truth; how many predictions were read, and how many of them had a sample."""
-
-    replies: PredictionColumns
+    predictions: PredictionColumns
     read: int
     matched: int
     first_unknown: str | None = None
 
 
-def align(truth: GroundTruth, ids: list[str], replies: PredictionColumns, where: str) -> LoadedPredictions:
-    """Put replies (given in any order, with their samples' ids) in the order of the truth."""
+def align(
+    truth: GroundTruth, ids: list[str], predictions: PredictionColumns, where: str
+) -> LoadedPredictions:
+    """Put predictions (in any order, with their sample ids) in the order of the dataset."""
     if ids == truth.ids:
-        return LoadedPredictions(replies, len(ids), len(ids))
+        return LoadedPredictions(predictions, len(ids), len(ids))
     row = {sample: item for item, sample in enumerate(truth.ids)}
     target = np.fromiter((row.get(sample, -1) for sample in ids), np.int64, len(ids))
     known = np.flatnonzero(target >= 0)
@@ -52,24 +45,24 @@ def align(truth: GroundTruth, ids: list[str], replies: PredictionColumns, where:
     source[target[known]] = known
     unknown = np.flatnonzero(target < 0)
     first = ids[unknown[0]] if len(unknown) else None
-    return LoadedPredictions(replies.take(source), len(ids), len(known), first)
+    return LoadedPredictions(predictions.take(source), len(ids), len(known), first)
 
 
-def masks_to_replies(
+def masks_to_columns(
     truth: GroundTruth,
     owner: Int64Array,
     masks: Masks,
     *,
     answered: BoolArray,
-    settings: ReadOptions,
+    options: ReadOptions,
     score: Float64Array | None = None,
     logits: Int64Array | None = None,
 ) -> PredictionColumns:
-    """Predictions that are masks. owner: int64 [masks], the sample of each, rising; answered: bool [samples]."""
+    """Predictions that consist of masks. owner: int64 [masks], sample of each, ascending; answered: bool [samples]."""
     count, samples = len(owner), len(truth)
     shown = MaskColumn(masks, np.ones(count, bool))
     absent = no_masks(count)
-    visible = settings.mask_type == "visible"
+    visible = options.mask_type == "visible"
     return PredictionColumns(
         state=np.where(answered, PREDICTED, MISSING).astype(np.int8),
         reasons={},
@@ -80,13 +73,13 @@ def masks_to_replies(
         names=encode_strings([None] * count),
         mask_type=np.full(samples, UNSTATED, np.int8),
         no_target=np.zeros(samples, bool),
-        forced=answered & settings.forced,
+        forced=answered & options.teacher_forced,
         logits=logits,
     )
 
 
 def no_masks(count: int) -> MaskColumn:
-    """A column of which no mask is known."""
+    """A column in which no mask is known."""
     ends = np.zeros(count, np.int64)
     return MaskColumn(
         Masks(np.zeros(0, np.uint8), ends, ends, np.zeros((count, 2), np.int32)), np.zeros(count, bool)

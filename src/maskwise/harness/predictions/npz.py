@@ -1,10 +1,10 @@
-"""Arrays as scripts in the manner of LISA hold them: a `.npz` with one array a sample, or a folder of `SAMPLE.npy`.
+"""Arrays as evaluation scripts like LISA's keep them: a `.npz` with one array per sample, or a folder of `SAMPLE.npy`.
 
-np.savez_compressed("predictions.npz", **{sample_id: masks or logits})
+    np.savez_compressed("predictions.npz", **{sample_id: masks or logits})
 
-Shape (height, width) for one mask or (masks, height, width) for any number, none included. Bool and whole numbers are
-masks (what is not 0 is inside); floats are logits, cut at > 0, or at >= 0 with `zero_inside` as GSVA does. Nothing is
-ever unpickled, and sizes are checked before anything is allocated.
+Shape (height, width) for one mask or (masks, height, width) for any number, including none. Bool and integer arrays are
+masks (nonzero is foreground). Floats are logits, thresholded at > 0, or at >= 0 with `zero_inside` as in GSVA.
+Nothing is unpickled, and sizes are checked before memory is allocated.
 """
 
 import zipfile
@@ -17,17 +17,18 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maskwise.errors import MaskError, StoreError
-from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
+from maskwise.harness.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.masks import Masks
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.logits import threshold_logits
+from maskwise.runs.schema import ReadOptions
 
 MAX_MASKS = 10_000
 """The most masks one sample may have."""
 
 
-def read_npz(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
-    """The arrays of a file or folder, in the order of the truth."""
+def read_npz(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
+    """The arrays of a file or folder, in the order of the dataset."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     read, unknown = 0, None
     parts: dict[int, tuple[Masks, NDArray[np.int64]]] = {}
@@ -37,24 +38,24 @@ def read_npz(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPre
             unknown = unknown or name
             continue
         frame = tuple(truth.image_size[row[name]].tolist())
-        parts[row[name]] = _cut(_load(file, frame, f"{path}: {name}"), settings, f"{path}: {name}")
+        parts[row[name]] = _cut(_load(file, frame, f"{path}: {name}"), options, f"{path}: {name}")
     order = sorted(parts)
     owner = np.repeat(np.array(order, np.int64), [len(parts[sample][0]) for sample in order])
     answered = np.zeros(len(truth), bool)
     answered[order] = True
-    replies = masks_to_replies(
+    columns = masks_to_columns(
         truth,
         owner,
         Masks.concat([parts[sample][0] for sample in order]),
         answered=answered,
-        settings=settings,
+        options=options,
         logits=_all_logits([parts[sample][1] for sample in order]),
     )
-    return LoadedPredictions(replies, read, len(parts), unknown)
+    return LoadedPredictions(columns, read, len(parts), unknown)
 
 
 def _open_all(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Name and opened array of each sample."""
+    """Name and open array of each sample."""
     if path.is_dir():
         for file in sorted(path.rglob("*.npy")):
             with open(file, "rb") as opened:
@@ -70,7 +71,7 @@ def _open_all(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
-    """One array (masks, height, width) of the image's size; header first, then what it promises and no more."""
+    """One array (masks, height, width) of the image's size. The header is checked before the data is read."""
     try:
         version = npy.read_magic(file)
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -78,7 +79,7 @@ def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
     except ValueError as error:
         raise StoreError(f"{where} is not an array: {error}") from None
     if dtype.hasobject or dtype.kind not in "buif":
-        raise StoreError(f"{where} holds {dtype}; expected bool, whole numbers or floats")
+        raise StoreError(f"{where} holds {dtype}; expected bool, integers or floats")
     if len(shape) not in (2, 3) or shape[-2:] != frame or (len(shape) == 3 and shape[0] > MAX_MASKS):
         raise StoreError(
             f"{where} has shape {shape}; expected (height, width) = {frame}, with up to {MAX_MASKS} masks"
@@ -91,11 +92,11 @@ def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
     return array if array.ndim == 3 else array[None]
 
 
-def _cut(array: NDArray[Any], settings: ReadOptions, where: str) -> tuple[Masks, NDArray[np.int64]]:
-    """Masks, and counts of logits [masks, 3], or [masks, 0] for an array that holds no logits."""
+def _cut(array: NDArray[Any], options: ReadOptions, where: str) -> tuple[Masks, NDArray[np.int64]]:
+    """Masks, and counts of logits [masks, 3], or [masks, 0] for an array that is not logits."""
     try:
         if array.dtype.kind == "f":
-            return threshold_logits(array, zero_inside=settings.zero_inside)
+            return threshold_logits(array, zero_inside=options.zero_inside)
         inside = array != 0
         return Masks.from_dense(inside), np.zeros((len(array), 0), np.int64)
     except MaskError as error:
@@ -103,7 +104,7 @@ def _cut(array: NDArray[Any], settings: ReadOptions, where: str) -> tuple[Masks,
 
 
 def _all_logits(counts: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
-    """The counts of all masks, if all of them came from logits."""
+    """The counts of all masks, if all of them come from logits."""
     if any(len(part) and part.shape[1] == 0 for part in counts) or not counts:
         return None
     return np.concatenate([part.reshape(-1, 3) for part in counts])

@@ -1,7 +1,7 @@
 """A folder of mask images: `SAMPLE.png` for one mask, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... for several.
 
-One channel; what is not 0 is inside. A sample's id may hold slashes: they are folders. A mask all of 0 is a mask
-without pixels. A file that belongs to no sample is counted, not scored.
+One channel; pixels other than 0 are foreground. A sample id may contain slashes: they are folders. A mask without
+foreground is an empty mask. A file that belongs to no sample is counted, not scored.
 """
 
 from pathlib import Path
@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.errors import StoreError
-from maskwise.harness.predictions.loaded import LoadedPredictions, ReadOptions, masks_to_replies
+from maskwise.harness.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.masks import Masks
 from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.runs.schema import ReadOptions
 
 MODES = ("1", "L", "P", "I", "I;16")
 
 
-def read_png_folder(path: Path, truth: GroundTruth, settings: ReadOptions) -> LoadedPredictions:
-    """The masks of a folder, in the order of the truth."""
+def read_png_folder(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
+    """The masks of a folder, in the order of the dataset."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     found: list[tuple[int, int, Path]] = []
     files = sorted(path.rglob("*.png"))
@@ -38,8 +39,8 @@ def read_png_folder(path: Path, truth: GroundTruth, settings: ReadOptions) -> Lo
     owner = np.array([sample for sample, _, _ in found], np.int64)
     answered = np.zeros(len(truth), bool)
     answered[owner] = True
-    replies = masks_to_replies(truth, owner, Masks.concat(masks), answered=answered, settings=settings)
-    return LoadedPredictions(replies, len(files), len(found), unknown)
+    columns = masks_to_columns(truth, owner, Masks.concat(masks), answered=answered, options=options)
+    return LoadedPredictions(columns, len(files), len(found), unknown)
 
 
 def _read(file: Path, frame: tuple[int, ...]) -> Masks:
@@ -53,6 +54,7 @@ def _read(file: Path, frame: tuple[int, ...]) -> Masks:
                     f"{file} has height and width {image.height, image.width}, but its image has {frame}"
                 )
             pixels: NDArray[np.generic] = np.asarray(image)
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        # Pillow raises ValueError for text and colour profile chunks beyond its limits.
         raise StoreError(f"{file} is not a PNG image: {error}") from None
     return Masks.from_dense((pixels != 0)[None])

@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from maskwise.harness.score import IntervalOptions, score
+from maskwise.harness.score import score
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.matching import match_targets
 from maskwise.models.tiny.model import Tiny
 from maskwise.models.tiny.networks import Networks
+from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.world import write_scenes

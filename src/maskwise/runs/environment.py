@@ -1,4 +1,4 @@
-"""Where and when a part of a run took place: versions, commit, hardware. Recorded, never compared."""
+"""The environment of an attempt at a run: versions, commit, hardware."""
 
 import functools
 import os
@@ -9,41 +9,19 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-import msgspec
-
 import maskwise
 from maskwise.masks import kernel_name
+from maskwise.runs.schema import Attempt
 
 PACKAGES = ("numpy", "pillow", "pyarrow", "onnxruntime", "torch", "ray")
-"""Packages whose versions may matter to a model; those not installed are left out."""
+"""Packages whose versions may affect a model. Those that are not installed are left out."""
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """One time a run was started or continued. `commit`: of the repository the command was given in; `source_commit`:
-    of maskwise itself, where it runs from its repository; both end in `+` if files were changed. memory: bytes.
-    """
-
-    started: str
-    engine: str
-    timeout: float | None
-    done_before: int
-    maskwise: str
-    kernel: str
-    python: str
-    packages: dict[str, str]
-    commit: str | None
-    source_commit: str | None
-    host: str
-    platform: str
-    processor: str
-    cores: int
-    memory: int | None
-    accelerators: list[str]
-
-
-def describe_session(*, engine: str, timeout: float | None, done_before: int) -> Session:
-    """The session that begins now. done_before: samples predicted in earlier ones."""
-    return Session(
+def describe_attempt(
+    *, engine: str, timeout: float | None, done_before: int, working_folder: Path
+) -> Attempt:
+    """The attempt that begins now. done_before: samples that earlier attempts have predicted."""
+    return Attempt(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         engine=engine,
         timeout=timeout,
@@ -52,19 +30,19 @@ def describe_session(*, engine: str, timeout: float | None, done_before: int) ->
         kernel=kernel_name(),
         python=platform.python_version(),
         packages=_versions(),
-        commit=_commit(Path.cwd()),
+        commit=_commit(working_folder),
         source_commit=_commit(Path(maskwise.__file__).parent),
         host=platform.node(),
         platform=platform.platform(),
         processor=_processor(),
-        cores=usable_threads(),
+        cores=available_cores(),
         memory=_memory(),
         accelerators=_accelerators(),
     )
 
 
-def usable_threads() -> int:
-    """How many threads this process may run side by side."""
+def available_cores() -> int:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -82,11 +60,11 @@ def _versions() -> dict[str, str]:
 
 @functools.cache
 def _commit(folder: Path) -> str | None:
-    """The commit a folder is at, with a + where tracked files differ; None outside a repository."""
+    """The commit of a folder's repository, with a + if tracked files were changed; None outside a repository."""
     if not any((above / ".git").exists() for above in (folder, *folder.parents)):
         return None
     head = _run("git", "-C", str(folder), "rev-parse", "HEAD")
-    # Without the lock: a kill or a full disk would leave it behind, and nobody could commit any more.
+    # Without the lock: a kill or a full disk would leave it behind, and then no commit would be possible.
     changed = _run(
         "git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"
     )
@@ -111,13 +89,13 @@ def _memory() -> int | None:
 
 @functools.cache
 def _accelerators() -> list[str]:
-    """The GPUs nvidia-smi lists; none where it is not installed."""
+    """The GPUs that nvidia-smi lists; none if it is not installed."""
     found = _run("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
     return found.splitlines() if found else []
 
 
 def _run(*command: str) -> str | None:
-    """What a short command prints; None where it is missing or fails."""
+    """The output of a short command; None if it is missing or fails."""
     if shutil.which(command[0]) is None:
         return None
     try:

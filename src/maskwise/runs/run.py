@@ -1,0 +1,175 @@
+"""`Run`: a scored evaluation, read from a folder or held in memory."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from maskwise.errors import StoreError, UnknownNameError
+from maskwise.protocols import Metric
+from maskwise.runs.files import METRIC_TABLE, SCORE_TABLE
+from maskwise.runs.schema import PredictionsInfo, ProtocolScores, RunFile, ScoresFile, Subset
+from maskwise.runs.tables import (
+    ScoreRows,
+    column_codes,
+    column_numbers,
+    column_texts,
+    select_rows,
+    table_to_rows,
+)
+from maskwise.schema import Prediction
+from maskwise.store import Dataset
+
+
+class Run:
+    """What was evaluated (`info`), the scores (`scores`), and every sample's terms of every metric.
+
+    folder: None for a run in memory, which may carry its `dataset` and `predictions` instead. The tables are loaded
+    when they are first needed.
+    """
+
+    def __init__(
+        self,
+        info: RunFile,
+        scores: ScoresFile,
+        *,
+        load_scores: Callable[[], pa.Table],
+        load_metrics: Callable[[], pa.Table],
+        folder: Path | None = None,
+        dataset: Dataset | None = None,
+        predictions: Sequence[Prediction] | None = None,
+    ) -> None:
+        self.info, self.scores, self.folder = info, scores, folder
+        self.dataset, self.predictions = dataset, predictions
+        self._load_scores, self._load_metrics = load_scores, load_metrics
+        self._rows: dict[str, ScoreRows] = {}
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.folder is None else repr(str(self.folder))
+        return f"Run({self.model_name!r} on {self.info.dataset.name!r}, {self.info.dataset.samples} samples, {place})"
+
+    def __getitem__(self, protocol: str) -> ProtocolScores:
+        """The scores under one protocol; UnknownNameError lists the others."""
+        return self.scores.protocols[self.main_protocol(protocol)]
+
+    @property
+    def name(self) -> str:
+        """The folder's name, or the model's for a run in memory."""
+        return self.model_name if self.folder is None else self.folder.resolve().name
+
+    @property
+    def location(self) -> str:
+        """The folder, for messages."""
+        return "the run in memory" if self.folder is None else str(self.folder)
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model if it is known, else of the predictions."""
+        if self.info.evaluation is not None:
+            return self.info.evaluation.inputs.model.name
+        path = self.predictions_info.path or self.predictions_info.format
+        return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+    @property
+    def predictions_info(self) -> PredictionsInfo:
+        """The predictions that were scored."""
+        if self.info.predictions is None:
+            raise StoreError(f"{self.location} does not say which predictions were scored; score it again")
+        return self.info.predictions
+
+    @property
+    def subset(self) -> Subset | None:
+        """The random subset of the dataset, if the run is not about all of it."""
+        return None if self.info.evaluation is None else self.info.evaluation.inputs.subset
+
+    @property
+    def uses_ground_truth(self) -> bool:
+        """Whether the model was given the ground truth."""
+        return self.info.evaluation is not None and self.info.evaluation.inputs.model.uses_ground_truth
+
+    @property
+    def teacher_forced(self) -> bool:
+        """Whether the true answer was in the prompt, according to the run's inputs, a prediction, or the user."""
+        evaluation, predictions = self.info.evaluation, self.predictions_info
+        asked = evaluation is not None and evaluation.inputs.teacher_forced
+        return asked or predictions.teacher_forced or predictions.options.teacher_forced
+
+    @property
+    def notices(self) -> list[str]:
+        """What a reader has to know before the metrics: ground truth given to the model, a subset of the dataset."""
+        notices = {
+            "This model is given the ground truth: its metrics test the protocols, not it.": self.uses_ground_truth,
+            "Teacher-forced: the true answer was in the prompt.": self.teacher_forced,
+        }
+        subset = self.subset
+        part = (
+            [f"A subset of the dataset: {subset.limit} images drawn with seed {subset.seed}."]
+            if subset
+            else []
+        )
+        return [text for text, holds in notices.items() if holds] + part
+
+    def main_protocol(self, wanted: str | None = None) -> str:
+        """The protocol asked for, else `strict` if it ran, else the first."""
+        known = list(self.scores.protocols)
+        if not known:
+            raise StoreError(f"{self.location} was scored under no protocol, so there is nothing to show")
+        if wanted is not None and wanted not in known:
+            raise UnknownNameError(f"protocol of run {self.location}", wanted, known)
+        return wanted or ("strict" if "strict" in known else known[0])
+
+    # -- per sample
+
+    @cached_property
+    def score_table(self) -> pa.Table:
+        """scores.arrow: one row per protocol and sample."""
+        return self._load_scores()
+
+    @cached_property
+    def metric_table(self) -> pa.Table:
+        """metrics.arrow: one row per sample."""
+        return self._load_metrics()
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The samples' ids, in the dataset's order."""
+        return column_texts(self.metric_table["sample"])
+
+    @cached_property
+    def clusters(self) -> NDArray[np.int64]:
+        """The image of each sample as a number, int64 [n]."""
+        return column_codes(self.metric_table["image"]).codes.astype(np.int64)
+
+    def rows(self, protocol: str) -> ScoreRows:
+        """All samples under one protocol."""
+        if protocol not in self._rows:
+            table = select_rows(self.score_table, protocol)
+            if table.num_rows != len(self.ids):
+                raise StoreError(
+                    f"{self.location}, {SCORE_TABLE}: {table.num_rows} rows of {protocol}, but {len(self.ids)} samples"
+                )
+            self._rows[protocol] = table_to_rows(table)
+        return self._rows[protocol]
+
+    def metrics(self, protocol: str) -> dict[str, Metric]:
+        """Every metric of a protocol with each sample's terms."""
+        values, rows = self.scores.protocols[protocol].metrics, self.rows(protocol)
+        terms = {"giou": (rows.numerator, rows.weight), "ciou": (rows.intersection, rows.union)}
+        for name in values:
+            if name not in terms:
+                terms[name] = (
+                    self._column(f"{protocol}/{name}/numerator"),
+                    self._column(f"{protocol}/{name}/denominator"),
+                )
+        return {
+            name: Metric(*terms[name], epsilon=value.epsilon, unit=value.unit)
+            for name, value in values.items()
+        }
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        if name not in self.metric_table.column_names:
+            raise StoreError(f"{self.location}, {METRIC_TABLE} has no column {name!r}; score the run again")
+        return column_numbers(self.metric_table[name])
