@@ -3,30 +3,32 @@
 import numpy as np
 import pytest
 
-from maskwise.world import scene
+from maskwise.world import make_scene
 from maskwise.world.catalogue import (
+    AFFORDANCES,
     CATEGORIES,
     COLOURS,
+    CONFUSABLE,
     HELD_OUT,
-    KINDS,
     MATERIALS,
-    MISTAKABLE,
-    PART_USES,
+    PART_AFFORDANCES,
     SETTINGS,
-    USES,
+    SUPERCATEGORIES,
 )
-from maskwise.world.chance import Chance
+from maskwise.world.facets import DirectionalLight, FacetBuilder
 from maskwise.world.paints import paints_for
+from maskwise.world.random_streams import RandomStream
 from maskwise.world.shapes import SHAPES
-from maskwise.world.sketch import Light, Sketch
 
 
-def draw(category: str, variant: int) -> Sketch:
-    chance = Chance(np.random.SeedSequence([variant, *category.encode()]))
+def rasterize(category: str, variant: int) -> FacetBuilder:
+    rng = RandomStream(np.random.SeedSequence([variant, *category.encode()]))
     colour, material = CATEGORIES[category].colours[0], CATEGORIES[category].materials[0]
-    sketch = Sketch(chance.between(0.26, 0.52), Light(0.5, 0.6, 0.62), paints_for(colour, material, chance))
-    SHAPES[category](sketch, chance)
-    return sketch
+    builder = FacetBuilder(
+        rng.uniform(0.26, 0.52), DirectionalLight(0.5, 0.6, 0.62), paints_for(colour, material, rng)
+    )
+    SHAPES[category](builder, rng)
+    return builder
 
 
 def test_there_are_enough_categories_each_with_a_shape() -> None:
@@ -40,12 +42,12 @@ def test_a_shape_draws_the_parts_it_declares(category: str) -> None:
     assert len(declared) >= 2
     assert len(set(declared)) == len(declared)
     for variant in range(6):
-        assert {facet.part for facet in draw(category, variant).facets} == set(declared)
+        assert {facet.part for facet in rasterize(category, variant).facets} == set(declared)
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_variants_differ(category: str) -> None:
-    widths = {tuple(draw(category, variant).figure().high.max(0).round(3)) for variant in range(6)}
+    widths = {tuple(rasterize(category, variant).build().high.max(0).round(3)) for variant in range(6)}
     assert len(widths) == 6
 
 
@@ -56,15 +58,15 @@ def test_names_in_the_catalogue_exist() -> None:
         assert set(category.colour_on) <= set(category.parts)
         assert set(category.tints) <= set(COLOURS)
         assert any(getattr(category, setting) for setting in SETTINGS)
-    for group in [*KINDS.values(), *USES.values()]:
+    for group in [*SUPERCATEGORIES.values(), *AFFORDANCES.values()]:
         assert set(group.yes) <= set(CATEGORIES)
         assert set(group.unsure) <= set(CATEGORIES)
         assert not set(group.yes) & set(group.unsure)
-    for use in PART_USES.values():
+    for use in PART_AFFORDANCES.values():
         assert all(part in CATEGORIES[category].parts for category, part in use.yes + use.unsure)
         assert use.names
         assert use.asks
-    assert set(MISTAKABLE) | {name for names in MISTAKABLE.values() for name in names} <= set(CATEGORIES)
+    assert set(CONFUSABLE) | {name for names in CONFUSABLE.values() for name in names} <= set(CATEGORIES)
 
 
 def test_other_names_are_no_categories() -> None:
@@ -85,9 +87,9 @@ def test_every_category_has_colours_on_both_sides_of_the_split() -> None:
 def test_every_category_and_part_appears() -> None:
     """With so many scenes a category is missing once in a million."""
     seen = {
-        (item.category, item.part)
+        (node.category, node.part)
         for index in range(130)
-        for item in scene(2, index, size=64, questions=0).items
+        for node in make_scene(2, index, size=64, questions=0).nodes
     }
     wanted = {(name, part) for name, category in CATEGORIES.items() for part in (None, *category.parts)}
     assert wanted <= seen

@@ -6,35 +6,35 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from maskwise.world import Question, Scene, scene
-from maskwise.world.catalogue import CATEGORIES, HELD_OUT, KINDS, PART_USES, USES
-from maskwise.world.forms import (
-    Before,
-    Behind,
-    Beside,
-    Both,
-    Clear,
-    Coloured,
-    Form,
-    Is,
-    IsKind,
-    Made,
-    Objects,
-    Parts,
-    PartsFor,
-    PartsNamed,
-    Serves,
-    Test,
-)
+from maskwise.world import Scene, SceneQuestion, make_scene
+from maskwise.world.catalogue import AFFORDANCES, CATEGORIES, HELD_OUT, PART_AFFORDANCES, SUPERCATEGORIES
 from maskwise.world.grammar import QUESTION_TYPES
-from maskwise.world.wording import FAMILIES
+from maskwise.world.logical_forms import (
+    Beside,
+    HasAffordance,
+    HasCategory,
+    HasColour,
+    HasMaterial,
+    HasSupercategory,
+    LogicalForm,
+    ObjectQuery,
+    OccludedBy,
+    Occludes,
+    PartAffordanceQuery,
+    PartNameQuery,
+    PartQuery,
+    Predicate,
+    UnionQuery,
+    Unoccluded,
+)
+from maskwise.world.question_templates import FAMILIES
 
 
 class Eye:
-    """Judges forms from the dense masks alone, each test written out anew."""
+    """Judges forms from the dense masks alone, each predicate written out anew."""
 
     def __init__(self, made: Scene) -> None:
-        self.items, self.objects = made.items, made.inventory.objects()
+        self.nodes, self.objects = made.nodes, made.graph.objects()
         self.visible, self.amodal = made.dense
 
     def column(self, place: int, kind: str) -> float:
@@ -44,64 +44,68 @@ class Eye:
     def cover(self, front: int, back: int) -> float:
         return (self.visible[front] & self.amodal[back]).sum() / self.amodal[back].sum()
 
-    def holds(self, test: Test, place: int) -> bool:
-        item = self.items[place]
-        match test:
-            case Is(category=category):
-                return item.category == category
-            case IsKind(kind=kind):
-                return item.category in KINDS[kind].yes
-            case Serves(use=use):
-                return item.category in USES[use].yes
-            case Coloured(colour=colour):
-                return item.colour == colour
-            case Made(material=material):
-                return item.material == material
+    def holds(self, predicate: Predicate, place: int) -> bool:
+        node = self.nodes[place]
+        match predicate:
+            case HasCategory(category=category):
+                return node.category == category
+            case HasSupercategory(kind=kind):
+                return node.category in SUPERCATEGORIES[kind].yes
+            case HasAffordance(use=use):
+                return node.category in AFFORDANCES[use].yes
+            case HasColour(colour=colour):
+                return node.colour == colour
+            case HasMaterial(material=material):
+                return node.material == material
             case Beside(side=side, other=other):
-                (reference,) = self.find(other)
+                (reference,) = self.execute(other)
                 steps = [
                     self.column(place, kind) - self.column(reference, kind) for kind in ("visible", "amodal")
                 ]
                 return place != reference and (max(steps) < 0 if side == "left" else min(steps) > 0)
-            case Behind(other=None):
+            case OccludedBy(other=None):
                 return (self.amodal[place] & ~self.visible[place]).sum() > 0.02 * self.amodal[place].sum()
-            case Behind(other=other):
-                (reference,) = self.find(other)
+            case OccludedBy(other=other):
+                (reference,) = self.execute(other)
                 return place != reference and self.cover(reference, place) > 0.02
-            case Before(other=other):
+            case Occludes(other=other):
                 assert other is not None
-                (reference,) = self.find(other)
+                (reference,) = self.execute(other)
                 return place != reference and self.cover(place, reference) > 0.02
-            case Clear():
-                return not self.holds(Behind(), place)
-        raise AssertionError(test)
+            case Unoccluded():
+                return not self.holds(OccludedBy(), place)
+        raise AssertionError(predicate)
 
-    def find(self, form: Form) -> set[int]:
+    def execute(self, form: LogicalForm) -> set[int]:
         match form:
-            case Both(forms=forms):
-                return set().union(*(self.find(one) for one in forms))
-            case Parts(part=name, of=of):
-                return self.parts(lambda item: item.part == name and item.whole in self.find(of))
-            case PartsFor(use=use):
-                return self.parts(lambda item: (item.category, item.part) in PART_USES[use].yes)
-            case PartsNamed(part=name):
-                return self.parts(lambda item: item.part == name)
-        assert isinstance(form, Objects)
-        found = {place for place in self.objects if all(self.holds(test, place) for test in form.tests)}
-        return found if form.best is None else {self.extreme(found, form.best)}
+            case UnionQuery(forms=forms):
+                return set().union(*(self.execute(one) for one in forms))
+            case PartQuery(part=name, of=of):
+                return self.parts(lambda node: node.part == name and node.whole in self.execute(of))
+            case PartAffordanceQuery(use=use):
+                return self.parts(lambda node: (node.category, node.part) in PART_AFFORDANCES[use].yes)
+            case PartNameQuery(part=name):
+                return self.parts(lambda node: node.part == name)
+        assert isinstance(form, ObjectQuery)
+        found = {
+            place
+            for place in self.objects
+            if all(self.holds(predicate, place) for predicate in form.predicates)
+        }
+        return found if form.superlative is None else {self.extreme(found, form.superlative)}
 
     def parts(self, fits) -> set[int]:  # type: ignore[no-untyped-def]
-        return {place for place, item in enumerate(self.items) if item.part is not None and fits(item)}
+        return {place for place, node in enumerate(self.nodes) if node.part is not None and fits(node)}
 
-    def extreme(self, found: set[int], best: str) -> int:
-        if best in ("leftmost", "rightmost"):
-            pick = min if best == "leftmost" else max
+    def extreme(self, found: set[int], superlative: str) -> int:
+        if superlative in ("leftmost", "rightmost"):
+            pick = min if superlative == "leftmost" else max
             return pick(found, key=lambda place: self.column(place, "amodal"))
-        pick = max if best == "largest" else min
+        pick = max if superlative == "largest" else min
         return pick(found, key=lambda place: self.amodal[place].sum())
 
 
-def asked(scenes: list[Scene]) -> list[tuple[Scene, Question]]:
+def asked(scenes: list[Scene]) -> list[tuple[Scene, SceneQuestion]]:
     return [(made, question) for made in scenes for question in made.questions]
 
 
@@ -109,7 +113,7 @@ def test_targets_are_what_the_form_means(scenes: list[Scene]) -> None:
     for made in scenes:
         eye = Eye(made)
         for question in made.questions:
-            assert eye.find(question.form) == set(question.targets), question
+            assert eye.execute(question.form) == set(question.targets), question
 
 
 def test_words_and_number_of_targets_agree(scenes: list[Scene]) -> None:
@@ -129,14 +133,14 @@ def test_words_and_number_of_targets_agree(scenes: list[Scene]) -> None:
 def test_targets_are_in_sight(scenes: list[Scene]) -> None:
     for made, question in asked(scenes):
         for place in question.targets:
-            item = made.items[place]
-            assert item.seen >= 25
-            assert item.seen >= 0.1 * item.full
+            node = made.nodes[place]
+            assert node.visible_area >= 25
+            assert node.visible_area >= 0.1 * node.amodal_area
 
 
 def test_targets_come_from_left_to_right(scenes: list[Scene]) -> None:
     for made, question in asked(scenes):
-        columns = [made.items[place].full_x for place in question.targets]
+        columns = [made.nodes[place].amodal_x for place in question.targets]
         assert columns == sorted(columns)
 
 
@@ -171,13 +175,13 @@ def test_left_and_right_in_words_are_left_and_right_in_pixels(scenes: list[Scene
     met = Counter[str]()
     for made, question in asked(scenes):
         side = re.search(r"\b(left|right) (?:side )?of the", question.text)
-        form = question.form.of if isinstance(question.form, Parts) else question.form
-        if not side or not question.targets or not isinstance(form, Objects):
+        form = question.form.of if isinstance(question.form, PartQuery) else question.form
+        if not side or not question.targets or not isinstance(form, ObjectQuery):
             continue
-        beside = [test for test in form.tests if isinstance(test, Beside)]
+        beside = [predicate for predicate in form.predicates if isinstance(predicate, Beside)]
         if beside:
-            (reference,) = beside[0].other.find(made.inventory)
-            whole = made.items[question.targets[0]].whole
+            (reference,) = beside[0].other.execute(made.graph)
+            whole = made.nodes[question.targets[0]].whole
             _, amodal = made.dense
             gap = np.nonzero(amodal[whole])[1].mean() - np.nonzero(amodal[reference])[1].mean()
             assert (gap < 0) == (side[1] == "left"), question.text
@@ -191,13 +195,13 @@ def test_nothing_asked_for_in_vain_is_there(scenes: list[Scene]) -> None:
     for made, question in asked(scenes):
         if question.targets:
             continue
-        present = {made.items[place].category for place in made.inventory.objects()}
+        present = {made.nodes[place].category for place in made.graph.objects()}
         if (
-            isinstance(question.form, Objects)
-            and len(question.form.tests) == 1
-            and isinstance(question.form.tests[0], Is)
+            isinstance(question.form, ObjectQuery)
+            and len(question.form.predicates) == 1
+            and isinstance(question.form.predicates[0], HasCategory)
         ):
-            category = question.form.tests[0].category
+            category = question.form.predicates[0].category
             assert category not in present
             assert not any(alias in question.text for name in present for alias in CATEGORIES[name].also)
             assert category != "table" or made.layout.setting == "room"
@@ -216,11 +220,11 @@ def test_all_types_intents_and_levels_occur(scenes: list[Scene]) -> None:
 
 
 def test_hiding_as_a_mere_place_stays_visible() -> None:
-    """Plain families about things behind others want the visible mask, and there are such questions."""
+    """Plain families about objects behind others want the visible mask, and there are such questions."""
     plain = {"command", "search", "bare", "polite", "ask"}
     met = 0
     for index in range(40):
-        for question in scene(21, index, size=96).questions:
+        for question in make_scene(21, index, size=96).questions:
             if question.tags["family"] in plain:
                 assert question.mask_type == "visible"
                 met += " behind " in question.text or "hidden" in question.text or "covered" in question.text
@@ -228,14 +232,14 @@ def test_hiding_as_a_mere_place_stays_visible() -> None:
 
 
 def test_train_and_val_keep_clear_of_what_test_holds_out(scenes: list[Scene]) -> None:
-    novel = {family.name for family in FAMILIES if family.novel}
+    held_out = {family.name for family in FAMILIES if family.held_out}
     for made in scenes:
         if made.split == "test":
             continue
-        for thing in made.layout.things:
-            assert thing.colour not in HELD_OUT[thing.category]
+        for placed in made.layout.objects:
+            assert placed.colour not in HELD_OUT[placed.category]
         for question in made.questions:
-            assert question.tags["family"] not in novel
+            assert question.tags["family"] not in held_out
             assert question.tags["wording"] == "seen"
             assert question.tags["colours"] == "seen"
 
@@ -245,14 +249,14 @@ def test_test_holds_out_wordings_and_colours(scenes: list[Scene]) -> None:
     held_out = [question for question in questions if question.tags["wording"] == "held out"]
     assert 0.4 < len(held_out) / len(questions) < 0.75
     assert {question.mask_type for question in held_out} == {"visible", "amodal"}
-    things = [thing for made in scenes if made.split == "test" for thing in made.layout.things]
-    share = np.mean([thing.colour in HELD_OUT[thing.category] for thing in things])
+    objects = [placed for made in scenes if made.split == "test" for placed in made.layout.objects]
+    share = np.mean([placed.colour in HELD_OUT[placed.category] for placed in objects])
     assert 0.25 < share < 0.55
     assert any(question.tags["colours"] == "held out" for question in questions)
 
 
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_held_out_wordings_share_no_sentence_with_the_others(split: str) -> None:
-    seen = {template for family in FAMILIES if not family.novel for template in family.templates}
-    novel = {template for family in FAMILIES if family.novel for template in family.templates}
-    assert not seen & novel
+    seen = {template for family in FAMILIES if not family.held_out for template in family.templates}
+    held_out = {template for family in FAMILIES if family.held_out for template in family.templates}
+    assert not seen & held_out

@@ -1,4 +1,4 @@
-"""`maskwise world`: procedural scenes as a dataset."""
+"""`maskwise world`: write procedural scenes as a dataset."""
 
 import json
 from pathlib import Path
@@ -15,19 +15,23 @@ from maskwise.world import QUESTIONS, SIZE, write_scenes
 def world(
     *,
     scenes: Annotated[int, typer.Option(min=1, help="How many scenes.")],
-    out: Annotated[Path, typer.Option(help="Folder of the new dataset.")],
+    out: Annotated[Path, typer.Option(help="The dataset folder to write.")],
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other scenes.")] = 0,
     split: Annotated[
         Literal["train", "val", "test"],
-        typer.Option(help="test holds out wordings and colours and hides more."),
+        typer.Option(help="test has held-out wordings and colours and more occlusion."),
     ] = "train",
-    size: Annotated[int, typer.Option(min=32, max=4096, help="Side of an image in pixels.")] = SIZE,
-    questions: Annotated[int, typer.Option(min=0, help="Questions a scene.")] = QUESTIONS,
+    size: Annotated[int, typer.Option(min=32, max=4096, help="Side of the images in pixels.")] = SIZE,
+    questions: Annotated[int, typer.Option(min=0, help="Questions per scene.")] = QUESTIONS,
+    preset: Annotated[
+        Literal["default", "easy"],
+        typer.Option(help="easy has few categories and two or three large objects."),
+    ] = "default",
     images: Annotated[
         Literal["png", "jpeg"], typer.Option(help="png keeps every pixel; jpeg is a quarter of the size.")
     ] = "png",
-    workers: Annotated[int, typer.Option(min=1, help="Processes side by side.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is there.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make a dataset of procedural scenes with exact visible, amodal and part masks.
@@ -44,6 +48,7 @@ def world(
             split=split,
             size=size,
             questions=questions,
+            preset=preset,
             encoding=images,
             workers=workers,
             overwrite=overwrite,

@@ -1,8 +1,8 @@
-"""Everything the world is made of, as data: colours, materials, categories, parts, kinds, uses, absent things, splits.
+"""The content of the scenes as data: colours, materials, categories, parts, affordances, splits, presets.
 
-To add a category: a row in CATEGORIES, its shape in `shapes/`, and its name in the kinds and uses it belongs to. Where
-people would disagree whether a category belongs (can one drink from a bottle?), it goes into `unsure`, and a question
-that depends on it is never asked about an image that shows it.
+To add a category: a row in CATEGORIES, its shape in `shapes/`, and its name in the supercategories and affordances it
+belongs to. If people would disagree whether a category belongs (can one drink from a bottle?), it is in `unsure`, and a
+question that depends on it is never asked about an image that shows it.
 """
 
 from typing import NamedTuple
@@ -20,16 +20,16 @@ COLOURS: dict[str, tuple[float, float, float]] = {
     "black": (0.12, 0.12, 0.13),
     "grey": (0.52, 0.53, 0.55),
 }
-"""Names and red, green, blue in 0..1 of the main colour of a thing; a little variation is added."""
+"""Names and red, green, blue in 0..1 of the main colour of an object; a small variation is added."""
 
 PLAIN_COLOURS = ("black", "grey", "white", "brown")
-"""Colours of blades, rubber, wood and lids, which a thing of another main colour may show too."""
+"""Colours of blades, rubber, wood and lids, which an object of another main colour may show too."""
 
 ALL = tuple(COLOURS)
 
 
 class Material(NamedTuple):
-    """Gloss in 0..1, texture sheet or None, and whether it can be told by eye and so be asked for."""
+    """Gloss in 0..1, texture name or None, and whether it can be recognised and therefore be asked for (`told`)."""
 
     gloss: float
     texture: str | None
@@ -47,12 +47,12 @@ MATERIALS: dict[str, Material] = {
 
 
 class Category(NamedTuple):
-    """A kind of thing.
+    """A category of objects.
 
-    `parts`: every part is drawn by the shape, and only these. `table`, `room`: its larger extent as a share of the
-    frame in that setting, or None where it does not occur. `flat`: it lies on the ground. `also`: other names.
-    `coloured`: how its colour is spoken of. `tints`: other colours that are always or often on it. `colour_on`: the
-    parts that carry its colour; none named means all.
+    `parts`: the parts that its shape draws. `table`, `room`: its larger side as a fraction of the image in that
+    setting, or None if it does not occur there. `flat`: it lies on the ground. `also`: synonyms. `coloured`: the
+    template of a coloured noun. `tints`: other colours that are always or often on it. `colour_on`: the parts that
+    carry its colour; empty means all.
     """
 
     plural: str
@@ -291,7 +291,7 @@ PLURAL_NOUNS = frozenset(
         "bristles",
     )
 )
-"""Names of one region that take a plural verb."""
+"""Names of a single region that take a plural verb."""
 
 PART_PLURALS = {
     "body": "bodies",
@@ -303,39 +303,39 @@ PART_PLURALS = {
     "icing": "icing",
     "flesh": "flesh",
 }
-"""Plurals of parts that do not just take an s."""
+"""Irregular plurals of parts."""
 
 
-class Kind(NamedTuple):
-    """A word for several categories: who belongs, and where people would disagree."""
+class Supercategory(NamedTuple):
+    """A noun for several categories: its members, and those about which people would disagree."""
 
     plural: str
     yes: tuple[str, ...]
     unsure: tuple[str, ...] = ()
 
 
-KINDS: dict[str, Kind] = {
-    "piece of furniture": Kind(
+SUPERCATEGORIES: dict[str, Supercategory] = {
+    "piece of furniture": Supercategory(
         "pieces of furniture", ("chair", "table", "sofa"), ("lamp", "television", "box")
     ),
-    "piece of cutlery": Kind("pieces of cutlery", ("knife", "fork", "spoon")),
-    "toy": Kind("toys", ("teddy bear", "toy car"), ("guitar",)),
-    "musical instrument": Kind("musical instruments", ("guitar",)),
-    "piece of fruit": Kind("pieces of fruit", ("apple",), ("plant",)),
-    "screen device": Kind("screen devices", ("laptop", "television"), ("camera", "clock")),
-    "piece of kitchenware": Kind(
+    "piece of cutlery": Supercategory("pieces of cutlery", ("knife", "fork", "spoon")),
+    "toy": Supercategory("toys", ("teddy bear", "toy car"), ("guitar",)),
+    "musical instrument": Supercategory("musical instruments", ("guitar",)),
+    "piece of fruit": Supercategory("pieces of fruit", ("apple",), ("plant",)),
+    "screen device": Supercategory("screen devices", ("laptop", "television"), ("camera", "clock")),
+    "piece of kitchenware": Supercategory(
         "pieces of kitchenware",
         ("mug", "bowl", "wine glass", "teapot", "pan", "knife", "fork", "spoon"),
         ("bottle", "bucket", "candle", "scissors"),
     ),
-    "tool": Kind(
+    "tool": Supercategory(
         "tools", ("hammer", "scissors"), ("knife", "broom", "fork", "spoon", "pan", "laptop", "camera")
     ),
 }
 
 
-class Use(NamedTuple):
-    """What a thing is good for. `to` completes "something to ...", `needs` are situations that call for it."""
+class Affordance(NamedTuple):
+    """What an object can be used for. `to` completes "something to ...", `needs` are situations that require it."""
 
     yes: tuple[str, ...]
     unsure: tuple[str, ...]
@@ -343,200 +343,200 @@ class Use(NamedTuple):
     needs: tuple[str, ...]
 
 
-USES: dict[str, Use] = {
-    "drink": Use(
+AFFORDANCES: dict[str, Affordance] = {
+    "drink": Affordance(
         ("mug", "wine glass"),
         ("bottle", "bowl", "teapot", "bucket"),
         ("drink from", "sip a drink from"),
         ("I am thirsty and want to raise a drink to my lips", "A guest has asked for something to sip from"),
     ),
-    "hold water": Use(
+    "hold water": Affordance(
         ("mug", "bowl", "bottle", "wine glass", "teapot", "bucket"),
         ("plant", "pan", "hat", "box"),
         ("keep water in", "fill with water"),
         ("There is a leak and I need to catch the water",),
     ),
-    "pour tea": Use(
+    "pour tea": Affordance(
         ("teapot",),
         ("bottle", "mug"),
         ("brew tea in", "pour tea from"),
         ("The tea leaves are ready and so is the hot water",),
     ),
-    "cut bread": Use(
+    "cut bread": Affordance(
         ("knife",),
         ("scissors",),
         ("slice bread with", "cut a loaf with"),
         ("The loaf has to be sliced before lunch", "The butter needs spreading"),
     ),
-    "cut paper": Use(
+    "cut paper": Affordance(
         ("scissors",),
         ("knife",),
         ("cut paper with", "snip a ribbon with"),
         ("I have to cut out a paper star", "The ribbon on the gift is too long"),
     ),
-    "eat soup": Use(
+    "eat soup": Affordance(
         ("spoon",),
         ("fork", "bowl", "mug"),
         ("eat soup with", "stir coffee with"),
         ("My soup is hot and I have nothing to eat it with", "The sugar in my coffee needs stirring"),
     ),
-    "eat noodles": Use(
+    "eat noodles": Affordance(
         ("fork",),
         ("spoon", "knife"),
         ("twirl spaghetti with", "spear a piece of potato with"),
         ("The spaghetti wants twirling",),
     ),
-    "fry": Use(
+    "fry": Affordance(
         ("pan",),
         (),
         ("fry an egg in", "make pancakes in"),
         ("I am about to fry two eggs", "Pancakes are on the menu"),
     ),
-    "drive a nail": Use(
+    "drive a nail": Affordance(
         ("hammer",),
         (),
         ("drive a nail in with", "hang a picture with"),
         ("A nail sticks out of the wall", "I want to knock a nail into the shelf"),
     ),
-    "light": Use(
+    "light": Affordance(
         ("lamp", "candle"),
         ("television", "laptop"),
         ("light the room with", "brighten a dark corner with"),
         ("It is getting dark in here", "The night is coming and I want to see more"),
     ),
-    "blow out": Use(
+    "blow out": Affordance(
         ("candle",),
         (),
         ("blow out before leaving", "light with a match"),
         ("The power is out and I have a match",),
     ),
-    "eat": Use(
+    "eat": Affordance(
         ("apple", "cupcake"),
         (),
         ("eat", "have as a snack"),
         ("I am hungry", "My stomach is rumbling"),
     ),
-    "eat sweet": Use(
+    "eat sweet": Affordance(
         ("cupcake",),
         ("apple",),
         ("have as a dessert", "stick a birthday candle in"),
         ("I am craving something sugary", "It is somebody's birthday"),
     ),
-    "eat healthy": Use(
+    "eat healthy": Affordance(
         ("apple",),
         ("cupcake",),
         ("eat as a healthy snack", "squeeze for juice"),
         ("The doctor told me to eat more fruit",),
     ),
-    "read": Use(
+    "read": Affordance(
         ("book",),
         ("laptop",),
         ("read in bed", "put a bookmark in"),
         ("I would like to lose myself in a novel",),
     ),
-    "type": Use(
+    "type": Affordance(
         ("laptop",),
         (),
         ("write an email on", "type a report on"),
         ("I have an email to answer", "The report has to be typed by noon"),
     ),
-    "tell time": Use(
+    "tell time": Affordance(
         ("clock",),
         ("laptop", "television"),
         ("tell the time by", "wake up with"),
         ("I must not be late for my train", "I have to get up at six"),
     ),
-    "photograph": Use(
+    "photograph": Affordance(
         ("camera",),
         ("laptop",),
         ("take a photograph with", "capture a memory with"),
         ("The sunset is worth a photograph",),
     ),
-    "water": Use(
+    "water": Affordance(
         ("plant",),
         (),
         ("water once a week", "keep alive by watering"),
         (),
     ),
-    "store": Use(
+    "store": Affordance(
         ("box",),
         ("suitcase", "bucket", "bowl", "hat"),
         ("store old letters in", "wrap a present in"),
         ("The old letters need a place with a cover",),
     ),
-    "cuddle": Use(
+    "cuddle": Affordance(
         ("teddy bear",),
         ("sofa",),
         ("cuddle at bedtime", "hug for comfort"),
         ("The little one cannot sleep without a friend to hug",),
     ),
-    "wear": Use(
+    "wear": Affordance(
         ("hat",),
         ("bowl", "bucket"),
         ("wear on your head", "shade your face with"),
         ("The sun burns on my head",),
     ),
-    "race": Use(
+    "race": Affordance(
         ("toy car",),
         ("suitcase",),
         ("race across the floor", "push along making engine noises"),
         ("A child wants to play at driving",),
     ),
-    "play": Use(
+    "play": Affordance(
         ("teddy bear", "toy car"),
         ("guitar", "box", "book"),
         ("give a toddler to play with", "keep a small child busy with"),
         ("A small child is visiting and is bored",),
     ),
-    "sit": Use(
+    "sit": Affordance(
         ("chair", "sofa"),
         ("table", "box", "suitcase", "bucket"),
         ("sit on", "rest your legs on"),
         ("My legs are tired and I want to sit down", "A visitor is tired from standing"),
     ),
-    "nap": Use(
+    "nap": Affordance(
         ("sofa",),
         ("table",),
         ("take a nap on", "stretch out on"),
         ("Two friends want to sit side by side",),
     ),
-    "dine": Use(
+    "dine": Affordance(
         ("table",),
         ("box", "chair"),
         ("lay dinner on", "gather around for a meal"),
         ("Dinner for four has to be laid somewhere",),
     ),
-    "carry water": Use(
+    "carry water": Affordance(
         ("bucket",),
         ("bottle", "bowl", "mug", "teapot"),
         ("mop the floor from", "carry water from the well in"),
         ("The floor will be mopped and the soapy water has to go somewhere",),
     ),
-    "sweep": Use(
+    "sweep": Affordance(
         ("broom",),
         (),
         ("sweep the floor with", "clear up the crumbs with"),
         ("There is dust all over the floor", "Crumbs have fallen everywhere"),
     ),
-    "rain": Use(
+    "rain": Affordance(
         ("umbrella",),
         ("hat",),
         ("stay dry under", "keep the rain off with"),
         ("It is pouring outside and I have to go", "Dark clouds are gathering"),
     ),
-    "music": Use(
+    "music": Affordance(
         ("guitar",),
         ("television", "laptop"),
         ("play a tune on", "strum a song on"),
         ("Someone should accompany our singing",),
     ),
-    "travel": Use(
+    "travel": Affordance(
         ("suitcase",),
         ("box",),
         ("pack for a flight", "take clothes on holiday in"),
         ("I am flying to Rome for a week",),
     ),
-    "film": Use(
+    "film": Affordance(
         ("television", "laptop"),
         (),
         ("watch a film on", "follow the news on"),
@@ -545,8 +545,8 @@ USES: dict[str, Use] = {
 }
 
 
-class PartUse(NamedTuple):
-    """What a part is for: (category, part) pairs that serve, pairs people may dispute, and wordings.
+class PartAffordance(NamedTuple):
+    """What a part is used for: (category, part) pairs, disputable pairs, and wordings.
 
     `names`: noun phrases; `asks`: questions without their question mark.
     """
@@ -557,248 +557,248 @@ class PartUse(NamedTuple):
     asks: tuple[str, ...]
 
 
-PART_USES: dict[str, PartUse] = {
-    "grip to slice": PartUse(
+PART_AFFORDANCES: dict[str, PartAffordance] = {
+    "grip to slice": PartAffordance(
         (("knife", "handle"),),
         (("scissors", "handles"),),
         ("the part you grip while slicing bread",),
         ("what would you hold to cut bread",),
     ),
-    "slice": PartUse(
+    "slice": PartAffordance(
         (("knife", "blade"),),
         (("scissors", "blades"),),
         ("the sharp part that goes through the loaf",),
         ("what would touch the bread when you slice it",),
     ),
-    "snip": PartUse(
+    "snip": PartAffordance(
         (("scissors", "blades"),),
         (("knife", "blade"),),
         ("the parts that snip through paper",),
         ("what closes on the paper when you snip it",),
     ),
-    "fingers": PartUse(
+    "fingers": PartAffordance(
         (("scissors", "handles"),),
         (("mug", "handle"), ("teapot", "handle")),
         ("the rings for thumb and fingers",),
         ("where do thumb and fingers go when you snip",),
     ),
-    "spear": PartUse(
+    "spear": PartAffordance(
         (("fork", "tines"),),
         (("knife", "blade"),),
         ("the prongs that spear the food",),
         ("what would you push into a potato to lift it",),
     ),
-    "scoop": PartUse(
+    "scoop": PartAffordance(
         (("spoon", "bowl"),),
         (),
         ("the hollow part that carries the soup",),
         ("what carries the soup to your mouth",),
     ),
-    "strike": PartUse(
+    "strike": PartAffordance(
         (("hammer", "head"),),
         (),
         ("the heavy part that hits the nail",),
         ("what would meet the nail",),
     ),
-    "swing": PartUse(
+    "swing": PartAffordance(
         (("hammer", "handle"),),
         (),
         ("the part you grip to hit a nail",),
         ("what would you grip to drive in a nail",),
     ),
-    "fry grip": PartUse(
+    "fry grip": PartAffordance(
         (("pan", "handle"),),
         (),
         ("the part you hold to toss a pancake",),
         ("what would you hold to toss a pancake",),
     ),
-    "sip grip": PartUse(
+    "sip grip": PartAffordance(
         (("mug", "handle"),),
         (("teapot", "handle"), ("wine glass", "stem")),
         ("the loop you put a finger through to sip coffee",),
         ("what would you hold while sipping hot coffee",),
     ),
-    "pour": PartUse(
+    "pour": PartAffordance(
         (("teapot", "spout"),),
         (("bottle", "neck"),),
         ("the tube the tea runs out of",),
         ("where does the tea run out",),
     ),
-    "refill": PartUse(
+    "refill": PartAffordance(
         (("teapot", "lid"),),
         (("box", "lid"),),
         ("the piece you take off to refill the tea",),
         ("what would you lift to look at the tea inside",),
     ),
-    "unscrew": PartUse(
+    "unscrew": PartAffordance(
         (("bottle", "cap"),),
         (),
         ("the piece you unscrew before pouring",),
         ("what has to be unscrewed first",),
     ),
-    "toast": PartUse(
+    "toast": PartAffordance(
         (("wine glass", "stem"),),
         (),
         ("the slender part you hold when making a toast",),
         ("what do fingers hold when people toast",),
     ),
-    "burn": PartUse(
+    "burn": PartAffordance(
         (("candle", "flame"),),
         (),
         ("the part that would burn your finger",),
         ("what would burn your finger",),
     ),
-    "melt": PartUse(
+    "melt": PartAffordance(
         (("candle", "wax"),),
         (),
         ("the part that slowly melts away",),
         ("what slowly melts away",),
     ),
-    "lick": PartUse(
+    "lick": PartAffordance(
         (("cupcake", "icing"),),
         (),
         ("the sugary swirl a child would lick first",),
         ("what would a child lick first",),
     ),
-    "peel": PartUse(
+    "peel": PartAffordance(
         (("cupcake", "wrapper"),),
         (),
         ("the paper you peel off before a bite",),
         ("what should be peeled off before a bite",),
     ),
-    "page": PartUse(
+    "page": PartAffordance(
         (("book", "pages"),),
         (),
         ("the part the words are printed on inside",),
         ("what do you leaf through",),
     ),
-    "keys": PartUse(
+    "keys": PartAffordance(
         (("laptop", "keyboard"),),
         (),
         ("the part you type on",),
         ("where do the fingers go to write an email",),
     ),
-    "watch": PartUse(
+    "watch": PartAffordance(
         (("television", "screen"), ("laptop", "screen")),
         (),
         ("the surface a film appears on",),
         ("where would a film appear",),
     ),
-    "time": PartUse(
+    "time": PartAffordance(
         (("clock", "hands"),),
         (("clock", "face"),),
         ("the pointers that show hour and minute",),
         ("what turns to show hour and minute",),
     ),
-    "focus": PartUse(
+    "focus": PartAffordance(
         (("camera", "lens"),),
         (),
         ("the part light enters to make a photograph",),
         ("what gathers the light for a photograph",),
     ),
-    "shade": PartUse(
+    "shade": PartAffordance(
         (("lamp", "shade"),),
         (),
         ("the cover that softens the bulb's light",),
         ("what keeps the bulb from dazzling you",),
     ),
-    "soil": PartUse(
+    "soil": PartAffordance(
         (("plant", "pot"),),
         (),
         ("the container that holds soil and roots",),
         ("what holds the soil and the roots",),
     ),
-    "foliage": PartUse(
+    "foliage": PartAffordance(
         (("plant", "leaves"),),
         (("apple", "leaf"),),
         ("the living green part that turns to the sun",),
         ("what grows and turns towards the sun",),
     ),
-    "open box": PartUse(
+    "open box": PartAffordance(
         (("box", "lid"),),
         (("teapot", "lid"),),
         ("the cover you lift to look inside a carton",),
         ("what has to be lifted to look inside the carton",),
     ),
-    "listen": PartUse(
+    "listen": PartAffordance(
         (("teddy bear", "ears"),),
         (),
         ("the parts the toy would listen with",),
         ("what would the toy listen with if it were alive",),
     ),
-    "sun": PartUse(
+    "sun": PartAffordance(
         (("hat", "brim"),),
         (("umbrella", "canopy"),),
         ("the edge that keeps the sun out of your eyes",),
         ("what keeps the sun out of the wearer's eyes",),
     ),
-    "roll": PartUse(
+    "roll": PartAffordance(
         (("toy car", "wheels"), ("suitcase", "wheels")),
         (),
         ("the round parts that roll",),
         ("what turns when it is pushed along the floor",),
     ),
-    "windscreen": PartUse(
+    "windscreen": PartAffordance(
         (("toy car", "windows"),),
         (),
         ("the panes a tiny driver would look through",),
         ("what would a tiny driver look through",),
     ),
-    "lean": PartUse(
+    "lean": PartAffordance(
         (("chair", "back"), ("sofa", "back")),
         (),
         ("the part you lean against while sitting",),
         ("what would you lean against while sitting",),
     ),
-    "seat": PartUse(
+    "seat": PartAffordance(
         (("chair", "seat"), ("sofa", "seat")),
         (),
         ("the part that carries your weight when you sit",),
         ("where would you put your bottom to rest",),
     ),
-    "elbows": PartUse(
+    "elbows": PartAffordance(
         (("sofa", "arms"),),
         (),
         ("the sides you rest your elbows on",),
         ("where do the elbows rest",),
     ),
-    "support": PartUse(
+    "support": PartAffordance(
         (("chair", "legs"), ("table", "legs")),
         (("sofa", "feet"), ("television", "stand"), ("teddy bear", "legs")),
         ("the posts that keep the seat or board off the floor",),
         ("what keeps the seat or board off the floor",),
     ),
-    "lay": PartUse(
+    "lay": PartAffordance(
         (("table", "top"),),
         (),
         ("the surface plates would be set on",),
         ("where would the plates be set",),
     ),
-    "carry": PartUse(
+    "carry": PartAffordance(
         (("bucket", "handle"),),
         (("suitcase", "handle"),),
         ("the hoop you lift the water with",),
         ("what would you grab to carry the water",),
     ),
-    "pull": PartUse(
+    "pull": PartAffordance(
         (("suitcase", "handle"),),
         (("bucket", "handle"),),
         ("the bar you pull through the airport",),
         ("what would you pull on the way to the gate",),
     ),
-    "dust": PartUse(
+    "dust": PartAffordance(
         (("broom", "bristles"),),
         (),
         ("the part that sweeps up the dust",),
         ("what touches the floor while sweeping",),
     ),
-    "rain cover": PartUse(
+    "rain cover": PartAffordance(
         (("umbrella", "canopy"),),
         (),
         ("the part the raindrops fall on",),
         ("what would the raindrops fall on",),
     ),
-    "chords": PartUse(
+    "chords": PartAffordance(
         (("guitar", "neck"),),
         (),
         ("the part where fingers press the chords",),
@@ -806,7 +806,7 @@ PART_USES: dict[str, PartUse] = {
     ),
 }
 
-ABSENT: tuple[tuple[str, str], ...] = (
+ABSENT_CATEGORIES: tuple[tuple[str, str], ...] = (
     ("elephant", "elephants"),
     ("zebra", "zebras"),
     ("dog", "dogs"),
@@ -833,32 +833,54 @@ ABSENT: tuple[tuple[str, str], ...] = (
     ("shoe", "shoes"),
     ("ladder", "ladders"),
 )
-"""Things that never occur, singular and plural."""
+"""Categories that never occur, singular and plural."""
 
-MISTAKABLE: dict[str, tuple[str, ...]] = {"bowl": ("spoon", "wine glass"), "box": ("suitcase",)}
-"""Categories whose absence is disputable while these are in sight: a spoon has a bowl."""
+CONFUSABLE: dict[str, tuple[str, ...]] = {"bowl": ("spoon", "wine glass"), "box": ("suitcase",)}
+"""Categories whose absence is disputable if one of these is visible: a spoon has a bowl."""
 
 SETTINGS = ("table", "room")
 
 
-class Split(NamedTuple):
-    """How crowded a split is. `things`: fewest and most; `crowding`: how often a thing is put before another;
-    `hiding`: the share of that other it then hides; `unseen`: share of things in held-out colours; `novel`: share of
-    questions in held-out wordings.
+class SplitSettings(NamedTuple):
+    """How scenes of a split differ.
+
+    `objects`: the smallest and the largest number. `occlusion_rate`: how often an object is placed in front of
+    another; `occluded_share`: the fraction of that other which it then hides. `held_out_colours`: fraction of objects
+    in held-out colours. `held_out_wordings`: fraction of questions in held-out wordings.
     """
 
     number: int
-    things: tuple[int, int]
-    crowding: float
-    hiding: tuple[float, float]
-    unseen: float
-    novel: float
+    objects: tuple[int, int]
+    occlusion_rate: float
+    occluded_share: tuple[float, float]
+    held_out_colours: float
+    held_out_wordings: float
 
 
-SPLITS: dict[str, Split] = {
-    "train": Split(0, (3, 7), 0.75, (0.1, 0.5), 0.0, 0.0),
-    "val": Split(1, (3, 7), 0.75, (0.1, 0.5), 0.0, 0.0),
-    "test": Split(2, (5, 8), 0.9, (0.2, 0.65), 0.4, 0.6),
+SPLITS: dict[str, SplitSettings] = {
+    "train": SplitSettings(0, (3, 7), 0.75, (0.1, 0.5), 0.0, 0.0),
+    "val": SplitSettings(1, (3, 7), 0.75, (0.1, 0.5), 0.0, 0.0),
+    "test": SplitSettings(2, (5, 8), 0.9, (0.2, 0.65), 0.4, 0.6),
+}
+
+
+class ScenePreset(NamedTuple):
+    """A variant of the scenes of every split.
+
+    `categories`: only these occur; empty means all. `objects`: the smallest and the largest number instead of the
+    split's. `scale`: factor of the object sizes.
+    """
+
+    categories: tuple[str, ...] = ()
+    objects: tuple[int, int] | None = None
+    scale: float = 1.0
+
+
+PRESETS: dict[str, ScenePreset] = {
+    "default": ScenePreset(),
+    "easy": ScenePreset(
+        ("mug", "bottle", "teapot", "apple", "box", "suitcase", "chair", "lamp"), objects=(2, 3), scale=1.5
+    ),
 }
 
 
@@ -872,4 +894,4 @@ def _held_out() -> dict[str, frozenset[str]]:
 
 
 HELD_OUT = _held_out()
-"""Colours each category has in the test split only: two of eleven, or one of three."""
+"""Colours that each category has in the test split only: two of eleven, or one of three."""

@@ -1,4 +1,4 @@
-"""Scenes as a dataset folder."""
+"""Write scenes as a dataset folder; the bundled test set."""
 
 import contextlib
 import io
@@ -9,14 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
+from maskwise.arrays import UInt8Array
 from maskwise.errors import RecordError
 from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import DatasetWriter
-from maskwise.world.scenes import QUESTIONS, SIZE, scene
+from maskwise.world.scenes import QUESTIONS, SIZE, make_scene
 
 Encoding = Literal["png", "jpeg"]
 
@@ -24,10 +23,10 @@ ENCODINGS: dict[Encoding, dict[str, int]] = {
     "png": {"compress_level": 3},
     "jpeg": {"quality": 92, "subsampling": 0},
 }
-"""How images are stored: png keeps every pixel, jpeg takes a quarter of the room."""
+"""How images are stored: png keeps every pixel, jpeg needs a quarter of the space."""
 
 CHUNK = 8
-"""Scenes a worker makes before it hands them over."""
+"""Scenes per task of a worker."""
 
 Row = tuple[ImageInfo, tuple[Region, ...], bytes, tuple[Sample, ...]]
 
@@ -40,6 +39,7 @@ def write_scenes(
     split: str = "train",
     size: int = SIZE,
     questions: int = QUESTIONS,
+    preset: str = "default",
     encoding: Encoding = "png",
     workers: int = 1,
     overwrite: bool = False,
@@ -54,14 +54,19 @@ def write_scenes(
             f"expected at least 1 scene, a size of 32 or more, 0 or more questions and 1 worker; got {scenes} scenes, "
             f"size {size}, {questions} questions, {workers} workers"
         )
-    about = {
-        "source": "maskwise world",
-        "command": f"maskwise world --scenes {scenes} --seed {seed} --split {split} --size {size} "
-        f"--questions {questions} --images {encoding}",
-    }
-    make = partial(_row, seed=seed, split=split, size=size, questions=questions, encoding=encoding)
+    command = (
+        f"maskwise world --scenes {scenes} --seed {seed} --split {split} --size {size} "
+        f"--questions {questions} --images {encoding}"
+    )
+    name = f"world-{split}"
+    if preset != "default":
+        command, name = f"{command} --preset {preset}", f"world-{preset}-{split}"
+    about = {"source": "maskwise world", "command": command}
+    make = partial(
+        _row, seed=seed, split=split, size=size, questions=questions, preset=preset, encoding=encoding
+    )
     with (
-        DatasetWriter(path, name=f"world-{split}", about=about, overwrite=overwrite) as writer,
+        DatasetWriter(path, name=name, about=about, overwrite=overwrite) as writer,
         _rows(make, scenes, workers) as rows,
     ):
         for image, regions, data, samples in rows:
@@ -80,7 +85,7 @@ def bundled() -> Path:
 
 
 def bundled_predictions() -> Path:
-    """Sample predictions for the bundled benchmark, made by `python -m maskwise.world.spoil`."""
+    """Example predictions for the bundled benchmark, made by the model `oracle` with noise (docs/world.md)."""
     return Path(__file__).parent / "bundled_predictions.jsonl"
 
 
@@ -93,16 +98,18 @@ def _rows(make: Callable[[int], Row], scenes: int, workers: int) -> Iterator[Ite
         try:
             yield pool.map(make, range(scenes), chunksize=CHUNK)
         finally:
-            pool.shutdown(cancel_futures=True)  # after an error nobody waits for the rest
+            pool.shutdown(cancel_futures=True)  # after an error, do not wait for the rest
 
 
-def _row(index: int, *, seed: int, split: str, size: int, questions: int, encoding: Encoding) -> Row:
-    made = scene(seed, index, split, size, questions=questions)
+def _row(
+    index: int, *, seed: int, split: str, size: int, questions: int, preset: str, encoding: Encoding
+) -> Row:
+    made = make_scene(seed, index, split, size, questions=questions, preset=preset)
     image = ImageInfo(id=made.id, width=size, height=size)
     return image, made.regions, encode_image(made.image, encoding), made.samples
 
 
-def encode_image(pixels: NDArray[np.uint8], encoding: Encoding) -> bytes:
+def encode_image(pixels: UInt8Array, encoding: Encoding) -> bytes:
     """An image uint8 (height, width, 3) as PNG or JPEG bytes."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, encoding, **ENCODINGS[encoding])

@@ -1,10 +1,10 @@
-"""From colour and material to the paints a thing is drawn with."""
+"""The paints of an object, from its colour and material."""
 
 import colorsys
 
 from maskwise.world.catalogue import COLOURS, MATERIALS
-from maskwise.world.chance import Chance
-from maskwise.world.sketch import Paint
+from maskwise.world.facets import Paint
+from maskwise.world.random_streams import RandomStream
 
 Rgb = tuple[float, float, float]
 
@@ -29,20 +29,20 @@ FIXED: dict[str, Paint] = {
     "display": Paint((0.09, 0.13, 0.2), 0.3),
     "window": Paint((0.45, 0.58, 0.68), 0.4),
 }
-"""Paints that are the same on every thing: blades, screens, leaves."""
+"""Paints that do not depend on the object: blades, screens, leaves."""
 
 
-def paints_for(colour: str, material: str, chance: Chance) -> dict[str, Paint]:
-    """The paints of one thing by role: `main` in its colour; `deep` and `shade` darker; `accent` a print on it;
+def paints_for(colour: str, material: str, rng: RandomStream) -> dict[str, Paint]:
+    """The paints of one object by role: `main` in its colour; `deep` and `shade` darker; `accent` a print on it;
     `trim` for handles, bases and lids; and the fixed ones.
     """
     finish = MATERIALS[material]
-    main = _vary(COLOURS[colour], chance)
+    main = _vary(COLOURS[colour], rng)
     light = sum(main) / 3 > 0.55
-    accent = chance.pick(
+    accent = rng.choice(
         ((0.94, 0.92, 0.86), (0.88, 0.8, 0.62)) if not light else ((0.35, 0.36, 0.42), (0.62, 0.55, 0.5))
     )
-    trim = chance.pick((FIXED["dark"], FIXED["steel"], FIXED["bark"], None))
+    trim = rng.choice((FIXED["dark"], FIXED["steel"], FIXED["bark"], None))
     body = Paint(main, finish.gloss, finish.texture)
     return FIXED | {
         "main": body,
@@ -53,12 +53,12 @@ def paints_for(colour: str, material: str, chance: Chance) -> dict[str, Paint]:
     }
 
 
-def _vary(rgb: Rgb, chance: Chance) -> Rgb:
-    """The same colour to any eye, not quite the same to a sensor."""
+def _vary(rgb: Rgb, rng: RandomStream) -> Rgb:
+    """A small random variation of a colour."""
     hue, saturation, value = colorsys.rgb_to_hsv(*rgb)
-    hue = (hue + chance.between(-0.012, 0.012)) % 1.0
-    saturation = min(1.0, saturation * chance.between(0.88, 1.08))
-    value = min(0.97, value * chance.between(0.9, 1.08))
+    hue = (hue + rng.uniform(-0.012, 0.012)) % 1.0
+    saturation = min(1.0, saturation * rng.uniform(0.88, 1.08))
+    value = min(0.97, value * rng.uniform(0.9, 1.08))
     return colorsys.hsv_to_rgb(hue, saturation, value)
 
 

@@ -1,4 +1,4 @@
-"""A layout as an image and as exact masks."""
+"""Render a layout as an image and exact masks."""
 
 from typing import NamedTuple
 
@@ -6,54 +6,54 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from maskwise.world.backdrop import Backdrop, draw_backdrop
-from maskwise.world.canvas import Patch, Planes, draw
+from maskwise.world.background import Background, draw_background
 from maskwise.world.catalogue import CATEGORIES
-from maskwise.world.chance import Chance
-from maskwise.world.layout import Layout, Thing
-from maskwise.world.textures import SIDE, cut
+from maskwise.world.random_streams import RandomStream
+from maskwise.world.rasterizer import ObjectRaster, Planes, rasterize
+from maskwise.world.scene_layout import PlacedObject, SceneLayout
+from maskwise.world.textures import SIDE, crop_texture
 
 
 class Rendering(NamedTuple):
-    """image: uint8 (size, size, 3). owner: int8 (size, size), the number of the thing seen at each pixel, -1 for
-    none. patches: one a thing, as `Layout.things`, None where a thing lies outside the frame.
+    """image: uint8 (size, size, 3). object_map: int8 (size, size), the number of the object visible at each pixel, or
+    -1. rasters: one per object of the layout, None for an object outside the image.
     """
 
     image: NDArray[np.uint8]
-    owner: NDArray[np.int8]
-    patches: list[Patch | None]
+    object_map: NDArray[np.int8]
+    rasters: list[ObjectRaster | None]
 
 
-def render(layout: Layout, backdrop: Backdrop, size: int, chance: Chance) -> Rendering:
-    """Draw the setting, the shadows on the ground, and the things from the back to the front."""
-    planes = draw_backdrop(backdrop, size, layout.light)
+def render(layout: SceneLayout, background: Background, size: int, rng: RandomStream) -> Rendering:
+    """Draw the background, the shadows on the ground, and the objects from the back to the front."""
+    planes = draw_background(background, size, layout.light)
     _cast_shadows(planes, layout, size)
-    owner = np.full((size, size), -1, np.int8)
-    patches = []
-    for number, thing in enumerate(layout.things):
-        patch = draw(thing.figure, thing.at(size), size, layout.light)
-        patches.append(patch)
-        if patch is not None:
-            _dim_around(planes, patch, size, layout)
-            _lay(planes, patch)
-            owner[patch.window][patch.facet > 0] = number
-    return Rendering(_expose(planes, size, chance), owner, patches)
+    object_map = np.full((size, size), -1, np.int8)
+    rasters = []
+    for number, placed in enumerate(layout.objects):
+        raster = rasterize(placed.shape, placed.in_pixels(size), size, layout.light)
+        rasters.append(raster)
+        if raster is not None:
+            _dim_around(planes, raster, size, layout)
+            _lay(planes, raster)
+            object_map[raster.window][raster.facet > 0] = number
+    return Rendering(_expose(planes, size, rng), object_map, rasters)
 
 
-def _lay(planes: Planes, patch: Patch) -> None:
-    rows, columns = patch.window
+def _lay(planes: Planes, raster: ObjectRaster) -> None:
+    rows, columns = raster.window
     under = planes[:, rows, columns]
-    under *= 1 - patch.cover
-    under += patch.colour
+    under *= 1 - raster.cover
+    under += raster.colour
 
 
-def _cast_shadows(planes: Planes, layout: Layout, size: int) -> None:
-    """Darken the ground: every outline is laid down along the light, at half resolution, then softened."""
+def _cast_shadows(planes: Planes, layout: SceneLayout, size: int) -> None:
+    """Darken the ground: every outline is projected along the light, at half resolution, then blurred."""
     half = size // 2
     image = Image.new("L", (half, half))
     pen = ImageDraw.Draw(image)
-    for thing in layout.things:
-        _lay_shadow(pen, thing, layout, half)
+    for placed in layout.objects:
+        _lay_shadow(pen, placed, layout, half)
     soft = image.filter(ImageFilter.GaussianBlur(0.012 * size)).resize(
         (size, size), Image.Resampling.BILINEAR
     )
@@ -62,40 +62,40 @@ def _cast_shadows(planes: Planes, layout: Layout, size: int) -> None:
     planes[:, edge:] *= dim
 
 
-def _lay_shadow(pen: ImageDraw.ImageDraw, thing: Thing, layout: Layout, half: int) -> None:
-    light, place = layout.light, thing.at(half)
+def _lay_shadow(pen: ImageDraw.ImageDraw, placed: PlacedObject, layout: SceneLayout, half: int) -> None:
+    light, place = layout.light, placed.in_pixels(half)
     rise = np.sqrt(1 - layout.tilt**2)
     flip = np.array([place.scale, -place.scale])
-    if CATEGORIES[thing.category].flat:
+    if CATEGORIES[placed.category].flat:
         slant, shift = np.eye(2), np.array([-0.1 * light.x / light.y, -0.03])
     else:
         slant = np.array(
             [[1.0, 0.0], [-0.8 * light.x / light.y / rise, 0.7 * layout.tilt * light.z / light.y / rise]]
         )
         shift = np.array([0.0, -0.02])
-    for outline in thing.figure.pens(slant * flip, shift * flip + (place.x, place.y), bulk=True):
+    for outline in placed.shape.outlines(slant * flip, shift * flip + (place.x, place.y), bulk=True):
         pen.polygon(outline, fill=255)
 
 
-def _dim_around(planes: Planes, patch: Patch, size: int, layout: Layout) -> None:
-    """A soft dark rim on whatever is behind, on the side away from the light: things look apart, not pasted."""
+def _dim_around(planes: Planes, raster: ObjectRaster, size: int, layout: SceneLayout) -> None:
+    """Darken the surroundings of an object on the side away from the light."""
     reach = max(2, round(0.03 * size))
-    padded = np.zeros((patch.cover.shape[0] + 2 * reach, patch.cover.shape[1] + 2 * reach), np.uint8)
-    padded[reach:-reach, reach:-reach] = patch.cover * 255
+    padded = np.zeros((raster.cover.shape[0] + 2 * reach, raster.cover.shape[1] + 2 * reach), np.uint8)
+    padded[reach:-reach, reach:-reach] = raster.cover * 255
     soft = np.asarray(Image.fromarray(padded).filter(ImageFilter.BoxBlur(reach * 0.5)))
     shift = -round(np.sign(layout.light.x) * reach * 0.4)
-    top, left = patch.row - reach, patch.column - reach + shift
+    top, left = raster.row - reach, raster.column - reach + shift
     rows = slice(max(top, 0), min(top + soft.shape[0], size))
     columns = slice(max(left, 0), min(left + soft.shape[1], size))
     piece = soft[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left]
     planes[:, rows, columns] *= 1 - piece.astype(np.float32) * np.float32(0.3 / 255)
 
 
-def _expose(planes: Planes, size: int, chance: Chance) -> NDArray[np.uint8]:
+def _expose(planes: Planes, size: int, rng: RandomStream) -> NDArray[np.uint8]:
     """Exposure, sensor noise and rounding to bytes (size, size, 3)."""
-    gain, noise = chance.between(0.88, 1.06), chance.between(0.004, 0.018)
+    gain, noise = rng.uniform(0.88, 1.06), rng.uniform(0.004, 0.018)
     planes *= np.float32(255 * gain)
-    grain = cut("grain", chance.below(SIDE), chance.below(SIDE), (size, size))
+    grain = crop_texture("grain", rng.integer(SIDE), rng.integer(SIDE), (size, size))
     planes += np.float32(255 * noise) * grain
     np.clip(planes, 0, 255, out=planes)
     image = np.empty((size, size, 3), np.uint8)

@@ -1,76 +1,76 @@
-"""One scene of the world: an image, everything in it, and questions about it."""
+"""Make scenes: an image, its objects and parts with exact masks, and questions about it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maskwise.arrays import BoolArray, UInt8Array
 from maskwise.errors import UnknownNameError
 from maskwise.masks import Mask, Masks
 from maskwise.schema import Region, Sample
-from maskwise.world.backdrop import choose_backdrop
-from maskwise.world.catalogue import SPLITS
-from maskwise.world.chance import streams
-from maskwise.world.grammar import Question, write_questions
-from maskwise.world.items import Inventory, Item, take_stock
-from maskwise.world.layout import Layout, arrange
+from maskwise.world.background import sample_background
+from maskwise.world.catalogue import PRESETS, SPLITS
+from maskwise.world.grammar import SceneQuestion, generate_questions
+from maskwise.world.random_streams import scene_streams
 from maskwise.world.render import render
+from maskwise.world.scene_graph import SceneGraph, SceneNode, build_scene_graph
+from maskwise.world.scene_layout import SceneLayout, sample_layout
 
 SIZE = 160
 """Default side of an image in pixels."""
 
 QUESTIONS = 6
-"""Default number of questions a scene."""
+"""Default number of questions per scene."""
 
 
 @dataclass(frozen=True)
 class Scene:
     """An image with exact masks and questions.
 
-    image: uint8 (size, size, 3). `inventory` lists every object and part. Dense masks are made when first read;
-    run-length masks likewise. `id` names seed, split and index; the same three give the same scene.
+    image: uint8 (size, size, 3). `graph` lists every object and part. Dense and run-length masks are computed when
+    first used. `id` names the preset if it is not the default one, split, seed and index, which determine the scene.
     """
 
     id: str
     split: str
-    image: NDArray[np.uint8]
-    layout: Layout
-    inventory: Inventory
-    questions: tuple[Question, ...]
+    image: UInt8Array
+    layout: SceneLayout
+    graph: SceneGraph
+    questions: tuple[SceneQuestion, ...]
 
     @property
-    def items(self) -> tuple[Item, ...]:
+    def nodes(self) -> tuple[SceneNode, ...]:
         """Every object, each followed by its parts, from the front to the back."""
-        return self.inventory.items
+        return self.graph.nodes
 
     @cached_property
-    def dense(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Visible and amodal masks of all items, bool (items, size, size) each."""
-        return self.inventory.dense()
+    def dense(self) -> tuple[BoolArray, BoolArray]:
+        """Visible and amodal masks of all nodes, bool (nodes, size, size) each."""
+        return self.graph.dense()
 
     @cached_property
     def masks(self) -> tuple[list[Mask], list[Mask]]:
-        """Visible and amodal masks of all items as run lengths."""
+        """Visible and amodal masks of all nodes as run lengths."""
         visible, amodal = self.dense
         both = list(Masks.from_dense(np.concatenate([visible, amodal])))
         return both[: len(visible)], both[len(visible) :]
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
-        """All items as regions; ids are `object` or `object.part`, objects numbered from the front."""
+        """All nodes as regions; ids are `object` or `object.part`, objects numbered from the front."""
         visible, amodal = self.masks
         return tuple(
             Region(
-                id=_region_id(item),
-                name=item.name,
+                id=_region_id(node),
+                name=node.name,
                 visible=visible[place],
                 amodal=amodal[place],
-                part_of=None if item.part is None else str(item.order),
-                order=item.order,
+                part_of=None if node.part is None else str(node.order),
+                order=node.order,
             )
-            for place, item in enumerate(self.items)
+            for place, node in enumerate(self.nodes)
         )
 
     @cached_property
@@ -90,36 +90,46 @@ class Scene:
         )
 
 
-def scene(
-    seed: int, index: int, split: str = "train", size: int = SIZE, *, questions: int = QUESTIONS
+def make_scene(
+    seed: int,
+    index: int,
+    split: str = "train",
+    size: int = SIZE,
+    *,
+    questions: int = QUESTIONS,
+    preset: str = "default",
 ) -> Scene:
-    """Scene `index` of a split. It depends on nothing but these arguments; the layout not even on size."""
+    """Scene `index` of a split. It depends only on these arguments; the layout does not depend on size."""
     if split not in SPLITS:
         raise UnknownNameError("split", split, SPLITS)
-    chances = streams(seed, SPLITS[split].number, index)
-    layout = arrange(split, chances["layout"])
-    backdrop = choose_backdrop(layout.setting, layout.horizon, chances["backdrop"])
-    rendering = render(layout, backdrop, size, chances["noise"])
-    inventory = take_stock(layout, rendering)
-    asked = write_questions(inventory, split, questions, chances["questions"])
-    return Scene(f"{split}-{seed}-{index}", split, rendering.image, layout, inventory, tuple(asked))
+    if preset not in PRESETS:
+        raise UnknownNameError("preset", preset, PRESETS)
+    streams = scene_streams(seed, SPLITS[split].number, index)
+    layout = sample_layout(split, preset, streams["layout"])
+    background = sample_background(layout.setting, layout.horizon, streams["background"])
+    rendering = render(layout, background, size, streams["noise"])
+    graph = build_scene_graph(layout, rendering)
+    asked = generate_questions(graph, split, questions, streams["questions"])
+    id = f"{split}-{seed}-{index}" if preset == "default" else f"{preset}-{split}-{seed}-{index}"
+    return Scene(id, split, rendering.image, layout, graph, tuple(asked))
 
 
-def stream(
+def stream_scenes(
     seed: int,
     split: str = "train",
     size: int = SIZE,
     *,
     questions: int = QUESTIONS,
+    preset: str = "default",
     start: int = 0,
     step: int = 1,
 ) -> Iterator[Scene]:
-    """Scenes without end: indices start, start + step, ... (a worker of n takes start = its number, step = n)."""
+    """An endless iterator over indices start, start + step, ... (worker k of n uses start=k, step=n)."""
     index = start
     while True:
-        yield scene(seed, index, split, size, questions=questions)
+        yield make_scene(seed, index, split, size, questions=questions, preset=preset)
         index += step
 
 
-def _region_id(item: Item) -> str:
-    return str(item.order) if item.part is None else f"{item.order}.{item.part}"
+def _region_id(node: SceneNode) -> str:
+    return str(node.order) if node.part is None else f"{node.order}.{node.part}"

@@ -1,4 +1,4 @@
-"""Textures: fixed noise sheets, cut or bent as a surface needs. A scene chooses where to cut."""
+"""Textures: fixed noise arrays from which surfaces take crops."""
 
 import functools
 import math
@@ -8,22 +8,23 @@ from numpy.typing import NDArray
 from PIL import Image
 
 SIDE = 1024
-"""Sheets are SIDE x SIDE and are read modulo SIDE."""
+"""Textures are SIDE x SIDE and repeat."""
 
-Sheet = NDArray[np.float32]
+Texture = NDArray[np.float32]
 
-SHEETS = ("wood", "cloth", "brushed", "marble", "plaster", "grain")
+TEXTURES = ("wood", "cloth", "brushed", "marble", "plaster", "grain")
 
 
-@functools.lru_cache(maxsize=len(SHEETS))
-def sheet(name: str) -> Sheet:
+@functools.lru_cache(maxsize=len(TEXTURES))
+def load_texture(name: str) -> Texture:
     """A texture as factors around 1 (or, for `grain`, standard normal noise), float32 (SIDE, SIDE)."""
-    random = np.random.Generator(np.random.PCG64(SHEETS.index(name))).random
+    random = np.random.Generator(np.random.PCG64(TEXTURES.index(name))).random
     if name == "grain":
         four = random((4, SIDE, SIDE), np.float32)
-        return ((four.sum(0) - 2) * math.sqrt(3)).astype(np.float32)
+        grain: Texture = ((four.sum(0) - 2) * math.sqrt(3)).astype(np.float32)
+        return grain
 
-    def noise(rows: int, columns: int) -> Sheet:
+    def noise(rows: int, columns: int) -> Texture:
         small = random((rows + 1, columns + 1), np.float32) - np.float32(0.5)
         small[-1], small[:, -1] = small[0], small[:, 0]
         bent = Image.fromarray(small).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
@@ -31,23 +32,26 @@ def sheet(name: str) -> Sheet:
 
     if name == "wood":
         rings = np.linspace(0, 40, SIDE, False, dtype=np.float32)[:, None] + 5 * noise(16, 4)
-        return 1 + np.float32(0.11) * np.sin(2 * np.pi * rings) + 0.22 * noise(340, 12)
+        wood: Texture = 1 + np.float32(0.11) * np.sin(2 * np.pi * rings) + 0.22 * noise(340, 12)
+        return wood
     if name == "cloth":
         weave = np.indices((SIDE, SIDE)).sum(0) % 2 - 0.5
-        return (1 + 0.3 * noise(420, 420) + 0.05 * weave).astype(np.float32)
+        cloth: Texture = (1 + 0.3 * noise(420, 420) + 0.05 * weave).astype(np.float32)
+        return cloth
     if name == "brushed":
         return 1 + 0.2 * noise(400, 8) + 0.25 * noise(20, 2)
     if name == "marble":
         veins = np.abs(noise(10, 8) + 0.5 * noise(40, 30))
-        return 1.03 - 0.22 * np.exp(-40 * veins) + 0.08 * noise(60, 60)
+        marble: Texture = 1.03 - 0.22 * np.exp(-40 * veins) + 0.08 * noise(60, 60)
+        return marble
     return 1 + 0.05 * noise(30, 30) + 0.06 * noise(300, 300)
 
 
-def cut(name: str, top: int, left: int, shape: tuple[int, int]) -> Sheet:
-    """A piece of a sheet, shape (height, width), starting anywhere."""
+def crop_texture(name: str, top: int, left: int, shape: tuple[int, int]) -> Texture:
+    """A crop of a texture, shape (height, width), starting at any position."""
     top, left = top % SIDE, left % SIDE
-    piece = sheet(name)[top : top + shape[0], left : left + shape[1]]
+    piece = load_texture(name)[top : top + shape[0], left : left + shape[1]]
     if piece.shape == shape:
         return piece
     rows, columns = (np.arange(shape[0]) + top) % SIDE, (np.arange(shape[1]) + left) % SIDE
-    return sheet(name)[rows[:, None], columns[None]]
+    return load_texture(name)[rows[:, None], columns[None]]

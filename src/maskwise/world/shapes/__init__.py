@@ -1,12 +1,12 @@
-"""How each category looks: one function a category, which draws a new variant on a sketch at every call."""
+"""Shapes of the categories: one function per category, which builds a random variant at every call."""
 
 from collections.abc import Callable
 
-from maskwise.world.chance import Chance
+from maskwise.world.facets import FacetBuilder
+from maskwise.world.random_streams import RandomStream
 from maskwise.world.shapes import desk, furniture, house, kitchen
-from maskwise.world.sketch import Sketch
 
-SHAPES: dict[str, Callable[[Sketch, Chance], None]] = {
+SHAPES: dict[str, Callable[[FacetBuilder, RandomStream], None]] = {
     "mug": kitchen.mug,
     "bowl": kitchen.bowl,
     "bottle": kitchen.bottle,

@@ -1,19 +1,19 @@
-"""Things of the kitchen and the laid table."""
+"""Kitchenware and tableware."""
 
 import math
 
 import numpy as np
 
-from maskwise.world.chance import Chance
-from maskwise.world.sketch import Sketch, curve
+from maskwise.world.facets import FacetBuilder, curve
+from maskwise.world.random_streams import RandomStream
 
 
-def mug(sketch: Sketch, chance: Chance) -> None:
-    tall, wide = chance.between(0.8, 1.15), chance.between(0.37, 0.5)
-    foot, side, reach = wide * chance.between(0.82, 1.0), chance.sign(), chance.between(0.3, 0.42)
-    top, low = chance.between(0.78, 0.88) * tall, chance.between(0.18, 0.3) * tall
+def mug(builder: FacetBuilder, rng: RandomStream) -> None:
+    tall, wide = rng.uniform(0.8, 1.15), rng.uniform(0.37, 0.5)
+    foot, side, reach = wide * rng.uniform(0.82, 1.0), rng.sign(), rng.uniform(0.3, 0.42)
+    top, low = rng.uniform(0.78, 0.88) * tall, rng.uniform(0.18, 0.3) * tall
     out = wide + reach
-    sketch.tube(
+    builder.tube(
         "handle",
         [
             (side * wide * 0.9, top, 0),
@@ -22,61 +22,61 @@ def mug(sketch: Sketch, chance: Chance) -> None:
             (side * out * 0.88, low, 0),
             (side * foot * 0.92, low, 0),
         ],
-        chance.between(0.06, 0.085),
+        rng.uniform(0.06, 0.085),
     )
-    sketch.lathe("body", [(0, foot * 0.93), (0.05, foot), (tall * 0.5, (wide + foot) / 2), (tall, wide)])
-    if chance.often(0.35):
-        band = chance.between(0.25, 0.5) * tall
+    builder.lathe("body", [(0, foot * 0.93), (0.05, foot), (tall * 0.5, (wide + foot) / 2), (tall, wide)])
+    if rng.bernoulli(0.35):
+        band = rng.uniform(0.25, 0.5) * tall
         half = foot + (wide - foot) * band / tall
-        sketch.band("body", (band, half), (band + 0.16 * tall, half + 0.01))
-    sketch.disc("body", tall, wide, hollow=True, rim=0.1)
-    if chance.often(0.5):
-        sketch.disc("body", tall - 0.1, wide * 0.84, "coffee")
+        builder.band("body", (band, half), (band + 0.16 * tall, half + 0.01))
+    builder.disc("body", tall, wide, hollow=True, rim=0.1)
+    if rng.bernoulli(0.5):
+        builder.disc("body", tall - 0.1, wide * 0.84, "coffee")
 
 
-def bowl(sketch: Sketch, chance: Chance) -> None:
-    wide, tall = chance.between(0.62, 0.78), chance.between(0.45, 0.62)
-    sketch.lathe("foot", [(0, 0.27), (0.09, 0.24)])
-    sketch.lathe("body", [(0.07, 0.25), (0.12, 0.36), (tall * 0.5, wide * 0.82), (tall, wide)])
-    if chance.often(0.4):
-        sketch.band("body", (tall * 0.72, wide * 0.925), (tall * 0.86, wide * 0.97))
-    sketch.disc("body", tall, wide, hollow=True, rim=0.07)
+def bowl(builder: FacetBuilder, rng: RandomStream) -> None:
+    wide, tall = rng.uniform(0.62, 0.78), rng.uniform(0.45, 0.62)
+    builder.lathe("foot", [(0, 0.27), (0.09, 0.24)])
+    builder.lathe("body", [(0.07, 0.25), (0.12, 0.36), (tall * 0.5, wide * 0.82), (tall, wide)])
+    if rng.bernoulli(0.4):
+        builder.band("body", (tall * 0.72, wide * 0.925), (tall * 0.86, wide * 0.97))
+    builder.disc("body", tall, wide, hollow=True, rim=0.07)
 
 
-def bottle(sketch: Sketch, chance: Chance) -> None:
-    wide, tall = chance.between(0.24, 0.33), chance.between(0.75, 1.05)
-    neck, reach = chance.between(0.085, 0.12), chance.between(0.35, 0.6)
-    shoulder = tall + chance.between(0.12, 0.25)
+def bottle(builder: FacetBuilder, rng: RandomStream) -> None:
+    wide, tall = rng.uniform(0.24, 0.33), rng.uniform(0.75, 1.05)
+    neck, reach = rng.uniform(0.085, 0.12), rng.uniform(0.35, 0.6)
+    shoulder = tall + rng.uniform(0.12, 0.25)
     end = shoulder + reach * 0.6
-    sketch.lathe(
+    builder.lathe(
         "neck", [(tall - 0.02, wide * 0.98), (tall + 0.08, wide * 0.8), (shoulder, neck * 1.15), (end, neck)]
     )
-    sketch.lathe("body", [(0, wide * 0.94), (0.06, wide), (tall * 0.5, wide), (tall, wide * 0.98)])
-    low = chance.between(0.18, 0.3) * tall
-    sketch.band("body", (low, wide), (low + 0.42 * tall, wide))
-    cap = neck * chance.between(1.15, 1.35)
-    sketch.lathe("cap", [(end - 0.03, cap), (end + 0.14, cap)], "trim")
-    sketch.disc("cap", end + 0.14, cap, "trim")
+    builder.lathe("body", [(0, wide * 0.94), (0.06, wide), (tall * 0.5, wide), (tall, wide * 0.98)])
+    low = rng.uniform(0.18, 0.3) * tall
+    builder.band("body", (low, wide), (low + 0.42 * tall, wide))
+    cap = neck * rng.uniform(1.15, 1.35)
+    builder.lathe("cap", [(end - 0.03, cap), (end + 0.14, cap)], "trim")
+    builder.disc("cap", end + 0.14, cap, "trim")
 
 
-def wine_glass(sketch: Sketch, chance: Chance) -> None:
-    wide, stem, deep = chance.between(0.28, 0.38), chance.between(0.45, 0.7), chance.between(0.5, 0.75)
-    base = wide * chance.between(0.8, 1.0)
-    sketch.lathe("base", [(0, base), (0.035, base * 0.92), (0.07, 0.06)])
-    sketch.lathe("stem", [(0.05, 0.05), (stem * 0.5, 0.035), (stem + 0.03, 0.05)])
-    mouth = wide * chance.between(0.72, 0.95)
-    sketch.lathe(
+def wine_glass(builder: FacetBuilder, rng: RandomStream) -> None:
+    wide, stem, deep = rng.uniform(0.28, 0.38), rng.uniform(0.45, 0.7), rng.uniform(0.5, 0.75)
+    base = wide * rng.uniform(0.8, 1.0)
+    builder.lathe("base", [(0, base), (0.035, base * 0.92), (0.07, 0.06)])
+    builder.lathe("stem", [(0.05, 0.05), (stem * 0.5, 0.035), (stem + 0.03, 0.05)])
+    mouth = wide * rng.uniform(0.72, 0.95)
+    builder.lathe(
         "bowl",
         [(stem, 0.05), (stem + 0.1 * deep, wide * 0.7), (stem + 0.4 * deep, wide), (stem + deep, mouth)],
     )
-    sketch.disc("bowl", stem + deep, mouth, hollow=True, rim=0.07)
-    if chance.often(0.6):
-        sketch.disc("bowl", stem + deep * 0.86, mouth * 0.88, "wine")
+    builder.disc("bowl", stem + deep, mouth, hollow=True, rim=0.07)
+    if rng.bernoulli(0.6):
+        builder.disc("bowl", stem + deep * 0.86, mouth * 0.88, "wine")
 
 
-def teapot(sketch: Sketch, chance: Chance) -> None:
-    wide, tall, side = chance.between(0.48, 0.6), chance.between(0.6, 0.8), chance.sign()
-    sketch.tube(
+def teapot(builder: FacetBuilder, rng: RandomStream) -> None:
+    wide, tall, side = rng.uniform(0.48, 0.6), rng.uniform(0.6, 0.8), rng.sign()
+    builder.tube(
         "handle",
         [
             (-side * wide * 0.7, tall * 0.88, 0),
@@ -84,10 +84,10 @@ def teapot(sketch: Sketch, chance: Chance) -> None:
             (-side * (wide + 0.34), tall * 0.5, 0),
             (-side * wide * 0.85, tall * 0.25, 0),
         ],
-        chance.between(0.055, 0.075),
+        rng.uniform(0.055, 0.075),
     )
-    lip = chance.between(0.85, 1.05) * tall
-    sketch.tube(
+    lip = rng.uniform(0.85, 1.05) * tall
+    builder.tube(
         "spout",
         [
             (side * wide * 0.7, tall * 0.25, 0),
@@ -98,20 +98,20 @@ def teapot(sketch: Sketch, chance: Chance) -> None:
         [0.17, 0.12, 0.075, 0.06],
     )
     top = wide * 0.5
-    sketch.lathe(
+    builder.lathe(
         "body",
         [(0, wide * 0.62), (0.06, wide * 0.72), (tall * 0.45, wide), (tall * 0.82, wide * 0.8), (tall, top)],
     )
-    if chance.often(0.4):
-        sketch.band("body", (tall * 0.42, wide * 0.99), (tall * 0.58, wide * 0.98))
-    sketch.lathe("lid", [(tall - 0.02, top * 1.1), (tall + 0.04, top), (tall + 0.13, top * 0.35)], "trim")
-    sketch.ball("lid", (0, tall + 0.2, 0), 0.085, "trim")
+    if rng.bernoulli(0.4):
+        builder.band("body", (tall * 0.42, wide * 0.99), (tall * 0.58, wide * 0.98))
+    builder.lathe("lid", [(tall - 0.02, top * 1.1), (tall + 0.04, top), (tall + 0.13, top * 0.35)], "trim")
+    builder.ball("lid", (0, tall + 0.2, 0), 0.085, "trim")
 
 
-def pan(sketch: Sketch, chance: Chance) -> None:
-    wide, deep, side = chance.between(0.55, 0.68), chance.between(0.16, 0.28), chance.sign()
-    reach, swing = chance.between(0.7, 0.95), chance.between(-0.25, 0.45)
-    sketch.tube(
+def pan(builder: FacetBuilder, rng: RandomStream) -> None:
+    wide, deep, side = rng.uniform(0.55, 0.68), rng.uniform(0.16, 0.28), rng.sign()
+    reach, swing = rng.uniform(0.7, 0.95), rng.uniform(-0.25, 0.45)
+    builder.tube(
         "handle",
         [
             (side * wide * 0.86, deep * 0.8, swing * 0.4),
@@ -121,32 +121,32 @@ def pan(sketch: Sketch, chance: Chance) -> None:
         [0.065, 0.075, 0.09],
         "trim",
     )
-    sketch.lathe("body", [(0, wide * 0.84), (0.03, wide * 0.88), (deep, wide)])
-    sketch.disc("body", deep, wide, hollow=True, rim=0.06)
-    sketch.disc("body", deep * 0.3, wide * 0.78, "dark")
+    builder.lathe("body", [(0, wide * 0.84), (0.03, wide * 0.88), (deep, wide)])
+    builder.disc("body", deep, wide, hollow=True, rim=0.06)
+    builder.disc("body", deep * 0.3, wide * 0.78, "dark")
 
 
-def knife(sketch: Sketch, chance: Chance) -> None:
-    grip, edge, deep = chance.between(0.6, 0.8), chance.between(0.9, 1.2), chance.between(0.4, 0.55)
-    sketch.turn_to(_lying(chance))
+def knife(builder: FacetBuilder, rng: RandomStream) -> None:
+    grip, edge, deep = rng.uniform(0.6, 0.8), rng.uniform(0.9, 1.2), rng.uniform(0.4, 0.55)
+    builder.turn_to(_lying(rng))
     back = [(0.0, -deep * 0.5), (edge * 0.7, -deep * 0.5), (edge, -deep * 0.1)]
     belly = [(edge * 0.9, deep * 0.3), (edge * 0.6, deep * 0.5), (0.0, deep * 0.5)]
-    sketch.slab("blade", back + belly, "steel", thick=0.04)
-    sketch.slab(
+    builder.slab("blade", back + belly, "steel", thick=0.04)
+    builder.slab(
         "blade",
         [(0.0, deep * 0.22), (edge * 0.88, deep * 0.2), (edge * 0.6, deep * 0.5), (0, deep * 0.5)],
         "bright",
         base=0.04,
         thick=0.0,
     )
-    _grip(sketch, -grip, 0.05, chance.between(0.18, 0.23))
+    _grip(builder, -grip, 0.05, rng.uniform(0.18, 0.23))
 
 
-def fork(sketch: Sketch, chance: Chance) -> None:
-    grip, wide = chance.between(0.8, 1.05), chance.between(0.3, 0.38)
-    sketch.turn_to(_lying(chance))
+def fork(builder: FacetBuilder, rng: RandomStream) -> None:
+    grip, wide = rng.uniform(0.8, 1.05), rng.uniform(0.3, 0.38)
+    builder.turn_to(_lying(rng))
     for tine in (-0.9, -0.3, 0.3, 0.9):
-        sketch.slab(
+        builder.slab(
             "tines",
             [
                 (0.3, wide * (tine - 0.2)),
@@ -165,40 +165,40 @@ def fork(sketch: Sketch, chance: Chance) -> None:
         (0.12, wide * 0.8),
         (-0.05, 0.06),
     ]
-    sketch.slab("tines", palm, "steel", thick=0.05)
-    _grip(sketch, -grip, 0.0, chance.between(0.14, 0.18))
+    builder.slab("tines", palm, "steel", thick=0.05)
+    _grip(builder, -grip, 0.0, rng.uniform(0.14, 0.18))
 
 
-def spoon(sketch: Sketch, chance: Chance) -> None:
-    grip, wide, long = chance.between(0.8, 1.0), chance.between(0.36, 0.44), chance.between(0.36, 0.46)
-    sketch.turn_to(_lying(chance))
+def spoon(builder: FacetBuilder, rng: RandomStream) -> None:
+    grip, wide, long = rng.uniform(0.8, 1.0), rng.uniform(0.36, 0.44), rng.uniform(0.36, 0.46)
+    builder.turn_to(_lying(rng))
     angle = np.linspace(0, 2 * math.pi, 20, endpoint=False)
     oval = np.stack([long + long * np.cos(angle), wide * np.sin(angle)], 1)
-    sketch.slab("bowl", oval, "steel", thick=0.06)
-    sketch.slab("bowl", (oval - (long, 0)) * 0.78 + (long, 0), "steel", base=0.06, thick=0.0, soft=0.1)
-    _grip(sketch, -grip, 0.08, chance.between(0.13, 0.17))
+    builder.slab("bowl", oval, "steel", thick=0.06)
+    builder.slab("bowl", (oval - (long, 0)) * 0.78 + (long, 0), "steel", base=0.06, thick=0.0, soft=0.1)
+    _grip(builder, -grip, 0.08, rng.uniform(0.13, 0.17))
 
 
-def candle(sketch: Sketch, chance: Chance) -> None:
-    wide, tall = chance.between(0.13, 0.2), chance.between(0.55, 1.0)
-    dish = wide + chance.between(0.16, 0.26)
-    sketch.lathe("holder", [(0, dish * 0.75), (0.05, dish), (0.1, dish * 0.98)], "trim")
-    sketch.disc("holder", 0.1, dish, "trim", hollow=True, rim=0.12)
-    sketch.lathe("wax", [(0.06, wide), (0.06 + tall, wide * 0.97)])
-    sketch.disc("wax", 0.06 + tall, wide * 0.97, rim=0.15)
-    top = (0.06 + tall) * sketch.rise
+def candle(builder: FacetBuilder, rng: RandomStream) -> None:
+    wide, tall = rng.uniform(0.13, 0.2), rng.uniform(0.55, 1.0)
+    dish = wide + rng.uniform(0.16, 0.26)
+    builder.lathe("holder", [(0, dish * 0.75), (0.05, dish), (0.1, dish * 0.98)], "trim")
+    builder.disc("holder", 0.1, dish, "trim", hollow=True, rim=0.12)
+    builder.lathe("wax", [(0.06, wide), (0.06 + tall, wide * 0.97)])
+    builder.disc("wax", 0.06 + tall, wide * 0.97, rim=0.15)
+    top = (0.06 + tall) * builder.rise
     drop = np.array(
         [(0, 0.02), (0.075, 0.1), (0.07, 0.2), (0.0, 0.42), (-0.07, 0.2), (-0.075, 0.1), (0, 0.02)]
     )
-    lean = chance.between(-0.05, 0.05)
+    lean = rng.uniform(-0.05, 0.05)
     outline = curve(drop, 3) + np.array([lean, 0]) * np.linspace(0, 1, 19)[:, None]
-    sketch.add("flame", outline * 1.25 + (0, top), "flame", 1.0)
-    sketch.add("flame", outline * 0.65 + (0, top + 0.02), "glow", 1.0)
+    builder.add("flame", outline * 1.25 + (0, top), "flame", 1.0)
+    builder.add("flame", outline * 0.65 + (0, top + 0.02), "glow", 1.0)
 
 
-def apple(sketch: Sketch, chance: Chance) -> None:
-    wide, tall, side = chance.between(0.44, 0.52), chance.between(0.74, 0.88), chance.sign()
-    sketch.lathe(
+def apple(builder: FacetBuilder, rng: RandomStream) -> None:
+    wide, tall, side = rng.uniform(0.44, 0.52), rng.uniform(0.74, 0.88), rng.sign()
+    builder.lathe(
         "flesh",
         [
             (0, wide * 0.45),
@@ -209,28 +209,31 @@ def apple(sketch: Sketch, chance: Chance) -> None:
             (tall * 0.97, wide * 0.42),
         ],
     )
-    sketch.disc("flesh", tall * 0.97, wide * 0.3, "deep")
-    sketch.tube(
+    builder.disc("flesh", tall * 0.97, wide * 0.3, "deep")
+    builder.tube(
         "stem",
         [(0, tall * 0.9, 0), (side * 0.02, tall + 0.1, 0), (side * 0.09, tall + 0.26, 0)],
         0.035,
         "bark",
     )
     leaf = [(0.0, 0.0, 0), (side * 0.16, 0.1, 0), (side * 0.34, 0.1, 0), (side * 0.46, 0.02, 0)]
-    sketch.tube(
+    builder.tube(
         "leaf", [(x + side * 0.02, y + tall + 0.06, z) for x, y, z in leaf], [0.0, 0.1, 0.09, 0.0], "leaf"
     )
 
 
-def cupcake(sketch: Sketch, chance: Chance) -> None:
-    foot, wide, tall = chance.between(0.27, 0.33), chance.between(0.4, 0.46), chance.between(0.38, 0.48)
-    sketch.lathe("wrapper", [(0, foot), (tall, wide)], "trim")
+def cupcake(builder: FacetBuilder, rng: RandomStream) -> None:
+    foot, wide, tall = rng.uniform(0.27, 0.33), rng.uniform(0.4, 0.46), rng.uniform(0.38, 0.48)
+    builder.lathe("wrapper", [(0, foot), (tall, wide)], "trim")
     for step in np.linspace(-0.8, 0.8, 6):
-        low, high = (foot * step, 0.02 - 0.6 * foot * sketch.tilt), (wide * step, (tall - 0.02) * sketch.rise)
+        low, high = (
+            (foot * step, 0.02 - 0.6 * foot * builder.tilt),
+            (wide * step, (tall - 0.02) * builder.rise),
+        )
         side = np.array([low, high])
-        sketch.seam("wrapper", side)
-    puff, rise = wide * chance.between(1.06, 1.2), chance.between(0.45, 0.6)
-    sketch.lathe(
+        builder.seam("wrapper", side)
+    puff, rise = wide * rng.uniform(1.06, 1.2), rng.uniform(0.45, 0.6)
+    builder.lathe(
         "icing",
         [
             (tall - 0.03, puff * 0.95),
@@ -242,17 +245,17 @@ def cupcake(sketch: Sketch, chance: Chance) -> None:
             (tall + rise, 0.03),
         ],
     )
-    if chance.often(0.6):
-        sketch.ball("icing", (0, tall + rise + 0.05, 0), 0.09, "cherry")
+    if rng.bernoulli(0.6):
+        builder.ball("icing", (0, tall + rise + 0.05, 0), 0.09, "cherry")
 
 
-def _lying(chance: Chance) -> float:
+def _lying(rng: RandomStream) -> float:
     """A direction on the table that does not point at the viewer."""
-    return chance.between(-0.75, 0.75) + (math.pi if chance.often(0.5) else 0.0)
+    return rng.uniform(-0.75, 0.75) + (math.pi if rng.bernoulli(0.5) else 0.0)
 
 
-def _grip(sketch: Sketch, start: float, stop: float, half: float) -> None:
-    sketch.slab(
+def _grip(builder: FacetBuilder, start: float, stop: float, half: float) -> None:
+    builder.slab(
         "handle",
         [
             (start, -half * 0.6),

@@ -1,13 +1,13 @@
-"""What stands behind the things: a wall, and a table top or a floor, lit from one side."""
+"""The background: a wall, and a table top or a floor, lit from one side."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskwise.world.chance import Chance
-from maskwise.world.sketch import Light
-from maskwise.world.textures import SIDE, sheet
+from maskwise.world.facets import DirectionalLight
+from maskwise.world.random_streams import RandomStream
+from maskwise.world.textures import SIDE, load_texture
 
 Planes = NDArray[np.float32]
 Rgb = tuple[float, float, float]
@@ -42,8 +42,8 @@ CLOTHS: tuple[Rgb, ...] = (
 SKIRTING: Rgb = (0.88, 0.87, 0.84)
 
 
-class Backdrop(NamedTuple):
-    """A setting chosen by chance, not yet drawn. `horizon`: where wall meets ground, as a share of the frame."""
+class Background(NamedTuple):
+    """A sampled background. `horizon`: the boundary of wall and ground, as a fraction of the image height."""
 
     setting: str
     horizon: float
@@ -59,39 +59,39 @@ class Backdrop(NamedTuple):
     window: tuple[float, float, float] | None
 
 
-def choose_backdrop(setting: str, horizon: float, chance: Chance) -> Backdrop:
-    """A wall and a ground that suit the setting."""
-    ground_pattern = chance.pick(
+def sample_background(setting: str, horizon: float, rng: RandomStream) -> Background:
+    """Sample a wall and a ground for the setting."""
+    ground_pattern = rng.choice(
         ("planks", "wood", "wood", "marble", "check", "weave")
         if setting == "table"
         else ("planks", "planks", "tiles", "weave", "weave")
     )
     colours = {"planks": WOODS, "wood": WOODS, "marble": STONES, "tiles": STONES}.get(ground_pattern, CLOTHS)
-    return Backdrop(
+    return Background(
         setting=setting,
         horizon=horizon,
-        wall=chance.pick(WALLS),
-        wall_pattern=chance.pick(("plaster", "plaster", "stripes", "tiles", "panels", "brick")),
-        wall_scale=chance.between(0.8, 1.3),
-        ground=chance.pick(colours),
+        wall=rng.choice(WALLS),
+        wall_pattern=rng.choice(("plaster", "plaster", "stripes", "tiles", "panels", "brick")),
+        wall_scale=rng.uniform(0.8, 1.3),
+        ground=rng.choice(colours),
         ground_pattern=ground_pattern,
-        ground_scale=chance.between(0.8, 1.3),
-        cut=(chance.below(SIDE), chance.below(SIDE)),
-        lean=chance.between(-0.35, 0.35),
-        warmth=chance.between(-0.045, 0.06),
-        window=(chance.between(0.0, 0.75), chance.between(0.14, 0.3), chance.between(0.1, 0.2))
-        if chance.often(0.35)
+        ground_scale=rng.uniform(0.8, 1.3),
+        cut=(rng.integer(SIDE), rng.integer(SIDE)),
+        lean=rng.uniform(-0.35, 0.35),
+        warmth=rng.uniform(-0.045, 0.06),
+        window=(rng.uniform(0.0, 0.75), rng.uniform(0.14, 0.3), rng.uniform(0.1, 0.2))
+        if rng.bernoulli(0.35)
         else None,
     )
 
 
-def draw_backdrop(backdrop: Backdrop, size: int, light: Light) -> Planes:
-    """The empty setting as planes (3, size, size), about 0..1."""
-    edge = round(backdrop.horizon * size)
+def draw_background(background: Background, size: int, light: DirectionalLight) -> Planes:
+    """The background as colour planes (3, size, size), about 0..1."""
+    edge = round(background.horizon * size)
     planes = np.empty((3, size, size), np.float32)
-    _fill(planes[:, :edge], backdrop.wall, _wall(backdrop, size, edge))
-    _fill(planes[:, edge:], backdrop.ground, _ground(backdrop, size, edge))
-    if backdrop.setting == "room":
+    _fill(planes[:, :edge], background.wall, _wall(background, size, edge))
+    _fill(planes[:, edge:], background.ground, _ground(background, size, edge))
+    if background.setting == "room":
         skirting = max(1, round(0.035 * size))
         planes[:, edge - skirting : edge] = np.array(SKIRTING, np.float32)[:, None, None]
         planes[:, edge - skirting] *= 0.8
@@ -100,8 +100,8 @@ def draw_backdrop(backdrop: Backdrop, size: int, light: Light) -> Planes:
     down = np.linspace(-1, 1, size, dtype=np.float32)[:, None]
     side = np.float32(np.sign(light.x))
     planes *= (1.0 + 0.13 * side * across) * (1.02 - 0.05 * down) - 0.07 * (across * across + down * down)
-    planes[0] *= 1 + backdrop.warmth
-    planes[2] *= 1 - backdrop.warmth
+    planes[0] *= 1 + background.warmth
+    planes[2] *= 1 - background.warmth
     return planes
 
 
@@ -109,50 +109,50 @@ def _fill(planes: Planes, colour: Rgb, factor: Planes) -> None:
     np.multiply(np.array(colour, np.float32)[:, None, None], factor, out=planes)
 
 
-def _wall(backdrop: Backdrop, size: int, edge: int) -> Planes:
-    unit = np.float32(backdrop.wall_scale / size)
+def _wall(background: Background, size: int, edge: int) -> Planes:
+    unit = np.float32(background.wall_scale / size)
     x, y = np.arange(size, dtype=np.float32) * unit, np.arange(edge, dtype=np.float32)[:, None] * unit
-    top, left = backdrop.cut
+    top, left = background.cut
     rows, columns = (
         (np.arange(edge) * SIDE // (2 * size) + top) % SIDE,
         (np.arange(size) * SIDE // (2 * size) + left) % SIDE,
     )
-    value = sheet("plaster")[rows[:, None], columns[None]]
-    if backdrop.wall_pattern == "stripes":
+    value = load_texture("plaster")[rows[:, None], columns[None]]
+    if background.wall_pattern == "stripes":
         value *= np.where((x * 9) % 1 < 0.5, np.float32(1), np.float32(0.94))
-    elif backdrop.wall_pattern == "tiles":
+    elif background.wall_pattern == "tiles":
         value *= np.where(((x * 7) % 1 < 0.07) | ((y * 7) % 1 < 0.07), np.float32(0.88), np.float32(1))
-    elif backdrop.wall_pattern == "panels":
+    elif background.wall_pattern == "panels":
         value *= np.where((x * 5) % 1 < 0.05, np.float32(0.84), np.float32(1))
-    elif backdrop.wall_pattern == "brick":
+    elif background.wall_pattern == "brick":
         course = np.floor(y * 12)
         value *= np.where(
             ((x * 5 + 0.5 * (course % 2)) % 1 < 0.06) | ((y * 12) % 1 < 0.16),
             np.float32(1.06),
             np.float32(0.93),
         )
-    if backdrop.window:
-        start, wide, low = backdrop.window
-        patch = x / unit / size - start + backdrop.lean * (y / unit / size)
+    if background.window:
+        start, wide, low = background.window
+        patch = x / unit / size - start + background.lean * (y / unit / size)
         value += 0.13 * (
             (patch > 0) & (patch < wide) & (y / unit / size > low * 0.4) & (np.abs(patch - wide / 2) > 0.008)
         )
     return value
 
 
-def _ground(backdrop: Backdrop, size: int, edge: int) -> Planes:
-    """The ground in perspective: u across and v away are read from rows that shrink towards the horizon."""
+def _ground(background: Background, size: int, edge: int) -> Planes:
+    """The ground texture in perspective."""
     rows = size - edge
     down = (np.arange(rows, dtype=np.float32)[:, None] + 0.5) / size
     depth = np.float32(1.0) / (down + np.float32(0.42))
     across = (np.arange(size, dtype=np.float32)[None] + 0.5) / size - 0.5
-    u = (across + backdrop.lean * (0.6 - down) * 0.3) * depth * np.float32(1.6 * backdrop.ground_scale)
-    v = depth * np.float32(2.6 * backdrop.ground_scale)
-    top, left = backdrop.cut
-    pattern = backdrop.ground_pattern
+    u = (across + background.lean * (0.6 - down) * 0.3) * depth * np.float32(1.6 * background.ground_scale)
+    v = depth * np.float32(2.6 * background.ground_scale)
+    top, left = background.cut
+    pattern = background.ground_pattern
 
     def read(name: str, scale_u: float, scale_v: float) -> Planes:
-        return sheet(name)[
+        return load_texture(name)[
             (v * scale_v + top).astype(np.int32) % SIDE, (u * scale_u + left).astype(np.int32) % SIDE
         ]
 
@@ -162,10 +162,11 @@ def _ground(backdrop: Backdrop, size: int, edge: int) -> Planes:
         number = np.floor(u * 4)
         tone = 1 + 0.07 * np.sin(number * 12.9898 + top)
         seam = np.where((u * 4) % 1 < 0.05, np.float32(0.7), np.float32(1))
-        grain = sheet("wood")[
+        grain = load_texture("wood")[
             (u * 320 + number * 91).astype(np.int32) % SIDE, (v * 60 + left).astype(np.int32) % SIDE
         ]
-        return (grain * tone * seam).astype(np.float32)
+        planks: Planes = (grain * tone * seam).astype(np.float32)
+        return planks
     if pattern == "marble":
         return read("marble", 200, 200)
     if pattern == "tiles":

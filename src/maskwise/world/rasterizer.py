@@ -1,8 +1,8 @@
-"""From facets to pixels: colours, and the label of every pixel.
+"""Rasterize facets: colours, and the facet number of every pixel.
 
-A thing is drawn once, three times finer than the image, as a map of facet numbers. The labels (and so all masks)
-are that map at the pixel centres; the colours are its average over each pixel, so the image is smooth where the
-masks are exact. Nothing here is random.
+An object is drawn once, at three times the image resolution, as a map of facet numbers. The masks are that map sampled
+at the pixel centres; the colours are its average over each pixel, so the image is anti-aliased while the masks are
+exact. Nothing here is random.
 """
 
 import math
@@ -12,30 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from maskwise.world.sketch import AMBIENT, DIFFUSE, Ball, Facet, Figure, Light, Round, Tube
-from maskwise.world.textures import cut
+from maskwise.world.facets import (
+    AMBIENT,
+    DIFFUSE,
+    BallShading,
+    DirectionalLight,
+    Facet,
+    LatheShading,
+    ObjectShape,
+    TubeShading,
+)
+from maskwise.world.textures import crop_texture
 
 FINE = 3
-"""How many times finer than the image a thing is drawn; odd, so that pixel centres are samples."""
+"""Oversampling factor; odd, so that pixel centres are samples."""
 
 Floats = NDArray[np.float64]
 Planes = NDArray[np.float32]
 
 _WHITE = 200.0
-"""The byte that stands for brightness 1, leaving room for brighter faces."""
+"""The byte for brightness 1; brighter faces use the values above."""
 
 
-class Place(NamedTuple):
-    """Where a thing stands: its ground point in pixels (x right, y down) and how many pixels its unit is."""
+class Placement(NamedTuple):
+    """Where an object stands: its ground point in pixels (x right, y down) and its scale in pixels per unit."""
 
     x: float
     y: float
     scale: float
 
 
-class Patch(NamedTuple):
-    """A drawn thing: where its box begins (row, column), its colours (3, h, w) multiplied by cover, cover (h, w) in
-    0..1, and facet (h, w): the number of the facet at each pixel centre counted from 1, or 0.
+class ObjectRaster(NamedTuple):
+    """A rasterized object: the first row and column of its box, its colours (3, h, w) multiplied by cover, cover
+    (h, w) in 0..1, and facet (h, w): the number of the facet at each pixel centre, counted from 1, or 0.
     """
 
     row: int
@@ -51,25 +60,27 @@ class Patch(NamedTuple):
         return slice(self.row, self.row + height), slice(self.column, self.column + width)
 
 
-def draw(figure: Figure, place: Place, size: int, light: Light) -> Patch | None:
-    """A thing as a patch, cut by the frame of size x size pixels; None if it lies outside."""
-    left, top, right, bottom = _box(figure, place, size)
+def rasterize(
+    shape: ObjectShape, place: Placement, size: int, light: DirectionalLight
+) -> ObjectRaster | None:
+    """Rasterize an object within an image of size x size pixels; None if it lies outside."""
+    left, top, right, bottom = _box(shape, place, size)
     if left >= right or top >= bottom:
         return None
-    fine = _number(figure, place, (left, top), (right - left, bottom - top))
+    fine = _number(shape, place, (left, top), (right - left, bottom - top))
     facet = np.ascontiguousarray(fine[FINE // 2 :: FINE, FINE // 2 :: FINE])
-    colour, cover = _average(fine, figure.facets)
-    shader = _Shader(figure, _grown(fine, facet), (left, top), place, light)
+    colour, cover = _average(fine, shape.facets)
+    shader = _Shader(shape, _grown(fine, facet), (left, top), place, light)
     shader.shade_all()
     colour *= shader.shade
     if shader.gloss is not None:
         colour += shader.gloss * cover
-    return Patch(top, left, colour, cover, facet)
+    return ObjectRaster(top, left, colour, cover, facet)
 
 
-def _box(figure: Figure, place: Place, size: int) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of the pixels a figure may touch within the frame."""
-    (left, low), (right, high) = figure.low.min(0).tolist(), figure.high.max(0).tolist()
+def _box(shape: ObjectShape, place: Placement, size: int) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of the pixels that a shape may touch within the image."""
+    (left, low), (right, high) = shape.low.min(0).tolist(), shape.high.max(0).tolist()
     x, y, scale = place
     return (
         max(math.floor(x + scale * left) - 1, 0),
@@ -79,13 +90,15 @@ def _box(figure: Figure, place: Place, size: int) -> tuple[int, int, int, int]:
     )
 
 
-def _number(figure: Figure, place: Place, corner: tuple[int, int], box: tuple[int, int]) -> NDArray[np.uint8]:
+def _number(
+    shape: ObjectShape, place: Placement, corner: tuple[int, int], box: tuple[int, int]
+) -> NDArray[np.uint8]:
     """The map of facet numbers, FINE times finer than the box (width, height)."""
     slope = np.array([FINE * place.scale, -FINE * place.scale])
     shift = np.array([FINE * (place.x - corner[0]) - 0.5, FINE * (place.y - corner[1]) - 0.5])
     image = Image.new("L", (box[0] * FINE, box[1] * FINE))
     pen = ImageDraw.Draw(image)
-    for number, outline in enumerate(figure.pens(slope, shift), 1):
+    for number, outline in enumerate(shape.outlines(slope, shift), 1):
         pen.polygon(outline, fill=number)
     return np.asarray(image)
 
@@ -98,7 +111,7 @@ def _average(fine: NDArray[np.uint8], facets: tuple[Facet, ...]) -> tuple[Planes
         table[number] = [min(255, int(level * value)) for value in facet.paint.rgb] + [255]
     packed = table.view(np.uint32)[:, 0].take(fine)
     height, width = packed.shape
-    # CMYK stands for any four bytes: Pillow would weigh RGBA by its alpha.
+    # CMYK is used for four arbitrary bytes: Pillow would weight RGBA by its alpha.
     mean = np.asarray(Image.frombuffer("CMYK", (width, height), packed, "raw", "CMYK", 0, 1).reduce(FINE))
     planes = mean.transpose(2, 0, 1).astype(np.float32)
     return planes[:3] * np.float32(1 / _WHITE), planes[3] * np.float32(1 / 255)
@@ -114,27 +127,32 @@ def _grown(fine: NDArray[np.uint8], facet: NDArray[np.uint8]) -> NDArray[np.uint
 
 
 class _Shader:
-    """Brightness and gloss of a patch: one pass over its curved or textured facets."""
+    """Brightness and gloss of an object: one pass over its curved or textured facets."""
 
     def __init__(
-        self, figure: Figure, numbers: NDArray[np.uint8], corner: tuple[int, int], place: Place, light: Light
+        self,
+        shape: ObjectShape,
+        numbers: NDArray[np.uint8],
+        corner: tuple[int, int],
+        place: Placement,
+        light: DirectionalLight,
     ) -> None:
         height, width = numbers.shape
-        self.figure, self.numbers, self.place, self.light = figure, numbers, place, light
+        self.shape, self.numbers, self.place, self.light = shape, numbers, place, light
         self.x = ((np.arange(width) + (corner[0] + 0.5 - place.x)) / place.scale).astype(np.float32)
         self.y = ((place.y - corner[1] - 0.5 - np.arange(height)) / place.scale).astype(np.float32)
         self.shade = np.ones(numbers.shape, np.float32)
         self.gloss: Planes | None = None
 
     def shade_all(self) -> None:
-        """Light the curved facets, then lay the textures over all."""
-        facets = self.figure.facets
+        """Shade the curved facets, then apply the textures."""
+        facets = self.shape.facets
         for number, facet in enumerate(facets, 1):
             if not isinstance(facet.shading, float):
                 self._shade_one(number, facet)
         for name in {facet.paint.texture for facet in facets if facet.paint.texture}:
             worn = np.array([False] + [facet.paint.texture == name for facet in facets])
-            piece = cut(name, int(self.place.x * 37), int(self.place.y * 53), self.numbers.shape)
+            piece = crop_texture(name, int(self.place.x * 37), int(self.place.y * 53), self.numbers.shape)
             np.multiply(self.shade, piece, out=self.shade, where=worn[self.numbers])
 
     def _shade_one(self, number: int, facet: Facet) -> None:
@@ -151,7 +169,7 @@ class _Shader:
 
     def _box(self, facet: int) -> tuple[slice, slice]:
         """Rows and columns a facet may touch, one pixel wider than it is."""
-        (left, low), (right, high) = self.figure.low[facet].tolist(), self.figure.high[facet].tolist()
+        (left, low), (right, high) = self.shape.low[facet].tolist(), self.shape.high[facet].tolist()
         step = 1.0 / self.place.scale
         first_x, first_y = float(self.x[0]), float(self.y[0])
         columns = slice(max(0, int((left - first_x) / step) - 1), max(0, int((right - first_x) / step) + 2))
@@ -162,16 +180,16 @@ class _Shader:
         self, facet: Facet, rows: slice, columns: slice, here: NDArray[np.bool_]
     ) -> tuple[Planes, Planes | None]:
         shading, gloss = facet.shading, facet.paint.gloss
-        if isinstance(shading, Round):
+        if isinstance(shading, LatheShading):
             return _light_round(shading, self.x[columns], self.y[rows], self.light, gloss)
-        if isinstance(shading, Ball):
+        if isinstance(shading, BallShading):
             return _light_ball(shading, self.x[columns], self.y[rows], self.light, gloss)
-        assert isinstance(shading, Tube)
+        assert isinstance(shading, TubeShading)
         return _light_edge(here, shading.radius * self.place.scale, self.light), None
 
 
 def _light_round(
-    shading: Round, x: Planes, y: Planes, light: Light, gloss: float
+    shading: LatheShading, x: Planes, y: Planes, light: DirectionalLight, gloss: float
 ) -> tuple[Planes, Planes | None]:
     side = math.copysign(1.0, light.x)
     half = np.maximum(np.interp(y, shading.ys, shading.widths), 1e-4).astype(np.float32)
@@ -187,7 +205,7 @@ def _light_round(
 
 
 def _light_ball(
-    shading: Ball, x: Planes, y: Planes, light: Light, gloss: float
+    shading: BallShading, x: Planes, y: Planes, light: DirectionalLight, gloss: float
 ) -> tuple[Planes, Planes | None]:
     across = (x[None] - np.float32(shading.x)) * np.float32(1 / shading.rx)
     up = (y[:, None] - np.float32(shading.y)) * np.float32(1 / shading.ry)
@@ -199,8 +217,8 @@ def _light_ball(
     return value, np.float32(0.6 * gloss) * np.exp(-14 * away)
 
 
-def _light_edge(here: NDArray[np.bool_], radius: float, light: Light) -> Planes:
-    """Rounded edges: the slope of the softened mask stands for the slope of the surface."""
+def _light_edge(here: NDArray[np.bool_], radius: float, light: DirectionalLight) -> Planes:
+    """Rounded edges: the gradient of the blurred mask is used as the slope of the surface."""
     reach = max(0.8, 0.7 * radius)
     padded = np.zeros((here.shape[0] + 2, here.shape[1] + 2), np.uint8)
     padded[1:-1, 1:-1] = here

@@ -5,10 +5,17 @@ from collections import Counter
 
 import pytest
 
-from maskwise.world.wording import FAMILIES, PRONOUNS, Wording, put, slots, usable
+from maskwise.world.question_templates import (
+    FAMILIES,
+    PRONOUNS,
+    TemplateSlots,
+    fill_template,
+    template_slots,
+    usable_templates,
+)
 
-BOX = Wording("the red mug", "what could I drink from", "the box")
-BOTH = Wording("the mug and the bowl", plural=True)
+BOX = TemplateSlots("the red mug", "what could I drink from", "the box")
+BOTH = TemplateSlots("the mug and the bowl", plural=True)
 
 EXAMPLES = [
     # Plain questions want what is seen.
@@ -107,43 +114,43 @@ def test_slots_are_known() -> None:
     known = {"np", "ask", "Ask", "front", *PRONOUNS[False]}
     for family in FAMILIES:
         for template in family.templates:
-            assert slots(template) <= known, template
-            assert slots(template) & {"np", "ask", "Ask"}, template
+            assert template_slots(template) <= known, template
+            assert template_slots(template) & {"np", "ask", "Ask"}, template
 
 
-@pytest.mark.parametrize("novel", [False, True])
+@pytest.mark.parametrize("held_out", [False, True])
 @pytest.mark.parametrize("intent", ["visible", "amodal"])
-def test_every_intent_has_families_for_every_question(intent: str, novel: bool) -> None:
-    for wording in (BOX, BOTH, Wording("the elephant")):
-        found = usable(wording, intent, novel=novel)  # type: ignore[arg-type]
+def test_every_intent_has_families_for_every_question(intent: str, held_out: bool) -> None:
+    for wording in (BOX, BOTH, TemplateSlots("the elephant")):
+        found = usable_templates(wording, intent, held_out=held_out)  # type: ignore[arg-type]
         assert len(found) >= 3
-        assert all(family.novel == novel and family.intent == intent for family, _ in found)
+        assert all(family.held_out == held_out and family.intent == intent for family, _ in found)
         for _, templates in found:
             for template in templates:
-                text = put(template, wording)
+                text = fill_template(template, wording)
                 assert "{" not in text
                 assert text[0] == text[0].upper()
-    with_ask = usable(BOX, intent, novel=novel)  # type: ignore[arg-type]
+    with_ask = usable_templates(BOX, intent, held_out=held_out)  # type: ignore[arg-type]
     assert any(family.name.startswith("ask") for family, _ in with_ask)
-    without = usable(BOTH, intent, novel=novel)  # type: ignore[arg-type]
+    without = usable_templates(BOTH, intent, held_out=held_out)  # type: ignore[arg-type]
     assert not any(family.name.startswith("ask") for family, _ in without)
 
 
 def test_parts_are_not_taken_off_their_object() -> None:
     for intent in ("visible", "amodal"):
-        handle = Wording("the handle of the mug", "what would you hold", "the box", part=True)
-        assert not any(family.whole for family, _ in usable(handle, intent, novel=False))  # type: ignore[arg-type]
+        handle = TemplateSlots("the handle of the mug", "what would you hold", "the box", part=True)
+        assert not any(family.whole for family, _ in usable_templates(handle, intent, held_out=False))  # type: ignore[arg-type]
     assert any(family.whole for family in FAMILIES)
 
 
 def test_words_agree_in_number() -> None:
     template = "Where {is} {np}? Mark {it} and {its} edges; {they} would fill{s} it, {does} it?"
-    one, many = put(template, BOX), put(template, BOTH)
+    one, many = fill_template(template, BOX), fill_template(template, BOTH)
     assert one == "Where is the red mug? Mark it and its edges; it would fills it, does it?"
     assert many == "Where are the mug and the bowl? Mark them and their edges; they would fill it, do it?"
 
 
 def test_a_question_may_open_with_the_asked() -> None:
-    assert put("{ask}? Mark {it}.", BOX) == "What could I drink from? Mark it."
-    assert put("Here is a riddle. {Ask}?", BOX) == "Here is a riddle. What could I drink from?"
-    assert put("{front} covers part of {np}.", BOX) == "The box covers part of the red mug."
+    assert fill_template("{ask}? Mark {it}.", BOX) == "What could I drink from? Mark it."
+    assert fill_template("Here is a riddle. {Ask}?", BOX) == "Here is a riddle. What could I drink from?"
+    assert fill_template("{front} covers part of {np}.", BOX) == "The box covers part of the red mug."

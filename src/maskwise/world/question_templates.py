@@ -1,36 +1,37 @@
-"""How a question is put: families of wordings, each wanting visible or amodal masks.
+"""Question templates in families, each of which asks for visible or for amodal masks.
 
-The rule (R2SM, arXiv 2506.01795): a question wants the amodal mask only when its words ask for the whole shape, seen
-or not. Plain questions want the visible mask, and so do questions that mention hiding merely to say where something
-is ("the mug behind the box") or to rule the hidden part out.
+The rule (R2SM, arXiv 2506.01795): a question wants the amodal mask only if its words ask for the whole shape, visible
+or not. Plain questions want the visible mask, and so do questions that mention occlusion only to locate something ("the
+mug behind the box") or to exclude the hidden part.
 
-Slots: {np} what is asked for; {it}, {they}, {its}, {is}, {does}, {s} agree with it; {front} something that hides
-it; {ask} a question that picks out the target without naming it ("what could I drink from"), {Ask} the same with a
-capital. The first letter is raised after filling. A template is used only where all its slots can be filled.
+Slots: {np} is the noun phrase of the target; {it}, {they}, {its}, {is}, {does}, {s} agree with it; {front} is an object
+that hides it; {ask} is a question that refers to the target without naming it ("what could I drink from"), {Ask} the
+same with a capital. The first letter is capitalised after filling. A template is used only if all its slots can be
+filled.
 
-Families marked `novel` occur in the test split alone.
+Families marked `held_out` occur in the test split only.
 """
 
 import functools
 import re
 from typing import Literal, NamedTuple
 
-Intent = Literal["visible", "amodal"]
+MaskIntent = Literal["visible", "amodal"]
 
 
-class Family(NamedTuple):
-    """Wordings of one idea. `whole`: they suit whole objects only, since they would take a part off its object."""
+class TemplateFamily(NamedTuple):
+    """Templates with one idea. `whole`: they suit whole objects only, because they would detach a part."""
 
     name: str
-    intent: Intent
-    novel: bool
+    intent: MaskIntent
+    held_out: bool
     templates: tuple[str, ...]
     whole: bool = False
 
 
-FAMILIES: tuple[Family, ...] = (
-    # -- visible, nothing said about it ----------------------------------------------------------------------------
-    Family(
+FAMILIES: tuple[TemplateFamily, ...] = (
+    # -- visible, implicitly ----------------------------------------------------------------------------
+    TemplateFamily(
         "command",
         "visible",
         False,
@@ -45,7 +46,7 @@ FAMILIES: tuple[Family, ...] = (
             "Trace {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "search",
         "visible",
         False,
@@ -59,8 +60,8 @@ FAMILIES: tuple[Family, ...] = (
             "Which pixels belong to {np}?",
         ),
     ),
-    Family("bare", "visible", False, ("{np}", "{np}, please", "{np} in this picture")),
-    Family(
+    TemplateFamily("bare", "visible", False, ("{np}", "{np}, please", "{np} in this picture")),
+    TemplateFamily(
         "polite",
         "visible",
         False,
@@ -72,7 +73,7 @@ FAMILIES: tuple[Family, ...] = (
             "Kindly draw a mask over {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "ask",
         "visible",
         False,
@@ -84,7 +85,7 @@ FAMILIES: tuple[Family, ...] = (
             "{ask}? Please segment {it}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "whole picture",
         "visible",
         False,
@@ -95,7 +96,7 @@ FAMILIES: tuple[Family, ...] = (
             "After a complete look around, outline {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "make-believe",
         "visible",
         False,
@@ -106,7 +107,7 @@ FAMILIES: tuple[Family, ...] = (
             "If you were to touch {np} on the screen, which pixels would you touch?",
         ),
     ),
-    Family(
+    TemplateFamily(
         "taken away",
         "visible",
         False,
@@ -116,7 +117,7 @@ FAMILIES: tuple[Family, ...] = (
             "Mark {np}, because I want to move {it} aside.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "looking for",
         "visible",
         True,
@@ -128,7 +129,7 @@ FAMILIES: tuple[Family, ...] = (
             "Put your finger on {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "ask, indirect",
         "visible",
         True,
@@ -138,7 +139,7 @@ FAMILIES: tuple[Family, ...] = (
             "{ask}? Paint {it} red.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "photo editor",
         "visible",
         True,
@@ -149,7 +150,7 @@ FAMILIES: tuple[Family, ...] = (
             "Blur everything except {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "chatter",
         "visible",
         True,
@@ -160,8 +161,8 @@ FAMILIES: tuple[Family, ...] = (
             "We were all wondering about {np}. Could you outline {it} for everyone?",
         ),
     ),
-    # -- visible, said so ------------------------------------------------------------------------------------------
-    Family(
+    # -- visible, explicitly ------------------------------------------------------------------------------------------
+    TemplateFamily(
         "visible part",
         "visible",
         False,
@@ -173,7 +174,7 @@ FAMILIES: tuple[Family, ...] = (
             "Mask {np}, visible pixels only.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "leave out the hidden",
         "visible",
         False,
@@ -185,7 +186,7 @@ FAMILIES: tuple[Family, ...] = (
             "Ignore the hidden portion and segment {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "do not guess",
         "visible",
         False,
@@ -197,7 +198,7 @@ FAMILIES: tuple[Family, ...] = (
             "Leave the covered part of {np} to the imagination and mask the rest.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "in spite of the cover",
         "visible",
         False,
@@ -208,7 +209,7 @@ FAMILIES: tuple[Family, ...] = (
             "Mark {np} up to the edge of {front}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "ask, visible",
         "visible",
         False,
@@ -218,7 +219,7 @@ FAMILIES: tuple[Family, ...] = (
             "{ask}? Leave out what is covered.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "exposed",
         "visible",
         True,
@@ -229,7 +230,7 @@ FAMILIES: tuple[Family, ...] = (
             "Mark the part of {np} that peeks out.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "camera",
         "visible",
         True,
@@ -240,7 +241,7 @@ FAMILIES: tuple[Family, ...] = (
             "Keep to what was photographed: outline {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "not the whole",
         "visible",
         True,
@@ -252,7 +253,7 @@ FAMILIES: tuple[Family, ...] = (
         ),
     ),
     # -- amodal ----------------------------------------------------------------------------------------------------
-    Family(
+    TemplateFamily(
         "hidden parts too",
         "amodal",
         False,
@@ -264,7 +265,7 @@ FAMILIES: tuple[Family, ...] = (
             "Include what is hidden from view when you mask {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "complete shape",
         "amodal",
         False,
@@ -277,7 +278,7 @@ FAMILIES: tuple[Family, ...] = (
             "Segment {np} as a whole object.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "amodal",
         "amodal",
         False,
@@ -287,7 +288,7 @@ FAMILIES: tuple[Family, ...] = (
             "Predict the amodal extent of {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "clear view",
         "amodal",
         False,
@@ -299,7 +300,7 @@ FAMILIES: tuple[Family, ...] = (
             "If all other things were removed, where would {np} be?",
         ),
     ),
-    Family(
+    TemplateFamily(
         "without the front",
         "amodal",
         False,
@@ -312,7 +313,7 @@ FAMILIES: tuple[Family, ...] = (
             "Segment {np} and also the part that {front} hides.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "not only what shows",
         "amodal",
         False,
@@ -323,7 +324,7 @@ FAMILIES: tuple[Family, ...] = (
             "The part in view is not enough; outline all of {np}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "fill in",
         "amodal",
         False,
@@ -334,7 +335,7 @@ FAMILIES: tuple[Family, ...] = (
             "Extend the mask of {np} to {its} true edges.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "ask, amodal",
         "amodal",
         False,
@@ -345,7 +346,7 @@ FAMILIES: tuple[Family, ...] = (
             "{ask}? Show {it} whole, seen or not.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "interrupted",
         "amodal",
         False,
@@ -356,7 +357,7 @@ FAMILIES: tuple[Family, ...] = (
             "Join up the pieces of {np}, and what lies between them, into one mask.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "empty room",
         "amodal",
         False,
@@ -367,7 +368,7 @@ FAMILIES: tuple[Family, ...] = (
         ),
         whole=True,
     ),
-    Family(
+    TemplateFamily(
         "see through",
         "amodal",
         True,
@@ -378,7 +379,7 @@ FAMILIES: tuple[Family, ...] = (
             "Draw {np} as though other things were transparent.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "room taken",
         "amodal",
         True,
@@ -389,7 +390,7 @@ FAMILIES: tuple[Family, ...] = (
             "Measure {np} from edge to edge regardless of what is in the way.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "cut-out",
         "amodal",
         True,
@@ -399,7 +400,7 @@ FAMILIES: tuple[Family, ...] = (
             "Prepare {np} as a sticker, complete to the last corner, covered corners included.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "unbroken",
         "amodal",
         True,
@@ -409,7 +410,7 @@ FAMILIES: tuple[Family, ...] = (
             "Outline {np} as {they} would look with nothing in front.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "measuring",
         "amodal",
         True,
@@ -419,7 +420,7 @@ FAMILIES: tuple[Family, ...] = (
             "Give me {np} at true size, no matter what stands before {it}.",
         ),
     ),
-    Family(
+    TemplateFamily(
         "ask, whole",
         "amodal",
         True,
@@ -437,12 +438,12 @@ PRONOUNS = {
     False: {"it": "it", "they": "it", "its": "its", "is": "is", "does": "does", "s": "s"},
     True: {"it": "them", "they": "they", "its": "their", "is": "are", "does": "do", "s": ""},
 }
-"""What agrees with one and with several."""
+"""Singular and plural forms."""
 
 
-class Wording(NamedTuple):
-    """What a question may be put in: `np` always; `ask` and `front` where there are any; number of `np`; whether it
-    is about parts.
+class TemplateSlots(NamedTuple):
+    """The values of the slots: `np` always, `ask` and `front` if there are any; whether `np` is plural, and whether it
+    is a part.
     """
 
     np: str
@@ -453,27 +454,27 @@ class Wording(NamedTuple):
 
 
 @functools.cache
-def slots(template: str) -> frozenset[str]:
-    """The slots a template has."""
+def template_slots(template: str) -> frozenset[str]:
+    """The slots of a template."""
     return frozenset(_SLOTS.findall(template))
 
 
-def usable(wording: Wording, intent: Intent, *, novel: bool) -> list[tuple[Family, list[str]]]:
-    """Families of an intent, and those of their templates that can be filled. A question that has an `ask` form is
-    put in families of that form or, as a noun phrase, in the others.
-    """
+def usable_templates(
+    wording: TemplateSlots, intent: MaskIntent, *, held_out: bool
+) -> list[tuple[TemplateFamily, list[str]]]:
+    """The families of an intent with those of their templates whose slots can be filled."""
     given = {"np", *PRONOUNS[False]}
     given |= ({"ask", "Ask"} if wording.ask else set()) | ({"front"} if wording.front else set())
     found = []
     for family in FAMILIES:
-        if family.intent == intent and family.novel == novel and not (family.whole and wording.part):
-            templates = [template for template in family.templates if slots(template) <= given]
+        if family.intent == intent and family.held_out == held_out and not (family.whole and wording.part):
+            templates = [template for template in family.templates if template_slots(template) <= given]
             if templates:
                 found.append((family, templates))
     return found
 
 
-def put(template: str, wording: Wording) -> str:
+def fill_template(template: str, wording: TemplateSlots) -> str:
     """Fill a template."""
     words = PRONOUNS[wording.plural] | {"np": wording.np, "front": wording.front or ""}
     words |= {"ask": wording.ask or "", "Ask": _raised(wording.ask or "")}

@@ -1,8 +1,8 @@
-"""Solids drawn as flat facets: what a category's shape is made of before it becomes pixels.
+"""Object shapes as flat facets: solids projected to polygons, before they are rasterized.
 
-Coordinates of a thing: x right, y up, z towards the viewer, the ground at y = 0. The view is parallel and looks down
-by a constant tilt, so a circle on the ground becomes an ellipse of height `tilt`. Outlines are in the same unit,
-x right and y up from the point on the ground below the thing's middle; the painter sets scale and place.
+Object coordinates: x right, y up, z towards the viewer, the ground at y = 0. The projection is parallel and looks down
+by a constant tilt, so a circle on the ground becomes an ellipse of height `tilt`. Outlines have the same unit, x right
+and y up from the point on the ground below the object's centre; scale and position are applied later.
 """
 
 import functools
@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 Point = tuple[float, float, float]
 
 AMBIENT, DIFFUSE = 0.52, 0.62
-"""How bright a face turned away from the light is, and how much the light adds."""
+"""Brightness of a face turned away from the light, and how much the light adds."""
 
 DETAIL = 0.15
-"""A facet whose extent is a smaller share of its thing's is a detail: it casts no shadow of its own."""
+"""A facet whose extent is a smaller fraction of its object's is a detail: it casts no shadow."""
 
 
 class Paint(NamedTuple):
@@ -31,20 +31,20 @@ class Paint(NamedTuple):
     texture: str | None = None
 
 
-class Light(NamedTuple):
+class DirectionalLight(NamedTuple):
     """A unit vector towards the light: x right, y up, z towards the viewer."""
 
     x: float
     y: float
     z: float
 
-    def on(self, x: float, y: float, z: float) -> float:
+    def brightness(self, x: float, y: float, z: float) -> float:
         """Brightness of a flat face with this normal (unit length)."""
         return AMBIENT + DIFFUSE * max(0.0, x * self.x + y * self.y + z * self.z)
 
 
-class Round(NamedTuple):
-    """Shading of a turned body: half width `widths` at heights `ys` about the axis x; `hollow` is seen from inside."""
+class LatheShading(NamedTuple):
+    """Shading of a lathed body: half width `widths` at heights `ys` about the axis x; `hollow` is seen from inside."""
 
     x: float
     ys: Floats
@@ -52,7 +52,7 @@ class Round(NamedTuple):
     hollow: bool = False
 
 
-class Ball(NamedTuple):
+class BallShading(NamedTuple):
     """Shading of an ellipsoid."""
 
     x: float
@@ -61,13 +61,13 @@ class Ball(NamedTuple):
     ry: float
 
 
-class Tube(NamedTuple):
-    """Shading of anything rounded at its edges, by `radius`."""
+class TubeShading(NamedTuple):
+    """Shading of a surface with rounded edges of this radius."""
 
     radius: float
 
 
-Shading = float | Round | Ball | Tube
+Shading = float | LatheShading | BallShading | TubeShading
 
 
 class Facet(NamedTuple):
@@ -89,10 +89,11 @@ _CIRCLE = np.stack(
 _QUARTERS = np.stack([_CIRCLE[np.arange(start, start + 7, 2) % 24] for start in (0, 6, 12, 18)])
 
 
-class Figure(NamedTuple):
-    """A finished sketch: the facets, and their outlines as one array. Outline i is points[starts[i]:starts[i + 1]];
-    low and high (n, 2) are the corners of its box. `bulk` are the facets that make up its silhouette, details left
-    out.
+class ObjectShape(NamedTuple):
+    """The facets of an object, and their outlines as one array.
+
+    Outline i is points[starts[i]:starts[i + 1]]; low and high (n, 2) are the corners of its box. `bulk` are the facets
+    of the silhouette, without details.
     """
 
     facets: tuple[Facet, ...]
@@ -102,7 +103,7 @@ class Figure(NamedTuple):
     high: Floats
     bulk: tuple[int, ...]
 
-    def pens(self, slope: Floats, shift: Floats, *, bulk: bool = False) -> list[list[float]]:
+    def outlines(self, slope: Floats, shift: Floats, *, bulk: bool = False) -> list[list[float]]:
         """Each outline (or only those of the bulk) as [x, y, x, y, ...], every point multiplied by slope (2,) or
         (2, 2) and shifted.
         """
@@ -113,27 +114,29 @@ class Figure(NamedTuple):
         ]
 
 
-class Sketch:
-    """Collects the facets of one thing under one view and light."""
+class FacetBuilder:
+    """Collects the facets of one object for one view and light."""
 
-    def __init__(self, tilt: float, light: Light, paints: dict[str, Paint], turn: float = 0.0) -> None:
+    def __init__(
+        self, tilt: float, light: DirectionalLight, paints: dict[str, Paint], turn: float = 0.0
+    ) -> None:
         self.tilt, self.rise = tilt, math.sqrt(1.0 - tilt * tilt)
         self.light, self.paints = light, paints
         self.facets: list[Facet] = []
         self.turn_to(turn)
 
     def turn_to(self, turn: float) -> None:
-        """Rotate what is drawn from now on about the upright axis, in radians; positive turns the front leftwards."""
+        """Rotate what is drawn next about the vertical axis, in radians; positive turns the front leftwards."""
         self.cos, self.sin = math.cos(turn), math.sin(turn)
 
-    def figure(self) -> Figure:
+    def build(self) -> ObjectShape:
         """Everything drawn so far."""
         starts = np.cumsum([0] + [len(facet.outline) for facet in self.facets])
         points = np.concatenate([facet.outline for facet in self.facets])
         low, high = np.minimum.reduceat(points, starts[:-1]), np.maximum.reduceat(points, starts[:-1])
         extent = (high - low).max(1)
         bulk = np.flatnonzero(extent > DETAIL * extent.max()).tolist()
-        return Figure(tuple(self.facets), points, tuple(starts.tolist()), low, high, tuple(bulk))
+        return ObjectShape(tuple(self.facets), points, tuple(starts.tolist()), low, high, tuple(bulk))
 
     def project(self, points: Sequence[Point]) -> Floats:
         """Points (n, 3) to the image plane (n, 2)."""
@@ -141,16 +144,18 @@ class Sketch:
         return np.array([(x * cos + z * sin, y * rise - (z * cos - x * sin) * tilt) for x, y, z in points])
 
     def facing(self, x: float, y: float, z: float) -> float:
-        """Brightness of a face with this normal, given in the thing's own axes."""
+        """Brightness of a face with this normal, in the object's own axes."""
         near = z * self.cos - x * self.sin
         across = x * self.cos + z * self.sin
-        return self.light.on(across, y * self.rise - near * self.tilt, y * self.tilt + near * self.rise)
+        return self.light.brightness(
+            across, y * self.rise - near * self.tilt, y * self.tilt + near * self.rise
+        )
 
     def add(self, part: str, outline: Floats, paint: str, shading: Shading) -> None:
-        """Lay a facet over those before it."""
+        """Add a facet in front of those before it."""
         self.facets.append(Facet(part, outline, self.paints[paint], shading))
 
-    # -- turned bodies, upright ------------------------------------------------------------------------------------
+    # -- bodies of revolution --------------------------------------------------------------------------------------
 
     def lathe(
         self,
@@ -162,7 +167,7 @@ class Sketch:
         z: float = 0.0,
         smooth: bool = True,
     ) -> None:
-        """A body turned about an upright axis. profile: (height, radius), from below, heights rising."""
+        """A body of revolution about a vertical axis. profile: (height, radius), from below, heights rising."""
         points = np.array(profile)
         if smooth and len(points) > 2:
             points = curve(points, 4)
@@ -177,12 +182,12 @@ class Sketch:
         outline = np.empty((2 * len(ys), 2))
         outline[: len(ys), 0], outline[len(ys) :, 0] = axis + widths, (axis - widths)[::-1]
         outline[: len(ys), 1], outline[len(ys) :, 1] = ys, ys[::-1]
-        self.add(part, outline, paint, Round(axis, ys, widths))
+        self.add(part, outline, paint, LatheShading(axis, ys, widths))
 
     def band(
         self, part: str, low: tuple[float, float], high: tuple[float, float], paint: str = "accent"
     ) -> None:
-        """A stripe around an upright turned body, between two (height, radius): its front half."""
+        """A stripe around a body of revolution, between two (height, radius): its front half."""
         front = np.concatenate([-_ARC[::-1], _ARC[1:]]) - math.pi / 2
         edges = [
             np.stack([radius * np.cos(front), height * self.rise + radius * self.tilt * np.sin(front)], 1)
@@ -190,7 +195,7 @@ class Sketch:
         ]
         outline = np.concatenate([edges[0], edges[1][::-1]])
         ys = np.array([low[0] * self.rise - 1.0, high[0] * self.rise])
-        self.add(part, outline, paint, Round(0.0, ys, np.array([low[1], high[1]])))
+        self.add(part, outline, paint, LatheShading(0.0, ys, np.array([low[1], high[1]])))
 
     def disc(
         self,
@@ -204,7 +209,7 @@ class Sketch:
         hollow: bool = False,
         rim: float = 0.0,
     ) -> None:
-        """A level disc, seen from above; `hollow` shades it as an opening, with a rim of the given share."""
+        """A level disc, seen from above; `hollow` shades it as an opening, with a rim of the given fraction."""
         ((cx, cy),) = self.project([(x, height, z)])
         if rim:
             edge = ellipse(cx, cy, radius, radius * self.tilt)
@@ -215,7 +220,7 @@ class Sketch:
             self.add(part, inner, paint, self.facing(0, 1, 0))
             return
         ys = cy + half * self.tilt * np.sin(np.linspace(-math.pi / 2, math.pi / 2, 11))
-        self.add(part, inner, paint, Round(cx, ys, np.full(11, half), True))
+        self.add(part, inner, paint, LatheShading(cx, ys, np.full(11, half), True))
 
     # -- boxes and plates ------------------------------------------------------------------------------------------
 
@@ -265,7 +270,7 @@ class Sketch:
         low = self.project([(x, base, z) for x, z in outline])
         high = low + np.array([0.0, thick * self.rise])
         self.add(part, low, paint, self.facing(0, 0, 1) * 0.75)
-        self.add(part, high, paint, Tube(soft) if soft else self.facing(0, 1, 0))
+        self.add(part, high, paint, TubeShading(soft) if soft else self.facing(0, 1, 0))
 
     def screen(
         self,
@@ -283,14 +288,14 @@ class Sketch:
         if thick:
             back = front - self.project([(0.0, 0.0, thick)])
             self.add(part, _swept(back, front), paint, 0.78 * gain)
-        self.add(part, front, paint, Tube(soft) if soft else gain * self.facing(0, 0, 1))
+        self.add(part, front, paint, TubeShading(soft) if soft else gain * self.facing(0, 0, 1))
 
     def seam(self, part: str, line: Floats, paint: str = "shade") -> None:
         """A thin dark line on a surface, given in the image plane (n, 2)."""
         half = np.array([0.012, 0.0])
         self.add(part, np.concatenate([line - half, line[::-1] + half]), paint, 0.78)
 
-    # -- round things ----------------------------------------------------------------------------------------------
+    # -- round bodies ----------------------------------------------------------------------------------------------
 
     def tube(
         self,
@@ -301,14 +306,17 @@ class Sketch:
         *,
         smooth: bool = True,
     ) -> None:
-        """A bent rod along a path; radius: one, or one a point."""
+        """A bent rod along a path; radius: one, or one per point."""
         line = np.empty((len(path), 3))
         line[:, :2] = self.project(path)
         line[:, 2] = radius
         if smooth and len(path) > 2:
             line = curve(line, 4)
         self.add(
-            part, _stroke(line[:, :2], np.maximum(line[:, 2], 0.0)), paint, Tube(float(line[:, 2].mean()))
+            part,
+            _stroke(line[:, :2], np.maximum(line[:, 2], 0.0)),
+            paint,
+            TubeShading(float(line[:, 2].mean())),
         )
 
     def ball(
@@ -324,7 +332,7 @@ class Sketch:
         """An ellipsoid."""
         ((x, y),) = self.project([centre])
         rx, ry = radius * wide, radius * tall
-        self.add(part, _CIRCLE * (rx, ry) + (x, y), paint, Ball(x, y, rx, ry))
+        self.add(part, _CIRCLE * (rx, ry) + (x, y), paint, BallShading(x, y, rx, ry))
 
 
 def curve(points: Floats, pieces: int) -> Floats:
@@ -334,7 +342,7 @@ def curve(points: Floats, pieces: int) -> Floats:
 
 @functools.cache
 def _curve_matrix(count: int, pieces: int) -> Floats:
-    """What `curve` multiplies its points with: the curve is linear in them."""
+    """The matrix that `curve` multiplies its points with."""
     points = np.eye(count)
     padded = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
     a, b, c, d = (padded[start : start + count - 1, None] for start in range(4))
@@ -383,7 +391,7 @@ def _stroke(line: Floats, radii: Floats) -> Floats:
 
 
 def _swept(back: Floats, front: Floats) -> Floats:
-    """What a convex outline sweeps on its way from `back` to `front`, its shifted copy: the body of a plate."""
+    """The area that a convex outline sweeps from `back` to `front`, its shifted copy: the body of a plate."""
     ((right, up),) = front[:1] - back[:1]
     across = front[:, 0] * up - front[:, 1] * right
     first, last = int(across.argmin()), int(across.argmax())

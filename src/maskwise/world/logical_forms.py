@@ -1,0 +1,358 @@
+"""Questions as logical forms, which are executed on a scene graph.
+
+Execution gives the indices of the targets, from left to right. If people could disagree (a mug slightly to the left, a
+bottle one might drink from), the truth value is unknown and execution raises `AmbiguousError`: such a question is not
+asked.
+
+    ObjectQuery(predicates, superlative)  objects for which every predicate holds; `superlative` selects one of them
+    PartQuery(part, of)                   that part of each such object
+    PartAffordanceQuery(use)              parts that serve a purpose
+    PartNameQuery(part)                   every part of that name in the image
+    UnionQuery(forms)                     the targets of any of the forms
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from maskwise.world.catalogue import (
+    AFFORDANCES,
+    CATEGORIES,
+    CONFUSABLE,
+    PART_AFFORDANCES,
+    PLAIN_COLOURS,
+    SUPERCATEGORIES,
+    Affordance,
+    Supercategory,
+)
+from maskwise.world.scene_graph import SAME_PLACE, SceneGraph, SceneNode
+
+TruthValue = bool | None
+
+LEAST_SHARE = 0.1
+"""A target shows at least this fraction of itself..."""
+
+LEAST_PIXELS = 0.001
+"""... and this fraction of the image."""
+
+LEAST_PROOF = 0.0006
+"""A colour is recognised from at least this fraction of the image."""
+
+HIDES = 0.08
+"""One object occludes another if it hides at least this fraction of it..."""
+
+TOUCHES = 0.01
+"""... and does not if it hides less than this; in between it is ambiguous."""
+
+LARGER = 1.4
+"""How many times larger an object must be to be called the larger one."""
+
+
+class AmbiguousError(Exception):
+    """People could disagree about the targets."""
+
+
+@dataclass(frozen=True)
+class HasCategory:
+    """Of this category. `cautious`: ambiguous for objects that have a part of that name."""
+
+    category: str
+    cautious: bool = False
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        category = scene.nodes[place].category
+        if category == self.category:
+            return True
+        if self.category == scene.setting:
+            return None
+        return None if self.cautious and category in CONFUSABLE.get(self.category, ()) else False
+
+
+@dataclass(frozen=True)
+class HasSupercategory:
+    """Of this supercategory: a piece of furniture, a toy, ..."""
+
+    kind: str
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        return _member(scene, place, SUPERCATEGORIES[self.kind])
+
+
+@dataclass(frozen=True)
+class HasAffordance:
+    """Usable for this purpose."""
+
+    use: str
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        return _member(scene, place, AFFORDANCES[self.use])
+
+
+@dataclass(frozen=True)
+class HasColour:
+    """Of this main colour; ambiguous if that is hidden. `cautious`: also ambiguous for objects that show the colour
+    elsewhere.
+    """
+
+    colour: str
+    cautious: bool = False
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        node = scene.nodes[place]
+        category = CATEGORIES[node.category]
+        if not colour_shows(scene, node):
+            return None
+        partial = category.coloured != "{colour} {noun}"
+        if node.colour == self.colour:
+            return None if self.cautious and partial else True
+        return (
+            None
+            if self.cautious and (self.colour in category.tints or self.colour in PLAIN_COLOURS)
+            else False
+        )
+
+
+@dataclass(frozen=True)
+class HasMaterial:
+    """Of this material."""
+
+    material: str
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        return scene.nodes[place].material == self.material
+
+
+@dataclass(frozen=True)
+class Beside:
+    """To the left or right of another object."""
+
+    side: Literal["left", "right"]
+    other: "ObjectQuery"
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        other = self.other.execute_unique(scene)
+        if place == other:
+            return False
+        steps = _steps(scene.nodes[other], scene.nodes[place])
+        if self.side == "left":
+            steps = -steps[0], -steps[1]
+        return True if min(steps) > SAME_PLACE else False if max(steps) < -SAME_PLACE else None
+
+
+@dataclass(frozen=True)
+class OccludedBy:
+    """Partly hidden by another object; without one, by any object."""
+
+    other: "ObjectQuery | None" = None
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        node = scene.nodes[place]
+        if self.other is None:
+            return _enough(node.amodal_area - node.visible_area, node.amodal_area)
+        other = self.other.execute_unique(scene)
+        return False if place == other else _covers(scene, other, place)
+
+
+@dataclass(frozen=True)
+class Occludes:
+    """Partly hides another object; without one, any object."""
+
+    other: "ObjectQuery | None" = None
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        if self.other is None:
+            truths = [_covers(scene, place, other) for other in scene.objects() if other != place]
+            return True if True in truths else None if None in truths else False
+        other = self.other.execute_unique(scene)
+        return False if place == other else _covers(scene, place, other)
+
+
+@dataclass(frozen=True)
+class Unoccluded:
+    """Not hidden by anything."""
+
+    def holds(self, scene: SceneGraph, place: int) -> TruthValue:
+        hidden = OccludedBy().holds(scene, place)
+        return None if hidden is None else not hidden
+
+
+Predicate = (
+    HasCategory
+    | HasSupercategory
+    | HasAffordance
+    | HasColour
+    | HasMaterial
+    | Beside
+    | OccludedBy
+    | Occludes
+    | Unoccluded
+)
+Superlative = Literal["leftmost", "rightmost", "largest", "smallest"]
+
+
+@dataclass(frozen=True)
+class ObjectQuery:
+    """Objects for which every predicate holds."""
+
+    predicates: tuple[Predicate, ...]
+    superlative: Superlative | None = None
+
+    def execute(self, scene: SceneGraph) -> tuple[int, ...]:
+        """Indices of the objects, left to right."""
+        found = []
+        for place in scene.objects():
+            truths = [predicate.holds(scene, place) for predicate in self.predicates]
+            if False in truths:
+                continue
+            if None in truths:
+                raise AmbiguousError
+            found.append(place)
+        return _ordered(
+            scene, found if self.superlative is None else [_extreme(scene, found, self.superlative)]
+        )
+
+    def execute_unique(self, scene: SceneGraph) -> int:
+        """The only object; ambiguous if there is none or several."""
+        found = self.execute(scene)
+        if len(found) != 1:
+            raise AmbiguousError
+        return found[0]
+
+
+@dataclass(frozen=True)
+class PartQuery:
+    """The part of this name of each object; objects without it give nothing."""
+
+    part: str
+    of: ObjectQuery
+
+    def execute(self, scene: SceneGraph) -> tuple[int, ...]:
+        """Indices of the parts, left to right."""
+        found: list[int] = []
+        for whole in self.of.execute(scene):
+            found += (
+                _part(scene, whole, self.part)
+                if self.part in CATEGORIES[scene.nodes[whole].category].parts
+                else []
+            )
+        return _ordered(scene, found)
+
+
+@dataclass(frozen=True)
+class PartAffordanceQuery:
+    """Parts that serve a purpose, of any objects."""
+
+    use: str
+
+    def execute(self, scene: SceneGraph) -> tuple[int, ...]:
+        """Indices of the parts, left to right."""
+        use, found = PART_AFFORDANCES[self.use], []
+        if any(category == scene.setting for category, _ in use.yes + use.unsure):
+            raise AmbiguousError
+        for whole in scene.objects():
+            category = scene.nodes[whole].category
+            if any(category == other for other, _ in use.unsure):
+                raise AmbiguousError
+            for object_map, part in use.yes:
+                found += _part(scene, whole, part) if object_map == category else []
+        return _ordered(scene, found)
+
+
+@dataclass(frozen=True)
+class PartNameQuery:
+    """Every part of this name."""
+
+    part: str
+
+    def execute(self, scene: SceneGraph) -> tuple[int, ...]:
+        """Indices of the parts, left to right."""
+        found: list[int] = []
+        for whole in scene.objects():
+            names = CATEGORIES[scene.nodes[whole].category].parts
+            if any(name != self.part and name.rstrip("s") == self.part.rstrip("s") for name in names):
+                raise AmbiguousError
+            found += _part(scene, whole, self.part) if self.part in names else []
+        return _ordered(scene, found)
+
+
+@dataclass(frozen=True)
+class UnionQuery:
+    """The targets of any of the forms."""
+
+    forms: tuple[ObjectQuery, ...]
+
+    def execute(self, scene: SceneGraph) -> tuple[int, ...]:
+        """Indices of all targets, left to right."""
+        return _ordered(scene, sorted({place for form in self.forms for place in form.execute(scene)}))
+
+
+LogicalForm = ObjectQuery | PartQuery | PartAffordanceQuery | PartNameQuery | UnionQuery
+
+
+def colour_shows(scene: SceneGraph, node: SceneNode) -> bool:
+    """Whether enough of the parts that carry an object's colour is visible to recognise it."""
+    return node.colour_area >= LEAST_PROOF * scene.object_map.size
+
+
+def _member(scene: SceneGraph, place: int, group: Supercategory | Affordance) -> TruthValue:
+    """Whether an object belongs; always ambiguous if the setting itself (a table) might be meant."""
+    if scene.setting in group.yes + group.unsure:
+        return None
+    category = scene.nodes[place].category
+    return True if category in group.yes else None if category in group.unsure else False
+
+
+def _covers(scene: SceneGraph, front: int, back: int) -> TruthValue:
+    first, second = scene.nodes[front], scene.nodes[back]
+    return _enough(int(scene.occluded_pixels[first.order - 1, second.order - 1]), second.amodal_area)
+
+
+def _enough(pixels: int, whole: int) -> TruthValue:
+    share = pixels / whole
+    return True if share >= HIDES else None if share >= TOUCHES else False
+
+
+def _steps(a: SceneNode, b: SceneNode) -> tuple[float, float]:
+    """How far b is to the right of a, by the visible and by the amodal masks."""
+    return b.visible_x - a.visible_x, b.amodal_x - a.amodal_x
+
+
+def _part(scene: SceneGraph, whole: int, part: str) -> list[int]:
+    """The index of an object's part; ambiguous if no pixel of it is in the image."""
+    found = [place for place in scene.parts(whole) if scene.nodes[place].part == part]
+    if not found:
+        raise AmbiguousError
+    return found
+
+
+def _ordered(scene: SceneGraph, places: list[int]) -> tuple[int, ...]:
+    return tuple(sorted(places, key=lambda place: (scene.nodes[place].amodal_x, place)))
+
+
+def _extreme(scene: SceneGraph, places: list[int], superlative: Superlative) -> int:
+    """The leftmost, ... of at least two, by a clear margin."""
+    if len(places) < 2:
+        raise AmbiguousError
+    nodes = scene.nodes
+    if superlative in ("leftmost", "rightmost"):
+        sign = 1 if superlative == "leftmost" else -1
+        one, next_one = sorted(places, key=lambda place: sign * nodes[place].amodal_x)[:2]
+        if min(sign * step for step in _steps(nodes[one], nodes[next_one])) <= SAME_PLACE:
+            raise AmbiguousError
+        return _agreed(one, min(places, key=lambda place: sign * nodes[place].visible_x))
+    order = sorted(places, key=lambda place: nodes[place].amodal_area, reverse=superlative == "largest")
+    first, second = nodes[order[0]], nodes[order[1]]
+    ratio = (
+        first.amodal_area / second.amodal_area
+        if superlative == "largest"
+        else second.amodal_area / first.amodal_area
+    )
+    if ratio < LARGER:
+        raise AmbiguousError
+    pick = max if superlative == "largest" else min
+    return _agreed(order[0], pick(places, key=lambda place: nodes[place].visible_area))
+
+
+def _agreed(one: int, other: int) -> int:
+    if one != other:
+        raise AmbiguousError
+    return one

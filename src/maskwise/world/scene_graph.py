@@ -1,0 +1,242 @@
+"""The scene graph: every object and part of a rendered scene with its masks, areas and occlusions.
+
+Definition of the masks:
+- The amodal mask of an object is its whole shape as if no other object were in front of it, cropped to the image.
+- The visible mask is the visible part of the amodal mask. Visible masks of objects never overlap.
+- Parts partition their object: if two parts of one object overlap, the pixel belongs to the part in front, in both
+  masks, as if the object stood alone. So the amodal masks of the parts add up to the object's amodal mask, their
+  visible masks to its visible mask, and a part's visible mask is its amodal mask within the visible object.
+- A part without a pixel in the image (cropped, or behind its own object) is not listed.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskwise.world.catalogue import CATEGORIES
+from maskwise.world.rasterizer import ObjectRaster
+from maskwise.world.render import Rendering
+from maskwise.world.scene_layout import PlacedObject, SceneLayout
+
+SAME_PLACE = 0.05
+"""Centres closer than this fraction of the image width are neither left nor right of each other."""
+
+
+class SceneNode(NamedTuple):
+    """One object, or one part of it (`part` is then its name and `whole` the index of its object).
+
+    `order`: depth of its object, 1 = front. `visible_area`, `amodal_area`: pixels of the two masks. `visible_x`,
+    `amodal_x`: the mean column of these masks as a fraction of the image width; if nothing is visible, `visible_x` is
+    `amodal_x`. `colour_area`: visible pixels of those parts of its object that carry the colour. `name` is unique in
+    its scene.
+    """
+
+    category: str
+    colour: str
+    material: str
+    part: str | None
+    whole: int
+    order: int
+    visible_area: int
+    amodal_area: int
+    visible_x: float
+    amodal_x: float
+    colour_area: int
+    name: str = ""
+
+    @property
+    def occlusion_rate(self) -> float:
+        """The fraction of the amodal mask that is hidden, 0 to 1."""
+        return 1.0 - self.visible_area / self.amodal_area
+
+
+class ObjectExtent(NamedTuple):
+    """The amodal extent of an object: its window (rows, columns), and in it the number of the part at each pixel,
+    counted from 1 as in its category, 0 outside.
+    """
+
+    window: tuple[slice, slice]
+    parts: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class SceneGraph:
+    """All nodes, each object followed by its parts, from the front to the back.
+
+    extents: one per object, by `order` - 1. occluded_pixels: int64 (objects, objects), pixels where the first object
+    is visible in front of the second. object_map: int8 (size, size), `order` - 1 of the object visible at each pixel,
+    or -1. part_map: int16 (size, size), the index of the part visible there, or -1. setting: `table` or `room`.
+    """
+
+    setting: str
+    nodes: tuple[SceneNode, ...]
+    extents: tuple[ObjectExtent, ...]
+    occluded_pixels: NDArray[np.int64]
+    object_map: NDArray[np.int8]
+    part_map: NDArray[np.int16]
+
+    def objects(self) -> list[int]:
+        """Indices of the objects."""
+        return [place for place, node in enumerate(self.nodes) if node.part is None]
+
+    def parts(self, whole: int) -> list[int]:
+        """Indices of an object's parts."""
+        return [
+            place for place, node in enumerate(self.nodes) if node.whole == whole and node.part is not None
+        ]
+
+    def occluders(self, place: int) -> NDArray[np.int64]:
+        """How many pixels of a node each object hides, by `order` - 1; its own object hides none."""
+        node = self.nodes[place]
+        if node.part is None:
+            return self.occluded_pixels[:, node.order - 1]
+        window, parts = self.extents[node.order - 1]
+        above = self.object_map[window][parts == _number(node)]
+        counts = np.bincount(above + np.int64(1), minlength=len(self.extents) + 1)[1:]
+        counts[node.order - 1] = 0
+        return counts
+
+    def dense(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Visible and amodal masks of all nodes, bool (nodes, size, size) each."""
+        visible = np.empty((len(self.nodes), *self.object_map.shape), np.bool_)
+        amodal = np.zeros_like(visible)
+        for place, node in enumerate(self.nodes):
+            window, parts = self.extents[node.order - 1]
+            if node.part is None:
+                np.not_equal(parts, 0, out=amodal[place][window])
+                np.equal(self.object_map, node.order - 1, out=visible[place])
+            else:
+                np.equal(parts, _number(node), out=amodal[place][window])
+                np.equal(self.part_map, place, out=visible[place])
+        return visible, amodal
+
+
+def build_scene_graph(layout: SceneLayout, rendering: Rendering) -> SceneGraph:
+    """List and measure every object and part that has a pixel in the image."""
+    objects = layout.objects
+    present = [number for number in range(len(objects) - 1, -1, -1) if _appears(rendering.rasters[number])]
+    rank = np.full(len(objects) + 1, -1, np.int8)
+    rank[present] = np.arange(len(present))
+    object_map = rank[rendering.object_map]
+    part_map = np.full(object_map.shape, -1, np.int16)
+    nodes: list[SceneNode] = []
+    extents: list[ObjectExtent] = []
+    occluded_pixels = np.zeros((len(present), len(present)), np.int64)
+    for place, number in enumerate(present):
+        extent = _extent(objects[number], rendering.rasters[number])
+        new = _measure(objects[number], extent, object_map, place, len(nodes))
+        above = object_map[extent.window]
+        occluded_pixels[:, place] = np.bincount(
+            above[extent.parts > 0] + np.int64(1), minlength=len(present) + 1
+        )[1:]
+        spot = part_map[extent.window]
+        np.copyto(spot, _positions(new, len(nodes))[extent.parts], where=above == place)
+        nodes += new
+        extents.append(extent)
+    np.fill_diagonal(occluded_pixels, 0)
+    return SceneGraph(
+        layout.setting, name_nodes(nodes), tuple(extents), occluded_pixels, object_map, part_map
+    )
+
+
+def _appears(raster: ObjectRaster | None) -> bool:
+    return raster is not None and bool(raster.facet.any())
+
+
+def _extent(placed: PlacedObject, raster: ObjectRaster | None) -> ObjectExtent:
+    assert raster is not None
+    names = CATEGORIES[placed.category].parts
+    table = np.array([0] + [names.index(facet.part) + 1 for facet in placed.shape.facets], np.uint8)
+    return ObjectExtent(raster.window, table[raster.facet])
+
+
+def _number(node: SceneNode) -> int:
+    """The number of a part within its category, counted from 1."""
+    assert node.part is not None
+    return CATEGORIES[node.category].parts.index(node.part) + 1
+
+
+def _positions(nodes: list[SceneNode], first: int) -> NDArray[np.int16]:
+    """From part numbers to indices among all nodes."""
+    table = np.full(len(CATEGORIES[nodes[0].category].parts) + 1, -1, np.int16)
+    for step, node in enumerate(nodes[1:], 1):
+        table[_number(node)] = first + step
+    return table
+
+
+def _measure(
+    placed: PlacedObject, extent: ObjectExtent, object_map: NDArray[np.int8], place: int, first: int
+) -> list[SceneNode]:
+    """The object and those of its parts that have a pixel in the image."""
+    names = CATEGORIES[placed.category].parts
+    (rows, columns), parts = extent
+    width, count = parts.shape[1], len(names) + 1
+    at = parts * np.int64(width) + np.arange(width)
+    here = object_map[rows, columns] == place
+    full, seen = (
+        np.bincount(index, minlength=count * width).reshape(count, width) for index in (at.ravel(), at[here])
+    )
+    colour_on = CATEGORIES[placed.category].colour_on or names
+    colour_area = int(sum(seen[number].sum() for number, name in enumerate(names, 1) if name in colour_on))
+    middle = (np.arange(columns.start, columns.stop) + 0.5) / object_map.shape[1]
+
+    def node(part: str | None, chosen: slice) -> SceneNode:
+        whole, shown = full[chosen].sum(0), seen[chosen].sum(0)
+        area, visible = int(whole.sum()), int(shown.sum())
+        amodal_x = float(whole @ middle) / area
+        x = float(shown @ middle) / visible if visible else amodal_x
+        return SceneNode(
+            placed.category,
+            placed.colour,
+            placed.material,
+            part,
+            first,
+            place + 1,
+            visible,
+            area,
+            x,
+            amodal_x,
+            colour_area,
+        )
+
+    inside = np.flatnonzero(full[1:].any(1)).tolist()
+    return [node(None, slice(1, count))] + [
+        node(names[number], slice(number + 1, number + 2)) for number in inside
+    ]
+
+
+def name_nodes(nodes: list[SceneNode]) -> tuple[SceneNode, ...]:
+    """Give every node a unique name: colour and category, and the position if two objects share these."""
+    names: dict[int, str] = {}
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, node in enumerate(nodes):
+        if node.part is None:
+            groups.setdefault((node.category, node.colour), []).append(place)
+    for (category, colour), places in groups.items():
+        plain = CATEGORIES[category].coloured.format(colour=colour, noun=category)
+        for place, word in zip(*_tell_apart(nodes, places)):
+            names[place] = f"{word} {plain}".strip()
+    return tuple(
+        node._replace(
+            name=names[node.whole] if node.part is None else f"{node.part} of the {names[node.whole]}"
+        )
+        for node in nodes
+    )
+
+
+def _tell_apart(nodes: list[SceneNode], places: list[int]) -> tuple[list[int], list[str]]:
+    """Words that distinguish objects of one colour and category: two by side if they are clearly apart, else by depth.
+
+    More than two, which no scene has but a model may predict, are numbered from the left.
+    """
+    if len(places) == 1:
+        return places, [""]
+    ordered = sorted(places, key=lambda place: nodes[place].amodal_x)
+    if len(ordered) > 2:
+        return ordered, [f"number {number}" for number in range(1, len(ordered) + 1)]
+    left, right = ordered
+    if nodes[right].amodal_x - nodes[left].amodal_x > SAME_PLACE:
+        return [left, right], ["left", "right"]
+    return places, ["front", "back"]
