@@ -12,7 +12,7 @@ from PIL import Image
 
 from bench.timing import Row, Table, fastest
 from maskwise.models.tiny import load
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 SHARED = Path(os.environ.get("MASKWISE_SHARED", Path(__file__).parents[2] / "shared"))
 SCENES = 8
@@ -21,7 +21,7 @@ SCENES = 8
 def tables() -> list[Table]:
     """A first question against MobileSAM's encoder (goal: a tenth), a further one against the first (goal: a third)."""
     model = load()
-    shown = [scene(7, index, "test") for index in range(SCENES)]
+    shown = [make_scene(7, index, "test") for index in range(SCENES)]
     images = [Image.fromarray(one.image) for one in shown]
     questions = [[one.questions[0].text] for one in shown]
     encoded = [model.encode(image) for image in images]

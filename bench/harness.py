@@ -25,7 +25,7 @@ from maskwise.masks import Mask
 from maskwise.models.tiny import load
 from maskwise.schema import ImageInfo, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
-from maskwise.world import scene, write_scenes
+from maskwise.world import make_scene, write_scenes
 
 SCENES, ROUNDS = 120, 7
 ASKED = (1, 2, 4, 8, 16)
@@ -81,7 +81,7 @@ def overhead(folder: Path) -> str:
 def further_questions() -> str:
     """Wall time of k questions about one image in one call, beside one question."""
     model = load()
-    shown = [scene(5, index, "test", questions=max(ASKED)) for index in range(12)]
+    shown = [make_scene(5, index, "test", questions=max(ASKED)) for index in range(12)]
     images = [Image.fromarray(one.image) for one in shown]
     texts = [[question.text for question in one.questions] for one in shown]
     texts = [(own * max(ASKED))[: max(ASKED)] for own in texts]  # a scene may have fewer to ask

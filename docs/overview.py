@@ -8,7 +8,7 @@ from PIL import Image
 
 from maskwise.overlay import draw_overlay
 from maskwise.schema import Sample
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 SEED, INDEX, SPLIT, SIZE = 7, 28, "val", 640
 GAP, WIDTH = 12, 1280
@@ -16,7 +16,7 @@ GAP, WIDTH = 12, 1280
 
 def main() -> None:
     """The bare scene, the visible mask of a half-hidden thing and its amodal mask, side by side."""
-    shown = scene(SEED, INDEX, SPLIT, SIZE)
+    shown = make_scene(SEED, INDEX, SPLIT, SIZE)
     image = Image.fromarray(shown.image)
     panels = [draw_overlay(image, [])]
     for sample in hidden_pair(shown.samples):

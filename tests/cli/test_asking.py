@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 from maskwise.cli.main import app
 from maskwise.images import image_size
 from maskwise.masks import Masks
-from maskwise.world import scene
+from maskwise.world import make_scene
 from tests.harness.fakes import FAKES
 
 
@@ -19,7 +19,7 @@ def run(*arguments: object) -> Result:
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
     path = tmp_path / "scene.png"
-    Image.fromarray(scene(21, 4, "val", 200).image).save(path)
+    Image.fromarray(make_scene(21, 4, "val", 200).image).save(path)
     return path
 
 
@@ -33,7 +33,9 @@ def test_ask_tells_answer_type_and_masks(image: Path, tmp_path: Path) -> None:
 
 
 def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
-    name = next(item.name for item in scene(21, 4, "val", 200).items if item.part is None and item.order == 1)
+    name = next(
+        item.name for item in make_scene(21, 4, "val", 200).items if item.part is None and item.order == 1
+    )
     result = run("ask", image, f"Segment the {name}.", "--json")
     prediction = json.loads(result.stdout)
     assert prediction["mask_type"] == "visible"

@@ -7,13 +7,13 @@ from maskwise.harness.predictor import GroundTruthPredictor, Predictor
 from maskwise.harness.registry import BUILT_IN, load_model
 from maskwise.models.baselines import fill_hull
 from maskwise.schema import Prediction, Sample
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 BASELINES = [name for name, known in BUILT_IN.items() if "baselines" in known.factory]
 
 
 def predict(name: str, index: int = 2) -> list[Prediction]:
-    shown = scene(31, index, "test")
+    shown = make_scene(31, index, "test")
     model, image = load_model(name), Image.fromarray(shown.image)
     if isinstance(model, Predictor):
         return list(model.predict(image, [question.text for question in shown.questions]))
@@ -23,7 +23,7 @@ def predict(name: str, index: int = 2) -> list[Prediction]:
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_baseline_answers_every_question(name: str) -> None:
-    assert len(predict(name)) == len(scene(31, 2, "test").questions)
+    assert len(predict(name)) == len(make_scene(31, 2, "test").questions)
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -40,7 +40,8 @@ def test_image_blind_gives_the_same_prediction_for_all_images() -> None:
     model = load_model("image-blind")
     assert isinstance(model, Predictor)
     one, other = (
-        list(model.predict(Image.fromarray(scene(31, index, "test").image), ["the mug"])) for index in (0, 1)
+        list(model.predict(Image.fromarray(make_scene(31, index, "test").image), ["the mug"]))
+        for index in (0, 1)
     )
     assert one == other
 
@@ -56,7 +57,7 @@ def test_visible_copy_has_no_occluded_pixels_and_convex_hull_contains_the_visibl
 
 
 def test_stage_oracles_return_the_ground_truth_of_their_stage() -> None:
-    samples = scene(31, 2, "test").samples
+    samples = make_scene(31, 2, "test").samples
     assert [p.mask_type for p in predict("oracle-mask-type")] == [sample.mask_type for sample in samples]
     grounded = predict("oracle-grounder")
     assert any(prediction.regions for prediction in grounded)
@@ -70,7 +71,7 @@ def test_stage_oracles_return_the_ground_truth_of_their_stage() -> None:
 
 
 def test_oracle_detector_predicts_the_names_and_masks_of_the_scene() -> None:
-    shown = scene(31, 2, "test")
+    shown = make_scene(31, 2, "test")
     regions = [region for prediction in predict("oracle-detector") for region in prediction.regions]
     true = {(region.name, region.visible, region.amodal) for region in shown.regions}
     assert regions

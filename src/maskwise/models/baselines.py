@@ -23,7 +23,7 @@ from maskwise.models.tiny.model import Tiny, load
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.models.tiny.train.scene_dataset import scene_to_example
 from maskwise.schema import PredictedRegion, Prediction, Sample
-from maskwise.world import Scene, scene
+from maskwise.world import Scene, make_scene
 from maskwise.world.catalogue import SPLITS
 
 
@@ -76,7 +76,7 @@ def _find_scene(image: str) -> Scene:
     split, *numbers = image.split("-")
     if split not in SPLITS or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise ModelError(f"oracle-detector needs an image of the world benchmark; {image!r} is not one")
-    return scene(int(numbers[0]), int(numbers[1]), split, IMAGE_SIZE)
+    return make_scene(int(numbers[0]), int(numbers[1]), split, IMAGE_SIZE)
 
 
 def text_blind() -> Baseline:

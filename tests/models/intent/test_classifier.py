@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwise.models.intent import classify_intent
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 SENTENCES = Path(__file__).with_name("sentences.tsv")
 
@@ -43,7 +43,7 @@ def test_hand_written_sentences_are_classified(half: str, least: float) -> None:
 
 
 def test_held_out_wordings_of_the_world_are_classified() -> None:
-    asked = [question for index in range(60) for question in scene(11, index, "test").questions]
+    asked = [question for index in range(60) for question in make_scene(11, index, "test").questions]
     intents = classify_intent([question.text for question in asked])
     failed = [q.text for q, intent in zip(asked, intents) if intent.mask_type != q.mask_type]
     assert len(failed) <= 0.01 * len(asked), failed

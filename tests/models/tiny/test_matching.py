@@ -3,7 +3,7 @@ from PIL import Image
 
 from maskwise.models.tiny import load
 from maskwise.models.tiny.matching import match_masks, match_targets
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 
 def test_masks_are_matched_by_iou_best_first_and_once() -> None:
@@ -20,7 +20,7 @@ def test_masks_are_matched_by_iou_best_first_and_once() -> None:
 
 
 def test_most_targets_of_a_scene_match_a_detection_of_the_same_name() -> None:
-    shown = scene(31, 2, "val")
+    shown = make_scene(31, 2, "val")
     encoded = load().encode(Image.fromarray(shown.image))
     for sample in shown.samples:
         names = {encoded.candidates[key].name for key in match_targets(encoded, sample.targets)}

@@ -13,7 +13,7 @@ from maskwise.models.tiny.grounding import list_candidates
 from maskwise.models.tiny.networks import OnnxNetworks
 from maskwise.models.tiny.spec import ATTRIBUTE_SIZES, CATEGORY_NAMES, COLOUR_NAMES, IMAGE_SIZE
 from maskwise.schema import Prediction
-from maskwise.world import Scene, scene
+from maskwise.world import Scene, make_scene
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def model() -> Tiny:
 
 @pytest.fixture(scope="module")
 def shown() -> Scene:
-    return scene(21, 4, "val")
+    return make_scene(21, 4, "val")
 
 
 def ask(model: Tiny, shown: Scene, *questions: str) -> list[Prediction]:
@@ -33,18 +33,18 @@ def ask(model: Tiny, shown: Scene, *questions: str) -> list[Prediction]:
 def test_it_answers_most_questions_of_unseen_scenes(model: Tiny) -> None:
     right = total = 0
     for index in range(6):
-        shown = scene(22, index, "val")
+        shown = make_scene(22, index, "val")
         for question, prediction in zip(
             shown.questions, ask(model, shown, *[q.text for q in shown.questions])
         ):
-            wanted = {shown.items[place].name for place in question.targets}
+            wanted = {shown.nodes[place].name for place in question.targets}
             right += wanted == {region.name for region in prediction.regions}
             total += 1
     assert right / total > 0.7
 
 
 def test_a_target_has_both_masks_and_a_phrase_of_the_answer(model: Tiny, shown: Scene) -> None:
-    names = [item.name for item in shown.items if item.part is None and item.seen > 200]
+    names = [item.name for item in shown.nodes if item.part is None and item.visible_area > 200]
     predictions = ask(model, shown, *[f"the {name}" for name in names])
     assert any(prediction.regions for prediction in predictions)
     for prediction in predictions:

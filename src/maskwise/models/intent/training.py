@@ -19,7 +19,7 @@ from maskwise.models.intent.classifier import TrainedWeights, write_classifier
 from maskwise.models.intent.features import HASH_BITS, hash_features
 from maskwise.models.intent.templates import TemplateCorpus, load_corpus
 from maskwise.models.intent.tokenizer import QuestionTokenizer, RequestedMask
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 OUT = Path(__file__).with_name("weights.npz")
 
@@ -70,7 +70,9 @@ def generate_sentences(corpus: TemplateCorpus, count: int, seed: int) -> list[tu
 
 def world_questions(scenes: int, seed: int) -> list[tuple[str, RequestedMask]]:
     """The questions of the world's first training scenes."""
-    questions = (question for index in range(scenes) for question in scene(seed, index, "train").questions)
+    questions = (
+        question for index in range(scenes) for question in make_scene(seed, index, "train").questions
+    )
     return [(question.text, question.mask_type) for question in questions]
 
 

@@ -10,14 +10,14 @@ from maskwise.models.tiny.train.annotated_dataset import dataset_examples, unkno
 from maskwise.models.tiny.train.scene_dataset import SceneQuestion, scene_to_example
 from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
-from maskwise.world import scene, write_scenes
+from maskwise.world import make_scene, write_scenes
 
 
 def test_a_world_dataset_gives_the_same_examples_as_its_scenes(tmp_path: Path) -> None:
     write_scenes(tmp_path / "scenes", 2, 3, split="test")
     for index, example in enumerate(dataset_examples(Dataset.open(tmp_path / "scenes"))):
         assert example is not None
-        rendered = scene_to_example(scene(3, index, "test"))
+        rendered = scene_to_example(make_scene(3, index, "test"))
         assert (example.image == rendered.image).all()
         assert (example.instances == rendered.instances).all()
         assert (example.labels[:, :2] == rendered.labels[:, :2]).all()

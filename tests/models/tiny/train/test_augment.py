@@ -2,11 +2,11 @@ import numpy as np
 
 from maskwise.models.tiny.train.augment import MIN_VISIBLE, augment
 from maskwise.models.tiny.train.scene_dataset import SceneExample, scene_to_example
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 
 def examples() -> list[SceneExample]:
-    return [scene_to_example(scene(2, index, "train", questions=0)) for index in range(6)]
+    return [scene_to_example(make_scene(2, index, "train", questions=0)) for index in range(6)]
 
 
 def test_pasted_objects_occlude_others_but_leave_a_minimum_visible() -> None:

@@ -13,13 +13,13 @@ from maskwise.models.tiny.train.grounding_dataset import (  # noqa: E402
 )
 from maskwise.models.tiny.train.scene_dataset import SceneQuestion, scene_to_example  # noqa: E402
 from maskwise.models.tiny.train.sentence_templates import make_templates  # noqa: E402
-from maskwise.world import scene  # noqa: E402
+from maskwise.world import make_scene  # noqa: E402
 
 COUNT = 200
 
 
 def batch_of(question: SceneQuestion) -> GroundingBatch:
-    example = scene_to_example(scene(1, 0, "train"))._replace(questions=[question])
+    example = scene_to_example(make_scene(1, 0, "train"))._replace(questions=[question])
     grounding = make_grounding_example(example, annotated_objects(example))
     return make_grounding_batch([grounding], make_templates(50, 1), COUNT, np.random.default_rng(1))
 

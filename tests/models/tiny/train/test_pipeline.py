@@ -29,7 +29,7 @@ from maskwise.models.tiny.train.pipeline import train  # noqa: E402
 from maskwise.models.tiny.train.scene_dataset import scene_to_example  # noqa: E402
 from maskwise.models.tiny.train.targets import make_detector_batch  # noqa: E402
 from maskwise.store import Dataset  # noqa: E402
-from maskwise.world import scene, write_scenes  # noqa: E402
+from maskwise.world import make_scene, write_scenes  # noqa: E402
 
 SHORT = Schedule(steps=2, batch_size=2, learning_rate=0.001, warmup_steps=1, checkpoint_every=1)
 TINY_CONFIG = Path(__file__).parents[4] / "configs" / "tiny.toml"
@@ -133,7 +133,7 @@ def test_export_command_writes_the_networks_of_a_run(run: Path, tmp_path: Path) 
 
 def test_the_loss_falls_on_one_image() -> None:
     torch.manual_seed(0)
-    examples = [scene_to_example(scene(1, 0, "train"))]
+    examples = [scene_to_example(make_scene(1, 0, "train"))]
     network = TwoStageDetector()
     optimizer = torch.optim.AdamW(network.parameters(), 2e-3)
     totals = []

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from maskwise.models.tiny.train.scene_dataset import read_shard, scene_to_example, shard_count, write_shard
-from maskwise.world import scene
+from maskwise.world import make_scene
 
 
 def test_a_shard_gives_back_the_rendered_scenes(tmp_path: Path) -> None:
@@ -9,7 +9,7 @@ def test_a_shard_gives_back_the_rendered_scenes(tmp_path: Path) -> None:
     examples = read_shard(path)
     assert len(examples) == 3
     for index, example in enumerate(examples):
-        rendered = scene_to_example(scene(5, index, "train", questions=2))
+        rendered = scene_to_example(make_scene(5, index, "train", questions=2))
         for stored, fresh in zip(example[:4], rendered[:4]):
             assert (stored == fresh).all()
         assert all((a == b).all() for a, b in zip(example.part_maps, rendered.part_maps))

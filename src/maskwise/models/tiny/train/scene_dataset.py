@@ -24,7 +24,7 @@ from maskwise.models.tiny.spec import (
     MATERIAL_NAMES,
 )
 from maskwise.store.atomic import atomic_write
-from maskwise.world import Scene, scene
+from maskwise.world import Scene, make_scene
 
 SCENES_PER_SHARD = 500
 
@@ -72,14 +72,14 @@ class SceneExample(NamedTuple):
 
 def scene_to_example(shown: Scene) -> SceneExample:
     """The annotations of a rendered scene."""
-    inventory = shown.inventory
-    objects = [inventory.items[place] for place in inventory.objects()]
+    graph = shown.graph
+    objects = [graph.nodes[place] for place in graph.objects()]
     labels = [
         (CATEGORY_NAMES.index(o.category), COLOUR_NAMES.index(o.colour), MATERIAL_NAMES.index(o.material))
         for o in objects
     ]
     part_maps, boxes = [], []
-    for (rows, columns), numbers in inventory.extents:
+    for (rows, columns), numbers in graph.extents:
         inside_rows, inside_columns = np.flatnonzero(numbers.any(1)), np.flatnonzero(numbers.any(0))
         top, bottom = int(inside_rows[0]), int(inside_rows[-1]) + 1
         left, right = int(inside_columns[0]), int(inside_columns[-1]) + 1
@@ -87,7 +87,7 @@ def scene_to_example(shown: Scene) -> SceneExample:
         boxes.append((columns.start + left, rows.start + top, columns.start + right, rows.start + bottom))
     return SceneExample(
         shown.image,
-        inventory.owner.astype(np.int16),
+        graph.object_map.astype(np.int16),
         np.array(labels, np.int64).reshape(-1, 3),
         np.array(boxes, np.int64).reshape(-1, 4),
         part_maps,
@@ -96,7 +96,7 @@ def scene_to_example(shown: Scene) -> SceneExample:
 
 
 def _question(shown: Scene, number: int) -> SceneQuestion:
-    question, items = shown.questions[number], shown.items
+    question, items = shown.questions[number], shown.nodes
     targets = []
     for place in question.targets:
         item = items[place]
@@ -132,7 +132,7 @@ def write_shard(folder: Path, split: str, seed: int, scenes: range, *, questions
     if path.exists():
         return path
     examples = [
-        scene_to_example(scene(seed, index, split, IMAGE_SIZE, questions=questions)) for index in scenes
+        scene_to_example(make_scene(seed, index, split, IMAGE_SIZE, questions=questions)) for index in scenes
     ]
     encoded = msgspec.json.encode([example.questions for example in examples])
     with atomic_write(path) as file:

@@ -13,7 +13,7 @@ from maskwise.arrays import Int64Array
 from maskwise.models.intent.templates import Alternatives, TemplateCorpus, load_corpus
 from maskwise.models.tiny.spec import CATEGORIES, CATEGORY_NAMES, COLOUR_NAMES, MATERIAL_NAMES
 from maskwise.models.tiny.tokenizer import split_words, tokenize
-from maskwise.world.wording import FAMILIES, PRONOUNS
+from maskwise.world.question_templates import FAMILIES, PRONOUNS
 
 GAP = "GAP"
 NOUN_PHRASES = ("np", "np0", "npm", "nps")
@@ -85,7 +85,7 @@ def held_out_word_trigrams() -> set[tuple[str, ...]]:
         for template in family.templates:
             for agreeing in PRONOUNS.values():
                 filled = template.format(**agreeing, np=GAP, front=GAP, ask=GAP, Ask=GAP)
-                found[family.novel] |= word_trigrams(split_words(filled))
+                found[family.held_out] |= word_trigrams(split_words(filled))
     return found[True] - found[False]
 
 
