@@ -39,7 +39,6 @@ from maskwise.harness.score import result_to_run, score
 from maskwise.report.report_page import run_to_html, run_to_markdown
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.runs import read_run, write_run
-from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.store.lock import locked
@@ -47,7 +46,6 @@ from maskwise.world import bundled
 from tests.harness.fakes import FAKES, Moody, Painter, write_dataset
 
 SCORES = ("scores.json", "scores.arrow", "metrics.arrow")
-QUICK = IntervalOptions(resamples=100)
 PROTOCOLS = ("strict", "union")
 
 
@@ -60,7 +58,7 @@ def run(dataset: Path, out: Path, model: str = "Painter", **more: Any) -> Evalua
     """Evaluate quickly; `more` are fields of EvaluationConfig or arguments of evaluate."""
     fields = {name: more.pop(name) for name in EvaluationConfig.__dataclass_fields__ if name in more}
     task = EvaluationConfig(dataset, f"{FAKES}:{model}", **fields)
-    return evaluate(task, out, **{"protocols": PROTOCOLS, "interval_options": QUICK, **more})
+    return evaluate(task, out, **{"protocols": PROTOCOLS, **more})
 
 
 def replies(folder: Path) -> list[Prediction]:
@@ -111,7 +109,7 @@ def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: 
     run(dataset, tmp_path / "run")
     path = tmp_path / "run" / "predictions.jsonl"
     opened = Dataset.open(dataset)
-    result = score(opened, path, PROTOCOLS, interval_options=QUICK)
+    result = score(opened, path, PROTOCOLS)
     write_run(tmp_path / "scored", result_to_run(result))
     same(tmp_path / "run", tmp_path / "scored", SCORES)
     before = record(tmp_path / "run")
@@ -120,7 +118,7 @@ def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: 
     other = tmp_path / "other.jsonl"
     other.write_bytes(path.read_bytes())
     with pytest.raises(StoreError, match="record of an evaluation"):
-        write_run(tmp_path / "run", result_to_run(score(opened, other, PROTOCOLS, interval_options=QUICK)))
+        write_run(tmp_path / "run", result_to_run(score(opened, other, PROTOCOLS)))
 
 
 def test_all_questions_of_a_image_are_asked_together(dataset: Path, tmp_path: Path) -> None:
@@ -278,7 +276,7 @@ def test_folders_of_others_are_refused(dataset: Path, tmp_path: Path) -> None:
         run(dataset, tmp_path / "notes")
     run(dataset, tmp_path / "run", predict_only=True)
     path, opened = tmp_path / "run" / "predictions.jsonl", Dataset.open(dataset)
-    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"], interval_options=QUICK)))
+    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"])))
     with pytest.raises(StoreError, match="maskwise score"):
         run(dataset, tmp_path / "scored")
     with pytest.raises(StoreError, match="is a file"):
@@ -609,7 +607,7 @@ def test_without_a_folder_nothing_is_written_and_the_scores_are_equal(
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     config = EvaluationConfig(Dataset.open(dataset), Painter())
-    memory = evaluate(config, protocols=PROTOCOLS, interval_options=QUICK)
+    memory = evaluate(config, protocols=PROTOCOLS)
     assert not list((tmp_path / "empty").iterdir())
     assert folder.run is not None
     assert memory.run is not None
@@ -627,9 +625,9 @@ def test_without_a_folder_nothing_is_written_and_the_scores_are_equal(
 def test_records_score_as_their_file_does(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", predict_only=True)
     opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
-    from_file = result_to_run(score(opened, path, PROTOCOLS, interval_options=QUICK))
+    from_file = result_to_run(score(opened, path, PROTOCOLS))
     records = [*replies(tmp_path / "run")[::-1], Prediction(sample="unknown")]
-    from_records = result_to_run(score(opened, records, PROTOCOLS, interval_options=QUICK))
+    from_records = result_to_run(score(opened, records, PROTOCOLS))
     assert from_records.scores.protocols == from_file.scores.protocols
     assert from_records.scores.predictions.unknown == 1
     with pytest.raises(ProtocolError, match="contains no predictions"):
@@ -643,7 +641,7 @@ def test_records_score_as_their_file_does(dataset: Path, tmp_path: Path) -> None
 def test_a_view_is_evaluated_and_not_mixed_with_the_whole(dataset: Path, tmp_path: Path) -> None:
     whole = Dataset.open(dataset)
     part = whole.slice(6, 18)
-    done = evaluate(EvaluationConfig(part, Painter()), tmp_path / "run", interval_options=QUICK)
+    done = evaluate(EvaluationConfig(part, Painter()), tmp_path / "run")
     assert done.samples == 12
     assert read_run(tmp_path / "run").ids == part.samples.id
     with pytest.raises(StoreError, match="samples was"):
@@ -690,7 +688,7 @@ def test_failed_replies_of_a_forced_run_are_marked_too(tmp_path: Path) -> None:
 def test_forced_predictions_scored_elsewhere_keep_the_mark(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
     opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
-    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"], interval_options=QUICK)))
+    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"])))
     assert read_run(tmp_path / "scored").teacher_forced
     assert "Teacher-forced" in run_to_html(read_run(tmp_path / "scored"))
 
@@ -712,7 +710,7 @@ def test_a_model_that_cannot_be_forced_is_refused(dataset: Path, tmp_path: Path)
 
 def test_a_model_that_knows_the_truth_is_marked(dataset: Path, tmp_path: Path) -> None:
     task = EvaluationConfig(dataset, "oracle")
-    done = evaluate(task, tmp_path / "run", protocols=["union"], interval_options=QUICK)
+    done = evaluate(task, tmp_path / "run", protocols=["union"])
     assert done.run is not None
     assert done.run["union"].metrics["giou"].value == 1.0
     assert record(tmp_path / "run")["evaluation"]["inputs"]["model"]["uses_ground_truth"]

@@ -18,7 +18,6 @@ import pytest
 
 from maskwise.errors import StoreError
 from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
-from maskwise.runs.schema import IntervalOptions
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
 
@@ -42,7 +41,6 @@ def attempt(dataset: str, out: str, model: str, options: dict[str, Any], retry: 
         out,
         execution=ExecutionOptions(retry_failed=retry),
         protocols=["union"],
-        interval_options=IntervalOptions(resamples=100),
     )
 
 

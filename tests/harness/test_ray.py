@@ -16,7 +16,6 @@ import pytest
 from maskwise.errors import MaskwiseError, ModelGoneError
 from maskwise.harness.engines import find_engine
 from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
-from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Log
 from tests.harness.fakes import FAKES, write_dataset
@@ -72,7 +71,7 @@ def run(
         EvaluationConfig(dataset, model, **fields),
         out,
         execution=ExecutionOptions(on, engine_options, **means),
-        **{"protocols": ["strict", "union"], "interval_options": IntervalOptions(resamples=50), **more},
+        **{"protocols": ["strict", "union"], **more},
     )
 
 

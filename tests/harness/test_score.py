@@ -15,12 +15,9 @@ from maskwise.harness.score import result_to_run, result_to_scores, score
 from maskwise.protocols import PROTOCOLS, GroundTruth, PredictionColumns, ScoringInput
 from maskwise.runs import read_run, write_run
 from maskwise.runs.files import hash_path
-from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import ImageInfo
 from maskwise.store import Dataset, DatasetWriter
 from tests.protocols.small_cases import answer_with_phrases, prediction, question, region, strip, target
-
-QUICK = IntervalOptions(resamples=100)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +73,7 @@ def predictions(tmp_path_factory, replies):
 
 
 def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, replies):
-    result = score(dataset, predictions, threads=2, interval_options=QUICK)
+    result = score(dataset, predictions, threads=2)
     truth = GroundTruth.from_samples(samples, [(1, 10)] * len(samples))
     slow = ScoringInput(truth, PredictionColumns.from_predictions(truth, replies[:-1]))
     for name, protocol in PROTOCOLS.items():
@@ -85,9 +82,7 @@ def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, re
 
 
 def test_counts_say_what_became_of_every_sample(dataset, predictions):
-    found = msgspec.to_builtins(
-        result_to_scores(score(dataset, predictions, ["strict"], interval_options=QUICK))
-    )
+    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions, ["strict"])))
     counts = found["protocols"]["strict"]["counts"]
     assert (counts["samples"], counts["scored"], counts["failed"], counts["missing"], counts["excluded"]) == (
         30,
@@ -101,7 +96,7 @@ def test_counts_say_what_became_of_every_sample(dataset, predictions):
 
 
 def test_figures_of_slices_add_up(dataset, predictions):
-    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions, interval_options=QUICK)))
+    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions)))
     for part in found["protocols"].values():
         assert set(part["slices"]) >= {
             "mask_type",
@@ -125,7 +120,7 @@ def test_figures_of_slices_add_up(dataset, predictions):
 
 def test_a_run_folder_says_everything_and_the_same_each_time(tmp_path, dataset, predictions):
     for folder in ("one", "two"):
-        result = score(dataset, predictions, threads=1 if folder == "one" else 2, interval_options=QUICK)
+        result = score(dataset, predictions, threads=1 if folder == "one" else 2)
         write_run(tmp_path / folder, result_to_run(result))
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == ["metrics.arrow", "run.json", "scores.arrow", "scores.json"]
@@ -137,7 +132,7 @@ def test_a_run_folder_says_everything_and_the_same_each_time(tmp_path, dataset, 
 
 
 def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predictions):
-    result = score(dataset, predictions, interval_options=QUICK)
+    result = score(dataset, predictions)
     write_run(tmp_path / "run", result_to_run(result))
     rows = pa.ipc.open_file(str(tmp_path / "run" / "scores.arrow")).read_all()
     assert rows.num_rows == 30 * len(PROTOCOLS)
@@ -162,7 +157,7 @@ def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predict
 
 
 def test_the_report_reads_the_run(tmp_path, dataset, predictions):
-    result = score(dataset, predictions, interval_options=QUICK)
+    result = score(dataset, predictions)
     write_run(tmp_path / "run", result_to_run(result))
     run = read_run(tmp_path / "run")
     for name in PROTOCOLS:
@@ -174,7 +169,7 @@ def test_the_report_reads_the_run(tmp_path, dataset, predictions):
 
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
     (tmp_path / "thesis.tex").write_text("")
-    result = score(dataset, predictions, ["union"], interval_options=QUICK)
+    result = score(dataset, predictions, ["union"])
     with pytest.raises(StoreError, match="not a run"):
         write_run(tmp_path, result_to_run(result))
 
@@ -182,18 +177,16 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
 def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
     path = tmp_path / "p.jsonl"
     path.write_bytes(msgspec.json.encode(prediction("s1", region(strip(0, 3)), forced=True)) + b"\n")
-    result = score(dataset, path, interval_options=QUICK)
+    result = score(dataset, path)
     assert "free answers only" in result.skipped["strict"]
     assert set(result.scores) == set(PROTOCOLS) - {"strict"}
     with pytest.raises(ProtocolError, match="free answers only"):
-        score(dataset, path, ["strict"], interval_options=QUICK)
+        score(dataset, path, ["strict"])
 
 
 def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
     options = {"lisa": {"legacy_float32": True}}
-    found = msgspec.to_builtins(
-        result_to_scores(score(dataset, predictions, ["lisa"], options=options, interval_options=QUICK))
-    )
+    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions, ["lisa"], options=options)))
     giou = found["protocols"]["lisa"]["metrics"]["giou"]
     assert giou["value"] == pytest.approx(giou["exact"], abs=1e-6)
     assert giou["value"] != giou["exact"]
@@ -201,9 +194,7 @@ def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
 
 
 def test_a_judge_sees_the_datasets_answers(dataset, predictions):
-    result = score(
-        dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0, interval_options=QUICK
-    )
+    result = score(dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0)
     assert result.scores["strict"].headline()["judge"] == 1.0
 
 
@@ -212,7 +203,7 @@ class TestCommand:
         return CliRunner().invoke(app, ["score", *map(str, arguments)])
 
     def test_table(self, dataset, predictions):
-        done = self.run("--truth", dataset.path, "--predictions", predictions, "--resamples", 100)
+        done = self.run("--truth", dataset.path, "--predictions", predictions)
         assert done.exit_code == 0
         for name in PROTOCOLS:
             assert name in done.stdout
@@ -221,7 +212,7 @@ class TestCommand:
     def test_samples_without_a_score_are_explained(self, tmp_path, dataset):
         one = tmp_path / "one.jsonl"
         one.write_text(json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n")
-        done = self.run("--truth", dataset.path, "--predictions", one, "--resamples", 100)
+        done = self.run("--truth", dataset.path, "--predictions", one)
         said = " ".join(done.stdout.split())
         assert f"not scored under strict: {len(dataset) - 1} no prediction" in said
         assert "lisa and mmr leave targets without a mask out of cIoU" in said

@@ -18,7 +18,7 @@ HOSTILE = (
     """</script><script>alert(1)</script><img src=x onerror="alert(2)">'"><b>&amp;{{ 7 * 7 }}{% raw %}"""
 )
 
-MetricLabel = Callable[[str], str]
+Rewrite = Callable[[str], str]
 
 
 def plain(text: str) -> str:
@@ -35,7 +35,7 @@ def square(left: int, top: int, side: int) -> Mask:
     return Mask.from_dense(plane)
 
 
-def make_dataset(folder: Path, *, images: int = 12, words: MetricLabel = plain, embed: bool = True) -> Path:
+def make_dataset(folder: Path, *, images: int = 12, words: Rewrite = plain, embed: bool = True) -> Path:
     """Two questions an image: one target with a hidden lower half; every fourth image's second one has none."""
     with DatasetWriter(folder, name=words("toy"), image_root=None if embed else "nowhere") as writer:
         for number in range(images):
@@ -71,7 +71,7 @@ def png(seed: int) -> bytes:
     return buffer.getvalue()
 
 
-def make_predictions(path: Path, dataset: Path, *, shift: int = 2, words: MetricLabel = plain) -> Path:
+def make_predictions(path: Path, dataset: Path, *, shift: int = 2, words: Rewrite = plain) -> Path:
     """Every target moved to the right by `shift` pixels; one reply failed and one missing."""
     with Log(path, Prediction) as log:
         for number, sample in enumerate(Dataset.open(dataset)):
@@ -82,7 +82,7 @@ def make_predictions(path: Path, dataset: Path, *, shift: int = 2, words: Metric
     return path
 
 
-def reply(sample: Sample, shift: int, words: MetricLabel) -> Prediction:
+def reply(sample: Sample, shift: int, words: Rewrite) -> Prediction:
     regions = tuple(
         PredictedRegion(
             visible=moved(target.visible, shift),

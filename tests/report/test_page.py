@@ -118,7 +118,12 @@ def test_confusion_and_calibration_equal_the_scores(run: Run, page: Page) -> Non
 
 def test_the_run_is_described(run: Run, page: Page) -> None:
     [facts] = page.find("section", "facts")
-    for text in (run.info.dataset.sha256, run.info.predictions.sha256, run.info.predictions.path, "seed 0"):
+    for text in (
+        run.info.dataset.sha256,
+        run.info.predictions.sha256,
+        run.info.predictions.path,
+        "clustered by image",
+    ):
         assert text in facts.text
 
 

@@ -1,6 +1,5 @@
 """`maskwise report` and `compare`: read a run, or two side by side."""
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,18 +7,16 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
 from maskwise.errors import StoreError
-from maskwise.report.comparison import MetricChange, RunComparison, Task, compare_runs, pair_runs
-from maskwise.report.comparison_page import SURE, comparison_to_html, describe_difference
+from maskwise.report.comparison import MetricChange, RunComparison, compare_runs, pair_runs
+from maskwise.report.comparison_page import comparison_to_html, describe_difference, is_significant, shown_p
 from maskwise.report.metric_labels import format_difference, format_p, format_value, metric_label, slice_label
 from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
 from maskwise.report.run_data import RunPaths
 from maskwise.runs import read_run
-from maskwise.runs.environment import available_cores
 
 Format = Literal["html", "md", "json"]
 RunFolder = Annotated[
@@ -73,9 +70,6 @@ def compare(
     samples: Annotated[
         int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples on each side in the page's gallery.")
     ] = 10,
-    permutations: Annotated[
-        int, typer.Option(min=100, max=100_000, help="Random swaps a p-value is made from.")
-    ] = 2000,
     images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
 ) -> None:
     """Compare two runs on one dataset: differences with intervals and p-values, overall and by slice.
@@ -83,7 +77,7 @@ def compare(
     Example: maskwise compare runs/lisa runs/m2sa --out compare.html
     """
     pair = pair_runs(read_run(a), read_run(b), protocol)
-    found = compare_runs(pair, permutations=permutations, threads=available_cores(), track=_show_progress)
+    found = compare_runs(pair)
     if out is not None:
         paths = RunPaths(images=images)
         _write(comparison_to_html(pair, found, samples=samples, paths=(paths, paths)), out)
@@ -115,10 +109,6 @@ def _write(text: str, out: Path | None) -> None:
     typer.echo(f"wrote {out} ({len(text.encode()) / 1e6:.1f} MB)", err=True)
 
 
-def _show_progress(tasks: Sequence[Task]) -> Iterable[Task]:
-    return track(tasks, "comparing", console=Console(stderr=True), transient=True)
-
-
 def _print_comparison(found: RunComparison) -> None:
     console = Console()
     console.print(f"[bold]A[/bold] {escape(found.a)}\n[bold]B[/bold] {escape(found.b)}")
@@ -126,26 +116,26 @@ def _print_comparison(found: RunComparison) -> None:
         f"{escape(found.dataset)}, {found.samples} questions about {found.images} images, {found.protocol}\n"
     )
     console.print(describe_difference(found.metrics["giou"], found.level) + "\n")
-    overall = _new_table("figure", found)
+    overall = _new_table("metric", found)
     for name, change in found.metrics.items():
         if change.difference is not None:
-            _add_row(overall, metric_label(name).label, change, change.p)
+            _add_row(overall, metric_label(name).label, change)
     console.print(overall)
     table = _new_table("gIoU by slice (questions)", found)
     for slicing, groups in found.slices.items():
         table.add_section()
         table.add_row(Text(slice_label(slicing), style="dim"))
         for group in groups:
-            _add_row(
-                table,
-                f"{group.name} ({group.samples})",
-                group.metrics["giou"],
-                group.metrics["giou"].p_adjusted,
-            )
+            if "giou" in group.metrics:
+                _add_row(table, f"{group.name} ({group.samples})", group.metrics["giou"])
     if found.slices:
         console.print()
         console.print(table)
-        console.print("p of slices: adjusted for the number of groups side by side (Holm)", style="dim")
+    console.print(
+        f"p of gIoU over all questions is of one test. All other p are adjusted for {found.family} differences "
+        "(Benjamini-Hochberg). Bold: p < 0.05.",
+        style="dim",
+    )
 
 
 def _new_table(title: str, found: RunComparison) -> Table:
@@ -156,10 +146,9 @@ def _new_table(title: str, found: RunComparison) -> Table:
     return table
 
 
-def _add_row(table: Table, name: str, change: MetricChange, p: float | None) -> None:
+def _add_row(table: Table, name: str, change: MetricChange) -> None:
     ends = (format_difference(end, change.unit) for end in (change.low, change.high))
     cells = [format_value(change.a, change.unit), format_value(change.b, change.unit)]
     cells += [format_difference(change.difference, change.unit)]
-    cells += [" to ".join(ends) if change.low is not None else "", format_p(p)]
-    sure = p is not None and p < SURE
-    table.add_row(Text(name), *cells, style="bold" if sure else None)
+    cells += [" to ".join(ends) if change.low is not None else change.method, format_p(shown_p(change))]
+    table.add_row(Text(name), *cells, style="bold" if is_significant(change) else None)

@@ -18,7 +18,6 @@ from maskwise.harness.predictions import ReadOptions
 from maskwise.harness.score import result_to_run, score
 from maskwise.protocols import PROTOCOLS, get
 from maskwise.runs import write_run
-from maskwise.runs.schema import IntervalOptions
 from maskwise.store import Dataset
 
 Format = Literal["jsonl", "coco", "png", "npz"]
@@ -66,9 +65,6 @@ def score_predictions(
     forced: Annotated[
         bool, typer.Option("--forced", help="The true answer was in the prompt (all formats but jsonl).")
     ] = False,
-    resamples: Annotated[
-        int, typer.Option(min=100, max=100_000, help="Bootstrap resamples for intervals.")
-    ] = 1000,
     threads: Annotated[
         int | None, typer.Option(min=1, max=256, help="How many.  [default: one a core, at most 8]")
     ] = None,
@@ -91,7 +87,6 @@ def score_predictions(
             options=options,
             format=format,
             read_options=read_options,
-            interval_options=IntervalOptions(resamples),
             threads=threads or min(8, os.cpu_count() or 1),
             on_stage=lambda stage: bar.update(task, description=stage),
         )

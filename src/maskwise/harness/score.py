@@ -24,10 +24,11 @@ from maskwise.harness.predictions import LoadedPredictions, detect_format, load_
 from maskwise.masks import kernel_name
 from maskwise.protocols import PROTOCOLS, GroundTruth, Metric, Protocol, Scores, ScoringInput, get
 from maskwise.protocols.answers import Judge
+from maskwise.protocols.image_groups import ImageGroups
+from maskwise.protocols.intervals import Estimate, Interval, estimate
 from maskwise.protocols.metrics import STATUSES, share_columns
 from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
-from maskwise.protocols.stats import Groups, Interval, bootstrap
 from maskwise.protocols.strict import BINS
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
@@ -56,6 +57,7 @@ from maskwise.store import MASK_TYPES, Codes, Dataset
 from maskwise.store.folder import MANIFEST
 
 SliceTables = dict[str, dict[str, list[SliceGroup]]]
+NO_TARGETS = "no targets"
 
 
 @dataclass(frozen=True)
@@ -154,19 +156,13 @@ def summarize(
         {(name, key): metric for name, one in scores.items() for key, metric in one.metrics.items()}
     )
     slices = slice_samples(evaluation)
-    with ThreadPoolExecutor(1) as pool:
-        intervals = pool.submit(
-            bootstrap,
-            metrics,
-            evaluation.ground_truth.cluster,
-            resamples=options.resamples,
-            level=options.level,
-            seed=options.seed,
-            threads=max(1, evaluation.threads - 1),
-        )
-        tables = _slice_tables(evaluation.ground_truth, slices, metrics, level=options.level)
+    everything = ImageGroups.single(evaluation.ground_truth.cluster)
+    intervals = {
+        key: estimate(metric, everything, options.level)[0].interval for key, metric in metrics.items()
+    }
+    tables = _slice_tables(evaluation.ground_truth, slices, metrics, level=options.level)
     return ScoreResult(
-        inputs, evaluation.ground_truth, found, scores, skipped, intervals.result(), slices, tables, options
+        inputs, evaluation.ground_truth, found, scores, skipped, intervals, slices, tables, options
     )
 
 
@@ -289,6 +285,7 @@ def _metric_value(scores: Scores, name: str, interval: Interval) -> MetricValue:
         value=scores.legacy.get(name, exact),
         low=interval.low,
         high=interval.high,
+        method=interval.method,
         unit=metric.unit,
         numerator=float(metric.numerator.sum()),
         denominator=float(metric.denominator.sum()),
@@ -310,17 +307,18 @@ def _slice_tables(
     names = list(dict.fromkeys(name for name, _ in metrics))
     out: SliceTables = {name: {} for name in names}
     for slicing, codes in slices.items():
-        groups = Groups(codes.codes, truth.cluster, len(codes.names))
+        groups = ImageGroups(codes.codes, truth.cluster, len(codes.names))
+        targets = groups.add(groups.cells(truth.counts)).tolist()
         samples, images = groups.samples().tolist(), groups.images().tolist()
         for name in names:
-            values = {key: groups.figures(metrics[name, key], level) for key in MAIN_METRICS}
+            values = {key: estimate(metrics[name, key], groups, level) for key in MAIN_METRICS}
             out[name][slicing] = [
                 SliceGroup(
                     name=str(group),
                     samples=samples[item],
                     images=images[item],
                     metrics={
-                        key: _group_value(metrics[name, key], *values[key][item]) for key in MAIN_METRICS
+                        key: _slice_value(key, values[key][item], targets[item]) for key in MAIN_METRICS
                     },
                 )
                 for item, group in enumerate(codes.names)
@@ -329,8 +327,14 @@ def _slice_tables(
     return out
 
 
-def _group_value(metric: Metric, value: float | None, interval: Interval) -> MetricValue:
-    return MetricValue(value=value, low=interval.low, high=interval.high, unit=metric.unit)
+def _slice_value(name: str, found: Estimate, targets: float) -> MetricValue:
+    """A main metric of a slice. cIoU is undefined without any target: it would be 0 whatever the model does."""
+    if name == "ciou" and not targets:
+        return MetricValue(value=None, low=None, high=None, unit="fraction", method=NO_TARGETS)
+    interval = found.interval
+    return MetricValue(
+        value=found.value, low=interval.low, high=interval.high, unit="fraction", method=interval.method
+    )
 
 
 def _confusion(scores: Scores) -> ConfusionMatrix | None:

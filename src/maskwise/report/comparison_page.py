@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from maskwise.errors import MaskwiseError
 from maskwise.report.charts import Axis, Bar, difference_axis, make_bar
-from maskwise.report.comparison import MetricChange, RunComparison, RunPair, SliceChange
+from maskwise.report.comparison import HEADLINE, MetricChange, RunComparison, RunPair, SliceChange
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
 from maskwise.report.metric_labels import (
     METRIC_GROUPS,
@@ -21,21 +21,21 @@ from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.report.sample_selection import select_disagreements
 from maskwise.runs.schema import MetricValue
 
-SURE = 0.05
-"""Below this p-value a difference is called one."""
+SIGNIFICANT = 0.05
+"""Differences with a smaller p-value, adjusted except for the headline, are called significant."""
 MAX_NAME = 80
 
 
 @dataclass(frozen=True)
 class DifferenceLine:
-    """One line of a chart of differences. `sure`: chance alone hardly makes it; `better`: it favours B."""
+    """One line of a chart of differences. p: as shown; better: whether the difference favours B."""
 
     name: str
     meaning: str
     change: MetricChange
     bar: Bar | None
     p: float | None
-    sure: bool
+    significant: bool
     better: bool
     samples: int | None = None
 
@@ -70,20 +70,32 @@ def run_names(pair: RunPair) -> tuple[str, str]:
 
 
 def describe_difference(giou: MetricChange, level: float) -> str:
-    """The difference in gIoU in one sentence."""
+    """The difference in gIoU in one sentence. The interval has the sign of the statement."""
     if giou.difference is None:
         return "One of the runs has no gIoU, so there is nothing to compare."
-    if giou.difference == 0 and (giou.p is None or giou.p >= SURE):
+    if giou.difference == 0 and not is_significant(giou):
         return f"Both runs have the same gIoU, {format_value(giou.a)}."
     better = "B" if giou.difference > 0 else "A"
     points = format_value(abs(giou.difference))
-    sureness = f"p {format_p(giou.p)}"
-    if giou.low is not None:
-        ends = f"{format_difference(giou.low)} to {format_difference(giou.high)}"
-        sureness = f"{100 * level:g} % interval of the difference {ends}, {sureness}"
-    if giou.p is not None and giou.p < SURE:
-        return f"{better} is better by {points} points of gIoU ({sureness})."
-    return f"{better} is ahead by {points} points of gIoU, which chance alone may explain ({sureness})."
+    details = f"p {format_p(giou.p)}" if giou.p is not None else giou.method
+    if giou.low is not None and giou.high is not None:
+        ends = (giou.low, giou.high) if better == "B" else (-giou.high, -giou.low)
+        interval = " to ".join(format_difference(end) for end in ends)
+        details = f"{100 * level:g} % interval {interval}, {details}"
+    if is_significant(giou):
+        return f"{better} is better by {points} points of gIoU ({details})."
+    return f"{better} is ahead by {points} points of gIoU, but chance alone may explain it ({details})."
+
+
+def shown_p(change: MetricChange) -> float | None:
+    """The p-value a reader sees: the adjusted one, except for the headline."""
+    return change.p if change.p_adjusted is None else change.p_adjusted
+
+
+def is_significant(change: MetricChange) -> bool:
+    """Whether the difference is called significant."""
+    p = shown_p(change)
+    return p is not None and p < SIGNIFICANT
 
 
 def _figure_charts(found: RunComparison) -> list[DifferenceChart]:
@@ -95,7 +107,10 @@ def _figure_charts(found: RunComparison) -> list[DifferenceChart]:
             if metric_label(name).theme == theme and change.difference is not None
         }
         axis = _axis(changes.values())
-        lines = [_line(name, change, axis) for name, change in changes.items()]
+        lines = [
+            _line(label.label, label.meaning, change, axis=axis, better=label.better)
+            for label, change in ((metric_label(name), change) for name, change in changes.items())
+        ]
         if lines:
             charts.append(DifferenceChart(theme, axis, lines))
     return charts
@@ -106,10 +121,11 @@ def _slice_charts(found: RunComparison) -> list[DifferenceChart]:
 
 
 def _slice_chart(slicing: str, groups: list[SliceChange]) -> DifferenceChart:
-    axis = _axis([group.metrics["giou"] for group in groups])
+    known = [group for group in groups if HEADLINE in group.metrics]
+    axis = _axis([group.metrics[HEADLINE] for group in known])
     lines = [
-        _slice_line(shorten(group.name, MAX_NAME), group.samples, group.metrics["giou"], axis)
-        for group in groups
+        _line(shorten(group.name, MAX_NAME), "", group.metrics[HEADLINE], axis=axis, samples=group.samples)
+        for group in known
     ]
     return DifferenceChart(shorten(slice_label(slicing), MAX_NAME), axis, lines)
 
@@ -124,19 +140,25 @@ def _axis(changes: Iterable[MetricChange]) -> Axis:
     )
 
 
-def _line(name: str, change: MetricChange, axis: Axis) -> DifferenceLine:
-    words = metric_label(name)
-    sign = 1 if words.better == "higher" else -1
-    sure = change.p is not None and change.p < SURE
-    better = sign * (change.difference or 0.0) >= 0
-    return DifferenceLine(words.label, words.meaning, change, _bar(change, axis), change.p, sure, better)
-
-
-def _slice_line(name: str, samples: int, change: MetricChange, axis: Axis) -> DifferenceLine:
-    p = change.p_adjusted
-    better = (change.difference or 0.0) >= 0
+def _line(
+    name: str,
+    meaning: str,
+    change: MetricChange,
+    *,
+    axis: Axis,
+    better: str = "higher",
+    samples: int | None = None,
+) -> DifferenceLine:
+    sign = 1 if better == "higher" else -1
     return DifferenceLine(
-        name, "", change, _bar(change, axis), p, p is not None and p < SURE, better, samples
+        name,
+        meaning,
+        change,
+        _bar(change, axis),
+        p=shown_p(change),
+        significant=is_significant(change),
+        better=sign * (change.difference or 0.0) >= 0,
+        samples=samples,
     )
 
 

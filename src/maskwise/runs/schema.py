@@ -24,10 +24,8 @@ class ReadOptions(msgspec.Struct, frozen=True):
 
 
 class IntervalOptions(msgspec.Struct, frozen=True):
-    """How confidence intervals are computed: bootstrap resamples over clusters, their seed, and the level."""
+    """Level and cluster of confidence intervals; `maskwise.protocols.intervals` says how they are computed."""
 
-    resamples: int = 1000
-    seed: int = 0
     level: float = 0.95
     cluster: str = "image"
 
@@ -169,6 +167,8 @@ class MetricValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     low: float | None
     high: float | None
     unit: Literal["fraction", "count"]
+    method: str = ""
+    """How the interval was computed (`wilson`, `jackknife`), or why there is none."""
     numerator: float | None = None
     denominator: float | None = None
     epsilon: float = 0.0

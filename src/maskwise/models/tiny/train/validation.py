@@ -16,7 +16,6 @@ from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.matching import match_targets
 from maskwise.models.tiny.model import Tiny
 from maskwise.models.tiny.networks import Networks
-from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.world import write_scenes
@@ -60,7 +59,7 @@ class Validation:
             with Log(path, Prediction) as log:
                 for sample, prediction in predictions.items():
                     log.append(msgspec.structs.replace(prediction, sample=sample))
-            result = score(self.dataset, path, ["strict"], interval_options=IntervalOptions(resamples=2))
+            result = score(self.dataset, path, ["strict"])
         values = {name: result.scores["strict"].metrics[name].value() for name in METRICS}
         return {name: value for name, value in values.items() if value is not None}
 

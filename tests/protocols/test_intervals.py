@@ -1,0 +1,154 @@
+"""Intervals against closed forms and by simulated coverage."""
+
+import numpy as np
+import pytest
+
+from maskwise.protocols.image_groups import ImageGroups
+from maskwise.protocols.intervals import (
+    FIXED,
+    JACKKNIFE,
+    MIN_IMAGES,
+    NO_VARIATION,
+    TOO_FEW_IMAGES,
+    WILSON,
+    Estimate,
+    estimate,
+)
+from maskwise.protocols.metrics import Metric
+
+
+def mean_of(values, **fields):
+    return Metric(np.asarray(values, float), np.ones(len(values)), **fields)
+
+
+def single(metric, cluster=None) -> Estimate:
+    return estimate(
+        metric, ImageGroups.single(np.arange(len(metric.numerator)) if cluster is None else cluster)
+    )[0]
+
+
+def ends(found):
+    return found.interval.low, found.interval.high
+
+
+def test_mean_of_independent_samples_has_the_textbook_interval():
+    values = np.random.default_rng(1).normal(0.5, 0.1, 4000)
+    found = single(mean_of(values))
+    reach = 1.96 * values.std() / np.sqrt(4000)
+    assert found.interval.method == JACKKNIFE
+    assert ends(found) == pytest.approx((values.mean() - reach, values.mean() + reach), abs=reach / 50)
+
+
+def test_proportion_of_single_questions_has_the_wilson_interval():
+    # statsmodels: proportion_confint(90, 100, method="wilson") with the t quantile 1.9842 in place of 1.96.
+    found = single(mean_of([1] * 90 + [0] * 10))
+    z, p, n = 1.98422, 0.9, 100
+    centre = (p + z * z / 2 / n) / (1 + z * z / n)
+    reach = z * np.sqrt(p * (1 - p) / n + z * z / 4 / n / n) / (1 + z * z / n)
+    assert found.interval.method == WILSON
+    # The jackknife variance exceeds the binomial one by n / (n - 1).
+    assert ends(found) == pytest.approx((centre - reach, centre + reach), abs=1e-3)
+
+
+def test_repeated_questions_about_an_image_add_no_information():
+    values = np.random.default_rng(1).normal(0.5, 0.1, 100)
+    alone = single(mean_of(values))
+    repeated = single(mean_of(np.repeat(values, 10)), np.repeat(np.arange(100), 10))
+    assert ends(repeated) == pytest.approx(ends(alone))
+
+
+def test_perfect_and_failed_runs_have_intervals_with_a_width():
+    for metric in (mean_of(np.ones(50)), Metric(np.full(50, 5000), np.full(50, 5000))):
+        found = single(metric)
+        assert found.value == found.interval.high == 1.0
+        assert 0.9 < found.interval.low < 0.95
+    failed = single(Metric(np.zeros(50, np.int64), np.full(50, 5000)))
+    assert failed.interval.low == 0.0
+    assert 0.05 < failed.interval.high < 0.1
+
+
+def test_fewer_than_ten_images_have_no_interval_and_say_why():
+    for count in (0, 1, MIN_IMAGES - 1):
+        found = single(mean_of(np.linspace(0, 1, count)))
+        assert ends(found) == (None, None)
+        assert found.interval.method == TOO_FEW_IMAGES
+    many_questions = single(mean_of(np.linspace(0, 1, 100)), np.arange(100) % 9)
+    assert many_questions.interval.method == TOO_FEW_IMAGES
+    assert single(mean_of(np.linspace(0, 1, MIN_IMAGES))).interval.method == JACKKNIFE
+
+
+def test_images_without_a_part_in_the_metric_do_not_count():
+    weight = np.array([1] * 9 + [0] * 50)
+    found = single(Metric(weight * 0.5, weight))
+    assert found.interval.method == TOO_FEW_IMAGES
+
+
+def test_constant_counts_have_no_interval():
+    found = single(mean_of(np.zeros(50), unit="count"))
+    assert found.value == 0.0
+    assert found.interval.method in (NO_VARIATION, WILSON)
+
+
+def test_negative_values_are_not_clipped():
+    values = np.random.default_rng(2).normal(-0.05, 0.1, 100)
+    found = single(mean_of(values))
+    assert found.interval.low < values.mean() < found.interval.high < 0.05
+    assert found.interval.low < -0.05
+
+
+def test_value_fixed_by_the_gate_has_no_interval():
+    metric = Metric(np.ones(40), np.ones(40), empty=0.0, gate=np.repeat([0, 1], 20))
+    assert metric.value() == 1.0
+    shut, open_ = estimate(metric, ImageGroups(np.repeat([0, 1], 20), np.arange(40), 2))
+    assert (shut.value, shut.interval.method) == (0.0, FIXED)
+    assert (open_.value, open_.interval.method) == (1.0, WILSON)
+
+
+def test_groups_have_the_estimates_of_their_samples_alone():
+    generator = np.random.default_rng(5)
+    codes, cluster = generator.integers(0, 4, 500), generator.integers(0, 80, 500)
+    union = generator.integers(1, 10_000, 500)
+    metric = Metric(generator.binomial(union, 0.6), union, epsilon=1e-10, gate=union)
+    groups = ImageGroups(codes, cluster, 5)
+    assert groups.samples().tolist() == np.bincount(codes, minlength=5).tolist()
+    assert groups.images()[0] == len(set(cluster[codes == 0].tolist()))
+    found = estimate(metric, groups)
+    for code in range(4):
+        rows = codes == code
+        assert found[code].value == pytest.approx(metric.value(rows))
+        alone = single(Metric(metric.numerator[rows], union[rows], 1e-10, gate=union[rows]), cluster[rows])
+        assert ends(found[code]) == pytest.approx(ends(alone))
+    assert found[4].value is None
+
+
+def coverage(truth, y, x):
+    """Share of the rows of y and x [experiments, images] whose interval contains the true value."""
+    experiments, images = y.shape
+    groups = ImageGroups(np.repeat(np.arange(experiments), images), np.arange(y.size), experiments)
+    found = estimate(Metric(y.ravel(), x.ravel()), groups)
+    return np.mean([low <= truth <= high for low, high in map(ends, found)])
+
+
+@pytest.mark.parametrize("images", [50, 200])
+def test_intervals_of_skewed_ratios_cover(images):
+    generator = np.random.default_rng(6)
+
+    def draw(count):
+        size = np.exp(generator.normal(8, 1.2, count))
+        iou = generator.beta(2, 1.3, count) * (generator.random(count) > 0.1)
+        return iou * size, size
+
+    y, x = draw(2_000_000)
+    truth = y.sum() / x.sum()
+    y, x = draw(2000 * images)
+    assert 0.93 <= coverage(truth, y.reshape(-1, images), x.reshape(-1, images)) <= 0.97
+
+
+@pytest.mark.parametrize("images", [50, 200])
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.5, 0.9, 0.97])
+def test_intervals_of_clustered_proportions_cover(images, share):
+    generator = np.random.default_rng(7)
+    correlation = 0.2
+    items = generator.integers(1, 4, (2000, images))
+    chance = generator.beta(*(part * (1 / correlation - 1) for part in (share, 1 - share)), (2000, images))
+    assert 0.93 <= coverage(share, generator.binomial(items, chance), items) <= 0.985

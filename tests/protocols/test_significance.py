@@ -1,0 +1,129 @@
+"""Paired tests between runs: calibrated under the null, consistent with their intervals, adjusted for their number."""
+
+import numpy as np
+import pytest
+
+from maskwise.errors import ProtocolError
+from maskwise.protocols.image_groups import ImageGroups
+from maskwise.protocols.metrics import Metric
+from maskwise.protocols.significance import adjust_p_values, compare_metric
+
+
+def mean_of(values):
+    return Metric(np.asarray(values, float), np.ones(len(values)))
+
+
+def compare(a, b, cluster=None):
+    return compare_metric(
+        a, b, ImageGroups.single(np.arange(len(a.numerator)) if cluster is None else cluster)
+    )[0]
+
+
+def test_a_run_does_not_differ_from_itself():
+    values = np.random.default_rng(6).random(200)
+    found = compare(mean_of(values), mean_of(values))
+    assert (found.difference, found.interval.low, found.interval.high, found.p_value) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_a_clear_difference_is_found_and_noise_is_not():
+    generator = np.random.default_rng(7)
+    base = generator.random(400)
+    better = compare(mean_of(base), mean_of(base + 0.02 + generator.normal(0, 0.05, 400)))
+    assert better.difference == pytest.approx(0.02, abs=0.01)
+    assert better.interval.low > 0
+    assert better.p_value < 0.01
+    same = compare(mean_of(base), mean_of(base + generator.normal(0, 0.05, 400)))
+    assert same.interval.low < 0 < same.interval.high
+
+
+def test_difference_of_means_is_the_paired_t_test():
+    # scipy.stats.ttest_rel; the degrees of freedom are at most n - 1, so p is never smaller.
+    generator = np.random.default_rng(8)
+    a = generator.random(300)
+    b = a + generator.normal(0.01, 0.1, 300)
+    d = b - a
+    statistic = d.mean() / (d.std(ddof=1) / np.sqrt(300))
+    found = compare(mean_of(a), mean_of(b))
+    reach = (found.interval.high - found.interval.low) / 2
+    assert found.difference / reach * 1.968 == pytest.approx(statistic, rel=0.01)
+
+
+def null_pairs(generator, pairs, images, questions):
+    """Two exchangeable models on the same images: intersections and unions, [pairs x images x questions]."""
+    shape = (pairs, images, questions)
+    size = np.exp(generator.normal(8, 1.1, shape) + generator.normal(0, 0.6, (pairs, images, 1)))
+    skill = generator.normal(0.4, 1, shape) + generator.normal(0, 0.7, (pairs, images, 1))
+    for _ in range(2):
+        iou = 1 / (1 + np.exp(-skill - generator.normal(0, 1, shape) - generator.normal(0, 0.5, shape)))
+        iou *= generator.random(shape) > 0.1
+        yield iou, size
+
+
+@pytest.mark.parametrize("images", [20, 100])
+def test_ciou_difference_is_calibrated_and_agrees_with_its_interval(images):
+    (iou_a, size_a), (iou_b, size_b) = null_pairs(np.random.default_rng(9), 1500, images, 2)
+    a, b = (Metric((iou * size).ravel(), size.ravel()) for iou, size in ((iou_a, size_a), (iou_b, size_b)))
+    groups = ImageGroups(np.repeat(np.arange(1500), 2 * images), np.repeat(np.arange(1500 * images), 2), 1500)
+    found = compare_metric(a, b, groups)
+    assert 0.015 <= np.mean([one.p_value < 0.05 for one in found]) <= 0.065
+    for one in found:
+        excludes = one.interval.low > 0 or one.interval.high < 0
+        assert excludes == (one.p_value < 0.05)
+
+
+def test_pages_of_equal_models_seldom_show_a_significant_slice():
+    """A page has 40 slices with gIoU and cIoU each. Without adjustment most pages show a significant one."""
+    generator = np.random.default_rng(10)
+    pages, images, plain, marked = 200, 120, 0, 0
+    for _ in range(pages):
+        models = list(null_pairs(generator, 1, images, 2))
+        cluster = np.repeat(np.arange(images), 2)
+        p_values = []
+        for slicing in range(8):
+            codes = generator.integers(0, 5, 2 * images) if slicing % 2 else cluster % 5
+            groups = ImageGroups(codes, cluster, 5)
+            for parts in (
+                [mean_of(iou.ravel()) for iou, _ in models],
+                [Metric((iou * size).ravel(), size.ravel()) for iou, size in models],
+            ):
+                p_values += [one.p_value for one in compare_metric(*parts, groups)]
+        plain += min(p_values) < 0.05
+        marked += min(adjust_p_values(p_values)) < 0.05
+    assert plain / pages > 0.4
+    assert marked / pages <= 0.06
+
+
+def test_few_images_have_no_p_value():
+    found = compare(mean_of(np.zeros(9)), mean_of(np.linspace(0, 1, 9)))
+    assert (found.p_value, found.interval.low) == (None, None)
+    assert found.difference == pytest.approx(0.5)
+
+
+def test_a_difference_without_variation_has_the_p_value_of_the_sign_test():
+    found = compare(mean_of(np.zeros(12)), mean_of(np.ones(12)))
+    assert found.interval.low is None
+    assert found.p_value == pytest.approx(2 * 0.5**12)
+
+
+def test_slices_compare_their_own_samples():
+    found = compare_metric(
+        mean_of(np.zeros(40)),
+        mean_of(np.repeat([0.0, 1.0], 20)),
+        ImageGroups(np.repeat([0, 1], 20), np.arange(40), 3),
+    )
+    assert [one.difference for one in found] == [0.0, 1.0, None]
+    assert [one.images for one in found] == [20, 20, 0]
+
+
+def test_runs_over_other_samples_cannot_be_paired():
+    with pytest.raises(ProtocolError, match="cannot be paired"):
+        compare(mean_of([1.0]), mean_of([1.0, 2.0]))
+    empty = compare(mean_of([]), mean_of([]))
+    assert (empty.a, empty.difference, empty.p_value) == (None, None, None)
+
+
+def test_adjusted_p_values_by_hand():
+    # Sorted .01, .03, .04: times 3/1, 3/2, 3/3 = .03, .045, .04, and never above the next one.
+    assert adjust_p_values([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.04, None, 0.04])
+    assert adjust_p_values([0.9, 0.8]) == pytest.approx([0.9, 0.9])
+    assert adjust_p_values([]) == []
