@@ -53,6 +53,7 @@ EXTRAS = {
     "openai": ["writers"],
     "ray": ["harness"],
     "safetensors": ["models"],
+    "shapely": ["masks"],
     "sqlalchemy": ["review"],
     "starlette": ["server"],
     "tensorboard": ["models"],

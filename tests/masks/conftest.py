@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from maskwise.masks import batch, mask, measure
+from maskwise.masks import batch, mask, measure, polygons
 
 KERNELS = {
     "c": "maskwise.masks._kernel",
@@ -23,7 +23,7 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
     except ImportError:
         pytest.skip("the C kernel is not built here")
     with pytest.MonkeyPatch.context() as patch:
-        for module in (mask, batch, measure):
+        for module in (mask, batch, measure, polygons):
             patch.setattr(module, "kernel", chosen)
         if request.param == "c-plain":
             chosen.use_instructions(True)

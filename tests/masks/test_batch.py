@@ -39,7 +39,7 @@ def test_encoding_equals_pycocotools(stacks: tuple[Planes]) -> None:
     assert masks.size.tolist() == [rle["size"] for rle in official]
 
 
-@given(planes(), st.sampled_from([np.bool_, np.uint8, np.int32, np.float64]), st.integers(1, 255))
+@given(planes(), st.sampled_from([np.bool_, np.uint8, np.int32, np.uint64]), st.sampled_from([1, 255]))
 def test_dense_roundtrip_in_every_layout(stacks: tuple[Planes], kind: type, inside: int) -> None:
     (planes,) = stacks
     array = planes.astype(kind) * kind(inside)

@@ -4,7 +4,9 @@
 """
 
 from maskwise.masks.batch import Masks
-from maskwise.masks.kernel import MAX_PIXELS, kernel_name
+from maskwise.masks.convert import as_mask, as_masks
+from maskwise.masks.integers import MAX_PIXELS
+from maskwise.masks.kernel import kernel_name
 from maskwise.masks.mask import Mask
 from maskwise.masks.measure import (
     PairAreas,
@@ -23,6 +25,8 @@ __all__ = [
     "Mask",
     "Masks",
     "PairAreas",
+    "as_mask",
+    "as_masks",
     "boundary_areas",
     "boundary_iou",
     "boundary_width",

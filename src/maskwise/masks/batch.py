@@ -1,7 +1,7 @@
-"""A batch of masks as columns: one buffer of run-length strings, where each begins and ends, its frame."""
+"""A batch of masks as columns: one buffer of run-length strings, where each begins and ends, and its size."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast, overload
 
@@ -10,24 +10,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from maskwise.arrays import BoolArray, Int32Array, Int64Array, UInt8Array
 from maskwise.errors import MaskError
-from maskwise.masks.kernel import (
-    AND,
-    MAX_PIXELS,
-    MINUS,
-    OR,
-    XOR,
-    Batch,
-    Bytes,
-    Floats,
-    Int32s,
-    Int64s,
-    Strings,
-    kernel,
+from maskwise.masks.dense import to_planes
+from maskwise.masks.display import plane_to_png
+from maskwise.masks.integers import check_size, to_int32_rows, to_int64, to_integer, to_sizes
+from maskwise.masks.kernel import AND, MINUS, OR, XOR, Batch, Strings, kernel
+from maskwise.masks.mask import Mask
+from maskwise.masks.polygons import (
+    count_offsets,
+    draw_objects,
+    draw_polygons,
+    geometry_polygons,
+    is_geometry,
+    to_floats,
 )
-from maskwise.masks.mask import Mask, check_size
 
 T = TypeVar("T")
+
+SHOWN_MASKS, SHOWN_SIDE = 12, 96
+"""How many masks a notebook shows, and the longer side of each."""
 
 MAX_DENSE_BYTES = 2**32
 """The most `to_dense` allocates at once."""
@@ -41,12 +43,21 @@ class Masks:
 
     `data`: uint8 bytes of COCO compressed strings; `start`, `stop`: int64 [n], the bytes of each mask; `size`: int32
     [n, 2], heights and widths. Selecting copies no mask bytes. The strings are checked where they are used: any
-    operation on a malformed mask raises MaskError naming it; `check()` looks at all of them.
+    operation on a malformed mask raises MaskError naming it; `check()` checks all of them. `np.asarray(masks)` is
+    `masks.to_dense()`.
     """
 
     __slots__ = ("data", "size", "start", "stop")
 
-    def __init__(self, data: Bytes, start: Int64s, stop: Int64s, size: Int32s) -> None:
+    def __init__(self, data: UInt8Array, start: Int64Array, stop: Int64Array, size: Int32Array) -> None:
+        for name, column, dtype in (
+            ("data", data, "u1"),
+            ("start", start, "i8"),
+            ("stop", stop, "i8"),
+            ("size", size, "i4"),
+        ):
+            if not isinstance(column, np.ndarray) or column.dtype != dtype:
+                raise MaskError(f"{name} must be an array of {np.dtype(dtype)}")
         if not (len(start) == len(stop) == len(size)) or size.shape[1:] != (2,):
             raise MaskError(f"columns differ: {len(start)} starts, {len(stop)} stops, sizes {size.shape}")
         self.data, self.start, self.stop, self.size = data, start, stop, size
@@ -56,21 +67,25 @@ class Masks:
     @classmethod
     def from_strings(cls, counts: Sequence[str] | Sequence[bytes], sizes: ArrayLike) -> "Masks":
         """From COCO compressed strings and (n, 2) heights and widths (or one pair for all)."""
-        size = _sizes(sizes, len(counts))
+        size = to_sizes(sizes, len(counts))
+        joined = _join(counts)
         lengths = np.fromiter(map(len, counts), np.int64, len(counts))
         stop = np.cumsum(lengths)
-        return cls(np.frombuffer(_join(counts), np.uint8), stop - lengths, stop, size)
+        return cls(np.frombuffer(joined, np.uint8), stop - lengths, stop, size)
 
     @classmethod
     def from_masks(cls, masks: Sequence[Mask]) -> "Masks":
         """From single masks."""
+        for item, mask in enumerate(masks):
+            if not isinstance(mask, Mask):
+                raise MaskError(f"expected a Mask, got {type(mask).__name__}", item)
         return cls.from_strings([mask.counts for mask in masks], [mask.size for mask in masks])
 
     @classmethod
     def from_rles(cls, rles: Sequence[Mapping[str, Any]]) -> "Masks":
-        """From COCO dicts `{"size": [h, w], "counts": str, bytes or list of runs}`, mixed as they come."""
+        """From COCO dicts `{"size": [h, w], "counts": str, bytes or list of runs}`, also mixed."""
         for item, rle in enumerate(rles):
-            if "size" not in rle or "counts" not in rle:
+            if not isinstance(rle, Mapping) or "size" not in rle or "counts" not in rle:
                 raise MaskError("a run-length mask needs size and counts", item)
 
         def read(rows: slice) -> "Masks":
@@ -89,43 +104,32 @@ class Masks:
     @classmethod
     def from_runs(cls, runs: Sequence[ArrayLike], sizes: ArrayLike) -> "Masks":
         """From run lengths (COCO uncompressed counts): column-major, background first."""
-        size = _sizes(sizes, len(runs))
-        arrays = [_integers(run, item) for item, run in enumerate(runs)]
-        offsets = _offsets(arrays)
-        return cls._made(kernel.from_runs(_concatenate(arrays, np.int64), offsets, size), size)
+        size = to_sizes(sizes, len(runs))
+        arrays = [_to_runs(run, item) for item, run in enumerate(runs)]
+        flat = np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
+        return cls._made(kernel.from_runs(flat, count_offsets(arrays), size), size)
 
     @classmethod
-    def from_polygons(cls, polygons: Sequence[Sequence[ArrayLike]], sizes: ArrayLike) -> "Masks":
-        """One mask an object: the union of its polygons `[x, y, x, y, ...]`, bit by bit as pycocotools draws them.
+    def from_polygons(cls, polygons: Sequence[Any], sizes: ArrayLike) -> "Masks":
+        """One mask per object: the union of its polygons `[x, y, x, y, ...]`, bit by bit as pycocotools draws them.
 
-        A trailing odd coordinate is ignored. An object none of whose polygons has three points is refused.
+        An object is a list of polygons, or a shapely (or GeoJSON) Polygon or MultiPolygon with its holes. An odd last
+        coordinate is ignored. An object none of whose polygons has three points is refused.
         """
-        size = _sizes(sizes, len(polygons))
-        owner = [item for item, parts in enumerate(polygons) for _ in parts]
-        flat = [_polygon(part, item) for item, parts in enumerate(polygons) for part in parts]
-        drawable = {item for item, part in zip(owner, flat) if len(part) >= 6}
-        for item in owner:
-            if item not in drawable:
-                raise MaskError("no polygon has three points or more", item)
-        try:
-            drawn = cls.draw_polygons(flat, size[owner])
-        except MaskError as error:
-            raise MaskError(error.message, None if error.item is None else owner[error.item]) from None
-        return drawn.merge(_offsets(polygons), size)
+        size = to_sizes(sizes, len(polygons))
+        objects = [geometry_polygons(parts) if is_geometry(parts) else parts for parts in polygons]
+        return cls._made(draw_objects(objects, size), size)
 
     @classmethod
     def draw_polygons(cls, polygons: Sequence[ArrayLike], sizes: ArrayLike) -> "Masks":
-        """One mask a polygon `[x, y, x, y, ...]`, bit by bit as pycocotools draws it."""
-        size = _sizes(sizes, len(polygons))
-        xy, offsets = kernel.coordinates([_polygon(part, item) for item, part in enumerate(polygons)])
-        return cls._made(
-            kernel.from_polygons(np.frombuffer(xy, np.float64), np.frombuffer(offsets, np.int64), size), size
-        )
+        """One mask per polygon `[x, y, x, y, ...]`, bit by bit as pycocotools draws it."""
+        size = to_sizes(sizes, len(polygons))
+        return cls._made(draw_polygons(polygons, size), size)
 
     @classmethod
     def from_boxes(cls, boxes: ArrayLike, sizes: ArrayLike) -> "Masks":
         """From boxes (n, 4) of x, y, width, height, drawn as pycocotools draws them."""
-        flat = _floats(boxes, None)
+        flat = to_floats(boxes, None)
         if len(flat) % 4:
             raise MaskError(f"expected boxes (n, 4) of x, y, width, height, got {len(flat)} numbers")
         x, y, width, height = flat.reshape(-1, 4).T
@@ -133,18 +137,17 @@ class Masks:
         return cls.draw_polygons(list(corners), sizes)
 
     @classmethod
-    def from_dense(cls, planes: NDArray[np.generic], *, threads: int = 1) -> "Masks":
-        """From an array (n, height, width): nonzero is inside. Row-major and column-major planes are both fast."""
-        if planes.ndim != 3:
-            raise MaskError(f"expected an array (n, height, width), got shape {planes.shape}")
-        count, height, width = planes.shape
+    def from_dense(cls, planes: Any, *, threshold: float | None = None, threads: int = 1) -> "Masks":
+        """From an array (n, height, width): numpy, torch or nested lists. Both memory layouts of planes are fast.
+
+        Bools, or integers 0 and 1 or 0 and 255. Floats need a threshold; what lies above it is inside.
+        """
+        array = to_planes(planes, 3, threshold=threshold)
+        count, height, width = array.shape
         check_size(height, width)
-        array = (
-            planes.view(np.uint8) if planes.dtype in (np.bool_, np.uint8) else (planes != 0).view(np.uint8)
-        )
         column_major = array.transpose(0, 2, 1).flags.c_contiguous and not array.flags.c_contiguous
         contiguous = array.transpose(0, 2, 1) if column_major else np.ascontiguousarray(array)
-        size = _sizes((height, width), count)
+        size = to_sizes((height, width), count)
 
         def encode(rows: slice) -> "Masks":
             return cls._made(kernel.encode(contiguous[rows], height, width, column_major), size[rows])
@@ -189,14 +192,12 @@ class Masks:
     @classmethod
     def empty(cls, sizes: ArrayLike) -> "Masks":
         """Masks with no pixel, of the given (n, 2) sizes."""
-        size = _sizes(sizes, np.size(sizes) // 2)
+        size = to_sizes(sizes, np.size(sizes) // 2)
         return cls.none().merge(np.zeros(len(size) + 1, np.int64), size)
 
     @classmethod
     def concat(cls, batches: Sequence["Masks"]) -> "Masks":
-        """Several batches as one. Bytes are copied once, and only those of the masks: a few masks selected from a large
-        file bring nothing else along.
-        """
+        """Several batches as one. Only the bytes of their masks are copied, not whole buffers."""
         if len(batches) == 1:
             return batches[0]
         if not batches:
@@ -224,8 +225,8 @@ class Masks:
             height, width = self.size[index].tolist()
             return Mask((height, width), self.string(int(index)).decode("ascii", "replace"))
         if not isinstance(index, slice):
-            index = np.asarray(index)
-            index = index if index.dtype == np.bool_ else index.astype(np.int64)
+            chosen = np.asarray(index)
+            index = chosen if chosen.dtype == np.bool_ else to_int64(chosen, "indices")
         return Masks(self.data, self.start[index], self.stop[index], self.size[index])
 
     def __iter__(self) -> Iterator[Mask]:
@@ -246,7 +247,18 @@ class Masks:
         return Masks, (lean.data, lean.start, lean.stop, lean.size)
 
     def __repr__(self) -> str:
-        return f"Masks({len(self)} masks, {int((self.stop - self.start).sum())} bytes)"
+        kinds = np.unique(self.size, axis=0).tolist()
+        sizes = f"{kinds[0][0]}x{kinds[0][1]}" if len(kinds) == 1 else f"{len(kinds)} sizes"
+        return f"Masks({len(self)} masks, {sizes}, {int((self.stop - self.start).sum())} bytes)"
+
+    def _repr_png_(self) -> bytes:
+        """For notebooks: the first masks in a row, white on black."""
+        shown = [mask._shrunk(SHOWN_SIDE).to_dense() for mask in self[:SHOWN_MASKS]]
+        strip = np.zeros((SHOWN_SIDE, max(1, len(shown)) * (SHOWN_SIDE + 4)), np.bool_)
+        for item, plane in enumerate(shown):
+            left = item * (SHOWN_SIDE + 4)
+            strip[: plane.shape[0], left : left + plane.shape[1]] = plane
+        return plane_to_png(strip)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -263,6 +275,19 @@ class Masks:
         pairs = zip(self.size.tolist(), self.to_strings())
         return [{"size": size, "counts": counts.decode("ascii", "replace")} for size, counts in pairs]
 
+    def to_polygons(self) -> list[list[list[float]]]:
+        """COCO polygons of each mask, as `Mask.to_polygons`."""
+        return [mask.to_polygons() for mask in self]
+
+    def to_shapely(self) -> list[Any]:
+        """A shapely MultiPolygon of each mask, as `Mask.to_shapely`."""
+        return [mask.to_shapely() for mask in self]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """For numpy: the dense planes."""
+        planes = self.to_dense()
+        return planes if dtype is None else planes.astype(dtype)
+
     def to_runs(self) -> list[NDArray[np.uint32]]:
         """Run lengths of each mask."""
         data, ends = kernel.runs(self._batch())
@@ -270,7 +295,7 @@ class Masks:
             np.split(np.frombuffer(data, np.uint32), np.frombuffer(ends, np.int64)[:-1]) if len(self) else []
         )
 
-    def to_dense(self, *, threads: int = 1) -> NDArray[np.bool_]:
+    def to_dense(self, *, threads: int = 1) -> BoolArray:
         """A bool array (n, height, width), each plane column-major in memory. All masks must have one size."""
         if not len(self):
             return np.zeros((0, 0, 0), np.bool_)
@@ -305,15 +330,15 @@ class Masks:
         """Look at every mask; raise MaskError naming the first that is malformed."""
         self._measure(threads)
 
-    def measure(self, *, threads: int = 1) -> tuple[Int64s, Int64s]:
+    def measure(self, *, threads: int = 1) -> tuple[Int64Array, Int64Array]:
         """Areas and boxes at once: what `area` and `box` give one by one."""
         return self._measure(threads)
 
-    def area(self, *, threads: int = 1) -> Int64s:
+    def area(self, *, threads: int = 1) -> Int64Array:
         """Pixels inside, int64 [n]."""
         return self._measure(threads)[0]
 
-    def box(self, *, threads: int = 1) -> Int64s:
+    def box(self, *, threads: int = 1) -> Int64Array:
         """Tight boxes, int64 [n, 4] of x, y, width, height; zeros for an empty mask."""
         return self._measure(threads)[1]
 
@@ -339,40 +364,46 @@ class Masks:
         offsets: int64 [groups + 1], rising. sizes: (groups, 2), needed only where a group may be empty; an empty
         group gives an empty mask.
         """
-        bounds = np.ascontiguousarray(offsets, np.int64)
-        if not len(bounds) or bounds[0] < 0 or bounds[-1] > len(self) or (np.diff(bounds) < 0).any():
+        bounds = to_int64(offsets, "group offsets")
+        if (
+            bounds.ndim != 1
+            or not len(bounds)
+            or bounds[0] < 0
+            or bounds[-1] > len(self)
+            or (np.diff(bounds) < 0).any()
+        ):
             raise MaskError(f"group offsets must rise within 0 and {len(self)}")
         if sizes is not None:
-            size = _sizes(sizes, len(bounds) - 1)
+            size = to_sizes(sizes, len(bounds) - 1)
         elif (np.diff(bounds) == 0).any():
             raise MaskError("a group is empty: pass sizes to say how large its mask is")
         else:
             size = np.ascontiguousarray(self.size[bounds[:-1]])
         return self._made(kernel.merge(AND if intersect else OR, self._batch(), bounds, size), size)
 
-    def inside(self, other: "Masks") -> NDArray[np.bool_]:
+    def inside(self, other: "Masks") -> BoolArray:
         """Whether every pixel of self[i] is in other[i] (is visible inside amodal?), bool [n]."""
         out = np.empty((len(self), 3), np.int64)
-        kernel.pair_areas(self._batch(), other._batch(), out)
+        kernel.pair_areas(self._batch(), _expect_masks(other)._batch(), out)
         return np.equal(out[:, 0], out[:, 1])
 
     def boundary(self, distance: ArrayLike) -> "Masks":
         """The band within `distance` pixels (one, or [n]) of the contour, as boundary-iou-api cuts it."""
-        reach = _int32s(distance, (len(self),), "distances")
+        reach = to_int32_rows(distance, (len(self),), "boundary distances", low=0)
         return self._made(kernel.boundary(self._batch(), reach), self.size)
 
     # -- geometry --------------------------------------------------------------------------------------------------
 
     def crop(self, boxes: ArrayLike) -> "Masks":
         """The window x, y, width, height (one, or (n, 4)) of each; past the frame is background."""
-        windows = _int32s(boxes, (len(self), 4), "windows")
-        size = _sizes(windows[:, [3, 2]], len(self))
+        windows = to_int32_rows(boxes, (len(self), 4), "windows x, y, width, height")
+        size = to_sizes(windows[:, [3, 2]], len(self))
         return self._made(kernel.window(self._batch(), windows), size)
 
     def shift(self, right: int, down: int) -> "Masks":
-        """Moved within the frame; what leaves it is lost."""
-        moved = _int32s([-right, -down], (len(self), 2), "steps")
-        return self.crop(np.concatenate([moved, self.size[:, ::-1]], 1))
+        """Moved within the frame; pixels that leave it are lost."""
+        origin = [-to_integer(right, "the shift to the right"), -to_integer(down, "the shift down")]
+        return self.crop(np.concatenate([np.tile(origin, (len(self), 1)), self.size[:, ::-1]], 1))
 
     def flip(self, *, vertical: bool = False) -> "Masks":
         """Mirrored left-right, or top-bottom if vertical."""
@@ -380,21 +411,21 @@ class Masks:
 
     def resize(self, sizes: ArrayLike) -> "Masks":
         """To (height, width), one or (n, 2): nearest neighbour by pixel centres, as Pillow's NEAREST."""
-        size = _sizes(sizes, len(self))
+        size = to_sizes(sizes, len(self))
         return self._made(kernel.resize(self._batch(), size), size)
 
-    def components(self, *, connectivity: int = 8) -> tuple["Masks", Int64s]:
+    def components(self, *, connectivity: int = 8) -> tuple["Masks", Int64Array]:
         """Connected parts of all masks, each mask's in order of first pixel down the columns, and their owners [k]."""
         if connectivity not in (4, 8):
             raise MaskError(f"connectivity must be 4 or 8, not {connectivity}")
-        data, stop, owner = kernel.components(self._batch(), connectivity)
+        data, stop, owner = kernel.components(self._batch(), int(connectivity))
         owners = np.frombuffer(owner, np.int64)
         return self._made((data, stop), self.size[owners]), owners
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     @classmethod
-    def _made(cls, strings: Strings, size: Int32s) -> "Masks":
+    def _made(cls, strings: Strings, size: Int32Array) -> "Masks":
         stop = np.frombuffer(strings[1], np.int64)
         start = np.concatenate([[0], stop[:-1]]) if len(stop) else stop
         return cls(np.frombuffer(strings[0], np.uint8), start, stop, size)
@@ -407,12 +438,14 @@ class Masks:
             np.ascontiguousarray(self.size),
         )
 
-    def _measure(self, threads: int) -> tuple[Int64s, Int64s]:
+    def _measure(self, threads: int) -> tuple[Int64Array, Int64Array]:
         areas, boxes = np.empty(len(self), np.int64), np.empty((len(self), 4), np.int64)
         self._each_row(lambda rows: kernel.measure(self[rows]._batch(), areas[rows], boxes[rows]), threads)
         return areas, boxes
 
     def _combine(self, operation: int, other: "Masks") -> "Masks":
+        if not isinstance(other, Masks):
+            return NotImplemented
         return self._made(kernel.combine(operation, self._batch(), other._batch()), self.size)
 
     def _each_row(self, work: Callable[[slice], None], threads: int) -> None:
@@ -431,7 +464,8 @@ class Masks:
 
 def _map_rows(work: Callable[[slice], T], count: int, threads: int) -> list[T]:
     """Run work on slices of the rows, side by side when threads > 1; an error names the row of the whole batch."""
-    bounds = np.linspace(0, count, max(1, min(threads, count)) + 1).astype(int).tolist()
+    parallel = to_integer(threads, "threads", low=1)
+    bounds = np.linspace(0, count, max(1, min(parallel, count)) + 1).astype(int).tolist()
     parts = [slice(first, last) for first, last in itertools.pairwise(bounds)]
     if len(parts) == 1:
         return [_run(work, parts[0])]
@@ -446,51 +480,18 @@ def _run(work: Callable[[slice], T], rows: slice) -> T:
         raise MaskError(error.message, None if error.item is None else error.item + rows.start) from None
 
 
-def _sizes(sizes: ArrayLike, count: int) -> Int32s:
-    """Heights and widths as int32 [count, 2]; refuses what cannot be a frame."""
-    wide = _whole(sizes, (count, 2), "sizes (height, width)")
-    height, width = wide[:, 0], wide[:, 1]
-    bad = (wide < 0).any(1) | (wide > MAX_PIXELS).any(1)
-    bad |= height * np.where(bad, 0, width) > MAX_PIXELS
-    if bad.any():
-        item = int(bad.argmax())
-        raise MaskError(f"size {tuple(wide[item].tolist())} is not within 0 and {MAX_PIXELS} pixels", item)
-    return np.ascontiguousarray(wide, np.int32)
-
-
-def _int32s(values: ArrayLike, shape: tuple[int, ...], what: str) -> Int32s:
-    wide = _whole(values, shape, what)
-    if (np.abs(wide) > MAX_PIXELS).any():
-        raise MaskError(f"{what} must be within {MAX_PIXELS} of 0")
-    return np.ascontiguousarray(wide, np.int32)
-
-
-def _whole(values: ArrayLike, shape: tuple[int, ...] | None, what: str) -> Int64s:
-    """Whole numbers as int64, of the shape: one row for all or a row for each."""
-    try:
-        array = np.asarray(values)
-        if array.size and array.dtype.kind not in "iu":
-            raise MaskError(f"{what} must be whole numbers, got {array.dtype}")
-        wide = array.astype(np.int64)
-        return wide if shape is None else np.broadcast_to(wide, shape)
-    except ValueError:
-        raise MaskError(f"{what} must be whole numbers, {shape or 'in a flat list'}") from None
-
-
-def _polygon(part: ArrayLike, item: int) -> Any:
-    """As the kernel takes it: a list of numbers as it is, anything else as a flat float64 array."""
-    return part if isinstance(part, list) else _floats(part, item)
-
-
-def _floats(values: ArrayLike, item: int | None) -> Floats:
-    try:
-        return np.ravel(np.asarray(values, np.float64))
-    except (ValueError, TypeError, OverflowError):
-        raise MaskError("coordinates must be a flat list of numbers", item) from None
+def _expect_masks(masks: Any) -> Masks:
+    if not isinstance(masks, Masks):
+        raise MaskError(f"expected Masks, got {type(masks).__name__}")
+    return masks
 
 
 def _join(counts: Sequence[str] | Sequence[bytes]) -> bytes:
-    if not counts or isinstance(counts[0], bytes):
+    kind = bytes if not counts or isinstance(counts[0], bytes) else str
+    for item, text in enumerate(counts):
+        if not isinstance(text, kind):
+            raise MaskError(f"expected counts of type {kind.__name__}, got {type(text).__name__}", item)
+    if kind is bytes:
         return b"".join(cast(Sequence[bytes], counts))
     texts = cast(Sequence[str], counts)
     joined = "".join(texts)
@@ -500,19 +501,11 @@ def _join(counts: Sequence[str] | Sequence[bytes]) -> bytes:
     return joined.encode("ascii")
 
 
-def _integers(run: ArrayLike, item: int) -> Int64s:
+def _to_runs(run: ArrayLike, item: int) -> Int64Array:
     try:
-        wide = _whole(run, None, "run lengths")
-        if wide.ndim != 1:
-            raise MaskError("run lengths must be a flat list")
-        return wide
+        lengths = to_int64(run, "run lengths", low=-(2**63), high=2**63 - 1)
     except MaskError as error:
         raise MaskError(error.message, item) from None
-
-
-def _offsets(parts: Iterable[Any]) -> Int64s:
-    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
-
-
-def _concatenate(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+    if lengths.ndim != 1:
+        raise MaskError("run lengths must be a flat list", item)
+    return lengths

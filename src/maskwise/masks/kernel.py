@@ -1,4 +1,4 @@
-"""Which implementation does the work: the C kernel, or numpy where it could not be built.
+"""The choice of the mask kernel: C, or numpy where the C kernel could not be built.
 
 Both offer the functions of `Kernel`. A batch is the tuple `(data, start, stop, size)`: uint8 bytes of COCO
 compressed strings, int64 [n] first and past-the-last byte of each, int32 [n, 2] heights and widths. A function
@@ -9,21 +9,12 @@ Set MASKWISE_KERNEL=numpy to use numpy where the C kernel is installed.
 import os
 from typing import Protocol, cast
 
-import numpy as np
-from numpy.typing import NDArray
+from maskwise.arrays import Float64Array, Int32Array, Int64Array, UInt8Array
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Batch = tuple[Bytes, Int64s, Int64s, Int32s]
+Batch = tuple[UInt8Array, Int64Array, Int64Array, Int32Array]
 Strings = tuple[bytes, bytes]
 
 AND, OR, MINUS, XOR = range(4)
-
-MAX_PIXELS = 2**31 - 1
-"""The largest frame a mask may have."""
 
 
 class Kernel(Protocol):
@@ -35,52 +26,52 @@ class Kernel(Protocol):
     def pair(self, a: str, b: str, height: int, width: int, /) -> tuple[int, int, int]:
         """Areas of a and b, a, b for two masks of one frame."""
 
-    def measure(self, a: Batch, areas: Int64s, boxes: Int64s, /) -> None:
+    def measure(self, a: Batch, areas: Int64Array, boxes: Int64Array, /) -> None:
         """Fill areas [n] and boxes [n, 4] as x, y, width, height (0, 0, 0, 0 when empty)."""
 
-    def pair_areas(self, a: Batch, b: Batch, out: Int64s, /) -> None:
+    def pair_areas(self, a: Batch, b: Batch, out: Int64Array, /) -> None:
         """Fill out [n, 3]: areas of a[i] and b[i], a[i], b[i]."""
 
-    def pairwise(self, a: Batch, b: Batch, out: Int64s, /) -> None:
+    def pairwise(self, a: Batch, b: Batch, out: Int64Array, /) -> None:
         """Fill out [n, m]: area of a[i] and b[j]."""
 
     def combine(self, operation: int, a: Batch, b: Batch, /) -> Strings:
         """a[i] operation b[i]."""
 
-    def merge(self, operation: int, a: Batch, offsets: Int64s, sizes: Int32s, /) -> Strings:
+    def merge(self, operation: int, a: Batch, offsets: Int64Array, sizes: Int32Array, /) -> Strings:
         """Fold a[offsets[g]:offsets[g + 1]] for every g; an empty group gives an empty mask of sizes[g]."""
 
     def runs(self, a: Batch, /) -> Strings:
         """Run lengths, first is background, as uint32 bytes, and the int64 end (in runs) of each mask."""
 
-    def from_runs(self, runs: Int64s, offsets: Int64s, sizes: Int32s, /) -> Strings:
+    def from_runs(self, runs: Int64Array, offsets: Int64Array, sizes: Int32Array, /) -> Strings:
         """Masks from run lengths runs[offsets[i]:offsets[i + 1]]."""
 
-    def coordinates(self, polygons: list[list[float] | Floats], /) -> Strings:
-        """Polygons `[x, y, ...]` end to end: float64 bytes, and the int64 offsets of the polygons, in points."""
+    def coordinates(self, polygons: list[list[float] | Float64Array], /) -> Strings:
+        """Polygons `[x, y, ...]` laid end to end: float64 bytes, and the int64 offsets of the polygons, in points."""
 
-    def from_polygons(self, xy: Floats, offsets: Int64s, sizes: Int32s, /) -> Strings:
-        """One mask a polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
+    def from_polygons(self, xy: Float64Array, offsets: Int64Array, sizes: Int32Array, /) -> Strings:
+        """One mask per polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
 
-    def encode(self, dense: Bytes, height: int, width: int, column_major: bool, /) -> Strings:
+    def encode(self, dense: UInt8Array, height: int, width: int, column_major: bool, /) -> Strings:
         """Masks of contiguous planes, each height x width (or width x height if column_major); nonzero is in."""
 
-    def decode(self, a: Batch, out: Bytes, /) -> None:
+    def decode(self, a: Batch, out: UInt8Array, /) -> None:
         """Fill out [n, width, height] with 0 and 1."""
 
-    def boundary(self, a: Batch, distance: Int32s, /) -> Strings:
+    def boundary(self, a: Batch, distance: Int32Array, /) -> Strings:
         """a[i] minus its erosion by a square of side 2 * distance[i] + 1; outside the frame is background."""
 
-    def boundary_areas(self, a: Batch, b: Batch, distance: Int32s, out: Int64s, /) -> None:
+    def boundary_areas(self, a: Batch, b: Batch, distance: Int32Array, out: Int64Array, /) -> None:
         """As pair_areas, of the boundaries."""
 
-    def window(self, a: Batch, boxes: Int32s, /) -> Strings:
+    def window(self, a: Batch, boxes: Int32Array, /) -> Strings:
         """The part of a[i] inside the window x, y, width, height = boxes[i]; it may reach past the frame."""
 
     def flip(self, a: Batch, horizontal: bool, /) -> Strings:
         """Mirror left-right (horizontal) or top-bottom."""
 
-    def resize(self, a: Batch, sizes: Int32s, /) -> Strings:
+    def resize(self, a: Batch, sizes: Int32Array, /) -> Strings:
         """Nearest neighbour by pixel centres: output i reads input floor((i + 0.5) * old / new)."""
 
     def components(self, a: Batch, connectivity: int, /) -> tuple[bytes, bytes, bytes]:

@@ -16,21 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from maskwise.arrays import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from maskwise.errors import MaskError
-from maskwise.masks.kernel import (
-    AND,
-    MAX_PIXELS,
-    MINUS,
-    OR,
-    XOR,
-    Batch,
-    Bools,
-    Bytes,
-    Floats,
-    Int32s,
-    Int64s,
-    Strings,
-)
+from maskwise.masks.integers import MAX_PIXELS
+from maskwise.masks.kernel import AND, MINUS, OR, XOR, Batch, Strings
 
 MAX_CHARACTERS = 7
 """Of one value: 35 bits, as many as a run of the largest frame and its sign take."""
@@ -53,28 +42,28 @@ MASK_WEIGHT = 2**12
 class Runs(NamedTuple):
     """Checked masks. length: every run, mask after mask; end: int64 [n], past the last run of each."""
 
-    length: Int64s
-    end: Int64s
-    size: Int32s
+    length: Int64Array
+    end: Int64Array
+    size: Int32Array
 
-    def inside(self) -> Bools:
+    def inside(self) -> BoolArray:
         """Whether each run is foreground."""
-        odd: Bools = _ranks(self.end) & 1 == 1
+        odd: BoolArray = _ranks(self.end) & 1 == 1
         return odd
 
 
 class Spans(NamedTuple):
     """Foreground stretches: first and past-the-last pixel on the line, and the frames that the line is made of."""
 
-    start: Int64s
-    stop: Int64s
-    size: Int32s
+    start: Int64Array
+    stop: Int64Array
+    size: Int32Array
 
-    def owner(self) -> Int64s:
+    def owner(self) -> Int64Array:
         """Which mask each span belongs to."""
         return np.searchsorted(np.cumsum(_pixels(self.size)), self.start, side="right").astype(np.int64)
 
-    def local(self) -> tuple[Int64s, Int64s, Int64s]:
+    def local(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Owners, and starts and stops counted from the first pixel of the owner."""
         owner = self.owner()
         base = _starts(np.cumsum(_pixels(self.size)))[owner]
@@ -84,10 +73,10 @@ class Spans(NamedTuple):
 class Pieces(NamedTuple):
     """Spans cut at the columns: owner, column, first and past-the-last row of each."""
 
-    owner: Int64s
-    column: Int64s
-    top: Int64s
-    bottom: Int64s
+    owner: Int64Array
+    column: Int64Array
+    top: Int64Array
+    bottom: Int64Array
 
 
 # -- one mask ------------------------------------------------------------------------------------------------------
@@ -115,13 +104,13 @@ def _parse_alone(counts: str, height: int, width: int) -> Runs:
 # -- measuring -----------------------------------------------------------------------------------------------------
 
 
-def measure(a: Batch, areas: Int64s, boxes: Int64s) -> None:
+def measure(a: Batch, areas: Int64Array, boxes: Int64Array) -> None:
     for rows, runs in _parsed(a):
         areas[rows] = _areas(runs)
         boxes[rows] = _boxes(_spans(runs))
 
 
-def pair_areas(a: Batch, b: Batch, out: Int64s) -> None:
+def pair_areas(a: Batch, b: Batch, out: Int64Array) -> None:
     _same_sizes(a, b)
     for rows in _slices(_weights(a) + _weights(b)):
         runs_a, runs_b = _parse(_rows(a, rows), rows.start), _parse(_rows(b, rows), rows.start)
@@ -129,7 +118,7 @@ def pair_areas(a: Batch, b: Batch, out: Int64s) -> None:
         out[rows, 1], out[rows, 2] = _areas(runs_a), _areas(runs_b)
 
 
-def pairwise(a: Batch, b: Batch, out: Int64s) -> None:
+def pairwise(a: Batch, b: Batch, out: Int64Array) -> None:
     for item, size in enumerate(a[3].tolist()):
         for other in np.unique(b[3], axis=0).tolist():
             if size != other:
@@ -142,7 +131,7 @@ def pairwise(a: Batch, b: Batch, out: Int64s) -> None:
                 out[item, others] = _area_within(one, _spans(runs_b), every=True)
 
 
-def boundary_areas(a: Batch, b: Batch, distance: Int32s, out: Int64s) -> None:
+def boundary_areas(a: Batch, b: Batch, distance: Int32Array, out: Int64Array) -> None:
     _same_sizes(a, b)
     pair_areas(_batch(boundary(a, distance), a[3]), _batch(boundary(b, distance), b[3]), out)
 
@@ -160,7 +149,7 @@ def combine(operation: int, a: Batch, b: Batch) -> Strings:
     return _join(made)
 
 
-def merge(operation: int, a: Batch, offsets: Int64s, sizes: Int32s) -> Strings:
+def merge(operation: int, a: Batch, offsets: Int64Array, sizes: Int32Array) -> Strings:
     _check_offsets(offsets, len(a[1]), len(sizes))
     members = np.diff(offsets)
     group = np.repeat(np.arange(len(sizes)), members)
@@ -179,7 +168,7 @@ def merge(operation: int, a: Batch, offsets: Int64s, sizes: Int32s) -> Strings:
     return _join(made)
 
 
-def _fold(operation: int, layers: list[Spans], members: Int64s) -> Spans:
+def _fold(operation: int, layers: list[Spans], members: Int64Array) -> Spans:
     """Where the first mask of each group (first layer) and its other masks (second layer) satisfy the operation."""
     lead, rest = layers
     pixels = _pixels(lead.size)
@@ -212,7 +201,7 @@ def runs(a: Batch) -> Strings:
     return data, b"".join(end.astype(np.int64).tobytes() for end in stop)
 
 
-def from_runs(runs: Int64s, offsets: Int64s, sizes: Int32s) -> Strings:
+def from_runs(runs: Int64Array, offsets: Int64Array, sizes: Int32Array) -> Strings:
     _check_offsets(offsets, len(runs), len(sizes))
     size = _check_sizes(sizes)
     made = []
@@ -223,7 +212,7 @@ def from_runs(runs: Int64s, offsets: Int64s, sizes: Int32s) -> Strings:
     return _join(made)
 
 
-def coordinates(polygons: list[list[float] | Floats]) -> Strings:
+def coordinates(polygons: list[list[float] | Float64Array]) -> Strings:
     """See Kernel.coordinates."""
     flat = []
     for item, polygon in enumerate(polygons):
@@ -238,7 +227,7 @@ def coordinates(polygons: list[list[float] | Floats]) -> Strings:
     return np.concatenate([np.zeros(0), *flat]).tobytes(), offsets.tobytes()
 
 
-def from_polygons(xy: Floats, offsets: Int64s, sizes: Int32s) -> Strings:
+def from_polygons(xy: Float64Array, offsets: Int64Array, sizes: Int32Array) -> Strings:
     _check_offsets(offsets, len(xy) // 2, len(sizes))
     size = _check_sizes(sizes)
     empty = np.flatnonzero(np.diff(offsets) == 0)
@@ -264,7 +253,7 @@ def from_polygons(xy: Floats, offsets: Int64s, sizes: Int32s) -> Strings:
     return _join(made)
 
 
-def encode(dense: Bytes, height: int, width: int, column_major: bool) -> Strings:
+def encode(dense: UInt8Array, height: int, width: int, column_major: bool) -> Strings:
     shape = (width, height) if column_major else (height, width)
     planes = dense.reshape(-1, *shape) if height * width else dense
     size = _check_sizes(np.broadcast_to(np.array([height, width]), (len(planes), 2)))
@@ -275,7 +264,7 @@ def encode(dense: Bytes, height: int, width: int, column_major: bool) -> Strings
     return _join(made)
 
 
-def decode(a: Batch, out: Bytes) -> None:
+def decode(a: Batch, out: UInt8Array) -> None:
     size = _check_sizes(a[3])
     _refuse_sizes(size, np.broadcast_to(size[:1], size.shape), 0)
     if _pixels(size).sum() != out.size:
@@ -290,7 +279,7 @@ def decode(a: Batch, out: Bytes) -> None:
 # -- geometry ------------------------------------------------------------------------------------------------------
 
 
-def window(a: Batch, boxes: Int32s) -> Strings:
+def window(a: Batch, boxes: Int32Array) -> Strings:
     box = boxes.astype(np.int64)
     size = _check_sizes(box[:, [3, 2]])
 
@@ -315,7 +304,7 @@ def flip(a: Batch, horizontal: bool) -> Strings:
     return _move(a, a[3], mirror)
 
 
-def resize(a: Batch, sizes: Int32s) -> Strings:
+def resize(a: Batch, sizes: Int32Array) -> Strings:
     size = _check_sizes(sizes)
 
     def scale(pieces: Pieces, rows: slice) -> Pieces:
@@ -331,12 +320,12 @@ def resize(a: Batch, sizes: Int32s) -> Strings:
     return _move(a, size, scale)
 
 
-def _first_reading(edge: Int64s, old: Int64s, new: Int64s) -> Int64s:
+def _first_reading(edge: Int64Array, old: Int64Array, new: Int64Array) -> Int64Array:
     """The first output index whose source, floor((i + 0.5) * old / new), is at or past the edge."""
     return -((old - 2 * new * edge) // (2 * old))
 
 
-def _move(a: Batch, size: Int32s, work: Callable[[Pieces, slice], Pieces]) -> Strings:
+def _move(a: Batch, size: Int32Array, work: Callable[[Pieces, slice], Pieces]) -> Strings:
     """The masks whose column pieces `work` makes of those of a, in frames of the given size."""
     if len(size) != len(a[1]):
         raise MaskError(f"{len(size)} new frames for {len(a[1])} masks")
@@ -361,7 +350,7 @@ def _pieces(spans: Spans, rows: slice) -> Pieces:
     return Pieces(owner, column, top, bottom)
 
 
-def _refuse_pieces(count: Int64s, owner: Int64s, rows: slice) -> None:
+def _refuse_pieces(count: Int64Array, owner: Int64Array, rows: slice) -> None:
     if count.sum() > MAX_PIECES:
         widest = int(owner[count.argmax()])
         raise MaskError(f"too many columns to move one by one: {int(count.sum())}", rows.start + widest)
@@ -370,7 +359,7 @@ def _refuse_pieces(count: Int64s, owner: Int64s, rows: slice) -> None:
 # -- planes of single masks ----------------------------------------------------------------------------------------
 
 
-def boundary(a: Batch, distance: Int32s) -> Strings:
+def boundary(a: Batch, distance: Int32Array) -> Strings:
     if len(distance) != len(a[1]):
         raise MaskError(f"{len(distance)} distances for {len(a[1])} masks")
     if (distance < 0).any():
@@ -416,7 +405,7 @@ def _boxed(a: Batch) -> Iterator[tuple[int, Spans, list[int]]]:
             yield item, spans, _boxes(spans)[0].tolist()
 
 
-def _draw(spans: Spans, box: list[int], item: int) -> Bytes:
+def _draw(spans: Spans, box: list[int], item: int) -> UInt8Array:
     """The columns of the box, whole: uint8 (box width, frame height) of 0 and 1."""
     height, first = int(spans.size[0, 0]), box[0] * int(spans.size[0, 0])
     if box[2] * height > MAX_DRAWN:
@@ -427,7 +416,7 @@ def _draw(spans: Spans, box: list[int], item: int) -> Bytes:
     return np.cumsum(change[:-1], dtype=np.int8).view(np.uint8).reshape(box[2], height)
 
 
-def _stretches(plane: NDArray[np.generic]) -> tuple[Int64s, Int64s]:
+def _stretches(plane: NDArray[np.generic]) -> tuple[Int64Array, Int64Array]:
     """First and past-the-last position of each stretch of one nonzero value, in the order of ravel()."""
     flat = plane.ravel()
     bounds = np.flatnonzero(flat[1:] != flat[:-1]) + 1
@@ -446,15 +435,15 @@ class Edges(NamedTuple):
     column, crossings: the first column of the frame whose middle the edge crosses, and how many it crosses.
     """
 
-    x: Int64s
-    y: Int64s
-    dx: Int64s
-    dy: Int64s
-    column: Int64s
-    crossings: Int64s
+    x: Int64Array
+    y: Int64Array
+    dx: Int64Array
+    dy: Int64Array
+    column: Int64Array
+    crossings: Int64Array
 
 
-def _edges(points: Floats, following: Int64s, width: Int32s) -> Edges:
+def _edges(points: Float64Array, following: Int64Array, width: Int32Array) -> Edges:
     lattice = np.trunc(5.0 * points + 0.5).astype(np.int64)
     here, there = lattice, lattice[following]
     steps = np.abs(there - here)
@@ -466,7 +455,7 @@ def _edges(points: Floats, following: Int64s, width: Int32s) -> Edges:
     return Edges(here[:, 0], here[:, 1], dx, dy, first, np.maximum(last - first, 0))
 
 
-def _fill(edges: Edges, owner: Int64s, size: Int32s) -> Spans:
+def _fill(edges: Edges, owner: Int64Array, size: Int32Array) -> Spans:
     """The spans between crossings; every column is crossed an even number of times."""
     column = _ranges(edges.column, edges.crossings)
     x, y, dx, dy, owner = (np.repeat(each, edges.crossings) for each in (*edges[:4], owner))
@@ -478,7 +467,9 @@ def _fill(edges: Edges, owner: Int64s, size: Int32s) -> Spans:
     return Spans(start[start < stop], stop[start < stop], size)
 
 
-def _crossing_rows(x: Int64s, y: Int64s, dx: Int64s, dy: Int64s, at: Int64s) -> tuple[Int64s, Int64s]:
+def _crossing_rows(
+    x: Int64Array, y: Int64Array, dx: Int64Array, dy: Int64Array, at: Int64Array
+) -> tuple[Int64Array, Int64Array]:
     """Lattice row in which each edge steps between `at` and `at + 1`, were it flat and were it steep.
 
     The arithmetic is that of pycocotools, rounding included: a flat edge moves a fifth in x a step and truncates its
@@ -492,7 +483,7 @@ def _crossing_rows(x: Int64s, y: Int64s, dx: Int64s, dy: Int64s, at: Int64s) -> 
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.where(steep, np.ceil((at + 0.5 - x) / slope), 0).astype(np.int64)
 
-    def crossed(step: Int64s) -> Bools:
+    def crossed(step: Int64Array) -> BoolArray:
         reached = np.trunc(x + slope * step + 0.5)
         return np.where(dx > 0, reached > at, reached <= at)
 
@@ -534,7 +525,7 @@ def _parse(a: Batch, first: int = 0) -> Runs:
     return _check_runs(Runs(_undo_differences(value, value_end), value_end, size), first)
 
 
-def _characters(a: Batch, first: int) -> tuple[Int64s, Int64s]:
+def _characters(a: Batch, first: int) -> tuple[Int64Array, Int64Array]:
     """All characters less 48, mask after mask, and the end of each mask among them."""
     data, start, stop, _ = a
     wrong = (start < 0) | (stop < start) | (stop > len(data))
@@ -545,7 +536,7 @@ def _characters(a: Batch, first: int) -> tuple[Int64s, Int64s]:
     return data[_ranges(start, stop - start)].astype(np.int64) - 48, np.cumsum(stop - start)
 
 
-def _undo_differences(value: Int64s, end: Int64s) -> Int64s:
+def _undo_differences(value: Int64Array, end: Int64Array) -> Int64Array:
     """From the fourth on, a value says how much longer its run is than the last but one."""
     rank, count = _ranks(end), end - _starts(end)
     odd = rank & 1 == 1
@@ -635,11 +626,11 @@ def _take(runs: Runs, item: int) -> Runs:
     return Runs(runs.length[first:last], np.array([last - first]), runs.size[item : item + 1])
 
 
-def _areas(runs: Runs) -> Int64s:
+def _areas(runs: Runs) -> Int64Array:
     return _sums(runs.length * runs.inside(), runs.end)
 
 
-def _area_within(runs: Runs, spans: Spans, every: bool = False) -> Int64s:
+def _area_within(runs: Runs, spans: Spans, every: bool = False) -> Int64Array:
     """Pixels of runs inside the spans of each mask; `every` lays a single mask under each of them."""
     owner, start, stop = spans.local()
     if not every:
@@ -647,7 +638,7 @@ def _area_within(runs: Runs, spans: Spans, every: bool = False) -> Int64s:
     end, inside = np.cumsum(runs.length), runs.inside()
     area = np.cumsum(runs.length * inside)
 
-    def area_before(position: Int64s) -> Int64s:
+    def area_before(position: Int64Array) -> Int64Array:
         run = np.searchsorted(end, position)
         return area[run] - inside[run] * (end[run] - position)
 
@@ -655,7 +646,7 @@ def _area_within(runs: Runs, spans: Spans, every: bool = False) -> Int64s:
     return _sums(within, np.searchsorted(owner, np.arange(len(spans.size)), side="right"))
 
 
-def _boxes(spans: Spans) -> Int64s:
+def _boxes(spans: Spans) -> Int64Array:
     owner, start, stop = spans.local()
     out = np.zeros((len(spans.size), 4), np.int64)
     if not len(owner):
@@ -681,14 +672,14 @@ def _parsed(a: Batch) -> Iterator[tuple[slice, Runs]]:
         yield rows, _parse(_rows(a, rows), rows.start)
 
 
-def _slices(weights: Int64s) -> list[slice]:
+def _slices(weights: Int64Array) -> list[slice]:
     full = np.cumsum(weights) // SLICE
     bounds = [0, *(np.flatnonzero(np.diff(full)) + 1).tolist(), len(weights)]
     return [slice(first, last) for first, last in itertools.pairwise(bounds) if first < last]
 
 
-def _weights(a: Batch) -> Int64s:
-    length: Int64s = np.clip(a[2] - a[1], 0, len(a[0]))
+def _weights(a: Batch) -> Int64Array:
+    length: Int64Array = np.clip(a[2] - a[1], 0, len(a[0]))
     return length + MASK_WEIGHT
 
 
@@ -696,7 +687,7 @@ def _rows(a: Batch, rows: slice) -> Batch:
     return a[0], a[1][rows], a[2][rows], a[3][rows]
 
 
-def _batch(strings: Strings, size: Int32s) -> Batch:
+def _batch(strings: Strings, size: Int32Array) -> Batch:
     stop = np.frombuffer(strings[1], np.int64)
     return np.frombuffer(strings[0], np.uint8), _starts(stop), stop, size
 
@@ -707,27 +698,27 @@ def _join(made: list[Strings]) -> Strings:
     return b"".join(data for data, _ in made), b"".join(stop.tobytes() for stop in stops)
 
 
-def _pixels(size: Int32s) -> Int64s:
+def _pixels(size: Int32Array) -> Int64Array:
     return size[:, 0].astype(np.int64) * size[:, 1]
 
 
-def _starts(end: Int64s) -> Int64s:
+def _starts(end: Int64Array) -> Int64Array:
     """Where each of several neighbours begins, of where they end."""
     return np.concatenate([np.zeros(1, np.int64), end[:-1]])[: len(end)]
 
 
-def _sums(value: Int64s, end: Int64s) -> Int64s:
-    total: Int64s = np.concatenate([np.zeros(1, np.int64), np.cumsum(value)])
-    sums: Int64s = total[end] - total[_starts(end)]
+def _sums(value: Int64Array, end: Int64Array) -> Int64Array:
+    total: Int64Array = np.concatenate([np.zeros(1, np.int64), np.cumsum(value)])
+    sums: Int64Array = total[end] - total[_starts(end)]
     return sums
 
 
-def _ranks(end: Int64s) -> Int64s:
+def _ranks(end: Int64Array) -> Int64Array:
     """0, 1, ... within each of several neighbours."""
     return np.arange(end[-1] if len(end) else 0) - np.repeat(_starts(end), end - _starts(end))
 
 
-def _ranges(first: Int64s, count: Int64s) -> Int64s:
+def _ranges(first: Int64Array, count: Int64Array) -> Int64Array:
     """first[0], first[0] + 1, ... count[0] of them, then those of first[1], and so on."""
     end = np.cumsum(count)
     return np.arange(end[-1] if len(end) else 0) + np.repeat(first - _starts(end), count)
@@ -738,7 +729,7 @@ def _check_columns(a: Batch) -> None:
         raise MaskError(f"columns differ: {len(a[1])} starts, {len(a[2])} stops, {len(a[3])} sizes")
 
 
-def _check_sizes(size: NDArray[np.integer], first: int = 0) -> Int32s:
+def _check_sizes(size: NDArray[np.integer], first: int = 0) -> Int32Array:
     wide = size.astype(np.int64)
     height, width = wide[:, 0], wide[:, 1]
     bad = (height < 0) | (width < 0) | (height > MAX_PIXELS) | (width > MAX_PIXELS)
@@ -751,7 +742,7 @@ def _check_sizes(size: NDArray[np.integer], first: int = 0) -> Int32s:
     return wide.astype(np.int32)
 
 
-def _check_offsets(offsets: Int64s, count: int, groups: int) -> None:
+def _check_offsets(offsets: Int64Array, count: int, groups: int) -> None:
     if len(offsets) != groups + 1 or offsets[0] < 0 or offsets[-1] > count or (np.diff(offsets) < 0).any():
         raise MaskError(f"offsets of {groups} groups must rise within 0 and {count}")
 
@@ -764,7 +755,7 @@ def _same_sizes(a: Batch, b: Batch) -> None:
     _refuse_sizes(a[3], b[3], 0)
 
 
-def _refuse_sizes(a: Int32s, b: Int32s, first: int) -> None:
+def _refuse_sizes(a: Int32Array, b: Int32Array, first: int) -> None:
     differ = (a != b).any(1)
     if differ.any():
         item = int(differ.argmax())
