@@ -80,7 +80,7 @@ def test_numpy_scores_are_numbers() -> None:
             "refers to region 2, but there are 1",
         ),
         (
-            lambda: Region(id="r", name="cup", visible=MASK, amodal=np.ones((2, 2))),
+            lambda: Region(id="r", name="cup", visible=MASK, amodal=np.ones((2, 2), bool)),
             r"masks of different sizes \(height, width\)",
         ),
     ],

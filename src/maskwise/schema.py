@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import msgspec
-import numpy as np
 from msgspec.structs import force_setattr
 from PIL import Image
 
 from maskwise.errors import MaskError, RecordError
-from maskwise.masks import Mask, Masks
+from maskwise.masks import Mask, Masks, as_mask
 
 MaskType = Literal["visible", "amodal", "both"]
 MASK_TYPES: tuple[MaskType, ...] = get_args(MaskType)
@@ -391,18 +390,9 @@ def _convert_mask(record: Record, field: str, value: Any) -> None:
     if value is None or type(value) is Mask:
         return
     try:
-        force_setattr(record, field, _to_mask(value))
-    except (MaskError, TypeError, ValueError, KeyError) as error:
+        force_setattr(record, field, as_mask(value))
+    except MaskError as error:
         raise RecordError(f"{_label(record)}: {field} is not a mask: {error}") from None
-
-
-def _to_mask(value: Any) -> Mask:
-    if isinstance(value, dict):
-        return Masks.from_rles([value])[0]
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        raise MaskError(f"expected a Mask, an array (height, width) or a COCO RLE dict, got {_kind(value)}")
-    return Mask.from_dense(array)
 
 
 def _label(record: Record) -> str:

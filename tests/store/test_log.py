@@ -18,7 +18,7 @@ from maskwise.masks import Mask
 from maskwise.schema import Answer, PredictedRegion, Prediction
 from maskwise.store import Log
 
-MASK = Mask.from_dense(np.eye(5))
+MASK = Mask.from_dense(np.eye(5, dtype=bool))
 RECORDS = [
     Prediction(sample="a", answer=Answer(text="déjà vu \n \u2028 🐈"), no_target=True),
     Prediction(sample="b", regions=(PredictedRegion(visible=MASK, score=0.5),), mask_type="visible"),

@@ -25,6 +25,11 @@ def trace_rings(inside: BoolArray) -> list[Int64Array]:
     return rings
 
 
+def count_corners(inside: BoolArray) -> int:
+    """How many corners the rings of a plane have."""
+    return len(_corners(inside)[0])
+
+
 def trace_polygons(inside: BoolArray) -> list[list[Int64Array]]:
     """One list per 4-connected component: its exterior ring, then its holes."""
     from scipy import ndimage  # noqa: PLC0415

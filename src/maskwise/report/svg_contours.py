@@ -1,11 +1,10 @@
 """Masks as SVG paths: their outlines, traced exactly and then smoothed to what a screen can show."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.masks import Mask, Masks
+from maskwise.masks.contours import count_corners, trace_rings
 
 CANVAS = 1600
 """The longer side of an image in path units."""
@@ -40,20 +39,15 @@ def mask_to_path(mask: Mask) -> str:
 def trace(mask: Mask, step: int = 1) -> list[Points]:
     """The closed outlines of a mask along pixel edges: only their corners, int64 [n, 2] x, y in pixels each.
 
-    step: look at every step-th pixel; doubled while there are more than MAX_CORNERS corners. Corners of a row pair up
-    to horizontal edges, those of a column to vertical ones; a ring takes turns.
+    step: look at every step-th pixel; doubled while there are more than MAX_CORNERS corners.
     """
     left, top, width, height = Masks.from_masks([mask]).box()[0].tolist()
     if not width:
         return []
     inside = mask.to_dense()[top : top + height, left : left + width]
-    corners = _corners(inside[::step, ::step])
-    while len(corners) > MAX_CORNERS:
+    while count_corners(inside[::step, ::step]) > MAX_CORNERS:
         step *= 2
-        corners = _corners(inside[::step, ::step])
-    across = _mates(np.lexsort((corners[:, 0], corners[:, 1])))
-    down = _mates(np.lexsort((corners[:, 1], corners[:, 0])))
-    return [corners[ring] * step + (left, top) for ring in _walk(across.tolist(), down.tolist())]
+    return [ring * step + (left, top) for ring in trace_rings(inside[::step, ::step])]
 
 
 def simplify(ring: Points, tolerance: float) -> Points:
@@ -77,40 +71,6 @@ def simplify(ring: Points, tolerance: float) -> Points:
             spans += [(first, middle), (middle, last)]
     simple = ring[keep[:-1]]
     return simple if len(simple) > 2 else ring[[0, len(ring) // 3, 2 * len(ring) // 3]]
-
-
-def _corners(mask: NDArray[np.bool_]) -> Points:
-    """Where an outline turns; where two outlines touch by a corner it counts twice."""
-    inside = np.pad(mask, 1)
-    a, b, c, d = inside[:-1, :-1], inside[:-1, 1:], inside[1:, :-1], inside[1:, 1:]
-    turns, touches = a ^ b ^ c ^ d, (a == d) & (b == c) & (a != b)
-    rows, columns = np.nonzero(turns | touches)
-    points = np.stack([columns, rows], 1)
-    return np.repeat(points, np.where(touches[rows, columns], 2, 1), 0)
-
-
-def _mates(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The corner at the other end of each corner's edge, given all corners sorted along their lines."""
-    mates = np.empty(len(order), np.int64)
-    mates[order[0::2]], mates[order[1::2]] = order[1::2], order[0::2]
-    return mates
-
-
-def _walk(across: Sequence[int], down: Sequence[int]) -> list[list[int]]:
-    """Rings of corners, each walked across, down, across, ..."""
-    seen = [False] * len(across)
-    rings = []
-    for start in range(len(across)):
-        ring: list[int] = []
-        here = start
-        while not seen[here]:
-            there = across[here]
-            seen[here] = seen[there] = True
-            ring += (here, there)
-            here = down[there]
-        if ring:
-            rings.append(ring)
-    return rings
 
 
 def _distances(points: Points, start: Points, end: Points) -> NDArray[np.float64]:

@@ -97,8 +97,7 @@ def _cut(array: NDArray[Any], options: ReadOptions, where: str) -> tuple[Masks, 
     try:
         if array.dtype.kind == "f":
             return threshold_logits(array, zero_inside=options.zero_inside)
-        inside = array != 0
-        return Masks.from_dense(inside), np.zeros((len(array), 0), np.int64)
+        return Masks.from_dense(array), np.zeros((len(array), 0), np.int64)
     except MaskError as error:
         raise StoreError(f"{where}: {error}") from None
 

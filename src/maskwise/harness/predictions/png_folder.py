@@ -1,6 +1,6 @@
 """A folder of mask images: `SAMPLE.png` for one mask, or `SAMPLE/0.png`, `SAMPLE/1.png`, ... for several.
 
-One channel; pixels other than 0 are foreground. A sample id may contain slashes: they are folders. A mask without
+One channel of 0 and 1, or of 0 and 255. A sample id may contain slashes: they are folders. A mask without
 foreground is an empty mask. A file that belongs to no sample is counted, not scored.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maskwise.errors import StoreError
+from maskwise.errors import MaskError, StoreError
 from maskwise.harness.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.masks import Masks
 from maskwise.protocols.ground_truth import GroundTruth
@@ -57,4 +57,7 @@ def _read(file: Path, frame: tuple[int, ...]) -> Masks:
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         # Pillow raises ValueError for text and colour profile chunks beyond its limits.
         raise StoreError(f"{file} is not a PNG image: {error}") from None
-    return Masks.from_dense((pixels != 0)[None])
+    try:
+        return Masks.from_dense(pixels[None])
+    except MaskError as error:
+        raise StoreError(f"{file}: {error}") from None
