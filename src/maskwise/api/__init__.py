@@ -1,0 +1,1 @@
+"""The functions and objects of `import maskwise as mw`; `maskwise.__all__` lists them."""

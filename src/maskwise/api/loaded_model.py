@@ -1,0 +1,192 @@
+"""`load_model`: any model, asked about one image after another."""
+
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, overload
+
+import numpy as np
+from PIL import Image
+
+from maskwise.errors import ImageError, MaskwiseError, ModelError
+from maskwise.harness.predictor import GroundTruthPredictor, Model, Predictor, call_model, model_spec
+from maskwise.harness.registry import load_model as load_predictor
+from maskwise.images import open_image
+from maskwise.schema import Prediction, Sample, attach
+
+ImageInput = str | os.PathLike[str] | bytes | Image.Image | np.ndarray[Any, Any]
+"""A path, encoded bytes, a PIL image or an array (height, width, 3) of uint8."""
+
+
+class ImageEncoding:
+    """An image that a model has encoded. Questions about it reuse that work."""
+
+    def __init__(self, model: "LoadedModel", image: Image.Image) -> None:
+        self.model, self.image = model, image
+        self._predictor = model._encode(image)
+
+    @overload
+    def ask(self, question: str) -> Prediction: ...
+
+    @overload
+    def ask(self, question: Sequence[str]) -> list[Prediction]: ...
+
+    def ask(self, question: str | Sequence[str]) -> Prediction | list[Prediction]:
+        """The prediction for one question, or a list of predictions for a list of questions.
+
+        Example: prediction = encoded.ask("the whole cup, hidden part included")
+        """
+        questions = [question] if isinstance(question, str) else _check_questions(question)
+        predictions = self.model._call(self._predictor, self.image, questions)
+        return predictions[0] if isinstance(question, str) else predictions
+
+    def __repr__(self) -> str:
+        return f"ImageEncoding({self.image.width} x {self.image.height}, model={self.model.name!r})"
+
+    def _repr_png_(self) -> bytes | None:
+        png: bytes | None = self.image._repr_png_()
+        return png
+
+
+class LoadedModel:
+    """A model that is ready to be asked.
+
+    `spec` and `options`: how it was loaded. `predictor`: the object that predicts. Use it in a `with` block, or call
+    `close`, to end a model that runs in another process.
+    """
+
+    def __init__(self, predictor: Model, spec: str, options: dict[str, Any]) -> None:
+        self.predictor, self.spec, self.options = predictor, spec, options
+
+    @property
+    def name(self) -> str:
+        """The name of the model in reports."""
+        return str(getattr(self.predictor, "name", None) or self.spec)
+
+    def encode(self, image: ImageInput) -> ImageEncoding:
+        """Encode an image, to ask questions about it.
+
+        image: a path, encoded bytes, a PIL image or an array (height, width, 3) of uint8.
+        """
+        return ImageEncoding(self, to_image(image))
+
+    @overload
+    def ask(self, image: ImageInput, question: str) -> Prediction: ...
+
+    @overload
+    def ask(self, image: ImageInput, question: Sequence[str]) -> list[Prediction]: ...
+
+    def ask(self, image: ImageInput, question: str | Sequence[str]) -> Prediction | list[Prediction]:
+        """Encode an image and ask one question about it, or several."""
+        return self.encode(image).ask(question)
+
+    def close(self) -> None:
+        """Release what the model holds: a process, a connection."""
+        close = getattr(self.predictor, "close", None)
+        if callable(close):
+            close()
+
+    def __enter__(self) -> "LoadedModel":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        options = "".join(f", {key}={value!r}" for key, value in self.options.items())
+        return f"LoadedModel({self.spec!r}{options})"
+
+    def _encode(self, image: Image.Image) -> Predictor:
+        """A predictor for this one image, encoded now if the model can do that apart from predicting."""
+        predictor = self.predictor
+        if not isinstance(predictor, Predictor):
+            raise ModelError(
+                f"model {self.name!r} needs the ground truth of a sample and cannot be asked about an image; "
+                "evaluate it on a dataset"
+            )
+        encode = getattr(predictor, "encode", None)
+        if not callable(encode):
+            return predictor
+        return _Encoded(self._guard(encode, image))
+
+    def _call(self, predictor: Predictor, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        samples = [Sample(id="", image_id="", question=question) for question in questions]
+        predictions: list[Prediction] = self._guard(call_model, predictor, "predict", image, samples)
+        for prediction, question in zip(predictions, questions):
+            attach(prediction, image=image, question=question)
+        return predictions
+
+    def _guard(self, function: Any, *arguments: Any) -> Any:
+        """Call the model; whatever it raises becomes a ModelError."""
+        try:
+            return function(*arguments)
+        except MaskwiseError:
+            raise
+        except Exception as error:
+            raise ModelError(f"model {self.name!r} failed: {type(error).__name__}: {error}") from error
+
+
+class _Encoded:
+    """The encoded image of a model, as a predictor."""
+
+    def __init__(self, encoded: Any) -> None:
+        self._encoded = encoded
+
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> Sequence[Prediction]:
+        predictions: Sequence[Prediction] = self._encoded.answer(questions)
+        return predictions
+
+
+def load_model(model: "str | Model | LoadedModel", **options: Any) -> LoadedModel:
+    """Load a model.
+
+    model: a name (`list_models`), `package.module:factory`, `command: program`, `http://address`, or an object with
+    `predict(image, questions)`. options: passed to the factory of the model.
+
+    Example: model = load_model("tiny")
+    """
+    if isinstance(model, LoadedModel):
+        return model
+    if isinstance(model, str):
+        return LoadedModel(load_predictor(model, **options), model, options)
+    if isinstance(model, type) or not isinstance(model, Predictor | GroundTruthPredictor):
+        raise ModelError(
+            f"expected the name of a model or an object with predict(image, questions), not {_kind(model)}"
+        )
+    if options:
+        raise ModelError("options are for a model that is loaded by name, not for an object")
+    return LoadedModel(model, model_spec(model), {})
+
+
+def to_image(image: ImageInput) -> Image.Image:
+    """A PIL image, upright RGB, from whatever `encode` accepts."""
+    if isinstance(image, Image.Image):
+        return image.convert("RGB")
+    if isinstance(image, np.ndarray):
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
+            raise ImageError(
+                f"expected an array (height, width, 3) of uint8, found shape {image.shape} of {image.dtype}"
+            )
+        return Image.fromarray(np.ascontiguousarray(image))
+    if not isinstance(image, str | bytes | os.PathLike):
+        raise ImageError(
+            f"expected a path, encoded bytes, a PIL image or an array (height, width, 3), not {_kind(image)}"
+        )
+    return open_image(image)
+
+
+def _check_questions(questions: Any) -> list[str]:
+    try:
+        listed = list(questions)
+    except TypeError:
+        raise ModelError(f"expected a question or a list of questions, not {_kind(questions)}") from None
+    for question in listed:
+        if not isinstance(question, str):
+            raise ModelError(f"a question must be text, not {_kind(question)}")
+    return listed
+
+
+def _kind(value: object) -> str:
+    return f"a value of type {type(value).__name__}"
