@@ -74,8 +74,14 @@ SLOW = ["scipy"]
 CHOICES = ["maskwise.masks.kernel"]
 """Modules that choose between implementations when they load, and so import inside a function."""
 
-DISPLAY = [("maskwise.schema", "maskwise.overlay")]
-"""Imports inside methods that draw a record, so that records load without Pillow's drawing code."""
+DISPLAY = [
+    ("maskwise.schema", "maskwise.overlay"),
+    ("maskwise.runs.run", "maskwise.report.report_file"),
+]
+"""Imports inside methods that show an object: records draw themselves, a run writes its report."""
+
+OPTIONAL = {"pandas": ["runs"]}
+"""Packages that are used if they are installed, by these packages, inside a function."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +204,7 @@ def test_inference_does_not_import_the_scene_generator() -> None:
 
 
 def test_third_parties_are_declared() -> None:
-    allowed = EXTRAS | dict.fromkeys(CORE, PACKAGES)
+    allowed = EXTRAS | OPTIONAL | dict.fromkeys(CORE, PACKAGES)
     none_of(
         [found for found in THEIRS if found.package not in allowed.get(found.name.split(".")[0], [])],
         "a package imports what neither the core nor its extra brings",
@@ -209,7 +215,7 @@ def test_imports_inside_functions_are_lazy_extras() -> None:
     def excused(found: Import) -> bool:
         lazy = found.package in ("api", "cli") and package_of(found.name) in LAZY_PACKAGES
         display = (found.module, found.name) in DISPLAY
-        slow = found.name.split(".")[0] in [*EXTRAS, *SLOW]
+        slow = found.name.split(".")[0] in [*EXTRAS, *OPTIONAL, *SLOW]
         return slow or lazy or display or found.module in CHOICES
 
     none_of(

@@ -1,3 +1,138 @@
-"""maskwise: ask for what you see, or for what is hidden."""
+"""maskwise: reasoning segmentation with visible and amodal masks.
+
+    import maskwise as mw
+
+    model = mw.load_model("tiny")
+    prediction = model.encode("scene.jpg").ask("the whole cup, hidden part included")
+    run = mw.evaluate(model, mw.load_dataset("world"))
+
+Every name in `__all__` is loaded when it is first used; docs/api.md describes them.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maskwise.api.datasets import load_dataset
+    from maskwise.api.evaluation import compare, evaluate, load_run, score
+    from maskwise.api.listing import list_benchmarks, list_formats, list_models, list_protocols
+    from maskwise.api.loaded_model import ImageEncoding, LoadedModel, load_model
+    from maskwise.errors import (
+        FormatError,
+        ImageError,
+        MaskError,
+        MaskwiseError,
+        MissingDependencyError,
+        ModelError,
+        ModelGoneError,
+        ProtocolError,
+        RecordError,
+        StoreError,
+        UnknownNameError,
+    )
+    from maskwise.harness.predictor import Predictor
+    from maskwise.images import open_image
+    from maskwise.masks import Mask, Masks
+    from maskwise.models.intent import classify_intent
+    from maskwise.overlay import draw_overlay
+    from maskwise.runs import Run
+    from maskwise.runs.metric import Metric
+    from maskwise.schema import (
+        Answer,
+        ImageInfo,
+        Phrase,
+        PredictedRegion,
+        Prediction,
+        Region,
+        Sample,
+    )
+    from maskwise.store import Dataset, DatasetWriter
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Dataset",
+    "DatasetWriter",
+    "FormatError",
+    "ImageEncoding",
+    "ImageError",
+    "ImageInfo",
+    "LoadedModel",
+    "Mask",
+    "MaskError",
+    "Masks",
+    "MaskwiseError",
+    "Metric",
+    "MissingDependencyError",
+    "ModelError",
+    "ModelGoneError",
+    "Phrase",
+    "PredictedRegion",
+    "Prediction",
+    "Predictor",
+    "ProtocolError",
+    "RecordError",
+    "Region",
+    "Run",
+    "Sample",
+    "StoreError",
+    "UnknownNameError",
+    "classify_intent",
+    "compare",
+    "draw_overlay",
+    "evaluate",
+    "list_benchmarks",
+    "list_formats",
+    "list_models",
+    "list_protocols",
+    "load_dataset",
+    "load_model",
+    "load_run",
+    "open_image",
+    "score",
+]
+
+_MODULES = {
+    "api.datasets": ["load_dataset"],
+    "api.evaluation": ["compare", "evaluate", "load_run", "score"],
+    "api.listing": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
+    "api.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
+    "errors": [
+        "FormatError",
+        "ImageError",
+        "MaskError",
+        "MaskwiseError",
+        "MissingDependencyError",
+        "ModelError",
+        "ModelGoneError",
+        "ProtocolError",
+        "RecordError",
+        "StoreError",
+        "UnknownNameError",
+    ],
+    "harness.predictor": ["Predictor"],
+    "images": ["open_image"],
+    "masks": ["Mask", "Masks"],
+    "models.intent": ["classify_intent"],
+    "overlay": ["draw_overlay"],
+    "runs": ["Run"],
+    "runs.metric": ["Metric"],
+    "schema": ["Answer", "ImageInfo", "Phrase", "PredictedRegion", "Prediction", "Region", "Sample"],
+    "store": ["Dataset", "DatasetWriter"],
+}
+"""Where each public name is defined."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use (PEP 562)."""
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module 'maskwise' has no attribute {name!r}; maskwise.__all__ lists the names")
+    value = getattr(importlib.import_module(f"maskwise.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

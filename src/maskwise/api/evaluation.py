@@ -16,7 +16,7 @@ from maskwise.harness.score import result_to_run
 from maskwise.harness.score import score as score_predictions
 from maskwise.report.comparison import RunComparison, compare_runs, pair_runs
 from maskwise.runs import Run, read_run, write_run
-from maskwise.runs.environment import usable_threads
+from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
 
 MAX_THREADS = 8
@@ -90,7 +90,10 @@ def score(
         threads=_threads(),
     )
     run = result_to_run(result)
-    return run if out is None else write_run(Path(out), run)
+    if out is None:
+        return run
+    write_run(Path(out), run)
+    return read_run(Path(out))
 
 
 def load_run(run: "str | os.PathLike[str] | Run") -> Run:
@@ -127,4 +130,4 @@ def _check_names(protocols: Sequence[str] | None) -> Sequence[str] | None:
 
 
 def _threads() -> int:
-    return min(MAX_THREADS, usable_threads())
+    return min(MAX_THREADS, available_cores())

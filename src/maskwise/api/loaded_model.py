@@ -29,9 +29,9 @@ class ImageEncoding:
     def ask(self, question: str) -> Prediction: ...
 
     @overload
-    def ask(self, question: Sequence[str]) -> list[Prediction]: ...
+    def ask(self, question: list[str] | tuple[str, ...]) -> list[Prediction]: ...
 
-    def ask(self, question: str | Sequence[str]) -> Prediction | list[Prediction]:
+    def ask(self, question: str | list[str] | tuple[str, ...]) -> Prediction | list[Prediction]:
         """The prediction for one question, or a list of predictions for a list of questions.
 
         Example: prediction = encoded.ask("the whole cup, hidden part included")
@@ -74,9 +74,11 @@ class LoadedModel:
     def ask(self, image: ImageInput, question: str) -> Prediction: ...
 
     @overload
-    def ask(self, image: ImageInput, question: Sequence[str]) -> list[Prediction]: ...
+    def ask(self, image: ImageInput, question: list[str] | tuple[str, ...]) -> list[Prediction]: ...
 
-    def ask(self, image: ImageInput, question: str | Sequence[str]) -> Prediction | list[Prediction]:
+    def ask(
+        self, image: ImageInput, question: str | list[str] | tuple[str, ...]
+    ) -> Prediction | list[Prediction]:
         """Encode an image and ask one question about it, or several."""
         return self.encode(image).ask(question)
 

@@ -54,9 +54,9 @@ BUNDLED_DATASETS = {"world": bundled}
 class EvaluationConfig:
     """What is predicted.
 
-    dataset: a folder, `world`, or an open dataset. model, options: as for `load_model`, or a model object. images: the
-    folder of the images, if they were moved. limit, seed: that many images, drawn with this seed, with all their
-    questions.
+    dataset: a folder, `world`, or an open dataset. model, options: as for `load_model`, or a model object; spec: how a
+    model object was loaded, if it was. images: the folder of the images, if they were moved. limit, seed: that many
+    images, drawn with this seed, with all their questions.
     """
 
     dataset: str | Path | Dataset
@@ -66,6 +66,7 @@ class EvaluationConfig:
     limit: int | None = None
     seed: int = 0
     teacher_forced: bool = False
+    spec: str | None = None
 
 
 @dataclass(frozen=True)
@@ -249,7 +250,7 @@ def _opened(
     dataset = config.dataset if isinstance(config.dataset, Dataset) else None
     worker_config = WorkerConfig(
         dataset=dataset.path if dataset is not None else Path(str(config.dataset)),
-        model=config.model if isinstance(config.model, str) else model_spec(config.model),
+        model=config.model if isinstance(config.model, str) else config.spec or model_spec(config.model),
         images=config.images,
         options=dict(config.options),
         teacher_forced=config.teacher_forced,

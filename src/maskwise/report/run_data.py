@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from maskwise.errors import MaskError, RecordError, StoreError
+from maskwise.harness.predictions import load_predictions as load_records
 from maskwise.harness.predictions import read_predictions
 from maskwise.protocols import GroundTruth, PredictionColumns
 from maskwise.protocols.prediction_columns import FAILED, MISSING, UNSTATED
@@ -49,6 +50,8 @@ def load_run_data(run: Run, paths: RunPaths) -> RunData:
 
 def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionColumns:
     """The predictions of a run, in the dataset's order."""
+    if run.predictions is not None:
+        return load_records(run.predictions, GroundTruth.from_dataset(dataset)).predictions
     facts = run.predictions_info
     path = paths.predictions or Path(facts.path or "")
     if not path.exists():
@@ -63,6 +66,8 @@ def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionC
 
 def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
     """The dataset of a run, or the part of it that the run was on."""
+    if run.dataset is not None and paths.truth is None:
+        return run.dataset
     path = paths.truth or Path(run.info.dataset.path)
     dataset = Dataset.open(path, image_root=paths.images)
     _check_unchanged(path / MANIFEST, run.info.dataset.sha256, "--truth")

@@ -1,14 +1,16 @@
 """`Run`: a scored evaluation, read from a folder or held in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from maskwise.errors import StoreError, UnknownNameError
+from maskwise.errors import MissingDependencyError, StoreError, UnknownNameError
 from maskwise.protocols import Metric
 from maskwise.runs.files import METRIC_TABLE, SCORE_TABLE
 from maskwise.runs.schema import PredictionsInfo, ProtocolScores, RunFile, ScoresFile, Subset
@@ -22,6 +24,9 @@ from maskwise.runs.tables import (
 )
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Run:
@@ -52,8 +57,57 @@ class Run:
         return f"Run({self.model_name!r} on {self.info.dataset.name!r}, {self.info.dataset.samples} samples, {place})"
 
     def __getitem__(self, protocol: str) -> ProtocolScores:
-        """The scores under one protocol; UnknownNameError lists the others."""
+        """The scores under one protocol, `run["strict"]["giou"]`; UnknownNameError lists the others."""
+        if not isinstance(protocol, str):
+            raise StoreError(
+                f"a run is indexed by the name of a protocol, not by a value of type {type(protocol).__name__}"
+            )
         return self.scores.protocols[self.main_protocol(protocol)]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the protocols."""
+        return iter(self.scores.protocols)
+
+    def __len__(self) -> int:
+        return len(self.scores.protocols)
+
+    def _repr_html_(self) -> str:
+        """gIoU, cIoU and counts of every protocol as a table, for notebooks."""
+        head = "<tr><th>protocol</th><th>gIoU</th><th>cIoU</th><th>scored</th><th>failed</th></tr>"
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{_show(scores, 'giou')}</td><td>{_show(scores, 'ciou')}</td>"
+            f"<td>{scores.counts.scored}</td><td>{scores.counts.failed}</td></tr>"
+            for name, scores in self.scores.protocols.items()
+        )
+        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
+
+    def to_pandas(self, *, samples: bool = False) -> "pd.DataFrame":
+        """A data frame with one row per protocol and metric: value, low, high, unit.
+
+        samples: one row per protocol and sample instead: status, value, intersection, union and slices. Needs pandas.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415
+        except ImportError:
+            raise MissingDependencyError("Run.to_pandas", "pandas") from None
+        if samples:
+            frame: pd.DataFrame = self.score_table.to_pandas()
+            return frame
+        rows = [
+            (protocol, name, value.value, value.low, value.high, value.unit)
+            for protocol, scores in self.scores.protocols.items()
+            for name, value in scores.metrics.items()
+        ]
+        return pd.DataFrame(rows, columns=["protocol", "metric", "value", "low", "high", "unit"])
+
+    def report(self, path: str | Path, *, protocol: str | None = None, samples: int = 12) -> Path:
+        """Write a report: an offline page (.html), Markdown (.md) or JSON (.json). Returns its path.
+
+        protocol: the one to show first; samples: how many of each kind are in the gallery of a page.
+        """
+        from maskwise.report.report_file import write_report  # noqa: PLC0415
+
+        return write_report(self, path, protocol=protocol, samples=samples)
 
     @property
     def name(self) -> str:
@@ -173,3 +227,14 @@ class Run:
         if name not in self.metric_table.column_names:
             raise StoreError(f"{self.location}, {METRIC_TABLE} has no column {name!r}; score the run again")
         return column_numbers(self.metric_table[name])
+
+
+def _show(scores: ProtocolScores, metric: str) -> str:
+    """A metric in percent, with its interval."""
+    value = scores[metric]
+    if value is None:
+        return "-"
+    ends = (
+        "" if value.interval is None else " [{:.1f}, {:.1f}]".format(*(100 * end for end in value.interval))
+    )
+    return f"{100 * value:.1f}{ends}"

@@ -1,8 +1,12 @@
 """The structs of run.json and scores.json, used both to write and to read them."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
+
+from maskwise.errors import UnknownNameError
+from maskwise.runs.metric import Metric
 
 RUN_FORMAT = "maskwise run 3"
 SCORES_FORMAT = "maskwise scores 3"
@@ -176,6 +180,13 @@ class MetricValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     gate: float | None = None
     empty: float | None = None
 
+    def to_metric(self) -> Metric | None:
+        """The value as a float with its interval; None if it is undefined."""
+        if self.value is None:
+            return None
+        interval = None if self.low is None or self.high is None else (self.low, self.high)
+        return Metric(self.value, interval, self.unit)
+
     @property
     def gated(self) -> bool:
         """Whether the value is the fixed one of an official rule."""
@@ -231,6 +242,23 @@ class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     slices: dict[str, list[SliceGroup]]
     confusion: ConfusionMatrix | None = None
     calibration: list[CalibrationBin] = []
+
+    def __getitem__(self, metric: str) -> Metric | None:
+        """The value of a metric with its interval; None if it is undefined."""
+        if metric not in self.metrics:
+            raise UnknownNameError("metric", metric, self.metrics)
+        return self.metrics[metric].to_metric()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def keys(self) -> Iterable[str]:
+        """The names of the metrics."""
+        return self.metrics.keys()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={self[name]!r}" for name in list(self.metrics)[:2])
+        return f"ProtocolScores({shown}, {len(self.metrics)} metrics, {self.counts.samples} samples)"
 
 
 class PredictionCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -61,7 +61,6 @@ from maskwise.store.folder import (
     SCHEMA_VERSION,
     Manifest,
     MaskKind,
-    check_unchanged,
     read_manifest,
 )
 from maskwise.store.log import Log
@@ -80,6 +79,5 @@ __all__ = [
     "MaskKind",
     "NullableInts",
     "RaggedInts",
-    "check_unchanged",
     "read_manifest",
 ]

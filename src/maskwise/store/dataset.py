@@ -27,7 +27,6 @@ from maskwise.store.folder import (
     Manifest,
     check_files,
     check_hash,
-    check_unchanged,
     file_facts,
     open_table,
     read_manifest,
@@ -322,10 +321,6 @@ class Dataset:
             raise StoreError(f"{self.samples.where}: sample {row['id']!r}: {error}") from error
 
     # -- integrity and copies
-
-    def check_unchanged(self) -> None:
-        """Raise StoreError if a table was changed after the manifest was written; see `folder.check_unchanged`."""
-        check_unchanged(self.path, self.manifest)
 
     def verify(self) -> None:
         """Read every byte: compare the sha256 of each file with the manifest, and check the tables."""

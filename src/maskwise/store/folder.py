@@ -131,21 +131,6 @@ def check_files(folder: Path, manifest: Manifest) -> str:
     return suffix
 
 
-def check_unchanged(folder: str | os.PathLike[str], manifest: Manifest | None = None) -> None:
-    """Raise StoreError if a table was changed after the manifest was written.
-
-    Sizes are always compared. A table modified later than the manifest is hashed: copying a dataset can change that
-    order, so a later time alone is no error. `Dataset.verify` hashes every table.
-    """
-    folder = Path(folder)
-    manifest = read_manifest(folder) if manifest is None else manifest
-    check_files(folder, manifest)
-    written = (folder / MANIFEST).stat().st_mtime_ns
-    for name, facts in manifest.files.items():
-        if (folder / name).stat().st_mtime_ns > written:
-            check_hash(folder / name, facts)
-
-
 def check_hash(path: Path, facts: FileFacts) -> None:
     """Raise StoreError unless the file has the SHA-256 of the manifest."""
     found = file_facts(path).sha256

@@ -1,0 +1,167 @@
+"""Evaluate and score in memory or to a folder; the results are the same as those of the command line."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maskwise as mw
+from maskwise.masks import Masks
+
+
+@pytest.fixture(scope="module")
+def data() -> mw.Dataset:
+    return mw.load_dataset("world")[:20]
+
+
+@pytest.fixture(scope="module")
+def run(data: mw.Dataset) -> mw.Run:
+    return mw.evaluate("oracle", data, protocols=["strict", "lisa"])
+
+
+def truth(sample: mw.Sample) -> mw.Prediction:
+    regions = [mw.PredictedRegion(visible=region.visible, amodal=region.amodal) for region in sample.targets]
+    return mw.Prediction(regions=regions, mask_type=sample.mask_type, no_target=not regions)
+
+
+def test_metrics_behave_like_floats(run: mw.Run) -> None:
+    giou = run["strict"]["giou"]
+    assert isinstance(giou, mw.Metric)
+    assert giou == 1.0
+    assert giou.interval is not None
+    assert repr(mw.Metric(0.74, (0.687, 0.789))) == "Metric(0.740, interval=(0.687, 0.789))"
+    assert repr(mw.Metric(2.0, unit="count")) == "Metric(2.000)"
+    assert f"{giou:.1f}" == "1.0"
+    copied = pickle.loads(pickle.dumps(giou))
+    assert (copied, copied.interval, copied.unit) == (giou, giou.interval, giou.unit)
+
+
+def test_a_run_is_short_to_look_at(run: mw.Run) -> None:
+    assert list(run) == ["strict", "lisa"]
+    assert len(repr(run)) < 200
+    assert len(repr(run["strict"])) < 300
+    assert "strict" in run._repr_html_()
+    assert "giou" in list(run["strict"])
+
+
+def test_unknown_protocols_and_metrics_are_named(run: mw.Run) -> None:
+    with pytest.raises(mw.UnknownNameError, match="strict"):
+        run["strickt"]
+    with pytest.raises(mw.UnknownNameError, match="giou"):
+        run["strict"]["mIoU"]
+    with pytest.raises(mw.StoreError, match="indexed by the name"):
+        run[0]  # type: ignore[index]
+
+
+def test_data_frames(run: mw.Run, data: mw.Dataset) -> None:
+    pytest.importorskip("pandas")
+    frame = run.to_pandas()
+    assert set(frame["protocol"]) == {"strict", "lisa"}
+    assert {"metric", "value", "low", "high", "unit"} <= set(frame.columns)
+    assert len(run.to_pandas(samples=True)) == 2 * len(data)
+
+
+def test_without_pandas_the_error_says_what_to_install(run: mw.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(mw.MissingDependencyError, match="pip install pandas") as caught:
+        run.to_pandas()
+    assert isinstance(caught.value, ImportError)
+
+
+def test_a_run_in_memory_writes_its_report(run: mw.Run, tmp_path: Path) -> None:
+    page = run.report(tmp_path / "new" / "report.html", samples=2)
+    assert "<svg" in page.read_text(encoding="utf-8")
+    assert "gIoU" in run.report(tmp_path / "report.md").read_text(encoding="utf-8")
+    with pytest.raises(mw.StoreError, match=r"ends in \.html"):
+        run.report(tmp_path / "report.docx")
+
+
+def test_a_folder_continues_and_loads(data: mw.Dataset, tmp_path: Path) -> None:
+    first = mw.evaluate("oracle", data, out=tmp_path / "run", protocols=["strict"])
+    again = mw.evaluate("oracle", data, tmp_path / "run", protocols="strict")
+    assert (
+        first["strict"]["giou"] == again["strict"]["giou"] == mw.load_run(tmp_path / "run")["strict"]["giou"]
+    )
+    assert (tmp_path / "run" / "run.json").exists()
+
+
+def test_the_model_of_a_run_is_recorded_by_the_name_it_was_loaded_by(data: mw.Dataset) -> None:
+    loaded = mw.load_model("oracle", noise=1)
+    run = mw.evaluate(loaded, data, protocols=["strict"])
+    assert run.info.evaluation is not None
+    assert run.info.evaluation.inputs.model.spec == "oracle"
+    assert run.info.evaluation.inputs.model.options == {"noise": 1}
+
+
+def test_scoring_records_in_any_order_and_by_position(data: mw.Dataset) -> None:
+    by_position = [truth(sample) for sample in data]
+    named = [
+        mw.Prediction(sample=sample.id, regions=one.regions, mask_type=one.mask_type, no_target=one.no_target)
+        for sample, one in zip(data, by_position)
+    ]
+    for predictions in (by_position, named[::-1], {one.sample: one for one in named}):
+        assert mw.score(data, predictions, protocols=["strict"])["strict"]["giou"] == 1.0
+
+
+def test_scoring_arrays_and_masks(data: mw.Dataset) -> None:
+    visible = data.filter(lambda sample: sample.mask_type == "visible" and len(sample.targets) > 0)
+    batches = [Masks.from_masks([region.visible for region in sample.targets]) for sample in visible]
+    arrays = [masks.to_dense() for masks in batches]
+    for predictions in (batches, arrays, dict(zip(visible.samples.id, arrays))):
+        assert mw.score(visible, predictions, protocols=["strict"])["strict"]["giou"] == 1.0
+    unions: list[Any] = [array.any(0).astype(np.uint8) for array in arrays]
+    assert mw.score(visible, unions, protocols=["union"])["union"]["giou"] == pytest.approx(1.0)
+
+
+def test_scoring_writes_a_folder(data: mw.Dataset, tmp_path: Path) -> None:
+    run = mw.score(data, [truth(sample) for sample in data], tmp_path / "run", protocols=["strict"])
+    assert run.folder == tmp_path / "run"
+    again = mw.score(data, tmp_path / "run" / "predictions.jsonl", protocols=["strict"])
+    assert again["strict"]["giou"] == run["strict"]["giou"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        (3, "expected a path, a list of predictions or a dict"),
+        (mw.Prediction(), "expected a path, a list"),
+        ([mw.Prediction()], "1 predictions for 20 samples"),
+        (["cup"] * 20, "expected a Prediction, masks or None"),
+        ([], "contains no predictions"),
+        ("nowhere.jsonl", "nowhere.jsonl"),
+    ],
+)
+def test_other_predictions_are_refused_with_a_sentence(
+    data: mw.Dataset, predictions: Any, message: str
+) -> None:
+    with pytest.raises(mw.MaskwiseError, match=message):
+        mw.score(data, predictions)
+
+
+def test_other_arguments_are_refused_with_a_sentence(data: mw.Dataset) -> None:
+    with pytest.raises(mw.StoreError, match="expected the name or folder of a dataset"):
+        mw.load_dataset(3)  # type: ignore[arg-type]
+    with pytest.raises(mw.StoreError, match="neither a dataset folder nor"):
+        mw.load_dataset("worlds")
+    with pytest.raises(mw.UnknownNameError, match="strict"):
+        mw.evaluate("oracle", data, protocols=["strickt"])
+    with pytest.raises(mw.ProtocolError, match="mask_type"):
+        mw.score(data, [], mask_type="both")  # type: ignore[arg-type]
+    with pytest.raises(mw.StoreError, match="expected a run or its folder"):
+        mw.load_run(None)  # type: ignore[arg-type]
+
+
+def test_comparing_runs(run: mw.Run, data: mw.Dataset) -> None:
+    noisy = mw.evaluate(mw.load_model("oracle", noise=2), data, protocols=["strict"])
+    change = mw.compare(run, noisy, permutations=100).metrics["giou"]
+    assert change.difference is not None
+    assert change.difference < 0
+
+
+def test_lists_describe_what_is_known_by_name() -> None:
+    assert "tiny" in mw.list_models()
+    assert "mmr" in mw.list_benchmarks()
+    assert "cocoa" in mw.list_formats()
+    assert "strict" in mw.list_protocols()
