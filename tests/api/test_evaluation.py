@@ -155,9 +155,12 @@ def test_other_arguments_are_refused_with_a_sentence(data: mw.Dataset) -> None:
 
 def test_comparing_runs(run: mw.Run, data: mw.Dataset) -> None:
     noisy = mw.evaluate(mw.load_model("oracle", noise=2), data, protocols=["strict"])
-    change = mw.compare(run, noisy, permutations=100).metrics["giou"]
+    found = mw.compare(run, noisy)
+    change = found.metrics["giou"]
     assert change.difference is not None
     assert change.difference < 0
+    assert len(repr(found)) < 300
+    assert "gIoU" in found._repr_html_()
 
 
 def test_lists_describe_what_is_known_by_name() -> None:

@@ -640,7 +640,7 @@ def test_records_score_as_their_file_does(dataset: Path, tmp_path: Path) -> None
 
 def test_a_view_is_evaluated_and_not_mixed_with_the_whole(dataset: Path, tmp_path: Path) -> None:
     whole = Dataset.open(dataset)
-    part = whole.slice(6, 18)
+    part = whole[6:18]
     done = evaluate(EvaluationConfig(part, Painter()), tmp_path / "run")
     assert done.samples == 12
     assert read_run(tmp_path / "run").ids == part.samples.id

@@ -113,16 +113,14 @@ def compare(
     b: "str | os.PathLike[str] | Run",
     *,
     protocol: str | None = None,
-    permutations: int = 2000,
 ) -> RunComparison:
     """Compare two runs on the same samples: differences (b - a) with intervals and p-values, overall and by slice.
 
-    a, b: runs or their folders. protocol: `strict` if None. permutations: for the p-values.
+    a, b: runs or their folders. protocol: `strict` if None.
 
     Example: compare("runs/tiny", "runs/mine").metrics["giou"].difference
     """
-    pair = pair_runs(load_run(a), load_run(b), protocol)
-    return compare_runs(pair, permutations=permutations, threads=_threads())
+    return compare_runs(pair_runs(load_run(a), load_run(b), protocol))
 
 
 def _check_names(protocols: Sequence[str] | None) -> Sequence[str] | None:

@@ -7,6 +7,7 @@ models shows a significant one in at most 5 % of cases.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from maskwise.errors import ProtocolError, StoreError, UnknownNameError
 from maskwise.protocols import Metric
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.significance import Comparison, adjust_p_values, compare_metric
+from maskwise.report.metric_labels import format_difference, format_p, format_value, metric_label
 from maskwise.report.sample_selection import largest
 from maskwise.runs import Run
 from maskwise.runs.tables import MAIN_METRICS
@@ -68,6 +70,27 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     family: int
     metrics: dict[str, MetricChange]
     slices: dict[str, list[SliceChange]]
+
+    def __repr__(self) -> str:
+        giou = self.metrics["giou"].difference
+        change = "unknown" if giou is None else f"{giou:+.3f}"
+        return (
+            f"RunComparison({self.a!r}, {self.b!r}, {self.protocol}, {self.samples} samples, giou {change})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The differences of all metrics as a table, for notebooks."""
+        head = "<tr><th>metric</th><th>A</th><th>B</th><th>B - A</th><th>interval</th><th>p</th></tr>"
+        rows = "".join(
+            f"<tr><td>{escape(metric_label(name).label)}</td><td>{format_value(change.a, change.unit)}</td>"
+            f"<td>{format_value(change.b, change.unit)}</td>"
+            f"<td>{format_difference(change.difference, change.unit)}</td>"
+            f"<td>{format_difference(change.low, change.unit)} to "
+            f"{format_difference(change.high, change.unit)}</td><td>{format_p(change.p)}</td></tr>"
+            for name, change in self.metrics.items()
+            if change.difference is not None
+        )
+        return f"<p>A: {escape(self.a)}, B: {escape(self.b)}</p><table>{head}{rows}</table>"
 
 
 @dataclass(frozen=True)
