@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from maskwise.harness.predictor import Predictor
     from maskwise.images import open_image
-    from maskwise.masks import Mask, Masks
+    from maskwise.masks import Mask, Masks, as_mask, as_masks
     from maskwise.models.intent import classify_intent
     from maskwise.overlay import draw_overlay
     from maskwise.runs import Run
@@ -78,6 +78,8 @@ __all__ = [
     "Sample",
     "StoreError",
     "UnknownNameError",
+    "as_mask",
+    "as_masks",
     "classify_intent",
     "compare",
     "draw_overlay",
@@ -113,7 +115,7 @@ _MODULES = {
     ],
     "harness.predictor": ["Predictor"],
     "images": ["open_image"],
-    "masks": ["Mask", "Masks"],
+    "masks": ["Mask", "Masks", "as_mask", "as_masks"],
     "models.intent": ["classify_intent"],
     "overlay": ["draw_overlay"],
     "runs": ["Run"],

@@ -262,7 +262,7 @@ class Prediction(Record, frozen=True, kw_only=True, dict=True):
         """
         wanted = mask_type or ("amodal" if self.mask_type == "amodal" else "visible")
         found = [mask for region in self.regions if (mask := region.mask(wanted)) is not None]
-        return Masks.from_masks(found) if found else Masks.concat([])
+        return Masks.from_masks(found)
 
     def plot(self, image: Image.Image | None = None, *, mask_type: MaskType | None = None) -> Image.Image:
         """The regions drawn on the image, with question and answer below.

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 
 from maskwise.errors import MaskError, ProtocolError
-from maskwise.masks import Mask, Masks
+from maskwise.masks import Mask, as_masks
 from maskwise.schema import PredictedRegion, Prediction
 from maskwise.store import Dataset
 
@@ -20,8 +19,8 @@ def to_predictions(
     """A path as it is; anything else as records with the ids of the samples.
 
     predictions: a path; a sequence in the order of the dataset, or a mapping from sample id. Items are a `Prediction`,
-    masks (a `Masks` or an array (n, height, width)), one mask (a `Mask`, an array (height, width), a COCO
-    RLE dict), or None for no prediction. Records that name their sample may come in any order and number.
+    masks (whatever `as_masks` accepts: a `Masks`, an array (n, height, width), supervision detections, one mask), or
+    None for no prediction. Records that name their sample may come in any order and number.
     """
     if isinstance(predictions, str | os.PathLike):
         return Path(predictions)
@@ -54,27 +53,14 @@ def _to_record(item: Any, sample: str, mask_type: Literal["visible", "amodal"]) 
     if isinstance(item, Prediction):
         return item if item.sample else msgspec.structs.replace(item, sample=sample)
     try:
-        masks = _to_masks(item)
-    except (MaskError, TypeError, ValueError, KeyError) as error:
+        masks = as_masks(item)
+    except MaskError as error:
         raise ProtocolError(
             f"sample {sample!r}: expected a Prediction, masks or None; found a value of type "
             f"{type(item).__name__}: {error}"
         ) from None
     regions = [_to_region(mask, mask_type) for mask in masks]
     return Prediction(sample=sample, regions=tuple(regions), no_target=not regions)
-
-
-def _to_masks(item: Any) -> Sequence[Mask]:
-    if isinstance(item, Masks):
-        return list(item)
-    if isinstance(item, Mask):
-        return [item]
-    if isinstance(item, Mapping):
-        return list(Masks.from_rles([item]))
-    array = np.asarray(item)
-    if array.dtype.kind not in "biu":
-        raise MaskError("expected an array of bool or integers")
-    return [Mask.from_dense(array)] if array.ndim == 2 else list(Masks.from_dense(array))
 
 
 def _to_region(mask: Mask, mask_type: Literal["visible", "amodal"]) -> PredictedRegion:
