@@ -23,6 +23,13 @@ def answer(request: Request) -> None:
     reply(request["id"], *map(str.upper, request["questions"]))
 
 
+def describe(request: Request) -> None:
+    """What it was sent: the names in the image, and the true answers."""
+    answers = [None if one is None else one["text"] for one in request.get("answers") or []]
+    text = json.dumps([sorted(request["image"]), answers])
+    reply(request["id"], *[text for _ in request["questions"]])
+
+
 def hang(request: Request) -> None:
     # What it starts has to go with it.
     child = subprocess.Popen(["sleep", "600"])
@@ -123,6 +130,7 @@ def answer_and_leave(request: Request) -> None:
 
 WAYS = {
     "hang": hang,
+    "describe": describe,
     "slow": dawdle,
     "crash": crash,
     "killed": die_of_a_signal,
@@ -150,6 +158,8 @@ def main() -> None:
         sys.exit("no such checkpoint")
     if "--hum" in sys.argv:
         print("loading", file=sys.stderr, flush=True)
+    if "--announce" in sys.argv:
+        say(json.dumps({"accepts": ["rgb", "smells"], "teacher_forcing": "--forced" in sys.argv}))
     if "--greet" in sys.argv:
         say("Loading the model ...")
     for line in sys.stdin:

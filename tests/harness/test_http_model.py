@@ -129,7 +129,7 @@ def test_passing_trouble_is_got_over(server: Server, trouble: Turn) -> None:
 
 def test_lasting_trouble_stops_the_run(server: Server) -> None:
     server.script = [say(503, {"error": "busy"})] * 4
-    with pytest.raises(ModelGoneError, match=r"given up after 4 tries: status 503, busy"):
+    with pytest.raises(ModelGoneError, match=r"given up after 4 attempts: status 503, busy"):
         HttpModel(server.address, tries=4).predict(IMAGE, ["a"])
 
 
@@ -139,11 +139,11 @@ def test_lasting_trouble_stops_the_run(server: Server) -> None:
         (say(500, {"id": "1", "error": "out of memory"}), "the model reports: out of memory"),
         (say(422, {"error": "too many questions"}), "status 422: too many questions"),
         (say(302, b"", Location="http://elsewhere"), "status 302"),
-        (say(200, b"<html>hello</html>"), "the reply is not as expected"),
-        (say(200, {"id": "7", "predictions": []}), "replied to another request"),
+        (say(200, b"<html>hello</html>"), "the response is invalid"),
+        (say(200, {"id": "7", "predictions": []}), "responded to another request"),
         (answer_with_none, "0 predictions for 1 questions"),
         (flood, "longer than 67108864 bytes"),
-        (drip, "did not answer within 0.5 seconds"),
+        (drip, "did not respond within 0.5 seconds"),
     ],
 )
 def test_a_wrong_reply_fails_its_request_alone(server: Server, turn: Turn, message: str) -> None:
@@ -163,8 +163,8 @@ def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: p
     def die(*arguments: Any, **more: Any) -> None:
         raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
-    monkeypatch.setattr(client, "_request", die)
-    with pytest.raises(ModelGoneError, match=r"given up after 2 tries: .*timed out"):
+    monkeypatch.setattr(client, "_exchange", die)
+    with pytest.raises(ModelGoneError, match=r"given up after 2 attempts: .*timed out"):
         client.predict(IMAGE, ["a"])
 
 
@@ -178,7 +178,7 @@ def test_what_every_request_will_meet_stops_the_run(server: Server, status: int,
 def test_nobody_there(server: Server) -> None:
     free = Server()
     free.server_close()
-    with pytest.raises(ModelGoneError, match=r"given up after 2 tries: .*refused"):
+    with pytest.raises(ModelGoneError, match=r"given up after 2 attempts: .*refused"):
         load_model(free.address, tries=2)
 
 
@@ -216,3 +216,34 @@ def test_predictions_of_any_form_are_judged_one_by_one(said: list[Any]) -> None:
     assert len(found) == len(said)
     for one, raw in zip(found, said):
         assert one.error is not None or isinstance(raw, dict)
+
+
+def drip_headers(handler: Handler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        handler.wfile.write(b"X-Slow: 1\r\n")
+        time.sleep(0.05)
+
+
+def drip_status(handler: Handler) -> None:
+    for _ in range(10_000):
+        handler.wfile.write(b"H")
+        time.sleep(0.05)
+
+
+def continue_for_ever(handler: Handler) -> None:
+    while True:
+        handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def wait_silently(handler: Handler) -> None:
+    time.sleep(3600)
+
+
+@pytest.mark.parametrize("turn", [drip_headers, drip_status, continue_for_ever, wait_silently, drip])
+def test_the_timeout_holds_for_the_whole_exchange(server: Server, turn: Turn) -> None:
+    server.script = [turn, answer]
+    client = HttpModel(server.address, timeout=0.3)
+    with pytest.raises(ModelError, match=r"did not respond within 0\.3 seconds"):
+        client.predict(IMAGE, ["a"])
+    assert client.predict(IMAGE, ["a"]) == [Prediction(sample="", no_target=True)], "the next one is fine"

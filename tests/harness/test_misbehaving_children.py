@@ -22,10 +22,10 @@ TALKER = Path(__file__).parent / "talker.py"
 WAYS = {
     "silent": "closed its standard output",
     "crash": "ended with exit code 3",
-    "hang": "did not answer within 600 seconds a question and was killed",
+    "hang": "did not respond within 600 seconds per question and was killed",
     "killed": "ended by SIGKILL",
     "garbage": "'epoch 1/10 loss 0.3'",
-    "half": "the reply is not as expected",
+    "half": "the response is invalid",
     "order": "the id of another request",
     "few": "0 predictions for 1 questions",
     "many": "2 predictions for 1 questions",
@@ -93,6 +93,6 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(dataset: Path, whole: P
 def test_one_that_never_answers_stops_the_run_and_loses_nothing(dataset: Path, tmp_path: Path) -> None:
     done = evaluate(dataset, tmp_path / "run", "--die")
     assert isinstance(done.exception, ModelGoneError)
-    assert "5 images in a row went by without any reply" in str(done.exception)
+    assert "5 images in a row got no response" in str(done.exception)
     assert "no such checkpoint" in str(done.exception)
     assert len(read_jsonl(tmp_path / "run")) == 8

@@ -4,6 +4,8 @@ import contextlib
 import json
 import warnings
 import zipfile
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -316,7 +318,7 @@ class TestArrays:
             with pytest.raises(StoreError):
                 read_predictions(tmp_path, TRUTH)
         (tmp_path / "p.npz").write_bytes(b"PK no archive")
-        with pytest.raises(StoreError, match=r"not an \.npz"):
+        with pytest.raises(StoreError, match=r"not a valid \.npz"):
             read_predictions(tmp_path / "p.npz", TRUTH)
 
     def test_a_header_that_promises_too_much_is_not_believed(self, tmp_path):
@@ -344,3 +346,110 @@ def test_masks_of_a_folder_may_have_been_forced(tmp_path):
     Image.fromarray(Mask.empty(1, 10).to_dense().astype(np.uint8)).save(tmp_path / "a.png")
     replies = read_predictions(tmp_path, TRUTH, options=ReadOptions(teacher_forced=True)).predictions
     assert replies.forced.tolist() == [True, False, False]
+
+
+# -- hostile files -----------------------------------------------------------------------------------------------------
+
+
+def refuse(path: Path, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        read_predictions(path, TRUTH)
+
+
+def test_coco_results_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_bytes(b'[{"image_id": "\xff\xfe", "segmentation": [[1,2,3]]}]')
+    refuse(tmp_path / "p.json", "not a list of COCO results")
+
+
+@pytest.mark.parametrize(
+    "segmentation",
+    [
+        {"size": [2**70, 1], "counts": "0"},
+        {"size": "ab", "counts": "0"},
+        {"size": [1, 10], "counts": [2**70]},
+        {"size": [1, 10], "counts": [None]},
+        {"counts": "0"},
+        [[1.0]],
+        [[1e308, 1e308, -1e308, 1.0, 5.0, 5.0]],
+    ],
+)
+def test_a_malformed_segmentation_is_refused(tmp_path: Path, segmentation: Any) -> None:
+    (tmp_path / "p.json").write_bytes(
+        msgspec.json.encode([{"image_id": "a", "segmentation": segmentation, "score": 0.5}])
+    )
+    refuse(tmp_path / "p.json", r"p\.json")
+
+
+@pytest.mark.parametrize("size", ["[9223372036854775808, 10]", "[-9223372036854775809, 10]", "[1e30, 2]"])
+def test_a_mask_of_an_enormous_size_fails_its_sample(tmp_path: Path, size: str) -> None:
+    line = f'{{"sample": "a", "regions": [{{"visible": {{"size": {size}, "counts": "0"}}}}]}}\n'
+    (tmp_path / "p.jsonl").write_text(line + '{"sample": "c"}\n')
+    if "e" in size:
+        refuse(tmp_path / "p.jsonl", "line 1")
+    else:
+        states = read_predictions(tmp_path / "p.jsonl", TRUTH).predictions.state.tolist()
+        assert states == [FAILED, MISSING, PREDICTED]
+
+
+def test_lines_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_bytes(b'{"sample": "a"}\n{"sample": "\xff"}\n{"sample": "b"}\n')
+    refuse(tmp_path / "p.jsonl", "line 2")
+
+
+def npy(shape: str, data: bytes = b"", descr: str = "|b1") -> bytes:
+    """An array file with any header."""
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy("(-5, 1, 10)", b"\0" * 1000),
+        npy("(-1, 1, 10)", b"\0" * 1000),
+        npy("(10001, 1, 10)"),
+        npy("(99999999999999999999, 1, 10)"),
+        npy("(3, 1, 10)", b"\0" * 29),
+        npy("(1, 10"),
+        npy("(" * 500),
+        npy("(1, 10)", b"\0" * 10, descr="|O"),
+        npy("(1, 10)", b"\0" * 10, descr="zzz"),
+        b"",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x09\x09\x00\x00",
+    ],
+)
+@pytest.mark.parametrize("kind", ["npz", "npy"])
+def test_an_array_with_a_false_header_is_refused(tmp_path: Path, content: bytes, kind: str) -> None:
+    if kind == "npy":
+        (tmp_path / "a.npy").write_bytes(content)
+        refuse(tmp_path, "a")
+        return
+    with zipfile.ZipFile(tmp_path / "p.npz", "w") as archive:
+        archive.writestr("a.npy", content)
+    refuse(tmp_path / "p.npz", "a")
+
+
+def test_an_array_beyond_the_limit_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maskwise.harness.predictions.npz.MAX_ARRAY_BYTES", 29)
+    np.savez(tmp_path / "p.npz", a=np.zeros((3, 1, 10), bool))
+    refuse(tmp_path / "p.npz", "has 30 bytes; the limit for one sample is 29")
+
+
+def test_an_archive_with_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "p.npz", a=np.ones((2, 1, 10), bool))
+    whole = (tmp_path / "p.npz").read_bytes()
+    place = whole.rindex(b"\x01" * 20)
+    (tmp_path / "p.npz").write_bytes(whole[:place] + b"\x00" + whole[place + 1 :])
+    refuse(tmp_path / "p.npz", "Bad CRC")
+
+
+@pytest.mark.parametrize("cut", [60, 200])
+def test_a_damaged_archive_is_refused(tmp_path: Path, cut: int) -> None:
+    np.savez_compressed(tmp_path / "p.npz", a=np.random.default_rng(0).random((2, 1, 10)) > 0.5)
+    whole = bytearray((tmp_path / "p.npz").read_bytes())
+    whole[cut : cut + 8] = b"\xff" * 8
+    (tmp_path / "p.npz").write_bytes(whole)
+    refuse(tmp_path / "p.npz", r"p\.npz")

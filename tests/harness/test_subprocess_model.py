@@ -1,6 +1,8 @@
 """A model in a child process: whatever it does, one request fails at most, and the next is answered."""
 
+import base64
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -15,9 +17,14 @@ from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
 from maskwise.harness import subprocess_model
+from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.registry import load_model
 from maskwise.harness.subprocess_model import SubprocessModel
+from maskwise.harness.wire_format import encode_command_request
+from maskwise.runs.schema import IntervalOptions
+from maskwise.schema import Answer, Sample
 from tests.harness.clock import Clock
+from tests.harness.fakes import write_dataset
 
 TALKER = Path(__file__).parent / "talker.py"
 IMAGE = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
@@ -32,8 +39,8 @@ def command(*arguments: str) -> str:
 def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
     """Starts models whose time runs out only where a child says that it will not answer."""
     monkeypatch.setattr(subprocess_model, "time", Clock(tmp_path / "log"))
-    monkeypatch.setattr(subprocess_model, "LEAST_START", 120.0)
-    monkeypatch.setattr(subprocess_model, "GRACE", 120.0)
+    monkeypatch.setattr(subprocess_model, "MIN_START_SECONDS", 120.0)
+    monkeypatch.setattr(subprocess_model, "EXIT_SECONDS", 120.0)
     opened: list[SubprocessModel] = []
 
     def start(*arguments: str, timeout: float = 600.0, **options: float) -> SubprocessModel:
@@ -79,10 +86,10 @@ def test_it_is_started_once_and_answers_in_order(talk: Talk) -> None:
     ("how", "message"),
     [
         ("garbage", "'epoch 1/10 loss 0.3'"),
-        ("half", "the reply is not as expected"),
-        ("bytes", "the reply is not as expected"),
-        ("late", "carries the id of another request"),
-        ("order", "carries the id of another request"),
+        ("half", "the response is invalid"),
+        ("bytes", "the response is invalid"),
+        ("late", "has the id of another request"),
+        ("order", "has the id of another request"),
         ("few", "1 predictions for 2 questions"),
         ("many", "3 predictions for 2 questions"),
         ("error", "the model reports: the image is upside down"),
@@ -132,9 +139,9 @@ def test_one_malformed_prediction_fails_its_question_alone(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ("crash", "the command ended with exit code 3 before it answered"),
-        ("killed", "was ended by SIGKILL (out of memory?) before it answered"),
-        ("silent", "closed its standard output without a reply and was killed"),
+        ("crash", "the command ended with exit code 3 before it responded"),
+        ("killed", "was ended by SIGKILL (out of memory?) before it responded"),
+        ("silent", "closed its standard output without a response and was killed"),
     ],
 )
 def test_a_child_that_dies_is_started_again(
@@ -143,7 +150,7 @@ def test_a_child_that_dies_is_started_again(
     model = talk()
     assert texts(model, "before") == ["BEFORE"]
     if how == "silent":  # it lives on, which is waited out
-        monkeypatch.setattr(subprocess_model, "GRACE", 0.2)
+        monkeypatch.setattr(subprocess_model, "EXIT_SECONDS", 0.2)
     assert fails(model, how).endswith(message)
     assert texts(model, "after") == ["AFTER"]
 
@@ -181,7 +188,7 @@ def test_a_child_that_hangs_is_killed_with_all_it_started(talk: Talk, tmp_path: 
     model = talk()
     assert texts(model, "before") == ["BEFORE"]
     problem = fails(model, "hang", "second")
-    assert "the command did not answer within 600 seconds a question and was killed" in problem
+    assert "the command did not respond within 600 seconds per question and was killed" in problem
     started = re.search(r"started (\d+)", (tmp_path / "log").read_text())
     assert started is not None
     deadline = time.monotonic() + 120
@@ -194,7 +201,7 @@ def test_a_child_that_hangs_is_killed_with_all_it_started(talk: Talk, tmp_path: 
 def test_a_reply_after_its_time_is_never_taken_for_another(talk: Talk) -> None:
     model = talk()
     assert texts(model, "before") == ["BEFORE"]
-    assert "did not answer within 600 seconds a question" in fails(model, "slow")
+    assert "did not respond within 600 seconds per question" in fails(model, "slow")
     assert texts(model, "after") == ["AFTER"]
 
 
@@ -202,7 +209,7 @@ def test_a_reply_after_its_time_is_never_taken_for_another(talk: Talk) -> None:
 def test_a_flood_fails_what_it_drowns(talk: Talk, how: str) -> None:
     model = talk()
     assert texts(model, "before") == ["BEFORE"]
-    assert "the reply is not as expected" in fails(model, how)
+    assert "the response is invalid" in fails(model, how)
     # Until its input is full the flood goes on; then it is started again.
     large = Image.effect_noise((400, 400), 90)
     for _ in range(3):
@@ -220,7 +227,7 @@ def test_a_child_that_always_dies_is_given_up(talk: Talk) -> None:
         assert "exit code 1" in fails(model, "the same image again and again is one failure")
     with pytest.raises(ModelError):
         model.predict(IMAGE.copy(), ["b"])
-    with pytest.raises(ModelGoneError, match=r"3 images in a row went by.*no such checkpoint"):
+    with pytest.raises(ModelGoneError, match=r"3 images in a row got no response.*no such checkpoint"):
         model.predict(IMAGE.copy(), ["c"])
 
 
@@ -297,3 +304,56 @@ def test_a_program_that_is_no_program(tmp_path: Path) -> None:
     os.chmod(tmp_path / "model", 0o755)
     with pytest.raises(ModelGoneError, match="cannot be started"):
         SubprocessModel(str(tmp_path / "model")).predict(IMAGE, ["a"])
+
+
+def test_a_child_that_accepts_raw_pixels_gets_them(talk: Talk) -> None:
+    model, plain = talk("--announce"), talk()
+    texts(model, "start"), texts(plain, "start")
+    assert texts(model, "describe") == ['[["rgb", "size"], []]']
+    assert texts(plain, "describe") == ['[["png"], []]']
+    assert "ended with exit code 3" in fails(model, "crash")
+    assert texts(model, "describe") == ['[["rgb", "size"], []]'], (
+        "it is remembered when the child is restarted"
+    )
+
+
+def test_raw_pixels_are_those_of_the_image() -> None:
+    line = encode_command_request(IMAGE, ["a"], None, raw=True)[1]
+    sent = json.loads(line)["image"]
+    pixels = np.frombuffer(base64.b64decode(sent["rgb"]), np.uint8).reshape(*sent["size"], 3)
+    np.testing.assert_array_equal(pixels, np.asarray(IMAGE))
+    png = encode_command_request(IMAGE, ["a"], None, raw=False)[1]
+    assert json.loads(line)["id"] == json.loads(png)["id"], "the id does not depend on how the image is sent"
+
+
+def samples(*answers: str | None) -> list[Sample]:
+    texts = [None if text is None else Answer(text=text) for text in answers]
+    return [Sample(id="s", image_id="p", question="describe", answer=answer) for answer in texts]
+
+
+def test_teacher_forcing_sends_the_true_answers(talk: Talk) -> None:
+    model = talk("--announce", "--forced")
+    found = model.predict_teacher_forced(IMAGE, samples("the mug", None))
+    assert [one.answer and one.answer.text for one in found] == ['[["png"], ["the mug", null]]'] * 2
+    assert texts(model, "describe") == ['[["rgb", "size"], []]'], "free predictions get none"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--announce",)])
+def test_teacher_forcing_has_to_be_announced(talk: Talk, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(ModelGoneError, match="does not announce teacher forcing"):
+        talk(*arguments).predict_teacher_forced(IMAGE, samples("the mug"))
+
+
+def test_a_teacher_forced_evaluation_of_a_command(tmp_path: Path) -> None:
+    config = EvaluationConfig(
+        write_dataset(tmp_path / "data", 3),
+        f"command: {command('--announce', '--forced')}",
+        teacher_forced=True,
+    )
+    done = evaluate(
+        config, tmp_path / "run", protocols=["mmr"], interval_options=IntervalOptions(resamples=100)
+    )
+    assert done.failed == 0
+    assert done.run is not None
+    assert done.run.teacher_forced
+    assert b'"forced":true' in (tmp_path / "run" / "predictions.jsonl").read_bytes()

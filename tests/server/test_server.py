@@ -145,7 +145,7 @@ def test_the_client_waits_no_longer_than_it_was_told() -> None:
     model = Whole()
     with serving(model) as address:
         client = HttpModel(address, timeout=0.2)
-        with pytest.raises(ModelError, match=r"did not answer within 0.2 seconds"):
+        with pytest.raises(ModelError, match=r"did not respond within 0.2 seconds"):
             client.predict(IMAGE, ["wait"])
         model.go_on.set()
 

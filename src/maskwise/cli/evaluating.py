@@ -1,6 +1,10 @@
 """`maskwise eval`: a model on a dataset, predicted, scored and reported, continued after any kill."""
 
+import contextlib
 import re
+import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,8 +35,8 @@ from maskwise.runs.environment import available_cores
 from maskwise.runs.files import REPORT, write_errors
 from maskwise.store.atomic import atomic_write
 
-STOPPED = 130
-"""The exit code of a program ended by Ctrl-C."""
+SIGNALLED = 128
+"""A program that a signal ends has this exit code plus the number of the signal."""
 
 
 def evaluate_model(
@@ -112,7 +116,7 @@ def evaluate_model(
     }
     execution = ExecutionOptions(engine, engine_options, timeout, retry_failed=retry_failed)
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
-    with _bars(quiet=as_json) as bars:
+    with _bars(quiet=as_json) as bars, _terminated_like_ctrl_c():
         bar = bars.add_task("opening", total=None, failed=0)
         try:
             done = evaluate(
@@ -128,18 +132,45 @@ def evaluate_model(
             if done.run is not None:
                 bars.update(bar, description="writing the report")
                 _write_report(done.run, images)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             bars.stop()
             typer.echo(
                 f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue", err=True
             )
-            raise typer.Exit(STOPPED) from None
+            number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
+            raise typer.Exit(SIGNALLED + number) from None
     _print_json(done, folder) if as_json else _print(done, folder)
     if done.failed == done.samples:
         typer.echo(
             f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}", err=True
         )
         raise typer.Exit(1)
+
+
+class _Terminated(KeyboardInterrupt):
+    """A signal asked the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextlib.contextmanager
+def _terminated_like_ctrl_c() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP as Ctrl-C is handled: the model is closed, and what is done is kept."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise _Terminated(number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _slug(text: str) -> str:

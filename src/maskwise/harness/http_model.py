@@ -1,22 +1,25 @@
 """A model behind a server: `--model http://localhost:8000`, the client of `maskwise serve`.
 
     model = HttpModel("http://localhost:8000")
-    model.name, model.weights_hash        # what the server says of its model
+    model.name, model.weights_hash        # what the server says about its model
     model.predict(image, questions)
 
-`POST /v1/predict` takes a request and gives a reply, as `exchange` has them; `GET /healthz` says which model it is. A
-server that cannot be reached, is busy or fails on its own account (429, 5xx) is asked again, ever more slowly; in the
-end ModelGoneError stops the run, as it does where the server has another model than before. What a model reports of one
-request is its word, and not asked for twice. The token in MASKWISE_TOKEN, if set, goes with every request; no record
-keeps it.
+`POST /v1/predict` takes a request and returns a response as `wire_format` defines them; `GET /healthz` describes the
+model. A request is repeated, with growing pauses, if the server cannot be reached, is busy, or fails itself (429, 5xx).
+After some attempts ModelGoneError stops the run, and also if the server has another model than before. An error that
+the model reports for a request is final. The token in MASKWISE_TOKEN, if set, is sent with every request and never
+recorded.
+
+`timeout` limits a whole exchange, from the request to the last byte of the response, however slowly a server sends.
 """
 
 import contextlib
 import http.client
 import os
 import socket
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -40,7 +43,7 @@ from maskwise.schema import Prediction
 TOKEN = "MASKWISE_TOKEN"
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds before the second try, doubled for each one after it, and never more than these."""
+"""Seconds before the second attempt, doubled for each further one, and the longest pause."""
 
 CONNECT_SECONDS = 10.0
 HEALTH_SECONDS = 30.0
@@ -48,7 +51,7 @@ READ_BYTES = 2**16
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says of itself; other fields are not read."""
+    """What a server says about itself; other fields are ignored."""
 
     status: str
     model: str = ""
@@ -56,89 +59,92 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     config: dict[str, Any] = {}
 
 
-class _Got(NamedTuple):
+class _Response(NamedTuple):
+    """An HTTP response. pause: seconds to wait before the next attempt, if stated. model: identifies the model."""
+
     status: int
     body: bytes
     pause: float | None
-    """Seconds the server asks to wait before the next try."""
     model: str | None
-    """Which model the server has, if it says."""
 
 
 class HttpModel:
-    """A predictor behind HTTP. timeout: seconds a question may take; tries: how often a request is made at most."""
+    """A predictor behind HTTP. timeout: seconds per question, None for no limit; tries: attempts per request."""
 
     def __init__(self, address: str, *, timeout: float | None = 120.0, tries: int = 6) -> None:
+        if not (timeout is None or timeout > 0) or not tries > 0:
+            raise ModelError(f"timeout is {timeout} and tries is {tries}; expected numbers above 0")
         self.timeout, self.tries = timeout, tries
         self.address = address.rstrip("/")
-        self._secure, self._host, self._port, self._base = _take_apart(self.address)
+        self._secure, self._host, self._port, self._base = _split_address(self.address)
         health, self._model = self._check_health()
         self.name, self.weights_hash = health.model or self.address, health.weights_hash
         self.config = {"server": health.config}
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
+        """One prediction per question. ModelError if this request fails, ModelGoneError if all further ones would."""
         if not questions:
             return []
-        id, body = encode_request(image, questions, whole=True)
+        id, body = encode_request(image, questions, embed=True)
         seconds = None if self.timeout is None else self.timeout * len(questions)
-        got = self._insist("POST", PREDICT, body, seconds=seconds)
-        if got.status == http.HTTPStatus.OK and got.model != self._model:
-            raise ModelGoneError(f"{self.address} has another model now than when it was first asked")
-        reply = self._to_reply(got)
-        if reply.id != id and got.status == http.HTTPStatus.OK:
-            raise ModelError(f"{self.address} replied to another request")
-        return response_to_predictions(reply, len(questions))
+        response = self._request("POST", PREDICT, body, seconds=seconds)
+        if response.status == http.HTTPStatus.OK and response.model != self._model:
+            raise ModelGoneError(f"{self.address} has another model now than at the first request")
+        found = self._to_response(response)
+        if found.id != id and response.status == http.HTTPStatus.OK:
+            raise ModelError(f"{self.address} responded to another request")
+        return response_to_predictions(found, len(questions))
 
     def _check_health(self) -> tuple[Health, str | None]:
-        got = self._insist("GET", HEALTH, None, seconds=HEALTH_SECONDS)
-        if got.status != http.HTTPStatus.OK:
+        response = self._request("GET", HEALTH, None, seconds=HEALTH_SECONDS)
+        if response.status != http.HTTPStatus.OK:
             raise ModelGoneError(
-                f"{self.address}{HEALTH} answers with status {got.status}: expected a server such as `maskwise serve`"
+                f"{self.address}{HEALTH} responds with status {response.status}: expected a server such as "
+                "`maskwise serve`"
             )
         try:
-            return msgspec.json.decode(got.body, type=Health), got.model
+            return msgspec.json.decode(response.body, type=Health), response.model
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ModelGoneError(
-                f"{self.address}{HEALTH} is not that of a model ({error}): {quote(got.body)}"
+                f"{self.address}{HEALTH} does not describe a model ({error}): {quote(response.body)}"
             ) from None
 
-    def _to_reply(self, got: _Got) -> PredictResponse:
-        """The reply in a response; a refusal is an error of the model, or its end where every request will meet it."""
-        if got.status == http.HTTPStatus.OK:
-            return decode_response(got.body)
-        said = _error_of(got.body)
-        problem = f"{self.address} refused the request with status {got.status}: {said}"
-        if got.status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
-            raise ModelGoneError(f"{problem}; its token belongs in the environment as {TOKEN}")
-        if got.status in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED):
+    def _to_response(self, response: _Response) -> PredictResponse:
+        """The decoded body. A refusal is ModelError, or ModelGoneError if every request would be refused."""
+        if response.status == http.HTTPStatus.OK:
+            return decode_response(response.body)
+        reason = _error_of(response.body)
+        problem = f"{self.address} refused the request with status {response.status}: {reason}"
+        if response.status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
+            raise ModelGoneError(f"{problem}; put its token in the environment variable {TOKEN}")
+        if response.status in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED):
             raise ModelGoneError(f"{problem}; expected a server such as `maskwise serve`")
-        if got.status == http.HTTPStatus.INTERNAL_SERVER_ERROR:
-            return PredictResponse(id="", error=said)
+        if response.status == http.HTTPStatus.INTERNAL_SERVER_ERROR:
+            return PredictResponse(id="", error=reason)
         raise ModelError(problem)
 
-    def _insist(self, method: str, path: str, body: bytes | None, *, seconds: float | None) -> _Got:
-        """A response, after as many tries as it takes."""
+    def _request(self, method: str, path: str, body: bytes | None, *, seconds: float | None) -> _Response:
+        """A response, after as many attempts as it takes."""
         pause, problem = FIRST_PAUSE, ""
         for left in reversed(range(self.tries)):
             wanted = pause
             try:
-                got = self._request(method, path, body, seconds=seconds)
-                if not _worth_another_try(got):
-                    return got
-                problem = f"status {got.status}, {_error_of(got.body)}"
-                wanted = max(pause, got.pause or 0.0)
+                response = self._exchange(method, path, body, seconds=seconds)
+                if not _is_transient(response):
+                    return response
+                problem = f"status {response.status}, {_error_of(response.body)}"
+                wanted = max(pause, response.pause or 0.0)
+            except _DeadlineError:
+                raise ModelError(f"{self.address} did not respond within {seconds:g} seconds") from None
             except (OSError, http.client.HTTPException) as error:
-                if isinstance(error, TimeoutError) and seconds is not None:
-                    raise ModelError(f"{self.address} did not answer within {seconds:g} seconds") from None
                 problem = str(error) or type(error).__name__
             if left:
                 time.sleep(min(wanted, LONGEST_PAUSE))
             pause *= 2
-        raise ModelGoneError(f"{self.address} is given up after {self.tries} tries: {problem}")
+        raise ModelGoneError(f"{self.address} is given up after {self.tries} attempts: {problem}")
 
-    def _request(self, method: str, path: str, body: bytes | None, *, seconds: float | None) -> _Got:
-        deadline = None if seconds is None else time.monotonic() + seconds
+    def _exchange(self, method: str, path: str, body: bytes | None, *, seconds: float | None) -> _Response:
+        """One request and its response; _DeadlineError if both together take longer than `seconds`."""
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         connection = kind(self._host, self._port, timeout=CONNECT_SECONDS)
         try:
@@ -146,20 +152,53 @@ class HttpModel:
                 connection.connect()
             except TimeoutError:
                 raise OSError(f"no connection within {CONNECT_SECONDS:g} seconds") from None
-            line = connection.sock
-            line.settimeout(_left(deadline))
-            connection.request(method, self._base + path, body, _headers())
-            with connection.getresponse() as response:
-                pause = response.getheader("Retry-After", "")
-                data = _read(response, line, deadline)
-                seconds = float(pause) if pause.isdecimal() else None
-                return _Got(response.status, data, seconds, response.getheader(MODEL_HEADER))
+            connection.sock.settimeout(None)
+            with _deadline(connection.sock, seconds):
+                connection.request(method, self._base + path, body, _headers())
+                with connection.getresponse() as response:
+                    return _read_response(response)
         finally:
             connection.close()
 
 
-def _take_apart(address: str) -> tuple[bool, str, int | None, str]:
-    """Whether it is encrypted, host, port, path before the routes."""
+class _DeadlineError(Exception):
+    """An exchange took too long."""
+
+
+@contextlib.contextmanager
+def _deadline(line: socket.socket, seconds: float | None) -> Iterator[None]:
+    """Shut a connection down after some seconds; _DeadlineError if that happened.
+
+    A socket's own timeout begins anew with every byte: a server that sends slowly, or `100 Continue` without end, would
+    never exceed it.
+    """
+    if seconds is None:
+        yield
+        return
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
+        with contextlib.suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (OSError, http.client.HTTPException, ValueError):
+        if expired.is_set():
+            raise _DeadlineError from None
+        raise
+    finally:
+        timer.cancel()
+    if expired.is_set():
+        raise _DeadlineError
+
+
+def _split_address(address: str) -> tuple[bool, str, int | None, str]:
+    """Whether it is encrypted; host, port, and the path before the routes."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -178,38 +217,27 @@ def _headers() -> dict[str, str]:
     return accepted | ({"Authorization": f"Bearer {token}"} if token else {})
 
 
-def _read(response: http.client.HTTPResponse, line: socket.socket, deadline: float | None) -> bytes:
-    """The body, within its length and time."""
+def _read_response(response: http.client.HTTPResponse) -> _Response:
+    """Status, headers and a body of limited length."""
     body = bytearray()
     while data := response.read1(READ_BYTES):
         body += data
         if len(body) > MAX_RESPONSE_BYTES:
-            raise ModelError(f"the reply is longer than {MAX_RESPONSE_BYTES} bytes")
-        left = _left(deadline)
-        with contextlib.suppress(
-            OSError
-        ):  # The line may be closed already, with the rest of the body at hand.
-            line.settimeout(left)
+            raise ModelError(f"the response is longer than {MAX_RESPONSE_BYTES} bytes")
     if response.length:
         raise http.client.IncompleteRead(bytes(body), response.length)
-    return bytes(body)
+    pause = response.getheader("Retry-After", "")
+    seconds = float(pause) if pause.isdecimal() else None
+    return _Response(response.status, bytes(body), seconds, response.getheader(MODEL_HEADER))
 
 
-def _left(deadline: float | None) -> float | None:
-    if deadline is None:
-        return None
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _worth_another_try(got: _Got) -> bool:
-    """Whether the server failed on its own account: a 500 that carries a reply is the model's word."""
-    if got.status == http.HTTPStatus.INTERNAL_SERVER_ERROR:
-        return _field_of(got.body, "id") is None
+def _is_transient(response: _Response) -> bool:
+    """Whether the server failed itself, so that another attempt may help. A 500 with an id is an error of the model."""
+    if response.status == http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        return _field_of(response.body, "id") is None
     return (
-        got.status == http.HTTPStatus.TOO_MANY_REQUESTS or got.status > http.HTTPStatus.INTERNAL_SERVER_ERROR
+        response.status == http.HTTPStatus.TOO_MANY_REQUESTS
+        or response.status > http.HTTPStatus.INTERNAL_SERVER_ERROR
     )
 
 

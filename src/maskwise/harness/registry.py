@@ -1,12 +1,12 @@
 """Models by name: bundled ones, those of installed packages, any Python factory, a command, a server.
 
     load_model("tiny")                                    bundled; `maskwise ls models` lists them
-    load_model("oracle", noise=3)                         options go to the factory
+    load_model("oracle", noise=3)                         options are passed to the factory
     load_model("package.module:factory", threads=2)       any Python class or function that returns a model
     load_model("command: python their_script.py")         another environment or language (docs/adapters.md)
     load_model("http://localhost:8000")                   a server: `maskwise serve`
 
-Another package adds a model by an entry point of the group `maskwise.models` that names a factory.
+Another package adds a model with an entry point of the group `maskwise.models` that names a factory.
 """
 
 import importlib
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
@@ -26,7 +26,7 @@ GROUP = "maskwise.models"
 
 
 class BuiltIn(NamedTuple):
-    """Where a model's factory is, as text so that it is imported only when asked for, and what it is."""
+    """The path of a model's factory, as text so that it is imported only when needed, and a description."""
 
     factory: str
     line: str
@@ -40,7 +40,9 @@ BUILT_IN = {
     "tiny": BuiltIn(
         "maskwise.models.tiny:load", "the bundled model, small, for images of the world benchmark"
     ),
-    "oracle": BuiltIn("maskwise.harness.oracle:Oracle", "the truth with adjustable noise, to test metrics"),
+    "oracle": BuiltIn(
+        "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"
+    ),
     "text-blind": _baseline("text_blind", "tiny, every question replaced by an empty one"),
     "image-blind": _baseline("image_blind", "tiny, every image replaced by a grey one"),
     "whole-image": _baseline("whole_image", "one region, the whole image"),
@@ -62,22 +64,25 @@ BUILT_IN = {
 SCHEMES = {
     "command:": BuiltIn(
         "maskwise.harness.subprocess_model:SubprocessModel",
-        "a program that speaks JSON lines (docs/adapters.md)",
+        "a program that exchanges JSON lines (docs/adapters.md)",
     ),
     "http://": BuiltIn("maskwise.harness.http_model:HttpModel", "a server such as `maskwise serve`"),
     "https://": BuiltIn("maskwise.harness.http_model:HttpModel", "the same, encrypted"),
 }
-"""How a spec begins that is no name. The factory gets the command behind `command:`, or the whole address, first."""
+"""Prefixes of specs that are not names. The factory's first argument is the command, or the whole address."""
 
 
 def list_models() -> dict[str, str]:
-    """A line about every model known by name: ours, and those of installed packages."""
+    """A description of every model known by name: bundled ones, and those of installed packages."""
     ours = {name: built_in.line for name, built_in in BUILT_IN.items()}
     return ours | {point.name: f"from {point.value}" for point in _points() if point.name not in ours}
 
 
 def load_model(spec: str, **options: Any) -> Model:
-    """The model of a name, `package.module:factory`, `command: ...` or address, made with these options."""
+    """The model of a name, `package.module:factory`, `command: ...` or address, made with these options.
+
+    ModelError if an option is unknown or its value does not have the annotated type.
+    """
     scheme = next((start for start in SCHEMES if spec.startswith(start)), None)
     if scheme is None:
         return _make(_find_factory(spec), (), options, spec)
@@ -86,7 +91,7 @@ def load_model(spec: str, **options: Any) -> Model:
 
 
 def parse_options(given: Iterable[str]) -> dict[str, Any]:
-    """Options of the form key=value; a value that reads as JSON (2, 0.5, true, null) is that, any other is text."""
+    """Options written as KEY=VALUE. A value that is valid JSON (2, 0.5, true, null) is decoded, any other is text."""
     options: dict[str, Any] = {}
     for text in given:
         key, sign, value = text.partition("=")
@@ -94,7 +99,7 @@ def parse_options(given: Iterable[str]) -> dict[str, Any]:
             raise ModelError(f"model option {text!r}: expected KEY=VALUE, for example noise=2")
         try:
             options[key] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             options[key] = value
     return options
 
@@ -106,7 +111,7 @@ def _find_factory(spec: str) -> Callable[..., Any]:
     if point is not None:
         return _import(point.value, spec)
     if ":" in spec:
-        # As `python -m` does: a script beside the user is a module of theirs.
+        # As with `python -m`, a script in the working directory can be imported.
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.insert(0, here)
         return _import(spec, spec)
@@ -122,7 +127,9 @@ def _import(place: str, spec: str) -> Callable[..., Any]:
             found = getattr(found, name)
     except (ImportError, AttributeError) as error:
         raise ModelError(f"model {spec!r}: cannot load {place}: {error}") from error
-    except (Exception, SystemExit) as error:  # a user's module runs as it is loaded
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module runs when it is imported
         raise ModelError(f"model {spec!r}: cannot load {place}: {type(error).__name__}: {error}") from error
     if not callable(found):
         raise ModelError(f"model {spec!r}: {place} is a {type(found).__name__}, not a factory")
@@ -133,14 +140,14 @@ def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str
     _check_options(factory, given, options, spec)
     try:
         model = factory(*given, **options)
-    except MaskwiseError:
+    except (MaskwiseError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise ModelError(f"model {spec!r} could not be opened: {type(error).__name__}: {error}") from error
     if not isinstance(model, Predictor | GroundTruthPredictor):
         raise ModelError(
             f"model {spec!r}: a {type(model).__name__} has no predict(image, questions); "
-            "maskwise.harness.predictor describes what a model is"
+            "maskwise.harness.predictor describes the interface"
         )
     return model
 
@@ -150,13 +157,37 @@ def _check_options(
 ) -> None:
     try:
         signature = inspect.signature(factory)
-    except (TypeError, ValueError):  # some built-in callables have none; they complain by themselves
+    except (TypeError, ValueError):  # some built-in callables have none; they check by themselves
         return
     try:
         signature.bind(*given, **options)
     except TypeError as error:
         names = ", ".join(list(signature.parameters)[len(given) :]) or "none"
         raise ModelError(f"model {spec!r}: {error}; its options: {names}") from None
+    for name, kind in _option_types(factory).items():
+        if name in options:
+            _check_type(name, options[name], kind, spec)
+
+
+def _option_types(factory: Callable[..., Any]) -> dict[str, Any]:
+    """The annotated types of a factory's parameters; none if they cannot be resolved."""
+    target: Any = factory
+    try:
+        return get_type_hints(target.__init__ if isinstance(factory, type) else target)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
+def _check_type(name: str, value: Any, kind: Any, spec: str) -> None:
+    """Refuse a value of another type. Types that are not plain data, such as paths or objects, are not checked."""
+    plain = [one for one in get_args(kind) or (kind,) if one in (int, float, bool, str, type(None))]
+    if len(plain) != len(get_args(kind) or (kind,)):
+        return
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        shown = getattr(kind, "__name__", str(kind))
+        raise ModelError(f"model {spec!r}: option {name} is {value!r}; expected {shown}") from None
 
 
 def _points() -> list[EntryPoint]:

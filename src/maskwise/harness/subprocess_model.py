@@ -1,23 +1,25 @@
-"""A model in a child process that speaks JSON lines: `--model "command: python their_script.py"`.
+"""A model in a child process that exchanges JSON lines: `--model "command: python their_script.py"`.
 
     model = SubprocessModel("python their_script.py --checkpoint m2sa", timeout=60)
     model.predict(image, questions)
     model.close()
 
-One line goes to its standard input, one comes back (`exchange` says what is in them); whatever it writes to standard
-error is passed on. Any language and any environment will do.
+Each request is one line on its standard input, each response one line on its standard output (`wire_format` defines
+them). Its standard error is passed on. Any language and any environment will do. Its first line may announce
+capabilities: raw pixels instead of a PNG, and teacher forcing.
 
-What goes wrong fails the questions asked just then, and nothing else:
+A failure affects only the questions of the current request:
 
-| it | then |
+| the child | consequence |
 |---|---|
-| writes a line that is no reply, or the reply to something else | the questions fail; it is kept |
-| reports an error, or has another number of predictions than questions | the questions fail; it is kept |
-| does not answer in time | it is killed with all it started, and started anew for the next questions |
-| dies | it is started anew for the next questions |
-| lets several images in a row go by without any reply, started anew for each | it is given up: ModelGoneError |
+| writes an invalid line, or the response to another request | the questions fail; the child is kept |
+| reports an error, or a wrong number of predictions | the questions fail; the child is kept |
+| does not respond in time | it is killed with all it started, and restarted for the next questions |
+| dies | it is restarted for the next questions |
+| does not respond to several images in a row, restarted for each | ModelGoneError |
 
-A reply that comes after its questions were given up is dropped.
+A response that comes after its request was given up is dropped. When this process ends, so do the child and all it
+started.
 """
 
 import contextlib
@@ -31,7 +33,6 @@ import signal
 import subprocess
 import sys
 import time
-import weakref
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,42 +41,45 @@ from typing import IO, cast
 from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
+from maskwise.harness.process_group import ProcessGroup
 from maskwise.harness.wire_format import (
     MAX_RESPONSE_BYTES,
+    Capabilities,
     PredictResponse,
+    decode_capabilities,
     decode_response,
-    encode_request,
+    encode_command_request,
     quote,
     response_to_predictions,
 )
-from maskwise.schema import Prediction
+from maskwise.schema import Answer, Prediction, Sample
 
 MAX_SCRIPT_BYTES = 2**24
 """Files named on the command line are hashed up to this size: scripts and settings, not checkpoints."""
 
 CHUNK_BYTES = 2**16
-LAST_WORDS_BYTES = 2**12
-LAST_WORDS_LINES = 3
+STDERR_BYTES = 2**12
+STDERR_LINES = 3
 MAX_DRAINS = 64
-"""How often a dead child's standard error is read: something that outlived it may go on writing."""
+"""How often a dead child's standard error is read: a process that outlived it may go on writing."""
 
-GLANCE = 0.5
-"""Seconds between looks whether a silent process still lives: one that it started may hold its pipes open."""
+POLL_SECONDS = 0.5
+"""Seconds between checks whether a silent child is alive: a process that it started may keep its pipes open."""
 
-SLACK, LEAST_START = 3.0, 5.0
-"""How much longer than the longest one before a start may take, and the seconds it may take at least."""
+START_FACTOR, MIN_START_SECONDS = 3.0, 5.0
+"""A restart may take this many times as long as the longest start so far, and at least these seconds."""
 
-GRACE = 5.0
-"""Seconds a process has to leave once its standard input is closed, or it has closed its standard output."""
+EXIT_SECONDS = 5.0
+"""Time for a child to exit after its standard input was closed, or after it closed its standard output."""
 
 
 class SubprocessModel:
-    """A predictor in a child process. It starts with the first question; `close` ends it.
+    """A predictor in a child process. It is started by the first request; `close` ends it.
 
-    timeout: seconds a question may take, None for any number; the questions of an image share theirs. start_timeout:
-    seconds added until the first reply after a start, while weights load; once a start is known to take less, the next
-    ones get SLACK times what it took. patience: how many images in a row may go by without any reply. log: a file
-    that gets what the child writes to standard error, which otherwise goes to ours.
+    timeout: seconds per question, None for no limit; the questions of an image share theirs. start_timeout: seconds
+    added until the first response after a start, while weights load; restarts get START_FACTOR times as long as the
+    longest start so far. patience: how many images in a row may get no response. log: a file for the child's standard
+    error, which otherwise goes to ours.
     """
 
     weights_hash: str | None = None
@@ -91,78 +95,98 @@ class SubprocessModel:
     ) -> None:
         if os.name != "posix":
             raise ModelGoneError(
-                "a model given by a command needs Linux or macOS; elsewhere serve it over HTTP (docs/adapters.md)"
+                "a `command:` model needs Linux or macOS; elsewhere serve it over HTTP (docs/adapters.md)"
             )
+        _check_positive(timeout=timeout, start_timeout=start_timeout, patience=patience)
         self.arguments = _split(command)
         self.timeout, self.start_timeout, self.patience = timeout, start_timeout, patience
         self.name = command.strip()
         self._files = _hash_files(self.arguments)
         self.config = {"command": self.name, "files": self._files}
-        self._log = None if log is None else Path(log)
+        self._log = None if log is None else Path(log).absolute()
+        self._folder = Path.cwd()
         self._child: _Child | None = None
+        self._capabilities = Capabilities()
         self._longest_start: float | None = None
-        self._in_vain: list[Image.Image] = []
+        self._unanswered: list[Image.Image] = []
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        """One prediction a question. ModelError where this fails, ModelGoneError where it will go on failing."""
-        if not questions:
-            return []
-        id, line = encode_request(image, questions)
-        try:
-            reply = self._ask(id, line, len(questions))
-        except _Lost as lost:
-            raise self._judge(image, lost) from None
-        self._in_vain.clear()
-        return response_to_predictions(reply, len(questions))
+        """One prediction per question. ModelError if this request fails, ModelGoneError if all further ones would."""
+        return self._predict(image, questions, None)
+
+    def predict_teacher_forced(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+        """One prediction per sample, made with the true answer in the prompt. The child has to announce this."""
+        answers = [sample.answer for sample in samples]
+        found = self._predict(image, [sample.question for sample in samples], answers)
+        if not self._capabilities.teacher_forcing:
+            raise ModelGoneError(
+                f'{self.name!r} does not announce teacher forcing: its first line has to be {{"teacher_forcing": true}}'
+            )
+        return found
 
     def close(self) -> None:
-        """Let the child leave by itself; after a few seconds it is killed."""
+        """Let the child exit by itself; after a few seconds it is killed."""
         if self._child is not None:
-            self._child.leave()
+            self._child.finish()
             self._child = None
 
-    def _ask(self, id: str, line: bytes, questions: int) -> PredictResponse:
-        child = self._running(id)
-        fresh = not child.answered
-        budget = math.inf if self.timeout is None else self.timeout * questions
-        budget += self._time_to_start() if fresh else 0.0
+    def _predict(
+        self, image: Image.Image, questions: Sequence[str], answers: Sequence[Answer | None] | None
+    ) -> list[Prediction]:
+        if not questions:
+            return []
+        raw = "rgb" in self._capabilities.accepts
+        id, line = encode_command_request(image, questions, answers, raw=raw)
         try:
-            reply = child.ask(id, line, time.monotonic() + budget)
+            response = self._request(id, line, len(questions))
+        except _ChildLostError as lost:
+            raise self._explain(image, lost) from None
+        self._unanswered.clear()
+        return response_to_predictions(response, len(questions))
+
+    def _request(self, id: str, line: bytes, questions: int) -> PredictResponse:
+        child = self._running_child(id)
+        fresh = not child.responded
+        budget = math.inf if self.timeout is None else self.timeout * questions
+        budget += self._start_budget() if fresh else 0.0
+        try:
+            response = child.request(id, line, time.monotonic() + budget)
         except TimeoutError:
-            # Not the budget, which depends on what came before: a run that is continued has to say the same.
-            how = f"did not answer within {self.timeout:g} seconds a question and was killed"
-            raise _Lost(how, child) from None
+            # Not the budget, which depends on earlier requests: a resumed run has to give the same message.
+            how = f"did not respond within {self.timeout:g} seconds per question and was killed"
+            raise _ChildLostError(how, child) from None
         except EOFError as end:
-            raise _Lost(str(end), child) from None
+            raise _ChildLostError(str(end), child) from None
         finally:
-            if not child.in_step:
+            self._capabilities = child.capabilities or self._capabilities
+            if not child.in_sync:
                 child.kill()
                 self._child = None
         if fresh:
             self._longest_start = max(self._longest_start or 0.0, time.monotonic() - child.started)
-        return reply
+        return response
 
-    def _time_to_start(self) -> float:
+    def _start_budget(self) -> float:
         if self._longest_start is None:
             return self.start_timeout
-        return min(self.start_timeout, max(LEAST_START, SLACK * self._longest_start))
+        return min(self.start_timeout, max(MIN_START_SECONDS, START_FACTOR * self._longest_start))
 
-    def _judge(self, image: Image.Image, lost: "_Lost") -> ModelError:
-        """What a lost child means: one failure, or the end where image after image goes by without a reply."""
-        if not lost.child.answered and not any(image is seen for seen in self._in_vain):
-            self._in_vain.append(image)
-        if len(self._in_vain) < self.patience:
-            # Not its last words, which differ between a child just started and one that was asked before: a run that is
-            # continued has to say the same. They are in the log.
+    def _explain(self, image: Image.Image, lost: "_ChildLostError") -> ModelError:
+        """One failure, or ModelGoneError if several images in a row got no response."""
+        if not lost.child.responded and not any(image is seen for seen in self._unanswered):
+            self._unanswered.append(image)
+        if len(self._unanswered) < self.patience:
+            # Without its last output, which differs between a new child and one with earlier requests: a resumed run
+            # has to give the same message. The output is in the log.
             return ModelError(f"the command {lost}")
         return ModelGoneError(
-            f"{self.name!r} is given up: {self.patience} images in a row went by without any reply. The last time it "
-            f"{lost}{lost.child.last_words()}"
+            f"{self.name!r} is given up: {self.patience} images in a row got no response. The last time it "
+            f"{lost}{lost.child.last_output()}"
         )
 
-    def _running(self, id: str) -> "_Child":
-        """The child, started anew if it is not there, has died since its last reply, or still owes a reply to the same
-        request: one that comes late could not be told from the one that is due.
+    def _running_child(self, id: str) -> "_Child":
+        """The child, restarted if it has died since its last response, or if its response to the same request is
+        outstanding: a late one could not be told from the one that is due.
         """
         if self._child is not None and (not self._child.alive or self._child.owes(id)):
             self._child.kill()
@@ -173,17 +197,17 @@ class SubprocessModel:
         return self._child
 
     def _check_files(self) -> None:
-        """Refuse to start a script that was edited since it was recorded: its replies would be another model's."""
-        before, now = self._files, _hash_files(self.arguments)
+        """Refuse to start a script that was edited since it was recorded: its predictions would be another model's."""
+        before, now = self._files, _hash_files(self.arguments, self._folder)
         changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         if changed:
             raise ModelGoneError(
-                f"{changed[0]} has changed since the run began; put it back, or begin another run (--out)"
+                f"{changed[0]} has changed since the run began; restore it, or begin another run (--out)"
             )
 
 
-class _Lost(Exception):
-    """A child is gone, and how."""
+class _ChildLostError(Exception):
+    """A child died or was killed; the message says how."""
 
     def __init__(self, how: str, child: "_Child") -> None:
         super().__init__(how)
@@ -191,32 +215,24 @@ class _Lost(Exception):
 
 
 class _Child:
-    """One started process and its three pipes, none of which is ever waited for beyond a deadline.
+    """One started process and its three pipes; no wait exceeds its deadline.
 
-    answered: whether it ever replied. started: when, on the monotonic clock. in_step: whether it has read all it was
-    sent, so that it can be asked again.
+    responded: whether it ever did. started: when, on the monotonic clock. in_sync: whether it has read everything that
+    was sent, so that it can get another request. capabilities: what its first line announced, if anything.
     """
 
     def __init__(self, arguments: list[str], log: Path | None) -> None:
-        self.answered, self.in_step, self.started = False, True, time.monotonic()
-        self._log, self._words = log, b""
-        self._lines, self._given_up = _Lines(), set[str]()
-        self._rest = memoryview(b"")
+        self.responded, self.in_sync, self.started = False, True, time.monotonic()
+        self.capabilities: Capabilities | None = None
+        self._log, self._output = log, b""
+        self._lines, self._given_up, self._first = _LineSplitter(), set[str](), True
+        self._unsent = memoryview(b"")
         try:
-            # A session of its own, so that it can be killed together with all that it starts.
-            self._process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,
-            )
+            self._group = ProcessGroup(arguments)
         except OSError as error:
             raise ModelGoneError(f"{arguments[0]!r} cannot be started: {error}") from None
-        self._end = weakref.finalize(self, _kill_group, self._process)
+        self._process = self._group.process
         pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-        assert None not in pipes
         self._stdin, self._stdout, self._stderr = cast(tuple[IO[bytes], IO[bytes], IO[bytes]], pipes)
         self._selector = selectors.DefaultSelector()
         for pipe in (self._stdin, self._stdout, self._stderr):
@@ -230,122 +246,127 @@ class _Child:
         return self._process.poll() is None
 
     def owes(self, id: str) -> bool:
-        """Whether a request was given up whose reply may still come."""
+        """Whether a request with this id was given up and its response may still come."""
         return id in self._given_up
 
-    def ask(self, id: str, line: bytes, deadline: float) -> PredictResponse:
-        """The reply to a request. TimeoutError, EOFError (it died) or ModelError (what came is no reply to it)."""
-        self.in_step = False
-        self._words, self._rest = b"", memoryview(line + b"\n")
+    def request(self, id: str, line: bytes, deadline: float) -> PredictResponse:
+        """The response to a request. TimeoutError, EOFError (it died) or ModelError (an invalid response)."""
+        self.in_sync = False
+        self._output, self._unsent = b"", memoryview(line + b"\n")
         self._selector.register(self._stdin, selectors.EVENT_WRITE)
         try:
-            reply = self._next_reply(deadline)
-            while reply.id != id and reply.id in self._given_up:
-                reply = self._next_reply(deadline)
-            if reply.id != id:
-                raise ModelError(
-                    "the reply carries the id of another request; requests are answered in order"
-                )
-            self.answered = True
+            response = self._next_response(deadline)
+            while response.id != id and response.id in self._given_up:
+                response = self._next_response(deadline)
+            if response.id != id:
+                raise ModelError("the response has the id of another request; expected responses in order")
+            self.responded = True
         except ModelError:
             self._given_up.add(id)
-            self.in_step = not self._rest
+            self.in_sync = not self._unsent
             raise
         finally:
-            self._hush()
-        self.in_step = not self._rest
-        return reply
+            self._stop_writing()
+        self.in_sync = not self._unsent
+        return response
 
-    def last_words(self) -> str:
-        """What it wrote to standard error since it was asked, for a message; empty where it was silent."""
-        lines = [line.strip() for line in self._words.splitlines() if line.strip()]
-        return f"; its last words: {quote(b' | '.join(lines[-LAST_WORDS_LINES:]))}" if lines else ""
+    def last_output(self) -> str:
+        """The end of its standard error since the last request, for a message; empty if there is none."""
+        lines = [line.strip() for line in self._output.splitlines() if line.strip()]
+        return f"; its last output: {quote(b' | '.join(lines[-STDERR_LINES:]))}" if lines else ""
 
-    def leave(self) -> None:
-        """Close its standard input, wait for its end, then kill whatever is left."""
+    def finish(self) -> None:
+        """Close its standard input, wait for its end, then kill what is left."""
         self._stdin.close()
-        deadline = time.monotonic() + GRACE
+        deadline = time.monotonic() + EXIT_SECONDS
         with contextlib.suppress(EOFError):
             while time.monotonic() < deadline:
-                self._listen(GLANCE)
-                self._lines.waiting.clear()
+                self._poll(POLL_SECONDS)
+                self._lines.complete.clear()
         self.kill()
 
     def kill(self) -> None:
-        """End the process and all that it started, read its last words, close the pipes."""
-        self._end()
+        """End the process and all that it started, read the rest of its standard error, close the pipes."""
+        self._group.kill()
         for _ in range(MAX_DRAINS):
-            if not self._hear():
+            if not self._read_stderr():
                 break
         self._selector.close()
         for pipe in (self._stdin, self._stdout, self._stderr):
             pipe.close()
 
-    def _next_reply(self, deadline: float) -> PredictResponse:
+    def _next_response(self, deadline: float) -> PredictResponse:
         while True:
-            while not self._lines.waiting:
-                self._listen(min(_left(deadline), GLANCE))
-            _left(deadline)  # what came while nobody looked may have come too late
-            line = self._lines.waiting.popleft()
+            while not self._lines.complete:
+                self._poll(min(_remaining(deadline), POLL_SECONDS))
+            _remaining(deadline)  # a line that was not looked at may have come too late
+            line = self._lines.complete.popleft()
             if line is None:
-                raise ModelError(f"the reply is longer than {MAX_RESPONSE_BYTES} bytes")
-            if line.strip():
+                raise ModelError(f"the response is longer than {MAX_RESPONSE_BYTES} bytes")
+            if line.strip() and not self._is_announcement(line):
                 return decode_response(line)
 
-    def _listen(self, seconds: float) -> None:
-        """Wait for the pipes, then move what can be moved. EOFError where no reply can come any more."""
+    def _is_announcement(self, line: bytes) -> bool:
+        """Whether this is the first line and announces capabilities."""
+        first, self._first = self._first, False
+        if first:
+            self.capabilities = decode_capabilities(line)
+        return first and self.capabilities is not None
+
+    def _poll(self, seconds: float) -> None:
+        """Wait for the pipes, then read and write what is possible. EOFError if no response can come any more."""
         ready = {key.fileobj for key, _ in self._selector.select(seconds)}
         if self._stdin in ready:
-            self._speak()
-        if self._stderr in ready and self._hear() == b"":
+            self._write()
+        if self._stderr in ready and self._read_stderr() == b"":
             self._selector.unregister(self._stderr)
         if self._stdout in ready:
             data = _read(self._stdout)
             if data == b"":
-                raise EOFError(self._how_it_ended())
+                raise EOFError(self._describe_end())
             self._lines.add(data or b"")
         if not ready and not self.alive:
-            raise EOFError(self._how_it_ended())
+            raise EOFError(self._describe_end())
 
-    def _speak(self) -> None:
+    def _write(self) -> None:
         try:
-            self._rest = self._rest[os.write(self._stdin.fileno(), self._rest[:CHUNK_BYTES]) :]
+            self._unsent = self._unsent[os.write(self._stdin.fileno(), self._unsent[:CHUNK_BYTES]) :]
         except BlockingIOError:
             return
-        except OSError:  # It has closed its input or died; which of the two, its output tells.
-            self._hush()
-        if not self._rest:
-            self._hush()
+        except OSError:  # It closed its input or died; its output tells which.
+            self._stop_writing()
+        if not self._unsent:
+            self._stop_writing()
 
-    def _hush(self) -> None:
+    def _stop_writing(self) -> None:
         with contextlib.suppress(KeyError):
             self._selector.unregister(self._stdin)
 
-    def _hear(self) -> bytes | None:
-        """Pass on what it says on standard error; b"" at its end, None where nothing has come."""
+    def _read_stderr(self) -> bytes | None:
+        """Pass on its standard error; b"" at its end, None if there is nothing yet."""
         data = _read(self._stderr)
         if data:
-            self._words = (self._words + data)[-LAST_WORDS_BYTES:]
+            self._output = (self._output + data)[-STDERR_BYTES:]
             _pass_on(data, self._log)
         return data
 
-    def _how_it_ended(self) -> str:
+    def _describe_end(self) -> str:
         try:
-            code = self._process.wait(GRACE)
+            code = self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            return "closed its standard output without a reply and was killed"
+            return "closed its standard output without a response and was killed"
         if code >= 0:
-            return f"ended with exit code {code} before it answered"
+            return f"ended with exit code {code} before it responded"
         names = {one.value: one.name for one in signal.Signals}
         hint = " (out of memory?)" if code == -signal.SIGKILL else ""
-        return f"was ended by {names.get(-code, f'signal {-code}')}{hint} before it answered"
+        return f"was ended by {names.get(-code, f'signal {-code}')}{hint} before it responded"
 
 
-class _Lines:
-    """Bytes cut into lines. `waiting`: whole lines not yet taken, None for one longer than MAX_RESPONSE_BYTES."""
+class _LineSplitter:
+    """Splits bytes into lines. complete: lines not taken yet, None for one longer than MAX_RESPONSE_BYTES."""
 
     def __init__(self) -> None:
-        self.waiting: deque[bytes | None] = deque()
+        self.complete: deque[bytes | None] = deque()
         self._line, self._too_long = bytearray(), False
 
     def add(self, data: bytes) -> None:
@@ -353,7 +374,7 @@ class _Lines:
         *whole, rest = data.split(b"\n")
         for piece in whole:
             self._extend(piece)
-            self.waiting.append(None if self._too_long else bytes(self._line))
+            self.complete.append(None if self._too_long else bytes(self._line))
             self._line, self._too_long = bytearray(), False
         self._extend(rest)
 
@@ -362,6 +383,12 @@ class _Lines:
             self._line, self._too_long = bytearray(), True
         if not self._too_long:
             self._line += piece
+
+
+def _check_positive(**options: float | None) -> None:
+    for name, value in options.items():
+        if value is not None and not value > 0:
+            raise ModelError(f"option {name} is {value}; expected a number above 0")
 
 
 def _split(command: str) -> list[str]:
@@ -376,18 +403,18 @@ def _split(command: str) -> list[str]:
     return arguments
 
 
-def _hash_files(arguments: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of every file the command names, so that a changed script is a changed model."""
+def _hash_files(arguments: Sequence[str], folder: Path = Path()) -> dict[str, str]:
+    """SHA-256 of every file that the command names, relative to a folder: a changed script is a changed model."""
     found = {}
     for argument in arguments:
-        path = Path(argument)
-        with contextlib.suppress(OSError):
+        path = folder / argument
+        with contextlib.suppress(OSError, ValueError):
             if path.is_file() and path.stat().st_size <= MAX_SCRIPT_BYTES:
                 found[argument] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
-def _left(deadline: float) -> float:
+def _remaining(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -395,7 +422,7 @@ def _left(deadline: float) -> float:
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:
-    """What has come, b"" at its end, None where nothing has."""
+    """What has come, b"" at its end, None if nothing has."""
     try:
         return os.read(pipe.fileno(), CHUNK_BYTES)
     except BlockingIOError:
@@ -404,19 +431,12 @@ def _read(pipe: IO[bytes]) -> bytes | None:
         return b""
 
 
-def _pass_on(words: bytes, log: Path | None) -> None:
+def _pass_on(output: bytes, log: Path | None) -> None:
     if log is None:
-        sys.stderr.write(words.decode("utf-8", "replace"))
+        sys.stderr.write(output.decode("utf-8", "replace"))
         return
     try:
         with open(log, "ab") as file:
-            file.write(words)
+            file.write(output)
     except OSError as error:
         raise ModelGoneError(f"{log} cannot be written: {error}") from None
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE)

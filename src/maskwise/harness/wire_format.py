@@ -1,11 +1,12 @@
-"""What is said to a model outside this process and what it replies, as JSON: the same on a pipe and over HTTP.
+"""Requests and responses of models outside this process, as JSON: the same for a child process and over HTTP.
 
     {"id": "7", "image": {"png": "<base64>"}, "questions": ["What could I drink from?"]}
     {"id": "7", "predictions": [{"mask_type": "visible", "regions": [...]}]}
     {"id": "7", "error": "out of memory"}
 
-A prediction has the fields of docs/predictions.md without `sample`. docs/adapters.md describes the exchange for those
-who write the other side.
+A prediction has the fields of docs/predictions.md without `sample`. A child process may announce capabilities in its
+first line (`Capabilities`) and then gets raw pixels, or the true answers for teacher forcing. docs/adapters.md
+describes the exchange for authors of the other side.
 """
 
 import hashlib
@@ -18,26 +19,26 @@ import msgspec
 from PIL import Image, ImageFile
 
 from maskwise.errors import MaskwiseError, ModelError, RecordError
-from maskwise.schema import Prediction, Record
+from maskwise.schema import Answer, Prediction, Record
 
 PREDICT, HEALTH = "/v1/predict", "/healthz"
 """The routes of a server."""
 
 MODEL_HEADER = "Maskwise-Model"
-"""Names the model behind a server, in its replies and its health, so that a client sees when there is another."""
+"""Identifies the model of a server in its responses and its health, so that a client notices a change."""
 
 MAX_REQUEST_BYTES = 2**28
-"""The longest request sent: about that of an image of 65 million pixels."""
+"""The longest request: about that of an image of 65 million pixels."""
 
 MAX_RESPONSE_BYTES = 2**26
-"""The longest reply read: thousands of masks."""
+"""The longest response: thousands of masks."""
 
 MAX_QUOTE = 120
-"""Characters quoted of what cannot be understood."""
+"""Characters that are quoted of an invalid text."""
 
 
 class RequestImage(Record, frozen=True, kw_only=True):
-    """An image by the path of its file, or whole, as the bytes of a PNG (base64 in JSON)."""
+    """An image: the path of its file, or the bytes of a PNG (base64 in JSON)."""
 
     path: str | None = None
     png: bytes | None = None
@@ -47,16 +48,39 @@ class RequestImage(Record, frozen=True, kw_only=True):
             raise RecordError('an image needs either a "path" or a "png"')
 
 
+class RawImage(Record, frozen=True, kw_only=True):
+    """The pixels of an image for a child that accepts them. size: height and width; rgb: uint8 [height, width, 3]."""
+
+    size: tuple[int, int]
+    rgb: bytes
+
+
 class Request(Record, frozen=True, kw_only=True):
-    """Questions about one image. `id` is any text; the reply repeats it."""
+    """Questions about one image. `id` is any text; the response repeats it."""
 
     id: str
     image: RequestImage
     questions: tuple[str, ...]
 
 
+class CommandRequest(Record, frozen=True, kw_only=True):
+    """A request to a child process. answers: the true answers, for teacher forcing only."""
+
+    id: str
+    image: RequestImage | RawImage
+    questions: tuple[str, ...]
+    answers: tuple[Answer | None, ...] | None = None
+
+
+class Capabilities(Record, frozen=True, kw_only=True):
+    """What a child announces in its first line. accepts: `rgb` for raw pixels. Unknown entries are ignored."""
+
+    accepts: tuple[str, ...] = ()
+    teacher_forcing: bool = False
+
+
 class PredictResponse(Record, frozen=True, kw_only=True):
-    """One prediction a question, in order, as JSON; or why there is none."""
+    """One prediction per question, in order, as JSON; or why there are none."""
 
     id: str
     predictions: tuple[msgspec.Raw, ...] | None = None
@@ -64,15 +88,15 @@ class PredictResponse(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if (self.predictions is None) == (self.error is None):
-            raise RecordError('a reply needs either "predictions" or an "error"')
+            raise RecordError('a response needs either "predictions" or an "error"')
 
 
-def send_image(image: Image.Image, *, whole: bool = False) -> RequestImage:
-    """The path of an image just as its file holds it, else (or if `whole`) its pixels as an RGB PNG.
+def to_request_image(image: Image.Image, *, embed: bool = False) -> RequestImage:
+    """The path of an image that equals its file, else (or if `embed`) its pixels as an RGB PNG.
 
-    An image that was turned, converted or made in memory has no file that says the same.
+    An image that was rotated, converted or made in memory has no file that equals it.
     """
-    if isinstance(image, ImageFile.ImageFile) and isinstance(image.filename, str) and not whole:
+    if isinstance(image, ImageFile.ImageFile) and isinstance(image.filename, str) and not embed:
         path = Path(image.filename)
         if path.is_file():
             return RequestImage(path=str(path.resolve()))
@@ -81,55 +105,89 @@ def send_image(image: Image.Image, *, whole: bool = False) -> RequestImage:
     return RequestImage(png=buffer.getvalue())
 
 
-def encode_request(image: Image.Image, questions: Sequence[str], *, whole: bool = False) -> tuple[str, bytes]:
-    """An id and one line of JSON, without its newline; ModelError where it is longer than MAX_REQUEST_BYTES.
+def encode_request(image: Image.Image, questions: Sequence[str], *, embed: bool = False) -> tuple[str, bytes]:
+    """An id and one line of JSON, without its newline; ModelError if it is longer than MAX_REQUEST_BYTES."""
+    id = _request_id(image, questions)
+    request = Request(id=id, image=to_request_image(image, embed=embed), questions=tuple(questions))
+    return id, _bounded(msgspec.json.encode(request), image)
 
-    The id follows from image and questions, so that whatever quotes it is the same in a run that is continued.
-    """
-    sent = send_image(image, whole=whole)
-    digest = hashlib.blake2b(sent.png or str(sent.path).encode(), digest_size=8)
-    digest.update(msgspec.json.encode(questions))
-    request = Request(id=digest.hexdigest(), image=sent, questions=tuple(questions))
-    line = msgspec.json.encode(request)
-    if len(line) > MAX_REQUEST_BYTES:
-        raise ModelError(
-            f"the image of {image.width} x {image.height} pixels makes a request of {len(line)} bytes; "
-            f"no more than {MAX_REQUEST_BYTES} can be sent"
-        )
-    return request.id, line
+
+def encode_command_request(
+    image: Image.Image, questions: Sequence[str], answers: Sequence[Answer | None] | None, *, raw: bool
+) -> tuple[str, bytes]:
+    """As `encode_request`, for a child process. raw: it accepts raw pixels. answers: for teacher forcing, else None."""
+    id = _request_id(image, questions)
+    request = CommandRequest(
+        id=id,
+        image=_to_raw_image(image) if raw else to_request_image(image),
+        questions=tuple(questions),
+        answers=None if answers is None else tuple(answers),
+    )
+    return id, _bounded(msgspec.json.encode(request), image)
 
 
 def encode_response(id: str, predictions: Sequence[Prediction]) -> bytes:
-    """A reply as JSON."""
-    said = [msgspec.Raw(msgspec.json.encode(_without_sample(prediction))) for prediction in predictions]
-    return msgspec.json.encode(PredictResponse(id=id, predictions=tuple(said)))
+    """A response as JSON."""
+    encoded = [msgspec.Raw(msgspec.json.encode(_without_sample(prediction))) for prediction in predictions]
+    return msgspec.json.encode(PredictResponse(id=id, predictions=tuple(encoded)))
 
 
 def decode_response(text: bytes) -> PredictResponse:
-    """A reply whose form is right; ModelError quotes what it cannot read."""
+    """A response whose fields are valid; ModelError quotes an invalid one."""
     try:
-        return _REPLIES.decode(text)
+        return _RESPONSES.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MaskwiseError) as error:
-        raise ModelError(f"the reply is not as expected ({error}): {quote(text)}") from None
+        raise ModelError(f"the response is invalid ({error}): {quote(text)}") from None
 
 
-def response_to_predictions(reply: PredictResponse, questions: int) -> list[Prediction]:
-    """The predictions of a reply, `sample` empty. One that is malformed carries its own error; the others stand.
+def decode_capabilities(text: bytes) -> Capabilities | None:
+    """What the first line of a child announces; None if it is something else, for example a response."""
+    try:
+        return _CAPABILITIES.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
-    ModelError where the model reports an error or their number is not that of the questions.
+
+def response_to_predictions(response: PredictResponse, questions: int) -> list[Prediction]:
+    """The predictions of a response, `sample` empty. A malformed one has its own error; the others are valid.
+
+    ModelError if the model reports an error or their number is not that of the questions.
     """
-    if reply.predictions is None:
-        raise ModelError(f"the model reports: {reply.error}")
-    if len(reply.predictions) != questions:
-        raise ModelError(f"the reply has {len(reply.predictions)} predictions for {questions} questions")
-    return [_to_prediction(raw) for raw in reply.predictions]
+    if response.predictions is None:
+        raise ModelError(f"the model reports: {response.error}")
+    if len(response.predictions) != questions:
+        raise ModelError(
+            f"the response has {len(response.predictions)} predictions for {questions} questions"
+        )
+    return [_to_prediction(raw) for raw in response.predictions]
 
 
 def quote(text: bytes) -> str:
-    """The beginning of a text from outside, printable, in quotation marks."""
+    """The beginning of an outside text, printable, in quotation marks."""
     start = text[: 4 * MAX_QUOTE].decode("utf-8", "replace").strip()
     plain = "".join(sign if sign.isprintable() else " " for sign in start)
     return repr(plain if len(plain) <= MAX_QUOTE else plain[: MAX_QUOTE - 1] + "…")
+
+
+def _request_id(image: Image.Image, questions: Sequence[str]) -> str:
+    """A hash of pixels and questions: the same however the image is sent, also in a resumed run."""
+    digest = hashlib.blake2b(f"{image.mode} {image.size}".encode(), digest_size=8)
+    digest.update(image.tobytes())
+    digest.update(msgspec.json.encode(questions))
+    return digest.hexdigest()
+
+
+def _to_raw_image(image: Image.Image) -> RawImage:
+    return RawImage(size=(image.height, image.width), rgb=image.convert("RGB").tobytes())
+
+
+def _bounded(line: bytes, image: Image.Image) -> bytes:
+    if len(line) > MAX_REQUEST_BYTES:
+        raise ModelError(
+            f"the image of {image.width} x {image.height} pixels makes a request of {len(line)} bytes; "
+            f"the limit is {MAX_REQUEST_BYTES}"
+        )
+    return line
 
 
 def _without_sample(prediction: Prediction) -> dict[str, Any]:
@@ -144,5 +202,6 @@ def _to_prediction(raw: msgspec.Raw) -> Prediction:
         return Prediction(sample="", error=f"the prediction is malformed: {error}")
 
 
-_REPLIES = msgspec.json.Decoder(PredictResponse)
+_RESPONSES = msgspec.json.Decoder(PredictResponse)
+_CAPABILITIES = msgspec.json.Decoder(Capabilities)
 _OBJECTS = msgspec.json.Decoder(dict[str, Any])

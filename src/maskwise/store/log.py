@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from maskwise.errors import MaskError, RecordError, StoreError
-from maskwise.store.lock import take_lock
+from maskwise.store.lock import close_locked, take_lock
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class Log(Generic[T]):
         """Release the lock. A log that was not opened for writing has nothing to close."""
         with self._mutex:
             if self._descriptor is not None:
-                os.close(self._descriptor)
+                close_locked(self._descriptor)
                 self._descriptor = None
 
     def read(self) -> list[T]:
@@ -108,7 +108,7 @@ class Log(Generic[T]):
             take_lock(descriptor, f"{self.path} is being written by another process")
             self._end = self._repair(descriptor)
         except BaseException:
-            os.close(descriptor)
+            close_locked(descriptor)
             raise
         self._descriptor = descriptor
 

@@ -32,7 +32,7 @@ def read_coco(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPre
     """The predictions of a COCO results file, in the order of the dataset."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=list[_Result])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"{path} is not a list of COCO results with segmentations: {error}") from None
     kept = [result for result in results if result.score >= options.min_score]
     owner, unknown = _find_samples(kept, truth, path)
@@ -85,6 +85,6 @@ def _draw(results: list[_Result], frames: NDArray[np.int32], path: Path) -> Mask
                 Masks.from_rles([shape]) if isinstance(shape, dict) else Masks.from_polygons([shape], [frame])
             )
             batches.append(mask)
-        except (MaskError, KeyError) as error:
+        except (MaskError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise StoreError(f"{path}: segmentation for image_id {result.image_id!r}: {error}") from None
     return Masks.concat(batches)

@@ -32,6 +32,7 @@ from maskwise.store import MASK_TYPES, Codes, MaskColumn
 BLOCK_BYTES = 2**19
 """Small enough for the records to stay in the cache until they are converted: larger blocks take twice the time."""
 MAX_LINE_BYTES = 2**30
+MAX_SIDE = 2**31 - 1
 
 
 class _Lean(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -101,8 +102,7 @@ class _MaskParts:
         lengths = np.zeros(len(masks), np.int64)
         lengths[present] = np.fromiter(map(len, counts), np.int64, len(known))
         size = np.zeros((len(masks), 2), np.int32)
-        sizes = np.fromiter(chain.from_iterable([mask.size for mask in known]), np.int64, 2 * len(known))
-        size[present] = sizes.reshape(-1, 2).clip(-1, 2**31 - 1)
+        size[present] = _clip_sizes([mask.size for mask in known])
         # One byte per character: other characters than ASCII make a malformed mask.
         data = np.frombuffer("".join(counts).encode("latin-1", "replace"), np.uint8)
         stop = np.cumsum(lengths)
@@ -251,6 +251,15 @@ class _Columns:
             self._phrases.append((row, members, self._words[words]))
 
 
+def _clip_sizes(sizes: list[tuple[int, int]]) -> NDArray[np.int64]:
+    """Sizes int64 [n, 2] within int32; one that was not stays a malformed mask."""
+    try:
+        found = np.fromiter(chain.from_iterable(sizes), np.int64, 2 * len(sizes))
+    except OverflowError:  # JSON has integers of any length
+        found = np.array([max(-1, min(side, MAX_SIDE)) for size in sizes for side in size], np.int64)
+    return found.reshape(-1, 2).clip(-1, MAX_SIDE)
+
+
 def _blocks(file: BinaryIO, path: Path) -> Iterator[bytes]:
     """Whole lines, about BLOCK_BYTES at a time; the last block may lack its newline."""
     rest = b""
@@ -273,7 +282,7 @@ def _decode(block: bytes, path: Path, before: int) -> list[_Line]:
     """The records of a block; before: how many records precede it."""
     try:
         return _DECODER.decode_lines(block)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decode_slowly(block, path, before)
 
 
@@ -284,7 +293,7 @@ def _decode_slowly(block: bytes, path: Path, before: int) -> list[_Line]:
         try:
             if text.strip():
                 lines.append(_DECODER.decode(text))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if not text.endswith(b"\n"):
                 warnings.warn(f"{path}: dropped the incomplete last line (line {number})", stacklevel=2)
                 break

@@ -7,7 +7,11 @@ masks (nonzero is foreground). Floats are logits, thresholded at > 0, or at >= 0
 Nothing is unpickled, and sizes are checked before memory is allocated.
 """
 
+import lzma
+import math
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -24,7 +28,24 @@ from maskwise.protocols.logits import threshold_logits
 from maskwise.runs.schema import ReadOptions
 
 MAX_MASKS = 10_000
-"""The most masks one sample may have."""
+"""The most masks that one sample may have."""
+
+MAX_ARRAY_BYTES = 2**29
+"""The largest array of one sample: a compressed file may claim, and contain, far more than its own size."""
+
+HEADER_ERRORS = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError)
+"""What numpy raises for an invalid header."""
+
+ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""What a damaged, encrypted or unsupported member of an archive raises when it is opened or read."""
 
 
 def read_npz(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
@@ -66,8 +87,8 @@ def _open_all(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
             for member in archive.namelist():
                 with archive.open(member) as opened:
                     yield member.removesuffix(".npy"), opened
-    except zipfile.BadZipFile as error:
-        raise StoreError(f"{path} is not an .npz file: {error}") from None
+    except ARCHIVE_ERRORS as error:
+        raise StoreError(f"{path} is not a valid .npz file: {error}") from None
 
 
 def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
@@ -76,20 +97,33 @@ def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
         version = npy.read_magic(file)
         reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, dtype = reader(file)
-    except ValueError as error:
+    except (*HEADER_ERRORS, *ARCHIVE_ERRORS) as error:
         raise StoreError(f"{where} is not an array: {error}") from None
     if dtype.hasobject or dtype.kind not in "buif":
         raise StoreError(f"{where} holds {dtype}; expected bool, integers or floats")
-    if len(shape) not in (2, 3) or shape[-2:] != frame or (len(shape) == 3 and shape[0] > MAX_MASKS):
+    if len(shape) not in (2, 3) or shape[-2:] != frame or not 0 <= math.prod(shape[:-2]) <= MAX_MASKS:
         raise StoreError(
             f"{where} has shape {shape}; expected (height, width) = {frame}, with up to {MAX_MASKS} masks"
         )
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    data = file.read(size)
+    size = math.prod(shape) * dtype.itemsize
+    if size > MAX_ARRAY_BYTES:
+        raise StoreError(f"{where} has {size} bytes; the limit for one sample is {MAX_ARRAY_BYTES}")
+    data = _read(file, size, where)
     if len(data) != size:
         raise StoreError(f"{where} ends early: {len(data)} bytes of {size}")
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return array if array.ndim == 3 else array[None]
+
+
+def _read(file: IO[bytes], size: int, where: str) -> bytes:
+    """That many bytes and, at the end of the member, its checksum."""
+    try:
+        data = file.read(size)
+        if len(data) == size:
+            file.read(1)  # an archive compares the checksum when it reaches the end
+    except ARCHIVE_ERRORS as error:
+        raise StoreError(f"{where} is damaged: {error}") from None
+    return data
 
 
 def _cut(array: NDArray[Any], options: ReadOptions, where: str) -> tuple[Masks, NDArray[np.int64]]:
