@@ -16,14 +16,12 @@ from maskwise.errors import ModelError, StoreError
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.registry import load_model
 from maskwise.runs import read_run
-from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
 from tests.cli.commands import fail
 from tests.harness.fakes import FAKES, Painter, write_dataset
 
 HERE = "tests.harness.test_hostile_models"
-QUICK = IntervalOptions(resamples=100)
 
 
 class Wanderer(Painter):
@@ -76,7 +74,7 @@ def test_a_model_that_changes_the_directory_does_not_move_the_run(
     write_dataset(tmp_path / "here" / "data", 3)
     write_dataset(tmp_path / "there" / "data", 5)
     monkeypatch.chdir(tmp_path / "there")
-    evaluate(EvaluationConfig("data", "oracle"), "run", protocols=["union"], interval_options=QUICK)
+    evaluate(EvaluationConfig("data", "oracle"), "run", protocols=["union"])
     untouched = {path: path.read_bytes() for path in (tmp_path / "there" / "run").iterdir()}
     monkeypatch.chdir(tmp_path / "here")
     arguments = ["eval", "data", "--model", f"{HERE}:Wanderer", "--model-option", f"to={tmp_path / 'there'}"]

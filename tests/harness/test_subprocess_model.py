@@ -21,7 +21,6 @@ from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.registry import load_model
 from maskwise.harness.subprocess_model import SubprocessModel
 from maskwise.harness.wire_format import encode_command_request
-from maskwise.runs.schema import IntervalOptions
 from maskwise.schema import Answer, Sample
 from tests.harness.clock import Clock
 from tests.harness.fakes import write_dataset
@@ -350,9 +349,7 @@ def test_a_teacher_forced_evaluation_of_a_command(tmp_path: Path) -> None:
         f"command: {command('--announce', '--forced')}",
         teacher_forced=True,
     )
-    done = evaluate(
-        config, tmp_path / "run", protocols=["mmr"], interval_options=IntervalOptions(resamples=100)
-    )
+    done = evaluate(config, tmp_path / "run", protocols=["mmr"])
     assert done.failed == 0
     assert done.run is not None
     assert done.run.teacher_forced
