@@ -56,10 +56,10 @@ def export(
     """
     try:
         from maskwise.models.tiny.train import export as exporter  # noqa: PLC0415
-        from maskwise.models.tiny.train import networks  # noqa: PLC0415
+        from maskwise.models.tiny.train import pipeline  # noqa: PLC0415
     except ImportError as error:
         raise _missing_extra("export", error) from None
-    trained = networks.load_trained(checkpoint)
+    trained = pipeline.load_trained(checkpoint)
     with _writing(out or checkpoint):
         paths = exporter.export(*trained, out or checkpoint)
     _print_paths(paths, as_json)

@@ -19,6 +19,8 @@ from maskwise.models.tiny.preprocess import resize_image, to_network_input
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.schema import Prediction
 
+BUNDLED_WEIGHTS = Path(str(files("maskwise.models.tiny") / "weights"))
+
 
 class Tiny:
     """A predictor made of three networks: detector, RoI head and grounder."""
@@ -53,4 +55,4 @@ class Tiny:
 @functools.cache
 def load(folder: str | None = None) -> Tiny:
     """The bundled model, or one whose ONNX files `maskwise train` or `maskwise export` wrote to a folder."""
-    return Tiny(OnnxNetworks(Path(folder or str(files("maskwise.models.tiny") / "weights"))))
+    return Tiny(OnnxNetworks(BUNDLED_WEIGHTS if folder is None else Path(folder)))

@@ -20,12 +20,8 @@ from maskwise.models.tiny.networks import OnnxNetworks  # noqa: E402
 from maskwise.models.tiny.spec import IMAGE_SIZE  # noqa: E402
 from maskwise.models.tiny.train.config import Schedule, TrainingConfig, WorldData, read_config  # noqa: E402
 from maskwise.models.tiny.train.losses import detector_loss  # noqa: E402
-from maskwise.models.tiny.train.networks import (  # noqa: E402
-    TorchNetworks,
-    TwoStageDetector,
-    load_trained,
-)
-from maskwise.models.tiny.train.pipeline import train  # noqa: E402
+from maskwise.models.tiny.train.networks import TorchNetworks, TwoStageDetector  # noqa: E402
+from maskwise.models.tiny.train.pipeline import load_trained, train  # noqa: E402
 from maskwise.models.tiny.train.scene_dataset import scene_to_example  # noqa: E402
 from maskwise.models.tiny.train.targets import make_detector_batch  # noqa: E402
 from maskwise.store import Dataset  # noqa: E402
@@ -112,11 +108,11 @@ def test_onnx_and_torch_give_the_same_outputs(run: Path) -> None:
     assert len(encoded.answer(["the mug", "all of it"])) == 2
 
 
-def test_export_needs_the_folder_of_a_run(tmp_path: Path) -> None:
-    with pytest.raises(MaskwiseError, match=r"has no detector\.safetensors"):
+def test_export_needs_the_folder_of_a_finished_run(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(MaskwiseError, match=r"has no config\.json"):
         load_trained(tmp_path)
-    (tmp_path / "detector.safetensors").write_bytes(b"no weights")
-    with pytest.raises(MaskwiseError, match="is not a safetensors file"):
+    shutil.copy(run / "run" / "config.json", tmp_path)
+    with pytest.raises(MaskwiseError, match=r"has no detector\.safetensors; run `maskwise train` to the end"):
         load_trained(tmp_path)
 
 

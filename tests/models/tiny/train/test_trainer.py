@@ -41,7 +41,7 @@ def line_task(*, killed_at: int | None = None) -> TrainingTask:
         return {"square": ((network(x) - 3 * x - 1) ** 2).mean()}
 
     return TrainingTask(
-        make_batch=make_batch, loss=loss, validate=lambda network: {"weight": network.weight.item()}
+        make_batch=make_batch, loss=loss, validate=lambda network: {"val_weight": network.weight.item()}
     )
 
 
@@ -64,6 +64,11 @@ def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_pa
     assert curve[-1]["val_weight"] == pytest.approx(resumed.weight.item(), abs=1e-4)
 
 
+def test_the_progress_bar_ends_at_the_last_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fit("line", line_network(), line_task(), SCHEDULE, folder=tmp_path)
+    assert "60/60" in capsys.readouterr().err
+
+
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(Killed):
         fit("line", line_network(), line_task(killed_at=20), SCHEDULE, folder=tmp_path)
@@ -83,7 +88,7 @@ def test_averaged_weights_follow_the_network_and_integer_buffers_are_copied() ->
         averaged.update_parameters(network)
         keep = min(0.9, number / (number + 9))
         expected = keep * expected + (1 - keep) * value
-    assert float(averaged.module.weight) == pytest.approx(expected)
+    assert averaged.module.weight.item() == pytest.approx(expected)
     assert int(averaged.module.num_batches_tracked) == 3
 
 

@@ -10,6 +10,8 @@ from maskwise.errors import MaskwiseError
 PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 NaturalInt = Annotated[int, msgspec.Meta(ge=0)]
 
+STAGES = ("detector", "detector_augmented", "grounder")
+
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The optimisation of one stage. The learning rate rises over `warmup_steps` and then falls to a hundredth along a
@@ -41,19 +43,39 @@ class WorldData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training run. `detector`, `detector_augmented`: the detector with its RoI head, on scenes as they are, then
-    with augmentation. `grounder`: the grounder, on the detections of `detected_scenes` examples and on the annotations
-    of all. `datasets`: dataset folders whose images are added to the world's scenes. `threads`: of torch and rendering.
+    """A training run.
+
+    `detector`, `detector_augmented`: the detector with its RoI head, on scenes as they are, then with augmentation.
+    `grounder`: the grounder, on the detections of `detected_scenes` examples and on the annotations of all.
+    `datasets`: dataset folders whose images are added to the world's scenes. `validation`: a dataset folder to validate
+    on, beside the world's validation scenes. `init`: start from `tiny`, the bundled weights, or from a folder of ONNX
+    files; stages may then be left out. `threads`: of torch and rendering.
     """
 
     seed: NaturalInt
     world: WorldData
-    detector: Schedule
-    detector_augmented: Schedule
-    grounder: Schedule
+    detector: Schedule | None = None
+    detector_augmented: Schedule | None = None
+    grounder: Schedule | None = None
     detected_scenes: NaturalInt
     datasets: tuple[str, ...] = ()
+    validation: str | None = None
+    init: str | None = None
     threads: PositiveInt = 2
+
+    def __post_init__(self) -> None:
+        missing = [name for name in STAGES if getattr(self, name) is None]
+        if missing and self.init is None:
+            raise ValueError(
+                f"sections [{'], ['.join(missing)}] are missing; only a run with `init` may leave out stages"
+            )
+        if len(missing) == len(STAGES):
+            raise ValueError(f"there is no stage to train; expected at least one of [{'], ['.join(STAGES)}]")
+
+    def stages(self) -> dict[str, Schedule]:
+        """The stages of this run, in order."""
+        found = {name: getattr(self, name) for name in STAGES}
+        return {name: schedule for name, schedule in found.items() if schedule is not None}
 
 
 def read_config(path: Path) -> TrainingConfig:

@@ -1,7 +1,7 @@
 """Export of trained networks to ONNX files, which run without torch.
 
-Batch normalisation is folded into the convolutions. Initializers keep the names of the parameters, so that training can
-continue from the files.
+Batch normalisation is folded into the convolutions, and weights are stored in half precision. Initializers keep the
+names of the parameters, so that training can continue from the files (`load_onnx` in networks.py).
 """
 
 import copy
@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+import onnx
 import torch
 from torch import Tensor, nn
 
@@ -22,6 +23,7 @@ from maskwise.models.tiny.spec import (
 )
 from maskwise.models.tiny.train.detector import Detector
 from maskwise.models.tiny.train.grounder import Grounder
+from maskwise.models.tiny.train.half_precision import halve_weights
 from maskwise.models.tiny.train.networks import TwoStageDetector, fuse_batch_norm
 from maskwise.models.tiny.train.roi_head import RoIHead, RoIOutput
 
@@ -143,4 +145,7 @@ def _write(graph: OnnxGraph, path: Path) -> Path:
             do_constant_folding=False,
             dynamo=False,
         )
+    model = onnx.load(path)
+    halve_weights(model)
+    onnx.save(model, path)
     return path

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import onnx
 import torch
+from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from maskwise.arrays import Float32Array, Int64Array
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.features import ObjectFeatures
-from maskwise.models.tiny.networks import DetectorMaps, RoIPredictions
-from maskwise.models.tiny.train.checkpoints import load_weights
+from maskwise.models.tiny.networks import NETWORKS, DetectorMaps, RoIPredictions
 from maskwise.models.tiny.train.detector import Detector, DetectorOutput
 from maskwise.models.tiny.train.grounder import Grounder
 from maskwise.models.tiny.train.roi_head import RoIHead, RoIOutput
@@ -66,14 +68,33 @@ class TorchNetworks:
         return torch.from_numpy(array).to(next(self.detector.parameters()).device)
 
 
-def load_trained(folder: Path) -> tuple[TwoStageDetector, Grounder]:
-    """The networks of a training run, from its safetensors files."""
-    detector, grounder = TwoStageDetector(), Grounder()
-    for name, network in (("detector", detector), ("grounder", grounder)):
-        path = folder / f"{name}.safetensors"
+def load_onnx(folder: Path) -> tuple[TwoStageDetector, Grounder]:
+    """The networks with the weights of detector.onnx, roi_head.onnx and grounder.onnx.
+
+    Batch normalisation stays folded into the convolutions. The classifier of cells, which only training uses, is not in
+    the files and starts with zeros.
+    """
+    weights: dict[str, Tensor] = {}
+    for name in NETWORKS:
+        path = folder / f"{name}.onnx"
         if not path.exists():
-            raise MaskwiseError(f"{folder} has no {path.name}; expected a folder that `maskwise train` wrote")
-        load_weights(network, path)
+            raise MaskwiseError(
+                f"{folder} lacks {path.name}; expected a folder with {', '.join(NETWORKS)}.onnx"
+            )
+        for tensor in onnx.load(path).graph.initializer:
+            weights[tensor.name] = torch.from_numpy(numpy_helper.to_array(tensor).astype(np.float32))
+    detector = TwoStageDetector()
+    fuse_batch_norm(detector)
+    for name, parameter in detector.detector.cell_classifier.named_parameters():
+        weights[f"detector.cell_classifier.{name}"] = torch.zeros_like(parameter)
+    grounder = Grounder()
+    prefixed = nn.ModuleDict(
+        {"detector": detector.detector, "roi_head": detector.roi_head, "grounder": grounder}
+    )
+    try:
+        prefixed.load_state_dict(weights)
+    except RuntimeError as error:
+        raise MaskwiseError(f"{folder} does not hold the weights of this model: {error}") from None
     return detector.eval(), grounder.eval()
 
 

@@ -30,7 +30,7 @@ Network = TypeVar("Network", bound=nn.Module)
 
 class TrainingTask(msgspec.Struct, frozen=True, kw_only=True):
     """`make_batch(n)` gives the n-th batch, `loss(network, batch)` its named terms, `validate(network)` the metrics of
-    the averaged weights, logged as val_NAME.
+    the averaged weights.
     """
 
     make_batch: Callable[[int], Any]
@@ -163,4 +163,4 @@ def _progress(shown: bool) -> Progress:
 def _validate(task: TrainingTask, network: nn.Module) -> dict[str, float]:
     network.eval()
     with torch.inference_mode():
-        return {f"val_{name}": value for name, value in task.validate(network).items()}
+        return task.validate(network)
