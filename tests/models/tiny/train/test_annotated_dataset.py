@@ -7,7 +7,7 @@ from PIL import Image
 from maskwise.masks import Mask
 from maskwise.models.tiny.spec import ATTRIBUTE_SIZES, CATEGORIES, CATEGORY_NAMES, COLOUR_NAMES, IMAGE_SIZE
 from maskwise.models.tiny.train.annotated_dataset import dataset_examples, unknown_categories
-from maskwise.models.tiny.train.scene_dataset import SceneQuestion, scene_to_example
+from maskwise.models.tiny.train.scene_dataset import ExampleQuestion, scene_to_example
 from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import make_scene, write_scenes
@@ -53,7 +53,7 @@ def test_unknown_names_train_masks_only_and_are_counted(tmp_path: Path) -> None:
         [-1, -1, -1],
     ]
     assert example.boxes.tolist() == [[0, 40, 80, 120], [40, 40, 120, 120]]
-    assert example.questions == [SceneQuestion("the gondola", [(1, 1)])]
+    assert example.questions == [ExampleQuestion("the gondola", [(1, 1)])]
     objects = example.objects()
     assert objects.attributes[1].sum() == 0
     assert objects.attributes[0, : sum(ATTRIBUTE_SIZES)].sum() == 2
@@ -98,7 +98,7 @@ def test_parts_are_found_by_name_and_questions_about_unknown_parts_are_left_out(
     (example,) = dataset_examples(Dataset.open(tmp_path / "d"))
     assert example is not None
     part = CATEGORIES["mug"].parts.index("handle") + 1
-    assert example.questions == [SceneQuestion("mug:handle", [(0, part)])]
+    assert example.questions == [ExampleQuestion("mug:handle", [(0, part)])]
     assert (example.part_maps[0][:, 30:] == part).all()
 
 

@@ -20,14 +20,14 @@ from maskwise.models.tiny.train.networks import TorchNetworks, load_onnx  # noqa
 from maskwise.models.tiny.train.pipeline import initial_networks, load_trained, train  # noqa: E402
 from maskwise.schema import ImageInfo, Prediction, Region, Sample  # noqa: E402
 from maskwise.store import DatasetWriter  # noqa: E402
-from maskwise.world import scene  # noqa: E402
+from maskwise.world import make_scene  # noqa: E402
 
 SHORT = Schedule(steps=2, batch_size=2, learning_rate=1e-4, warmup_steps=1, checkpoint_every=2)
 CONFIGS = Path(__file__).parents[4] / "configs"
 
 
 def predict(model: Tiny, index: int) -> list[Prediction]:
-    shown = scene(41, index, "val")
+    shown = make_scene(41, index, "val")
     return model.predict(Image.fromarray(shown.image), [question.text for question in shown.questions])
 
 

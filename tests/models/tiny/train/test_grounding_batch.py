@@ -11,14 +11,14 @@ from maskwise.models.tiny.train.grounding_dataset import (  # noqa: E402
     annotated_objects,
     make_grounding_example,
 )
-from maskwise.models.tiny.train.scene_dataset import SceneQuestion, scene_to_example  # noqa: E402
+from maskwise.models.tiny.train.scene_dataset import ExampleQuestion, scene_to_example  # noqa: E402
 from maskwise.models.tiny.train.sentence_templates import make_templates  # noqa: E402
 from maskwise.world import make_scene  # noqa: E402
 
 COUNT = 200
 
 
-def batch_of(question: SceneQuestion) -> GroundingBatch:
+def batch_of(question: ExampleQuestion) -> GroundingBatch:
     example = scene_to_example(make_scene(1, 0, "train"))._replace(questions=[question])
     grounding = make_grounding_example(example, annotated_objects(example))
     return make_grounding_batch([grounding], make_templates(50, 1), COUNT, np.random.default_rng(1))
@@ -34,7 +34,7 @@ def contains(batch: GroundingBatch, text: str) -> list[bool]:
 
 
 def test_a_noun_phrase_is_put_into_other_sentences() -> None:
-    batch = batch_of(SceneQuestion("Mark the red mug.", [(0, 0)], "the red mug"))
+    batch = batch_of(ExampleQuestion("Mark the red mug.", [(0, 0)], "the red mug"))
     own, phrase = contains(batch, "mark the red mug ."), contains(batch, "the red mug")
     assert 0.3 * COUNT < sum(own) < 0.7 * COUNT
     assert sum(phrase) > 0.85 * COUNT, "only random tokens may be inserted between its words"
@@ -43,6 +43,6 @@ def test_a_noun_phrase_is_put_into_other_sentences() -> None:
 
 
 def test_a_question_without_a_known_noun_phrase_keeps_its_words() -> None:
-    batch = batch_of(SceneQuestion("Mark the red mug.", []))
+    batch = batch_of(ExampleQuestion("Mark the red mug.", []))
     assert sum(contains(batch, "mark")) > 0.95 * COUNT
     assert batch.targets.sum() == 0

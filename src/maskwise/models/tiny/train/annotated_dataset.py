@@ -20,7 +20,7 @@ from maskwise.models.tiny.spec import (
     MATERIAL_NAMES,
     MAX_PARTS,
 )
-from maskwise.models.tiny.train.scene_dataset import SceneExample, SceneQuestion
+from maskwise.models.tiny.train.scene_dataset import ExampleQuestion, SceneExample
 from maskwise.schema import Region, Sample
 from maskwise.store import Dataset
 
@@ -78,7 +78,7 @@ def _read_example(dataset: Dataset, image_id: str, samples: list[Sample]) -> Sce
         boxes.append(box)
         part_maps.append(_part_map(amodal, parts)[box[1] : box[3], box[0] : box[2]])
     questions = [
-        SceneQuestion(sample.question, [keys[region.id] for region in sample.targets])
+        ExampleQuestion(sample.question, [keys[region.id] for region in sample.targets])
         for sample in samples
         # A question about crowds or unknown parts would otherwise become one without targets.
         if all(region.id in keys for region in sample.targets)

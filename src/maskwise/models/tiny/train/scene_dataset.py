@@ -29,7 +29,7 @@ from maskwise.world import Scene, make_scene
 SCENES_PER_SHARD = 500
 
 
-class SceneQuestion(msgspec.Struct, frozen=True):
+class ExampleQuestion(msgspec.Struct, frozen=True):
     """targets: pairs of object index and part number, 0 for the whole object. noun_phrase: what is asked for, where
     it is known apart from the rest of the text.
     """
@@ -51,7 +51,7 @@ class SceneExample(NamedTuple):
     labels: Int64Array
     boxes: Int64Array
     part_maps: list[UInt8Array]
-    questions: list[SceneQuestion]
+    questions: list[ExampleQuestion]
 
     def objects(self) -> DetectedObjects:
         """The ground truth in the form of detections; attributes are one-hot, or all 0 where unknown."""
@@ -95,14 +95,14 @@ def scene_to_example(shown: Scene) -> SceneExample:
     )
 
 
-def _question(shown: Scene, number: int) -> SceneQuestion:
+def _question(shown: Scene, number: int) -> ExampleQuestion:
     question, items = shown.questions[number], shown.nodes
     targets = []
     for place in question.targets:
         item = items[place]
         part = 0 if item.part is None else CATEGORIES[item.category].parts.index(item.part) + 1
         targets.append((item.order - 1, part))
-    return SceneQuestion(question.text, targets, question.np)
+    return ExampleQuestion(question.text, targets, question.np)
 
 
 def shard_count(scenes: int) -> int:
@@ -153,7 +153,7 @@ def read_shard(path: Path) -> list[SceneExample]:
     """The examples of a shard."""
     with np.load(path, allow_pickle=False) as stored:
         columns = {name: stored[name] for name in stored.files}
-    questions = msgspec.json.decode(columns["questions"].tobytes(), type=list[list[SceneQuestion]])
+    questions = msgspec.json.decode(columns["questions"].tobytes(), type=list[list[ExampleQuestion]])
     examples, objects, at = [], 0, 0
     for index, count in enumerate(columns["counts"].tolist()):
         boxes = columns["boxes"][objects : objects + count]
