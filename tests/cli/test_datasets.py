@@ -276,7 +276,7 @@ def test_missing_damaged_and_resized_images_are_named(folder: Path) -> None:
     photo.unlink()
     assert findings(folder) == [("error", "image", "p0")]
     assert run("validate", folder, "--no-images").exit_code == 0
-    assert run("validate", folder, "--image-root", folder.parent).exit_code == 1
+    assert run("validate", folder, "--images", folder.parent).exit_code == 1
 
 
 def test_images_without_a_root_are_a_warning(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ class TestCommand:
         return CliRunner().invoke(app, ["score", *map(str, arguments)])
 
     def test_table(self, dataset, predictions):
-        done = self.run("--truth", dataset.path, "--predictions", predictions)
+        done = self.run(dataset.path, predictions)
         assert done.exit_code == 0
         for name in PROTOCOLS:
             assert name in done.stdout
@@ -212,7 +212,7 @@ class TestCommand:
     def test_samples_without_a_score_are_explained(self, tmp_path, dataset):
         one = tmp_path / "one.jsonl"
         one.write_text(json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n")
-        done = self.run("--truth", dataset.path, "--predictions", one)
+        done = self.run(dataset.path, one)
         said = " ".join(done.stdout.split())
         assert f"not scored under strict: {len(dataset) - 1} no prediction" in said
         assert "lisa and mmr leave targets without a mask out of cIoU" in said
@@ -220,14 +220,22 @@ class TestCommand:
     @pytest.mark.parametrize(("name", "text"), [("none.jsonl", ""), ("none.json", "[]")])
     def test_no_predictions_are_no_result(self, tmp_path, dataset, name, text):
         (tmp_path / name).write_text(text)
-        done = self.run("--truth", dataset.path, "--predictions", tmp_path / name)
+        done = self.run(dataset.path, tmp_path / name)
         assert done.exit_code != 0
         assert "contains no predictions" in str(done.exception)
 
     def test_json_and_out(self, tmp_path, dataset, predictions):
         done = self.run(
-            *("--truth", dataset.path, "--predictions", predictions, "--json", "--out", tmp_path / "run"),
-            *("--protocol", "lisa", "--protocol", "aura", "--legacy-float32", "--option", "aura.unit=mask"),
+            *(dataset.path, predictions, "--json", "--out", tmp_path / "run"),
+            *(
+                "--protocol",
+                "lisa",
+                "--protocol",
+                "aura",
+                "--legacy-float32",
+                "--protocol-option",
+                "aura.unit=mask",
+            ),
         )
         found = json.loads(done.stdout)
         assert list(found["protocols"]) == ["lisa", "aura"]
@@ -238,12 +246,15 @@ class TestCommand:
         assert ReadOptions(**settings) == ReadOptions()
 
     @pytest.mark.parametrize(
-        "arguments", [("--protocol", "lise"), ("--option", "aura.unit"), ("--option", "aura.unit=region")]
+        "arguments",
+        [
+            ("--protocol", "lise"),
+            ("--protocol-option", "aura.unit"),
+            ("--protocol-option", "aura.unit=region"),
+        ],
     )
     def test_mistakes_are_said(self, dataset, predictions, arguments):
-        done = self.run(
-            "--truth", dataset.path, "--predictions", predictions, "--protocol", "aura", *arguments
-        )
+        done = self.run(dataset.path, predictions, "--protocol", "aura", *arguments)
         assert done.exit_code != 0
         assert (
             "known: " in str(done.exception)

@@ -17,33 +17,36 @@ app = typer.Typer(help="Build a dataset from annotated images.", no_args_is_help
 
 @app.command("occlude")
 def build_occluded(
+    dataset: Annotated[
+        str,
+        typer.Argument(help="Dataset whose objects are occluded: a folder, or `world`.", show_default=False),
+    ],
     *,
-    source: Annotated[str, typer.Option(help="Dataset whose objects are occluded: a folder or a name.")],
     out: Annotated[Path, typer.Option(help="Folder of the new dataset.")],
     min_rate: Annotated[float, typer.Option(help="Lowest occlusion rate of a target.")] = 0.1,
     max_rate: Annotated[float, typer.Option(help="Highest occlusion rate of a target.")] = 0.6,
     per_image: Annotated[int, typer.Option(min=1, help="Composites per image at most.")] = 1,
     min_area: Annotated[float, typer.Option(help="Smallest target, as a share of its image.")] = 0.01,
-    images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Read this many images only.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other composites.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a dataset that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make amodal data with exact ground truth: paste real objects in front of completely visible ones.
 
     Every composite is paired with its untouched original.
 
-    Example: maskwise build occlude --source coco_val --out coco_val_occluded --per-image 2
+    Example: maskwise build occlude coco_val --out coco_val_occluded --per-image 2
     """
     options = OccludeOptions(rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed)
-    dataset = Dataset.open(find_dataset(source), image_root=images)
-    total = len(dataset.images) if limit is None else min(limit, len(dataset.images))
+    source = Dataset.open(find_dataset(dataset), image_root=images)
+    total = len(source.images) if limit is None else min(limit, len(source.images))
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("images", total=total)
         counts = occlude(
-            dataset,
+            source,
             out,
             options,
             limit=limit,

@@ -25,30 +25,30 @@ LISTED = 10
 Folder = Annotated[
     Path, typer.Argument(metavar="DATASET", help="A dataset folder, or `world`.", show_default=False)
 ]
-ImageRoot = Annotated[
+Images = Annotated[
     Path | None,
-    typer.Option(help="Where the images lie, if not where the dataset says.", show_default=False),
+    typer.Option("--images", help="Folder of the images, if they were moved.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def validate(
     dataset: Folder,
-    image_root: ImageRoot = None,
-    images: Annotated[bool, typer.Option(help="Look at the header of every image.")] = True,
+    images: Images = None,
+    no_images: Annotated[bool, typer.Option("--no-images", help="Do not check the image files.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a dataset: sums, every mask, ids, references, images. Exit code 1 where something is wrong.
 
     Visible masks that reach outside their amodal mask are counted as warnings: published data has them.
 
-    Example: maskwise validate data/val --image-root /data/coco
+    Example: maskwise validate data/val --images /data/coco
     """
     progress = Console(stderr=True)
     try:
         with progress.status(f"checking {escape(str(dataset))}"):
-            opened = Dataset.open(find_dataset(dataset), image_root=image_root)
-            found = validate_dataset(opened, images=images, threads=available_cores())
+            opened = Dataset.open(find_dataset(dataset), image_root=images)
+            found = validate_dataset(opened, images=not no_images, threads=available_cores())
     except StoreError as error:
         found = Validation(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
     if as_json:
@@ -100,19 +100,21 @@ def show(
     *,
     out: Annotated[Path, typer.Option(help="The image to write.")] = Path("sample.png"),
     mask_type: Annotated[str, typer.Option(help="visible, amodal or both.")] = "both",
-    all_regions: Annotated[bool, typer.Option(help="Draw every region, not the targets alone.")] = False,
+    all_regions: Annotated[
+        bool, typer.Option("--all-regions", help="Draw every region, not the targets alone.")
+    ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="The image alone, nothing drawn.")] = False,
     predictions: Annotated[
         Path | None,
         typer.Option(help="Draw what this predictions.jsonl says instead of the truth.", show_default=False),
     ] = None,
-    image_root: ImageRoot = None,
+    images: Images = None,
 ) -> None:
     """Draw a sample: visible parts filled, hidden parts striped, the whole outlined, question and answer below.
 
     Example: maskwise show data/val 12 --out sample.png
     """
-    opened = Dataset.open(find_dataset(dataset), image_root=image_root)
+    opened = Dataset.open(find_dataset(dataset), image_root=images)
     record = None if _means_image(opened, sample) else find_sample(opened, sample)
     image = sample if record is None else record.image_id
     drawn = opened.open_image(image)

@@ -1,4 +1,4 @@
-"""The command line: one command a verb, each parsed here or beside, answered by one function."""
+"""The command line: registers every command; each module of this package defines one or a few."""
 
 import sys
 import warnings
@@ -8,25 +8,25 @@ import typer
 
 import maskwise
 from maskwise.cli import (
-    asking,
+    ask,
     build,
     datasets,
-    evaluating,
+    evaluate,
     info,
     intent,
-    leaderboards,
-    readers,
-    reports,
-    scoring,
-    serving,
-    training,
+    leaderboard,
+    read,
+    report,
+    score,
+    serve,
+    train,
     world,
 )
 from maskwise.errors import MaskwiseError
 
 app = typer.Typer(
     name="maskwise",
-    help="Ask for what you see, or for what is hidden: read, score and build for reasoning segmentation.",
+    help="Reasoning segmentation with visible and amodal masks: read, evaluate, score, train, ask.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -46,28 +46,28 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Ask for what you see, or for what is hidden: read, score and build for reasoning segmentation."""
+    """Reasoning segmentation with visible and amodal masks: read, evaluate, score, train, ask."""
 
 
 app.command()(info.info)
 app.command()(datasets.validate)
 app.command()(datasets.stats)
 app.command()(datasets.show)
-app.command()(readers.ls)
-app.command()(readers.card)
-app.command()(readers.read)
+app.command()(read.ls)
+app.command()(read.card)
+app.command()(read.read)
 app.command()(world.world)
 app.add_typer(build.app, name="build")
-app.command()(asking.ask)
+app.command()(ask.ask)
 app.command()(intent.intent)
-app.command()(training.train)
-app.command()(training.export)
-app.command("eval")(evaluating.evaluate_model)
-app.command("score")(scoring.score_predictions)
-app.command()(reports.report)
-app.command()(reports.compare)
-app.command()(leaderboards.leaderboard)
-app.command()(serving.serve)
+app.command()(train.train)
+app.command()(train.export)
+app.command("eval")(evaluate.evaluate_model)
+app.command("score")(score.score_predictions)
+app.command()(report.report)
+app.command()(report.compare)
+app.command()(leaderboard.leaderboard)
+app.command()(serve.serve)
 
 
 def _print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
@@ -75,7 +75,7 @@ def _print_warning(message: Warning | str, *_where: object, **_more: object) -> 
 
 
 def main() -> None:
-    """Run the command line; what the user can mend is said in one line, without a traceback, with exit code 2."""
+    """Run the command line. An error that the user can fix is printed in one line, with exit code 2."""
     warnings.showwarning = _print_warning
     try:
         app()

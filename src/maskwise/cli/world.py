@@ -27,7 +27,7 @@ def world(
         Literal["default", "easy"],
         typer.Option(help="easy has few categories and two or three large objects."),
     ] = "default",
-    images: Annotated[
+    encoding: Annotated[
         Literal["png", "jpeg"], typer.Option(help="png keeps every pixel; jpeg is a quarter of the size.")
     ] = "png",
     workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
@@ -49,7 +49,7 @@ def world(
             size=size,
             questions=questions,
             preset=preset,
-            encoding=images,
+            encoding=encoding,
             workers=workers,
             overwrite=overwrite,
             done=lambda: progress.advance(task),

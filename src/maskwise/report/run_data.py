@@ -70,7 +70,7 @@ def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
         return run.dataset
     path = paths.truth or Path(run.info.dataset.path)
     dataset = Dataset.open(path, image_root=paths.images)
-    _check_unchanged(path / MANIFEST, run.info.dataset.sha256, "--truth")
+    _check_unchanged(path / MANIFEST, run.info.dataset.sha256, "--dataset")
     if run.ids == dataset.samples.id:
         return dataset
     # The manifest is the same, so every id is there: the run was on a part of the dataset.

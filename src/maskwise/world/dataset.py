@@ -79,7 +79,7 @@ def write_scenes(
 def bundled() -> Path:
     """The folder of the benchmark that ships with the package: 48 scenes of the test split.
 
-    Made by `maskwise world --scenes 48 --seed 2506 --split test --size 224 --questions 5 --images jpeg`.
+    Made by `maskwise world --scenes 48 --seed 2506 --split test --size 224 --questions 5 --encoding jpeg`.
     """
     return Path(__file__).parent / "bundled"
 

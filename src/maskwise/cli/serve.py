@@ -12,8 +12,11 @@ from maskwise.harness.registry import load_model, parse_options
 def serve(
     *,
     model: Annotated[
-        str, typer.Option("--model", help="As for eval: a name, package.module:factory, command: ...")
-    ],
+        str,
+        typer.Option(
+            help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://..."
+        ),
+    ] = "tiny",
     host: Annotated[str, typer.Option(help="Where to listen; beyond this machine a token is needed.")] = (
         "127.0.0.1"
     ),

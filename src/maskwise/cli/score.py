@@ -24,16 +24,18 @@ Format = Literal["jsonl", "coco", "png", "npz"]
 
 
 def score_predictions(
-    *,
-    truth: Annotated[Path, typer.Option("--truth", help="A dataset folder, or `world`.", show_default=False)],
+    dataset: Annotated[
+        Path, typer.Argument(help="A dataset folder, or `world`.", metavar="DATASET", show_default=False)
+    ],
     predictions: Annotated[
         Path,
-        typer.Option(
-            "--predictions",
+        typer.Argument(
             help="JSONL, COCO results (.json), .npz, or a folder of masks.",
+            metavar="PREDICTIONS",
             show_default=False,
         ),
     ],
+    *,
     protocol: Annotated[
         list[str] | None,
         typer.Option("--protocol", help="`maskwise ls protocols`; several may be given.  [default: all]"),
@@ -45,9 +47,12 @@ def score_predictions(
     legacy_float32: Annotated[
         bool, typer.Option("--legacy-float32", help="Running float32 sums, as the official code keeps them.")
     ] = False,
-    option: Annotated[
+    protocol_option: Annotated[
         list[str] | None,
-        typer.Option("--option", help="An option of a protocol: aura.unit=mask. May be given several times."),
+        typer.Option(
+            "--protocol-option",
+            help="PROTOCOL.OPTION=VALUE, such as aura.unit=mask. May be given several times.",
+        ),
     ] = None,
     format: Annotated[
         Format | None, typer.Option(help="Format of the predictions, if the name does not tell.")
@@ -62,26 +67,28 @@ def score_predictions(
     zero_inside: Annotated[
         bool, typer.Option("--zero-inside", help="Logits of exactly 0 are inside, as GSVA cuts them.")
     ] = False,
-    forced: Annotated[
-        bool, typer.Option("--forced", help="The true answer was in the prompt (all formats but jsonl).")
+    teacher_forced: Annotated[
+        bool,
+        typer.Option("--teacher-forced", help="The true answer was in the prompt (all formats but jsonl)."),
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, max=256, help="How many.  [default: one a core, at most 8]")
+        int | None,
+        typer.Option(min=1, max=256, help="Number of threads.  [default: one per core, at most 8]"),
     ] = None,
 ) -> None:
     """Score predictions under the official protocols and the strict one, with intervals, in one pass.
 
     docs/predictions.md describes the formats of predictions.
 
-    Example: maskwise score --truth mmr_val --predictions run/predictions.jsonl --protocol strict --protocol mmr
+    Example: maskwise score mmr_val run/predictions.jsonl --protocol strict --protocol mmr
     """
-    options = _read_options(option or [], protocol, legacy_float32)
-    read_options = ReadOptions(mask_type, zero_inside, min_score, forced)
-    dataset = Dataset.open(find_dataset(truth))
+    options = _read_options(protocol_option or [], protocol, legacy_float32)
+    read_options = ReadOptions(mask_type, zero_inside, min_score, teacher_forced)
+    opened = Dataset.open(find_dataset(dataset))
     with _progress(quiet=as_json) as bar:
         task = bar.add_task("reading", total=None)
         result = score(
-            dataset,
+            opened,
             predictions,
             protocol,
             options=options,
@@ -117,7 +124,7 @@ def _read_options(
         protocol, _, key = left.partition(".")
         if not key or not value:
             raise ProtocolError(
-                f"--option {text!r}: expected PROTOCOL.OPTION=VALUE, for example aura.unit=mask"
+                f"--protocol-option {text!r}: expected PROTOCOL.OPTION=VALUE, for example aura.unit=mask"
             )
         options.setdefault(get(protocol).name, {})[key] = value
     return options

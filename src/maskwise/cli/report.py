@@ -36,9 +36,9 @@ def report(
     samples: Annotated[
         int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples of each kind in the gallery.")
     ] = 12,
-    truth: Annotated[Path | None, typer.Option(help="The dataset, if it was moved.")] = None,
+    dataset: Annotated[Path | None, typer.Option(help="The dataset, if it was moved.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="The predictions, if they were moved.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
 ) -> None:
     """Write a run as one offline page, or as Markdown or JSON.
 
@@ -51,7 +51,7 @@ def report(
     if form == "html" and out is None:
         raise StoreError("a page needs a file to go to: --out report.html")
     if form == "html":
-        paths = RunPaths(truth, predictions, images)
+        paths = RunPaths(dataset, predictions, images)
         text = run_to_html(opened, protocol=protocol, samples=samples, paths=paths)
     elif form == "md":
         text = run_to_markdown(opened, protocol=protocol)
@@ -70,7 +70,7 @@ def compare(
     samples: Annotated[
         int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples on each side in the page's gallery.")
     ] = 10,
-    images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
 ) -> None:
     """Compare two runs on one dataset: differences with intervals and p-values, overall and by slice.
 

@@ -24,7 +24,7 @@ from rich.progress import Progress as Bars
 from rich.progress import Task as Bar
 from rich.text import Text
 
-from maskwise.cli.scoring import print_scores
+from maskwise.cli.score import print_scores
 from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.harness.registry import parse_options
@@ -87,7 +87,7 @@ def evaluate_model(
     timeout: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds a question may take.  [default: any time]")
     ] = None,
-    images: Annotated[Path | None, typer.Option(help="Where the images lie, if they were moved.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="The run folder.  [default: runs/DATASET-MODEL]")
     ] = None,

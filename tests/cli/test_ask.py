@@ -34,7 +34,7 @@ def test_ask_tells_answer_type_and_masks(image: Path, tmp_path: Path) -> None:
 
 def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
     name = next(
-        item.name for item in make_scene(21, 4, "val", 200).items if item.part is None and item.order == 1
+        item.name for item in make_scene(21, 4, "val", 200).nodes if item.part is None and item.order == 1
     )
     result = run("ask", image, f"Segment the {name}.", "--json")
     prediction = json.loads(result.stdout)
@@ -51,7 +51,7 @@ def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
     [
         (["missing.png", "the mug"], "missing.png"),
         (["IMAGE", "  "], "the question is empty"),
-        (["IMAGE", "the mug", "--model", "oracle-mask-type"], "has to be told the truth"),
+        (["IMAGE", "the mug", "--model", "oracle-mask-type"], "needs the ground truth"),
         (["IMAGE", "the mug", "--model", "nothing-like-it"], "nothing-like-it"),
         (["IMAGE", "the mug", "--model-option", "folder=/nowhere"], "/nowhere lacks detector.onnx"),
         (["IMAGE", "raise", "--model", f"{FAKES}:Moody"], "failed: ValueError: what"),

@@ -1,0 +1,82 @@
+"""`maskwise ask`: one question about one image, for any model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from PIL import Image
+
+from maskwise.api.loaded_model import load_model
+from maskwise.errors import ImageError, MaskwiseError
+from maskwise.harness.registry import parse_options
+from maskwise.schema import Prediction
+from maskwise.store.atomic import atomic_write
+
+
+def ask(
+    image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
+    question: Annotated[str, typer.Argument(help="What to look for, in words.", show_default=False)],
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for overlay.png and prediction.json.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://..."
+        ),
+    ] = "tiny",
+    model_option: Annotated[
+        list[str] | None,
+        typer.Option("--model-option", help="KEY=VALUE. May be given several times."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE.")
+    ] = False,
+) -> None:
+    """Ask a question about an image: an answer in words, the mask type it asks for, and the masks.
+
+    The bundled model knows the objects of `maskwise world` and no others.
+
+    Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
+    """
+    if not question.strip():
+        raise MaskwiseError('the question is empty; expected words such as "the red mug"')
+    with load_model(model, **parse_options(model_option or [])) as loaded:
+        prediction = loaded.ask(image, question)
+    overlay = None if out is None else prediction.plot()
+    named = msgspec.structs.replace(prediction, sample=image.name)
+    encoded = msgspec.json.format(msgspec.json.encode(named))
+    if out is not None and overlay is not None:
+        _write(out, encoded, overlay)
+    typer.echo(encoded.decode() if as_json else _describe(prediction, out))
+
+
+def _write(folder: Path, encoded: bytes, overlay: Image.Image) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_write(folder / "prediction.json") as file:
+            file.write(encoded + b"\n")
+        with atomic_write(folder / "overlay.png") as file:
+            overlay.save(file, "PNG")
+    except OSError as error:
+        raise ImageError(f"cannot write to {folder}: {error}") from error
+
+
+def _describe(prediction: Prediction, out: Path | None) -> str:
+    """Answer, mask type, and one line per region."""
+    lines = [
+        prediction.answer.text if prediction.answer else "(no answer in words)",
+        f"mask type: {prediction.mask_type or 'not stated'}",
+    ]
+    for region in prediction.regions:
+        areas = [
+            f"{name} {mask.area} px"
+            for name, mask in (("visible", region.visible), ("amodal", region.amodal))
+            if mask
+        ]
+        lines.append(f"  {region.name or 'region'}: {', '.join(areas)} ({region.score:.2f})")
+    if out is not None:
+        lines.append(f"drawn in {out / 'overlay.png'}; masks in {out / 'prediction.json'}")
+    return "\n".join(lines)

@@ -1,0 +1,76 @@
+"""Commands are consistent: one type per option, help with an example, the dataset first."""
+
+from collections.abc import Callable
+from types import NoneType
+from typing import get_args, get_type_hints
+
+import typer.main
+
+from maskwise.cli.main import app
+from tests.tree import commands
+
+
+def parameters() -> list[tuple[str, typer.core.TyperArgument | typer.core.TyperOption]]:
+    found = []
+
+    def walk(group: typer.core.TyperGroup, before: str) -> None:
+        for name, command in group.commands.items():
+            if isinstance(command, typer.core.TyperGroup):
+                walk(command, f"{before}{name} ")
+            else:
+                found.extend((before + name, parameter) for parameter in command.params)
+
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    walk(root, "")
+    return found
+
+
+def callbacks() -> list[Callable[..., None]]:
+    registered = [*app.registered_commands]
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        registered += group.typer_instance.registered_commands
+    return [command.callback for command in registered if command.callback is not None]
+
+
+def test_an_option_has_one_type() -> None:
+    types: dict[str, set[object]] = {}
+    for function in callbacks():
+        for name, hint in get_type_hints(function).items():
+            kinds = {kind for kind in get_args(hint) if kind is not NoneType} or {hint}
+            types.setdefault(name, set()).add(frozenset(kinds) if hint is not str else frozenset({str}))
+    for name in ("images", "out", "as_json", "seed", "limit", "overwrite", "samples", "protocol_option"):
+        assert len(types[name]) == 1, (name, types[name])
+
+
+def test_flags_have_no_negative_twin() -> None:
+    twins = [
+        f"{command} {option}" for command, parameter in parameters() for option in parameter.secondary_opts
+    ]
+    assert not twins
+
+
+def test_every_parameter_has_help() -> None:
+    bare = [f"{command} {parameter.name}" for command, parameter in parameters() if not parameter.help]
+    assert not [name for name in bare if not name.endswith(" help")]
+
+
+def test_the_dataset_comes_first() -> None:
+    arguments: dict[str, list[str]] = {}
+    for command, parameter in parameters():
+        if isinstance(parameter, typer.core.TyperArgument):
+            arguments.setdefault(command, []).append(str(parameter.name))
+    for command in ("validate", "stats", "show", "eval", "score", "build occlude"):
+        assert arguments[command][0] == "dataset", command
+    assert arguments["score"] == ["dataset", "predictions"]
+
+
+def test_every_command_has_an_example() -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    for name in commands():
+        command = root
+        for word in name.split():
+            command = command.commands[word]  # type: ignore[attr-defined]
+        assert f"Example: maskwise {name}" in (command.help or ""), name
