@@ -1,12 +1,12 @@
-"""A LISA checkpoint as a model of maskwise: reads requests as JSON lines, writes one reply a line.
+"""A LISA checkpoint as a maskwise model: reads requests as JSON lines, writes one response per line.
 
     maskwise eval reasonseg_val --out runs/lisa --model \
         "command: /envs/lisa/bin/python examples/lisa_adapter.py --code /src/LISA --checkpoint xinlai/LISA-7B-v1"
 
-It runs in LISA's own environment (torch, transformers, pillow) with LISA's code (github.com/dvlab-research/LISA) at
-hand and needs nothing of maskwise. Take it as a pattern: for M2SA, PixelLM, GSVA and their kin only the class `Lisa`
-changes. docs/adapters.md describes requests and replies. `--echo` answers every question with the whole image and
-loads nothing, to try the way there and back:
+It runs in LISA's own environment (torch, transformers, pillow) with LISA's code (github.com/dvlab-research/LISA) and
+does not need maskwise. For M2SA, PixelLM, GSVA and similar models only the class `Lisa` changes. docs/adapters.md
+describes requests and responses. `--echo` answers every question with the whole image and loads nothing, to test the
+exchange:
 
     maskwise eval world --limit 5 --out runs/echo --model "command: python examples/lisa_adapter.py --echo"
 """
@@ -29,14 +29,14 @@ SIDE = 1024
 
 
 class Lisa:
-    """A checkpoint, loaded when it is first asked: maskwise waits longer for the first reply."""
+    """A checkpoint, loaded by the first request: maskwise waits longer for the first response."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.loaded = False
 
     def predict(self, image: Image.Image, questions: list[str]) -> list[dict]:
-        """One prediction a question; both encoders see the image once for all of them."""
+        """One prediction per question; both encoders process the image once for all of them."""
         import numpy as np  # noqa: PLC0415
         import torch  # noqa: PLC0415
 
@@ -49,14 +49,14 @@ class Lisa:
                 self.device, self.dtype
             )
             embedding = self.encode(self.prepare(resized))
-            # LISA encodes the image anew for every question; here it is handed what it would find.
+            # LISA would encode the image again for every question; it gets the embedding instead.
             self.model.get_visual_embs = lambda images: embedding
             return [
                 self.answer(question, clip, resized.shape[:2], pixels.shape[:2]) for question in questions
             ]
 
     def answer(self, question: str, clip, resized: tuple[int, int], size: tuple[int, int]) -> dict:
-        """Let it speak freely, then take the masks of all [SEG] it said."""
+        """Generate freely, then take the masks of all [SEG] tokens."""
         talk = self.conversations.conv_templates[self.options.conversation].copy()
         talk.messages = []
         image = (
@@ -71,7 +71,7 @@ class Lisa:
             .unsqueeze(0)
             .to(self.device)
         )
-        # Only its shape is asked for: the embedding is there already.
+        # Only its shape is used: the embedding exists already.
         blank = tokens.new_zeros((1, 3, SIDE, SIDE), dtype=self.dtype)
         said, masks = self.model.evaluate(
             clip, blank, tokens, [resized], [size], max_new_tokens=512, tokenizer=self.tokenizer
@@ -82,7 +82,7 @@ class Lisa:
         return {"answer": {"text": " ".join(text.replace("[SEG]", "").split())}, "regions": regions}
 
     def load(self) -> None:
-        """Tokenizer, language model, CLIP and SAM, as LISA's chat.py puts them together."""
+        """Tokenizer, language model, CLIP and SAM, assembled as in LISA's chat.py."""
         sys.path.insert(0, self.options.code)
         import torch  # noqa: PLC0415
         from model.LISA import LISAForCausalLM  # noqa: PLC0415
@@ -116,7 +116,7 @@ class Lisa:
         self.loaded = True
 
     def prepare(self, resized):
-        """Pixels (height, width, 3) as SAM takes them: normalised, filled up to a square on the right and below."""
+        """Pixels (height, width, 3) as input of SAM: normalised, padded to a square on the right and at the bottom."""
         import torch  # noqa: PLC0415
 
         mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (PIXEL_MEAN, PIXEL_STD))
@@ -132,7 +132,7 @@ class Echo:
         self.mask_type = options.mask_type
 
     def predict(self, image: Image.Image, questions: list[str]) -> list[dict]:
-        """One prediction a question."""
+        """One prediction per question."""
         mask = {
             "size": [image.height, image.width],
             "counts": runs_to_counts([0, image.height * image.width]),
@@ -141,7 +141,7 @@ class Echo:
 
 
 def mask_to_rle(mask) -> dict:
-    """A bool array (height, width) as COCO run lengths: columns one after the other, background first."""
+    """A bool array (height, width) as COCO run lengths: column by column, background first."""
     import numpy as np  # noqa: PLC0415
 
     flat = np.concatenate([[False], mask.T.ravel()])
@@ -151,7 +151,7 @@ def mask_to_rle(mask) -> dict:
 
 
 def runs_to_counts(runs: list[int]) -> str:
-    """Run lengths as the text COCO keeps: from the fourth on the difference to the one two before, five bits a sign."""
+    """Run lengths as COCO's text: from the fourth on the difference to the one two before, five bits per character."""
     signs = []
     for place, run in enumerate(runs):
         value, more = run - runs[place - 2] if place > 2 else run, True
@@ -163,14 +163,17 @@ def runs_to_counts(runs: list[int]) -> str:
 
 
 def open_image(sent: dict) -> Image.Image:
-    """The image of a request: a file, or the bytes of a PNG."""
+    """The image of a request: raw pixels, a file, or the bytes of a PNG."""
+    if "rgb" in sent:
+        height, width = sent["size"]
+        return Image.frombytes("RGB", (width, height), base64.b64decode(sent["rgb"]))
     source = sent["path"] if "path" in sent else io.BytesIO(base64.b64decode(sent["png"]))
     with Image.open(source) as image:
         return image.convert("RGB")
 
 
 def answer(model: Lisa | Echo, line: str) -> dict:
-    """The reply to a request; what goes wrong is its error, and the next request is answered."""
+    """The response to a request; a failure becomes its error, and the next request is processed."""
     request = json.loads(line)
     try:
         predictions = model.predict(open_image(request["image"]), request["questions"])
@@ -181,7 +184,7 @@ def answer(model: Lisa | Echo, line: str) -> dict:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The command line."""
     parser = argparse.ArgumentParser(description="A LISA checkpoint that answers JSON lines.")
     parser.add_argument("--checkpoint", default="xinlai/LISA-7B-v1")
     parser.add_argument("--code", default=".", help="the folder of LISA's code")
@@ -196,14 +199,15 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Answer until standard input ends."""
+    """Respond until standard input ends."""
     options = parse_arguments()
-    # Replies have standard output for themselves: whatever libraries print goes to standard error.
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # Standard output is for responses only: whatever libraries print goes to standard error.
+    responses = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    print(json.dumps({"accepts": ["rgb"]}), file=responses, flush=True)
     model = Echo(options) if options.echo else Lisa(options)
     for line in sys.stdin:
-        print(json.dumps(answer(model, line)), file=replies, flush=True)
+        print(json.dumps(answer(model, line)), file=responses, flush=True)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,8 @@ def test_what_goes_wrong_is_reported_and_the_next_is_answered() -> None:
         check=True,
         timeout=300,
     )
-    first, second = (json.loads(line) for line in said.stdout.splitlines())
+    announced, first, second = (json.loads(line) for line in said.stdout.splitlines())
+    assert announced == {"accepts": ["rgb"]}
     assert (first["id"], second["id"]) == ("1", "2")
     assert "UnidentifiedImageError" in first["error"]
     assert "FileNotFoundError" in second["error"]

@@ -1,9 +1,9 @@
-"""An oracle: it is told the truth and spoils it as asked, to see what a figure makes of one kind of fault.
+"""An oracle: the ground truth with adjustable errors, to test how a metric reacts to one kind of error.
 
     maskwise eval world --model oracle --model-option noise=2 --model-option drop=0.1
 
-With no option it repeats the truth. What it says to a sample depends on the sample and the seed alone, not on what was
-asked before.
+Without options it returns the ground truth. Its prediction depends only on the sample and the seed, not on earlier
+questions.
 """
 
 import zlib
@@ -19,15 +19,15 @@ from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Predictio
 from maskwise.store import MASK_TYPES
 
 GRAIN = 8
-"""Pixels between the places where the jitter of a boundary is drawn; it is smooth between them."""
+"""Pixels between the grid points at which the boundary noise is drawn; it is smooth between them."""
 
 
 class Oracle:
-    """The truth, spoiled.
+    """The ground truth with errors.
 
-    noise: how far boundaries wander, standard deviation in pixels, outwards and inwards alike. The visible mask stays
-    inside the amodal one where it was. drop: chance that a target is left out. add: chance that a reply has a region
-    too many, an ellipse anywhere. flip: chance that the mask type said is another one. seed: another draw.
+    noise: boundary noise, standard deviation in pixels, outwards and inwards. A visible mask that is inside the amodal
+    one stays inside. drop: probability that a target is left out. add: probability of an additional region, an ellipse
+    at a random place. flip: probability of another mask type. seed: of the random draws.
     """
 
     name = "oracle"
@@ -37,49 +37,49 @@ class Oracle:
     ) -> None:
         for option, value in (("drop", drop), ("add", add), ("flip", flip)):
             if not 0 <= value <= 1:
-                raise ModelError(f"oracle: {option}={value} is not a chance between 0 and 1")
+                raise ModelError(f"oracle: {option}={value} is not a probability between 0 and 1")
         if not 0 <= noise < 1000:
             raise ModelError(f"oracle: noise={noise} is not a distance between 0 and 1000 pixels")
         if not isinstance(seed, int) or seed < 0:
-            raise ModelError(f"oracle: seed={seed} is not a whole number, 0 or more")
+            raise ModelError(f"oracle: seed={seed} is not an integer, 0 or more")
         self.noise, self.drop, self.add, self.flip, self.seed = noise, drop, add, flip, seed
 
     def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
-        """One prediction a sample."""
-        return [self._reply(image, sample) for sample in samples]
+        """One prediction per sample."""
+        return [self._predict(image, sample) for sample in samples]
 
-    def _reply(self, image: Image.Image, sample: Sample) -> Prediction:
-        chance = np.random.Generator(
+    def _predict(self, image: Image.Image, sample: Sample) -> Prediction:
+        rng = np.random.Generator(
             np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(zlib.crc32(sample.id.encode()),)))
         )
-        kept = [item for item in range(len(sample.targets)) if chance.random() >= self.drop]
-        regions = [self._spoil(sample.targets[item], chance) for item in kept]
-        if chance.random() < self.add:
-            regions.append(_invent(image.height, image.width, chance))
+        kept = [item for item in range(len(sample.targets)) if rng.random() >= self.drop]
+        regions = [self._perturb(sample.targets[item], rng) for item in kept]
+        if rng.random() < self.add:
+            regions.append(_invent(image.height, image.width, rng))
         return Prediction(
             sample="",
             answer=_answer(sample.answer, kept),
-            mask_type=self._say(sample.mask_type, chance),
+            mask_type=self._mask_type(sample.mask_type, rng),
             regions=tuple(regions),
             no_target=not regions,
         )
 
-    def _say(self, mask_type: MaskType, chance: np.random.Generator) -> MaskType:
+    def _mask_type(self, mask_type: MaskType, rng: np.random.Generator) -> MaskType:
         others = [other for other in MASK_TYPES if other != mask_type]
-        draw = chance.random(2)
+        draw = rng.random(2)
         return others[int(draw[1] * len(others))] if draw[0] < self.flip else mask_type
 
-    def _spoil(self, region: Region, chance: np.random.Generator) -> PredictedRegion:
+    def _perturb(self, region: Region, rng: np.random.Generator) -> PredictedRegion:
         if not self.noise:
             return PredictedRegion(visible=region.visible, amodal=region.amodal, name=region.name)
-        # One field for both masks: where one lies inside the other, it still does.
-        field = self.noise * _draw_field(*region.size, chance)
+        # One noise field for both masks: if one is inside the other, it stays inside.
+        field = self.noise * _draw_field(*region.size, rng)
         visible, amodal = (mask and _shift(mask, field) for mask in (region.visible, region.amodal))
         return PredictedRegion(visible=visible, amodal=amodal, name=region.name)
 
 
 def _shift(mask: Mask, field: NDArray[np.float64]) -> Mask:
-    """Move the boundary outwards by `field` pixels, inwards where that is negative; an empty mask stays empty."""
+    """Move the boundary outwards by `field` pixels, inwards where it is negative; an empty mask stays empty."""
     from scipy.ndimage import distance_transform_edt  # noqa: PLC0415
 
     out = mask.to_dense()
@@ -89,25 +89,25 @@ def _shift(mask: Mask, field: NDArray[np.float64]) -> Mask:
     window = tuple(_widen(np.flatnonzero(out.any(axis)), reach) for axis in (1, 0))
     inside = out[window]
     depth = distance_transform_edt(inside) - distance_transform_edt(~inside) if not inside.all() else np.inf
-    # Half a pixel on either side is where the boundary runs.
+    # The boundary is half a pixel away on either side.
     out[window] = depth - np.where(inside, 0.5, -0.5) + field[window] > 0
     return Mask.from_dense(out)
 
 
-def _widen(places: NDArray[np.int64], reach: int) -> slice:
-    return slice(max(int(places[0]) - reach, 0), int(places[-1]) + reach + 1)
+def _widen(positions: NDArray[np.int64], reach: int) -> slice:
+    return slice(max(int(positions[0]) - reach, 0), int(positions[-1]) + reach + 1)
 
 
-def _draw_field(height: int, width: int, chance: np.random.Generator) -> NDArray[np.float64]:
-    """A smooth random field (height, width) of mean 0 and, over many, standard deviation 1 at the places drawn."""
+def _draw_field(height: int, width: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """A smooth random field (height, width) with mean 0 and standard deviation 1 at the grid points."""
     rows, columns = height // GRAIN + 2, width // GRAIN + 2
-    coarse = Image.fromarray(chance.standard_normal((rows, columns)).astype(np.float32))
+    coarse = Image.fromarray(rng.standard_normal((rows, columns)).astype(np.float32))
     return np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC), np.float64)
 
 
-def _invent(height: int, width: int, chance: np.random.Generator) -> PredictedRegion:
-    """An ellipse between a twentieth and a quarter of the image across, of low confidence."""
-    top, left, tall, wide = chance.random(4) * (height, width, 0.1 * height, 0.1 * width)
+def _invent(height: int, width: int, rng: np.random.Generator) -> PredictedRegion:
+    """An ellipse with a diameter of 1/20 to 1/4 of the image, with a low score."""
+    top, left, tall, wide = rng.random(4) * (height, width, 0.1 * height, 0.1 * width)
     radius = 0.025 * height + tall + 0.5, 0.025 * width + wide + 0.5
     y, x = np.ogrid[:height, :width]
     mask = Mask.from_dense(((y - top) / radius[0]) ** 2 + ((x - left) / radius[1]) ** 2 <= 1)
@@ -115,7 +115,7 @@ def _invent(height: int, width: int, chance: np.random.Generator) -> PredictedRe
 
 
 def _answer(answer: Answer | None, kept: list[int]) -> Answer | None:
-    """The true words; phrases speak of the regions that were kept."""
+    """The true answer; its phrases refer to the regions that were kept."""
     if answer is None:
         return None
     place = {target: item for item, target in enumerate(kept)}

@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import hmac
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,13 +35,14 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.requests import ClientDisconnect
 
 import maskwise
-from maskwise.errors import MaskwiseError, ModelError
+from maskwise.errors import MaskwiseError
 from maskwise.harness import wire_format
 from maskwise.harness.predictor import Predictor
 from maskwise.images import open_image
 from maskwise.runs.schema import ModelInfo
 from maskwise.schema import Prediction
 
+LOG = logging.getLogger(__name__)
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_CONNECTIONS = 64
 RETRY_SECONDS = 1
@@ -171,14 +173,16 @@ class Service:
         try:
             found = self.model.predict(image, asked.questions)
             if len(found) != len(asked.questions):
-                raise ModelError(f"{len(found)} predictions for {len(asked.questions)} questions")
+                wrong = f"{len(found)} predictions for {len(asked.questions)} questions"
+                return _error(500, wrong, id=asked.id)
             reply = wire_format.encode_response(asked.id, found)
             return Response(reply, headers=self._mark, media_type="application/json")
-        except MaskwiseError as error:
-            return _error(500, str(error), id=asked.id)
-        except (Exception, SystemExit) as error:
-            # Whatever a model raises fails this request; the server lives on.
-            return _error(500, f"{type(error).__name__}: {error}", id=asked.id)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a model raises fails this request only
+            LOG.exception("the model failed on request %r", asked.id)
+            # The text may contain paths and settings of this machine: it stays in the log.
+            return _error(500, f"the model failed with {type(error).__name__}", id=asked.id)
 
 
 class HostGuard:
