@@ -1,0 +1,248 @@
+"""What the reader fuzzer calls: one target per reader, with a valid input and the mutation that fits it."""
+
+import asyncio
+import base64
+import functools
+import io
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from PIL import Image
+
+from maskwise.errors import MaskwiseError
+from maskwise.formats.diagnostics import Diagnostics
+from maskwise.formats.field_mapping import FieldMapping, read_mapped
+from maskwise.formats.json_files import read_yaml
+from maskwise.formats.read_context import ReadContext
+from maskwise.harness.predictions import read_predictions
+from maskwise.harness.predictor import describe_model
+from maskwise.images import image_size, open_image
+from maskwise.masks import Mask
+from maskwise.protocols.ground_truth import GroundTruth
+from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
+from maskwise.server.app import Limits, Service, make_app
+from maskwise.store import Dataset, DatasetWriter
+from tests.fuzz.mutations import (
+    Mutation,
+    mutate_bytes,
+    mutate_png,
+    mutate_same_length,
+    mutate_text,
+    mutate_zip,
+)
+
+SEEDS = Path(__file__).parent / "seeds"
+
+SIZE = (6, 8)
+MASK = Mask.from_dense(np.arange(48).reshape(SIZE) % 5 < 2)
+WHOLE = MASK | MASK.from_dense(np.eye(6, 8, dtype=bool))
+SAMPLES = [
+    Sample(
+        id=name,
+        image_id=f"image {name}",
+        question="Which cup is hidden?",
+        mask_type="both",
+        targets=(Region(id="r", name="cup", visible=MASK, amodal=WHOLE),),
+        answer=Answer(text="The red cup."),
+    )
+    for name in ("a", "b")
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader: `read` must return, or raise a MaskwiseError. `mutate` damages the valid input `seed`."""
+
+    name: str
+    seed: bytes
+    read: Callable[[bytes], object]
+    mutate: Mutation
+
+
+class ServerError(Exception):
+    """A request that was answered with an error of the server."""
+
+
+def list_targets(folder: Path) -> list[Target]:
+    """All targets; their files are written below `folder`."""
+    truth = GroundTruth.from_samples(SAMPLES, [SIZE] * 2)
+
+    def predictions(name: str) -> Callable[[bytes], object]:
+        return functools.partial(_read_file, folder / name, lambda path: read_predictions(path, truth))
+
+    targets = [
+        Target("jsonl predictions", _seed("predictions.jsonl"), predictions("predictions.jsonl"), mutate_text),
+        Target("coco results", _seed("results.json"), predictions("results.json"), mutate_text),
+        Target("npz predictions", _seed("predictions.npz"), predictions("predictions.npz"), mutate_zip),
+        Target("png predictions", _seed("mask.png"), _png_reader(folder / "pngs", truth), mutate_png),
+        Target("yaml mapping", _seed("mapping.yaml"), _yaml_reader(folder), mutate_text),
+        Target("own records", _seed("records.jsonl"), _records_reader(folder), mutate_text),
+        Target("http request", _request(), _http_reader(), mutate_text),
+    ]
+    for name in ("image.jpg", "image.gif", "image.webp", "image.tiff"):
+        targets.append(Target(f"image {name[6:]}", _seed(name), _read_image, mutate_bytes))
+    targets.append(Target("image png", _seed("image.png"), _read_image, mutate_png))
+    return targets + _dataset_targets(folder / "dataset")
+
+
+def _seed(name: str) -> bytes:
+    return (SEEDS / name).read_bytes()
+
+
+def _read_file(path: Path, read: Callable[[Path], object], data: bytes) -> object:
+    path.write_bytes(data)
+    return read(path)
+
+
+def _read_image(data: bytes) -> object:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image_size(data)
+        return open_image(data)
+
+
+def _png_reader(folder: Path, truth: GroundTruth) -> Callable[[bytes], object]:
+    folder.mkdir()
+    return functools.partial(_read_file, folder / "a.png", lambda _: read_predictions(folder, truth))
+
+
+def _yaml_reader(folder: Path) -> Callable[[bytes], object]:
+    return functools.partial(_read_file, folder / "mapping.yaml", lambda path: read_yaml(path, FieldMapping))
+
+
+def _records_reader(folder: Path) -> Callable[[bytes], object]:
+    """Records through the mapping of the seeds; every image is read."""
+    path = folder / "records.jsonl"
+
+    def read(path: Path) -> object:
+        context = ReadContext(annotations=path, split="test", diagnostics=Diagnostics())
+        return list(read_mapped(context, SEEDS / "mapping.yaml").images)
+
+    return functools.partial(_read_file, path, read)
+
+
+# -- dataset folders -----------------------------------------------------------------------------------------------
+
+
+def _dataset_targets(folder: Path) -> list[Target]:
+    """The tables and the manifest of a dataset folder, damaged one at a time."""
+    write_dataset(folder)
+    files = sorted(path.name for path in folder.iterdir() if path.is_file())
+    return [
+        Target(
+            f"dataset {name}",
+            (folder / name).read_bytes(),
+            functools.partial(_read_dataset, folder, name),
+            mutate_text if name.endswith(".json") else mutate_same_length,
+        )
+        for name in files
+    ]
+
+
+def write_dataset(folder: Path) -> None:
+    out = io.BytesIO()
+    Image.new("RGB", SIZE[::-1], "red").save(out, "PNG")
+    with DatasetWriter(folder, name="fuzz") as writer:
+        for sample in SAMPLES:
+            info = ImageInfo(id=sample.image_id, width=SIZE[1], height=SIZE[0])
+            writer.add_image(info, list(sample.targets), out.getvalue())
+            writer.add_sample(sample)
+
+
+def _read_dataset(folder: Path, name: str, data: bytes) -> object:
+    """Open the folder with one file replaced, and read everything. The file is restored afterwards."""
+    path = folder / name
+    kept = path.read_bytes()
+    try:
+        path.unlink()  # a new file, because the old one may be mapped
+        path.write_bytes(data)
+        dataset = Dataset.open(folder)
+        truth = GroundTruth.from_dataset(dataset, texts=True)
+        for sample in dataset:
+            dataset.open_image(sample.image_id)
+        return truth
+    finally:
+        path.unlink(missing_ok=True)
+        path.write_bytes(kept)
+
+
+# -- HTTP ----------------------------------------------------------------------------------------------------------
+
+
+class Echo:
+    """A model that answers every question with the mask of the whole image."""
+
+    name = "echo"
+
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        mask = Mask.from_dense(np.ones((image.height, image.width), np.bool_))
+        return [Prediction(regions=(PredictedRegion(visible=mask),)) for _ in questions]
+
+
+def _request() -> bytes:
+    image = {"png": base64.b64encode(_seed("image.png")).decode()}
+    return msgspec.json.encode({"id": "1", "image": image, "questions": ["Which cup?", "Where is it?"]})
+
+
+def _http_reader() -> Callable[[bytes], object]:
+    loop = asyncio.new_event_loop()
+    model = Echo()
+    service = Service(model, describe_model(model, "echo", {}), None, Limits())
+    app = make_app(service)
+
+    def read(data: bytes) -> int:
+        status = loop.run_until_complete(_call(app, data))
+        if status >= 500:
+            raise ServerError(f"status {status}")
+        return status
+
+    return read
+
+
+async def _call(app: Any, body: bytes) -> int:
+    """POST the body; the status of the response."""
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "path": "/v1/predict",
+        "raw_path": b"/v1/predict",
+        "root_path": "",
+        "scheme": "http",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    sent: list[Any] = []
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        if parts:
+            return parts.pop()
+        await asyncio.sleep(3600)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return int(next(message["status"] for message in sent if message["type"] == "http.response.start"))
+
+
+def scratch_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the files of the targets, in memory where the system offers that."""
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix="maskwise-fuzz-", dir=shared)
+
+
+EXPECTED = (MaskwiseError,)
+"""What a reader may raise."""
