@@ -72,16 +72,18 @@ figures: $(VENV)/.installed-core ## the metrics of the bundled model and its bas
 	@$(PY) bench/figures.py
 
 # The package is copied beside the instrumented kernel, so that nothing else can load by mistake.
-fuzz: $(VENV)/.installed-dev ## feed the C kernel garbage under the address sanitizer, SECONDS=60
+fuzz: $(VENV)/.installed-dev ## damaged input for the C kernel (under sanitizers) and for all readers, SECONDS=60
 	$(call quietly,building the kernel with the address and undefined-behaviour sanitizers,fuzz,\
 		rm -rf .cache/fuzz && mkdir -p .cache/fuzz && cp -R src/maskwise .cache/fuzz/ && \
 		rm -f .cache/fuzz/maskwise/masks/_kernel*.so && \
 		MASKWISE_SANITIZE=1 $(PY) setup.py -q build_ext --build-lib .cache/fuzz --build-temp .cache/fuzz/objects && \
 		ls .cache/fuzz/maskwise/masks/_kernel*.so)
-	@printf 'fuzzing for %s seconds ...\n' $(SECONDS)
+	@printf 'fuzzing the kernel for %s seconds ...\n' $(SECONDS)
 	@PYTHONPATH=.cache/fuzz PYTHONMALLOC=malloc LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" \
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 		$(PY) tests/fuzz/fuzz_kernel.py --seconds $(SECONDS)
+	@printf 'fuzzing the readers for %s seconds ...\n' $(SECONDS)
+	@$(PY) -m tests.fuzz.fuzz_readers --seconds $(SECONDS)
 
 tree: $(VENV)/.installed-dev ## update docs/files.md, the command table of the README and docs/benchmarks.md
 	@$(PY) -m tests.tree

@@ -22,7 +22,7 @@ MADE = {"RESULTS.md"}
 """Written by a target of the Makefile: there or not."""
 
 SINGLE = {
-    "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel",
+    "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel and the readers",
     "Makefile": "demo, test, lint, bench, figures, fuzz: each prepares its own environment",
     "constraints.txt": "The versions continuous integration uses",
 }

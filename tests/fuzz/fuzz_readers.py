@@ -2,7 +2,7 @@
 
 `make fuzz SECONDS=60` runs this file after the kernel's. By hand:
 
-    python tests/fuzz/fuzz_readers.py --seconds 60 --seed 1 [--only "npz predictions"]
+    python -m tests.fuzz.fuzz_readers --seconds 60 --seed 1 [--only "npz predictions"]
 
 A worker process with a limit on its address space damages a valid input (see mutations.py) and reads it. A reader must
 return or raise a MaskwiseError; anything else is a finding: another exception, a crash, memory beyond the limit, or an
@@ -17,14 +17,12 @@ import resource
 import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
 
 from tests.fuzz.reader_targets import EXPECTED, Target, list_targets, scratch_folder
 
@@ -34,7 +32,7 @@ MEMORY_BYTES = 2**30
 PATIENCE = 10
 """Seconds that one input may take."""
 
-FINDINGS = ROOT / ".cache" / "fuzz" / "findings"
+FINDINGS = Path(".cache/fuzz/findings")
 
 EVERY = 200
 """Inputs between two reports of a worker."""
@@ -77,7 +75,11 @@ def try_input(target: Target, data: bytes, tally: Tally) -> None:
 
 def make_input(target: Target, seed: int, number: int) -> bytes:
     """The damaged input of a number; every hundredth is the valid one."""
-    return target.seed if number % 100 == 0 else target.mutate(Random(f"{seed} {target.name} {number}"), target.seed)
+    return (
+        target.seed
+        if number % 100 == 0
+        else target.mutate(Random(f"{seed} {target.name} {number}"), target.seed)
+    )
 
 
 def limit_memory(extra: int) -> None:
@@ -87,12 +89,25 @@ def limit_memory(extra: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + extra, used + extra))
 
 
+def be_quiet() -> None:
+    """Drop warnings, and what decoders print about damaged files."""
+    warnings.simplefilter("ignore")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def schedule(options: argparse.Namespace, folder: Path) -> list[Target]:
+    """The targets in the order in which workers read them; quick ones more often."""
+    targets = [target for target in list_targets(folder) if options.only in (None, target.name)]
+    return [target for target in targets for _ in range(target.share)]
+
+
 def work(options: argparse.Namespace, first: int, at: Any, results: Any) -> None:
     """A worker: inputs first, first + workers, ... until the time is over. `at` shows which input is being read."""
     with scratch_folder() as folder:
-        targets = [target for target in list_targets(Path(folder)) if options.only in (None, target.name)]
+        be_quiet()
+        targets = schedule(options, Path(folder))
         for target in targets:
-            try_input(target, target.seed, Tally())
+            target.read(target.seed)
         limit_memory(MEMORY_BYTES)
         tally, number = Tally(), first
         while time.time() < options.end:
@@ -166,12 +181,14 @@ def drain(results: Any, total: Tally) -> None:
 def note_death(total: Tally, worker: Worker, options: argparse.Namespace, what: str) -> None:
     """Keep the input that a worker was reading when it died."""
     with scratch_folder() as folder:
-        targets = [target for target in list_targets(Path(folder)) if options.only in (None, target.name)]
+        targets = schedule(options, Path(folder))
     number = max(0, worker.at.value)
     target = targets[number // options.workers % len(targets)]
     place = f"{target.name}: {what}"
     total.findings[place] += 1
-    total.examples.setdefault(place, (f"seed {options.seed}, input {number}\n", make_input(target, options.seed, number)))
+    total.examples.setdefault(
+        place, (f"seed {options.seed}, input {number}\n", make_input(target, options.seed, number))
+    )
 
 
 def report(total: Tally, seconds: float) -> int:
@@ -189,8 +206,8 @@ def report(total: Tally, seconds: float) -> int:
     kinds = Counter(place.partition(": ")[2].split()[0] for place in total.findings.elements())
     hangs, crashes = kinds.pop("hang", 0), kinds.pop("crash", 0)
     print(
-        f"{total.calls.total()} calls in {seconds:.0f} s, {crashes} crashes, {kinds.total()} tracebacks, {hangs} hangs, "
-        f"peak memory {total.peak_bytes / 2**20:.0f} MB"
+        f"{total.calls.total()} calls in {seconds:.0f} s, {crashes} crashes, {kinds.total()} tracebacks, "
+        f"{hangs} hangs, peak memory {total.peak_bytes / 2**20:.0f} MB"
     )
     return int(bool(total.findings))
 

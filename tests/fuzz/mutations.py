@@ -90,7 +90,9 @@ def mutate_png(rng: Random, data: bytes) -> bytes:
         del chunks[at]
     elif kind == 3:
         bomb = zlib.compress(bytes(rng.choice((1000, 2_000_000))))
-        chunks.insert(1, (rng.choice((b"zTXt", b"iCCP", b"iTXt", b"eXIf", b"tRNS", b"acTL")), b"a\0\0" + bomb))
+        chunks.insert(
+            1, (rng.choice((b"zTXt", b"iCCP", b"iTXt", b"eXIf", b"tRNS", b"acTL")), b"a\0\0" + bomb)
+        )
     else:
         chunks[at] = (name, zlib.compress(mutate_bytes(rng, unpack(body))) if name == b"IDAT" else body[:1])
     return data[:8] + b"".join(join_chunk(*chunk) for chunk in chunks)

@@ -6,7 +6,6 @@ import functools
 import io
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,12 +57,16 @@ SAMPLES = [
 
 @dataclass(frozen=True)
 class Target:
-    """A reader: `read` must return, or raise a MaskwiseError. `mutate` damages the valid input `seed`."""
+    """A reader: `read` must return, or raise a MaskwiseError. `mutate` damages the valid input `seed`.
+
+    share: how often it is called, relative to the other targets.
+    """
 
     name: str
     seed: bytes
     read: Callable[[bytes], object]
     mutate: Mutation
+    share: int = 4
 
 
 class ServerError(Exception):
@@ -78,7 +81,9 @@ def list_targets(folder: Path) -> list[Target]:
         return functools.partial(_read_file, folder / name, lambda path: read_predictions(path, truth))
 
     targets = [
-        Target("jsonl predictions", _seed("predictions.jsonl"), predictions("predictions.jsonl"), mutate_text),
+        Target(
+            "jsonl predictions", _seed("predictions.jsonl"), predictions("predictions.jsonl"), mutate_text
+        ),
         Target("coco results", _seed("results.json"), predictions("results.json"), mutate_text),
         Target("npz predictions", _seed("predictions.npz"), predictions("predictions.npz"), mutate_zip),
         Target("png predictions", _seed("mask.png"), _png_reader(folder / "pngs", truth), mutate_png),
@@ -87,8 +92,8 @@ def list_targets(folder: Path) -> list[Target]:
         Target("http request", _request(), _http_reader(), mutate_text),
     ]
     for name in ("image.jpg", "image.gif", "image.webp", "image.tiff"):
-        targets.append(Target(f"image {name[6:]}", _seed(name), _read_image, mutate_bytes))
-    targets.append(Target("image png", _seed("image.png"), _read_image, mutate_png))
+        targets.append(Target(f"image {name[6:]}", _seed(name), _read_image, mutate_bytes, share=12))
+    targets.append(Target("image png", _seed("image.png"), _read_image, mutate_png, share=12))
     return targets + _dataset_targets(folder / "dataset")
 
 
@@ -102,10 +107,8 @@ def _read_file(path: Path, read: Callable[[Path], object], data: bytes) -> objec
 
 
 def _read_image(data: bytes) -> object:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        image_size(data)
-        return open_image(data)
+    image_size(data)
+    return open_image(data)
 
 
 def _png_reader(folder: Path, truth: GroundTruth) -> Callable[[bytes], object]:
@@ -141,6 +144,7 @@ def _dataset_targets(folder: Path) -> list[Target]:
             (folder / name).read_bytes(),
             functools.partial(_read_dataset, folder, name),
             mutate_text if name.endswith(".json") else mutate_same_length,
+            share=1,
         )
         for name in files
     ]
@@ -192,13 +196,12 @@ def _request() -> bytes:
 
 
 def _http_reader() -> Callable[[bytes], object]:
-    loop = asyncio.new_event_loop()
     model = Echo()
     service = Service(model, describe_model(model, "echo", {}), None, Limits())
     app = make_app(service)
 
     def read(data: bytes) -> int:
-        status = loop.run_until_complete(_call(app, data))
+        status = asyncio.run(_call(app, data))
         if status >= 500:
             raise ServerError(f"status {status}")
         return status

@@ -54,8 +54,9 @@ def _read(file: Path, frame: tuple[int, ...]) -> Masks:
                     f"{file} has height and width {image.height, image.width}, but its image has {frame}"
                 )
             pixels: NDArray[np.generic] = np.asarray(image)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        # Pillow raises ValueError for text and colour profile chunks beyond its limits.
+    except (OSError, SyntaxError, ValueError, MemoryError, Image.DecompressionBombError) as error:
+        # Pillow raises ValueError for text and colour profile chunks beyond its limits, and MemoryError for a chunk
+        # whose header claims gigabytes.
         raise StoreError(f"{file} is not a PNG image: {error}") from None
     try:
         return Masks.from_dense(pixels[None])

@@ -1,4 +1,4 @@
-"""The fuzz driver runs, and finds nothing in its first inputs. `make fuzz` goes on from there."""
+"""The fuzz drivers run, and find nothing in their first inputs. `make fuzz` continues from there."""
 
 from collections import Counter
 
