@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api_document import undescribed
 from tests.tree import README, ROOT, commands, file_tree, generated
 
 TEXT = README.read_text(encoding="utf-8")
@@ -25,6 +26,10 @@ def test_every_file_says_what_it_is() -> None:
     lines = file_tree().splitlines()
     bare = [line for line in lines if len(line.split()) < 2]
     assert not bare, f"give these a docstring (or an opening comment): {bare}"
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    assert not undescribed(), "give these a section in tests/api_document.py"
 
 
 def test_every_command_says_what_it_does() -> None:

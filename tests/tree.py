@@ -1,22 +1,25 @@
-"""Write docs/files.md and the command table of the README from the files and commands: `make tree`."""
+"""Write docs/files.md, docs/api.md and the command table of the README from the code: `make tree`."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
 import typer.main
 
 from maskwise.cli.main import app
+from tests.api_document import reference
 from tests.test_layers import PACKAGES
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 FILES = ROOT / "docs" / "files.md"
+API = ROOT / "docs" / "api.md"
 
 LISTED = ["src/maskwise", "bench", "docs", "examples"]
 """Folders shown file by file."""
 
-SUFFIXES = {".py", ".c", ".h", ".md", ".html", ".css", ".js"}
+SUFFIXES = {".ipynb", ".py", ".c", ".h", ".md", ".html", ".css", ".js"}
 
 MADE = {"RESULTS.md"}
 """Written by a target of the Makefile: there or not."""
@@ -81,6 +84,8 @@ def folder_line(folder: Path) -> str:
 def first_line(path: Path) -> str:
     """The first sentence of a docstring or of the opening comment, up to the end of its line; a Markdown title."""
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        return str(json.loads(text)["cells"][0]["source"][0]).strip("# \n")
     if path.suffix == ".py":
         text = ast.get_docstring(ast.parse(text)) or ""
     for line in text.splitlines():
@@ -120,6 +125,7 @@ def generated() -> dict[tuple[Path, str], str]:
     return {
         (FILES, "tree"): f"```\n{file_tree()}\n```\n",
         (README, "commands"): command_table() + "\n",
+        (API, "reference"): reference(),
     }
 
 

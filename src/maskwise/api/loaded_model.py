@@ -1,21 +1,16 @@
 """`load_model`: any model, asked about one image after another."""
 
-import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, overload
 
-import numpy as np
 from PIL import Image
 
-from maskwise.errors import ImageError, MaskwiseError, ModelError
+from maskwise.errors import MaskwiseError, ModelError
 from maskwise.harness.predictor import GroundTruthPredictor, Model, Predictor, call_model, model_spec
 from maskwise.harness.registry import load_model as load_predictor
-from maskwise.images import open_image
+from maskwise.images import ImageSource, open_image
 from maskwise.schema import Prediction, Sample, attach
-
-ImageInput = str | os.PathLike[str] | bytes | Image.Image | np.ndarray[Any, Any]
-"""A path, encoded bytes, a PIL image or an array (height, width, 3) of uint8."""
 
 
 class ImageEncoding:
@@ -63,21 +58,21 @@ class LoadedModel:
         """The name of the model in reports."""
         return str(getattr(self.predictor, "name", None) or self.spec)
 
-    def encode(self, image: ImageInput) -> ImageEncoding:
+    def encode(self, image: ImageSource) -> ImageEncoding:
         """Encode an image, to ask questions about it.
 
         image: a path, encoded bytes, a PIL image or an array (height, width, 3) of uint8.
         """
-        return ImageEncoding(self, to_image(image))
+        return ImageEncoding(self, open_image(image))
 
     @overload
-    def ask(self, image: ImageInput, question: str) -> Prediction: ...
+    def ask(self, image: ImageSource, question: str) -> Prediction: ...
 
     @overload
-    def ask(self, image: ImageInput, question: list[str] | tuple[str, ...]) -> list[Prediction]: ...
+    def ask(self, image: ImageSource, question: list[str] | tuple[str, ...]) -> list[Prediction]: ...
 
     def ask(
-        self, image: ImageInput, question: str | list[str] | tuple[str, ...]
+        self, image: ImageSource, question: str | list[str] | tuple[str, ...]
     ) -> Prediction | list[Prediction]:
         """Encode an image and ask one question about it, or several."""
         return self.encode(image).ask(question)
@@ -160,23 +155,6 @@ def load_model(model: "str | Model | LoadedModel", **options: Any) -> LoadedMode
     if options:
         raise ModelError("options are for a model that is loaded by name, not for an object")
     return LoadedModel(model, model_spec(model), {})
-
-
-def to_image(image: ImageInput) -> Image.Image:
-    """A PIL image, upright RGB, from whatever `encode` accepts."""
-    if isinstance(image, Image.Image):
-        return image.convert("RGB")
-    if isinstance(image, np.ndarray):
-        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
-            raise ImageError(
-                f"expected an array (height, width, 3) of uint8, found shape {image.shape} of {image.dtype}"
-            )
-        return Image.fromarray(np.ascontiguousarray(image))
-    if not isinstance(image, str | bytes | os.PathLike):
-        raise ImageError(
-            f"expected a path, encoded bytes, a PIL image or an array (height, width, 3), not {_kind(image)}"
-        )
-    return open_image(image)
 
 
 def _check_questions(questions: Any) -> list[str]:
