@@ -1,4 +1,4 @@
-"""Golden files: inputs with the figures that other projects' official code gives for them.
+"""Golden files: inputs with the metrics that other projects' official code gives for them.
 
 A file is `{"protocol": name, "cases": [{"name", "input", "expected", "expected_exact"}, ...]}`. The module of this
 folder called `name` checks its cases: `check(case)` returns the problems found, none if the case passes.

@@ -1,4 +1,4 @@
-"""What differs between the figures we got and the golden ones."""
+"""What differs between the metrics we got and the golden ones."""
 
 import math
 from typing import Any

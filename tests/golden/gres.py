@@ -10,7 +10,7 @@ from maskwise.protocols import gres
 from maskwise.protocols.metrics import Scores
 from maskwise.protocols.scoring_input import ScoringInput
 from tests.golden.compare import differences
-from tests.golden.records import EXACT, evaluate, question, reply, rle
+from tests.golden.records import EXACT, evaluate, prediction_of, question, rle
 
 PERCENT = {"gIoU": "giou", "cIoU": "ciou", "Pr@0.7": "p@0.7", "Pr@0.8": "p@0.8", "Pr@0.9": "p@0.9"}
 FRACTION = {
@@ -22,14 +22,14 @@ FRACTION = {
 
 
 def check(case: Mapping[str, Any]) -> list[str]:
-    """What differs between our figures and the case's; nothing if all is well."""
+    """What differs between our values and those of the case; empty if nothing does."""
     inputs = read(case["input"]["samples"])
     scores = gres.score(inputs)
     sources = np.array([sample["source"] for sample in case["input"]["samples"]])
     found: dict[str, Any] = {"per_sample": per_sample(scores), "results": {}}
     for source in dict.fromkeys(sources.tolist()):
-        found["results"][source] = figures(inputs, scores, sources == source)
-    found["results"]["full"] = figures(inputs, scores, np.ones(len(sources), bool))
+        found["results"][source] = metrics(inputs, scores, sources == source)
+    found["results"]["full"] = metrics(inputs, scores, np.ones(len(sources), bool))
     expected = {key: undefined(value) for key, value in case["expected"].items() if key != "error"}
     return [
         *differences(found, expected, EXACT, "expected"),
@@ -50,7 +50,7 @@ def read(items: list[Mapping[str, Any]]) -> ScoringInput:
         assert item["gt_nt"] == (not item["gt_instances"])
         targets = [(rle(instance), None) for instance in item["gt_instances"]]
         samples.append(question(str(number), str(number), targets))
-        predictions.append(reply(str(number), [rle(item["pred"])], no_target=item["pred_nt"]))
+        predictions.append(prediction_of(str(number), [rle(item["pred"])], no_target=item["pred_nt"]))
         frames.append((item["height"], item["width"]))
     return evaluate(samples, predictions, frames)
 
@@ -61,7 +61,7 @@ def per_sample(scores: Scores) -> list[dict[str, float]]:
     return [{"I": shared, "U": union, "IoU": iou} for shared, union, iou in columns]
 
 
-def figures(inputs: ScoringInput, scores: Scores, rows: BoolArray) -> dict[str, Any]:
+def metrics(inputs: ScoringInput, scores: Scores, rows: BoolArray) -> dict[str, Any]:
     values = {name: metric.value(rows) for name, metric in scores.metrics.items()}
     percent = {key: None if values[ours] is None else 100 * values[ours] for key, ours in PERCENT.items()}
     n_acc, t_acc = scores.metrics["no_target_accuracy"], scores.metrics["target_accuracy"]

@@ -10,11 +10,11 @@ from maskwise.protocols.metrics import Scores
 from maskwise.protocols.scoring_input import ScoringInput
 from maskwise.protocols.two_class_counts import FOREGROUND, TwoClassCounts, count_pairs
 from tests.golden.compare import differences
-from tests.golden.records import EXACT, OFFICIAL, cut, evaluate, question, reply, rle
+from tests.golden.records import EXACT, OFFICIAL, evaluate, prediction_of, question, rle, threshold
 
 
 def check(case: Mapping[str, Any]) -> list[str]:
-    """What differs between our figures and the case's; nothing if all is well."""
+    """What differs between our values and those of the case; empty if nothing does."""
     grefcoco = case["input"]["is_grefcoco"]
     inputs = read(case["input"]["images"])
     everything = np.arange(len(inputs))
@@ -55,8 +55,8 @@ def read(images: list[Mapping[str, Any]]) -> ScoringInput:
         for item, mask in enumerate(image["masks"]):
             name = f"{number}-{item}"
             samples.append(question(name, str(number), [(rle(mask["gt"]), None)]))
-            drawn, _ = cut(mask["pred"], zero_inside=True)
-            predictions.append(reply(name, [drawn], no_target=mask["pred_nt"]))
+            drawn, _ = threshold(mask["pred"], zero_inside=True)
+            predictions.append(prediction_of(name, [drawn], no_target=mask["pred_nt"]))
             frames.append((image["height"], image["width"]))
     return evaluate(samples, predictions, frames)
 

@@ -10,11 +10,11 @@ from maskwise.protocols.metrics import Scores, sums
 from maskwise.protocols.scoring_input import ScoringInput
 from maskwise.protocols.two_class_counts import FOREGROUND, Float32Sums, TwoClassCounts, sum_in_float32
 from tests.golden.compare import differences
-from tests.golden.records import EXACT, OFFICIAL, REPEATED, cut, evaluate, question, reply, rle
+from tests.golden.records import EXACT, OFFICIAL, REPEATED, evaluate, prediction_of, question, rle, threshold
 
 
 def check(case: Mapping[str, Any]) -> list[str]:
-    """What differs between our figures and the case's; nothing if all is well."""
+    """What differs between our values and those of the case; empty if nothing does."""
     images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
     inputs = read(images, repeat)
     pair_counts = lisa.pair(inputs.overlaps("requested"))
@@ -32,32 +32,34 @@ def check(case: Mapping[str, Any]) -> list[str]:
 
 
 def read(images: Sequence[Mapping[str, Any]], repeat: int) -> ScoringInput:
-    """Every mask is a question of its own, since each has its own pixels to ignore; predictions in excess go to the
-    last question of their image.
+    """Every paired mask is a question of its own, since each has its own ignored pixels. Extra predictions and masks
+    without a prediction belong to the last of these questions: neither is ever paired.
     """
     samples, predictions, frames = [], [], []
-    ready = [
-        [
-            (rle(mask["gt"]), rle(mask["ignore"]) if mask["ignore"] else None, preds)
-            for mask, preds in zip(image["masks"], deal(image["preds"], len(image["masks"])))
-        ]
-        for image in images
-    ]
+    ready = [split_image(image) for image in images]
     for turn in range(repeat):
-        for number, (image, masks) in enumerate(zip(images, ready)):
-            for item, (target, ignore, preds) in enumerate(masks):
+        for number, (image, questions) in enumerate(zip(images, ready)):
+            for item, (targets, ignore, preds) in enumerate(questions):
                 name = f"{turn}-{number}-{item}"
-                samples.append(question(name, f"{turn}-{number}", [(target, None)], ignore))
-                predictions.append(reply(name, preds))
+                samples.append(question(name, f"{turn}-{number}", targets, ignore))
+                predictions.append(prediction_of(name, preds))
                 frames.append((image["height"], image["width"]))
     return evaluate(samples, predictions, frames)
 
 
-def deal(preds: Sequence[Mapping[str, Any]], masks: int) -> list[list[Any]]:
-    cuts = [cut(prediction)[0] for prediction in preds]
-    hands = [cuts[item : item + 1] for item in range(masks)]
-    hands[-1].extend(cuts[masks:])
-    return hands
+def split_image(image: Mapping[str, Any]) -> list[tuple[list[Any], Any, list[Any]]]:
+    """Targets, ignored pixels and predictions of each question of an image."""
+    masks, preds = image["masks"], [threshold(prediction)[0] for prediction in image["preds"]]
+    count = max(1, min(len(masks), len(preds)))
+    targets = [(rle(mask["gt"]), None) for mask in masks]
+    ignored = [rle(mask["ignore"]) if mask["ignore"] else None for mask in masks]
+    questions = [
+        ([target], ignore, preds[k : k + 1]) for k, (target, ignore) in enumerate(zip(targets, ignored))
+    ]
+    questions = questions[:count]
+    questions[-1][0].extend(targets[count:])
+    questions[-1][2].extend(preds[count:])
+    return questions
 
 
 def exact_block(scores: Scores, plain: Scores, pair_counts: TwoClassCounts) -> dict[str, Any]:

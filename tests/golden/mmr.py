@@ -12,7 +12,7 @@ from tests.golden.records import EXACT, OFFICIAL, REPEATED, questions_evaluation
 
 
 def check(case: Mapping[str, Any]) -> list[str]:
-    """What differs between our figures and the case's; nothing if all is well."""
+    """What differs between our values and those of the case; empty if nothing does."""
     images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
     inputs = questions_evaluation(images, repeat)
     overlaps = inputs.overlaps("requested")

@@ -17,7 +17,7 @@ NOT_OURS = ("pairs", "seed_spread", "matching_agrees", "error")
 
 
 def check(case: Mapping[str, Any]) -> list[str]:
-    """What differs between our figures and the case's; nothing if all is well."""
+    """What differs between our values and those of the case; empty if nothing does."""
     images, expected = case["input"]["images"], case["expected"]
     inputs = questions_evaluation(images)
     wanted = {name: trimmed(part) for name, part in trimmed(case["expected_exact"]).items()}

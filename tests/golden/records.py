@@ -22,7 +22,7 @@ def rle(value: Mapping[str, Any]) -> Mask:
     return Mask((height, width), value["counts"])
 
 
-def cut(prediction: Mapping[str, Any], *, zero_inside: bool = False) -> tuple[Mask, list[int]]:
+def threshold(prediction: Mapping[str, Any], *, zero_inside: bool = False) -> tuple[Mask, list[int]]:
     """The mask of a prediction of the golden files, and its counts of logits."""
     if "logits" in prediction:
         overlaps = np.array(prediction["logits"], np.float64)
@@ -54,7 +54,7 @@ def question(
     return Sample(id=name, image_id=image, question="?", targets=regions, ignore=ignore)
 
 
-def reply(name: str, masks: Sequence[Mask], *, no_target: bool = False) -> Prediction:
+def prediction_of(name: str, masks: Sequence[Mask], *, no_target: bool = False) -> Prediction:
     regions = tuple(PredictedRegion(visible=mask) for mask in masks)
     return Prediction(sample=name, regions=regions, no_target=no_target)
 
@@ -78,15 +78,15 @@ def questions_evaluation(images: Sequence[Mapping[str, Any]], repeat: int = 1) -
     for image in images:
         size = (image["height"], image["width"])
         for asked in image["questions"]:
-            cuts = [cut(prediction) for prediction in asked["preds"]]
-            ready.append((size, [add_up(target["parts"], size) for target in asked["targets"]], cuts))
+            thresholded = [threshold(prediction) for prediction in asked["preds"]]
+            ready.append((size, [add_up(target["parts"], size) for target in asked["targets"]], thresholded))
     owners = [item for item, image in enumerate(images) for _ in image["questions"]]
     samples, predictions, frames, logits = [], [], [], []
     for turn in range(repeat):
-        for number, (owner, (size, targets, cuts)) in enumerate(zip(owners, ready)):
+        for number, (owner, (size, targets, thresholded)) in enumerate(zip(owners, ready)):
             name = f"{turn}-{number}"
             samples.append(question(name, f"{turn}-{owner}", targets))
-            predictions.append(reply(name, [mask for mask, _ in cuts]))
+            predictions.append(prediction_of(name, [mask for mask, _ in thresholded]))
             frames.append(size)
-            logits.extend(counts for _, counts in cuts)
+            logits.extend(counts for _, counts in thresholded)
     return evaluate(samples, predictions, frames, logits)

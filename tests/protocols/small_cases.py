@@ -79,3 +79,12 @@ def scoring_input(
     return ScoringInput(
         ground_truth, PredictionColumns.from_predictions(ground_truth, predictions), threads=threads
     )
+
+
+def answer_naming(names: Sequence[str]) -> Answer:
+    """An answer that names the targets in order."""
+    text, phrases = "", []
+    for k, name in enumerate(names):
+        phrases.append(Phrase(start=len(text), stop=len(text) + len(name), regions=(k,)))
+        text += name + " "
+    return Answer(text=text or "nothing", phrases=tuple(phrases))

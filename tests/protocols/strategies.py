@@ -55,6 +55,7 @@ def datasets(draw, most=5):
                 question="?",
                 mask_type=draw(st.sampled_from(["visible", "amodal", "both"])),
                 targets=targets,
+                answer=draw(st.sampled_from([None, Answer(text="a dog")])),
                 ignore=draw(st.one_of(st.none(), st.none(), masks)),
                 tags=draw(st.dictionaries(st.sampled_from(["source", "split"]), st.sampled_from("xyz"))),
             )

@@ -11,17 +11,18 @@ from maskwise.protocols.answers import normalise
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
 
 Pixels = NDArray[np.bool_]
+OTHER = {"visible": "amodal", "amodal": "visible"}
 
 
 def strict(
     samples: list[Sample], predictions: dict[str, Prediction], frame: tuple[int, int]
 ) -> dict[str, float | None]:
-    """Every figure of `strict` that does not need boundaries; without those that hang on which of several equally good
-    matchings is taken, where there are several.
+    """Every metric of `strict` that does not need boundaries, except those that depend on which of several equally
+    good matchings is taken, where there are several.
     """
     total: Counter[str] = Counter()
     for sample in samples:
-        for name, amount in _judge(sample, predictions.get(sample.id), frame).items():
+        for name, amount in _score(sample, predictions.get(sample.id), frame).items():
             total[name] += amount
     ratios = {
         "giou": ("value", "samples"),
@@ -30,13 +31,13 @@ def strict(
         "recall": ("hits", "targets"),
         "mask_type_accuracy": ("right type", "targeted"),
         "no_target_accuracy": ("silent", "empty"),
-        "target_accuracy": ("spoken", "targeted"),
+        "target_accuracy": ("found", "targeted"),
         "target_count_error": ("count error", "samples"),
-        "occluded_iou": ("occluded", "occluded targets"),
-        "copy_gain": ("gain", "amodal pairs"),
-        "visible_outside_amodal": ("leaving", "with both"),
-        "answer_exact": ("exact", "worded"),
-        "answer_f1": ("name f1", "worded"),
+        "occluded_iou": ("occluded", "hidden targets"),
+        "copy_gain": ("gain", "hidden targets"),
+        "visible_outside_amodal": ("outside", "amodal regions"),
+        "answer_exact": ("exact", "answered"),
+        "answer_f1": ("name f1", "answered"),
         **{f"p@{t}": (f"p@{t}", "targeted") for t in (0.5, 0.6, 0.7, 0.8, 0.9)},
     }
     found = {
@@ -45,142 +46,204 @@ def strict(
     everyone = total["regions"] + total["targets"]
     found["f1"] = 2 * total["hits"] / everyone if everyone else None
     if total["tied"]:
-        for name in ("ciou", "precision", "recall", "f1", "occluded_iou", "copy_gain"):
+        for name in (
+            "ciou",
+            "precision",
+            "recall",
+            "f1",
+            "occluded_iou",
+            "copy_gain",
+            "visible_outside_amodal",
+        ):
             del found[name]
     return found
 
 
-def _judge(sample: Sample, reply: Prediction | None, frame: tuple[int, int]) -> Counter[str]:
+def _score(sample: Sample, prediction: Prediction | None, frame: tuple[int, int]) -> Counter[str]:
     out: Counter[str] = Counter()
     kinds = {"visible": ["visible"], "amodal": ["amodal"], "both": ["visible", "amodal"]}[sample.mask_type]
     if sample.mask_type != "both" and any(region.mask(kinds[0]) is None for region in sample.targets):
         return out
-    answered = reply is not None and reply.error is None
-    regions = list(reply.regions) if reply is not None and answered and not reply.no_target else []
+    usable = prediction is not None and prediction.error is None
     keep = ~sample.ignore.to_dense() if sample.ignore else np.ones(frame, bool)
-    said = _type(reply) if reply is not None and answered else "none"
-    hidden = any(
-        _plane(region, kind, keep).sum() == 0 for region in sample.targets for kind in _known(region, kinds)
+    targets = [one for one in sample.targets if any(_pixels(one, kind, keep).any() for kind in kinds)]
+    regions = (
+        [one for one in prediction.regions if _counts(one, sample, kinds, keep)]
+        if prediction is not None and usable and not prediction.no_target
+        else []
     )
-    if not hidden:
-        regions = [
-            region for region in regions if any(_shown(region, kind, kinds, keep).any() for kind in kinds)
-        ]
+    stated = _type(prediction) if prediction is not None and usable else "none"
+    scored, right = _accepted(sample, stated, kinds, keep)
+    copies = _copies(regions, sample, scored, keep)
     table = [
-        [_iou(region, target, kinds, keep) if said == sample.mask_type else 0.0 for target in sample.targets]
-        for region in regions
+        [_iou(region, target, sample, scored, keep) if right and not copy else 0.0 for target in targets]
+        for region, copy in zip(regions, copies)
     ]
-    pairs, tied = _best(table, len(regions), len(sample.targets))
+    pairs, tied = _best(table, len(regions), len(targets))
     out["tied"] += tied
-    _count(out, sample, regions, answered=answered, said=said)
-    _count_overlap(out, sample, regions, pairs=pairs, table=table, kinds=kinds, keep=keep, answered=answered)
-    _count_amodal(out, sample, regions, pairs=pairs, keep=keep)
-    if answered and sample.targets:
-        _count_names(out, sample, reply)
+    out["samples"] += 1
+    out["regions"] += len(regions)
+    out["targets"] += len(targets)
+    out["targeted" if targets else "empty"] += 1
+    out["right type"] += bool(targets) and stated == sample.mask_type
+    out["silent"] += not targets and usable and not regions
+    out["found"] += bool(targets) and bool(regions)
+    out["count error"] += abs(len(regions) - sum(copies) - len(targets)) + sum(copies)
+    _count_overlap(out, targets, regions, pairs=pairs, table=table, usable=usable)
+    _count_pixels(out, sample, targets, regions, pairs=pairs, scored=scored, kinds=kinds, keep=keep)
+    if sample.mask_type != "visible":
+        _count_hidden(out, targets, regions, pairs=pairs, keep=keep)
+    if targets and sample.answer is not None:
+        _count_names(out, sample, prediction if usable else None, regions)
     return out
 
 
-def _count(out: Counter[str], sample: Sample, regions: list[Any], *, answered: bool, said: str) -> None:
-    targets = len(sample.targets)
-    out["samples"] += 1
-    out["regions"] += len(regions)
-    out["targets"] += targets
-    out["targeted" if targets else "empty"] += 1
-    out["right type"] += bool(targets) and said == sample.mask_type
-    out["silent"] += not targets and answered and not regions
-    out["spoken"] += bool(targets) and bool(regions)
-    out["count error"] += abs(len(regions) - targets)
+def _counts(region: PredictedRegion, sample: Sample, kinds: list[str], keep: Pixels) -> bool:
+    """Whether a region counts: it has pixels, and does not just describe a target that has no requested pixels."""
+    if not any(_pixels(region, kind, keep).any() for kind in OTHER):
+        return False
+    if len(kinds) == 2:
+        return True
+    kind, other = kinds[0], OTHER[kinds[0]]
+    hidden = [one for one in sample.targets if not _pixels(one, kind, keep).any()]
+    described = any((_pixels(region, other, keep) & _pixels(one, other, keep)).any() for one in hidden)
+    return not described or _has_pixels(region, kind)
 
 
-def _count_overlap(out, sample, regions, *, pairs, table, kinds, keep, answered) -> None:
-    targets = sample.targets
+def _has_pixels(region: PredictedRegion, kind: str) -> bool:
+    mask = getattr(region, kind)
+    return mask is not None and bool(mask.to_dense().any())
+
+
+def _accepted(sample: Sample, stated: str, kinds: list[str], keep: Pixels) -> tuple[str, bool]:
+    """The type of the mask that is scored, and whether the stated type is accepted."""
+    if sample.mask_type in (stated, "both") or stated == "none":
+        return sample.mask_type, stated == sample.mask_type
+    equal = bool(sample.targets) and all(
+        one.visible is not None
+        and one.amodal is not None
+        and (_pixels(one, "visible", keep) == _pixels(one, "amodal", keep)).all()
+        for one in sample.targets
+    )
+    return (stated if equal and stated != "both" else sample.mask_type), equal
+
+
+def _shown(region: PredictedRegion, kind: str, keep: Pixels) -> Pixels:
+    """The mask of a type, or the other one where that has no pixels."""
+    return _pixels(region, kind if _has_pixels(region, kind) else OTHER[kind], keep)
+
+
+def _copies(regions: list[PredictedRegion], sample: Sample, scored: str, keep: Pixels) -> list[bool]:
+    def key(region: Any, *, target: bool = False) -> tuple[bytes, ...]:
+        if scored == "both":
+            shown = _pixels(region, "visible", keep) if target else _shown(region, "visible", keep)
+            return shown.tobytes(), _pixels(region, "amodal", keep).tobytes()
+        return (
+            (_pixels(region, sample.mask_type, keep) if target else _shown(region, scored, keep)).tobytes(),
+        )
+
+    known = [one for one in sample.targets if scored != "both" or one.visible is not None]
+    equal = Counter(key(one, target=True) for one in known)
+    allowed = max(equal.values(), default=1)
+    seen: Counter[tuple[bytes, ...]] = Counter()
+    out = []
+    for region in regions:
+        out.append(seen[key(region)] >= allowed)
+        seen[key(region)] += 1
+    return out
+
+
+def _count_overlap(out, targets, regions, *, pairs, table, usable) -> None:
     size = max(len(regions), len(targets))
-    value = sum(table[i][j] for i, j in pairs) / size if size else float(answered)
+    value = sum(table[i][j] for i, j in pairs) / size if size else float(usable)
     out["value"] += value
     out["hits"] += sum(table[i][j] >= 0.5 for i, j in pairs)
     for threshold in (0.5, 0.6, 0.7, 0.8, 0.9):
         out[f"p@{threshold}"] += bool(targets) and value >= threshold
+
+
+def _count_pixels(out, sample, targets, regions, *, pairs, scored, kinds, keep) -> None:
     for kind in kinds:
-        shown = [_shown(region, kind, kinds, keep) for region in regions]
-        wanted = [_plane(region, kind, keep) for region in targets]
-        shared = sum(int((shown[i] & wanted[j]).sum()) for i, j in pairs)
+        if len(kinds) == 2:
+            shown = [_pixels(region, kind, keep) for region in regions]
+        else:
+            shown = [_shown(region, scored, keep) for region in regions]
+        true = [_pixels(region, kind, keep) for region in targets]
+        shared = sum(int((shown[i] & true[j]).sum()) for i, j in pairs)
         out["shared"] += shared
-        out["union"] += sum(int(overlaps.sum()) for overlaps in shown + wanted) - shared
+        out["union"] += sum(int(plane.sum()) for plane in shown + true) - shared
 
 
-def _count_amodal(out, sample, regions, *, pairs, keep) -> None:
-    for region in regions:
-        if region.visible and region.amodal:
-            out["with both"] += 1
-            out["leaving"] += bool((region.visible.to_dense() & ~region.amodal.to_dense()).any())
-    if sample.mask_type == "visible":
-        return
-    partner = {j: i for i, j in pairs}
-    for j, target in enumerate(sample.targets):
+def _count_hidden(out, targets, regions, *, pairs, keep) -> None:
+    region_of = {j: i for i, j in pairs}
+    target_of = dict(pairs)
+    for i, region in enumerate(regions):
+        visible, amodal = _pixels(region, "visible", keep), _pixels(region, "amodal", keep)
+        hidden = i in target_of and targets[target_of[i]].visible is not None
+        hidden = hidden and not _pixels(targets[target_of[i]], "visible", keep).any()
+        out["amodal regions"] += 1
+        if not visible.any():
+            out["outside"] += not hidden
+        else:
+            out["outside"] += bool((visible & ~amodal).any())
+    for j, target in enumerate(targets):
         if target.visible is None or target.amodal is None:
             continue
-        front, whole = _plane(target, "visible", keep), _plane(target, "amodal", keep)
+        front, whole = _pixels(target, "visible", keep), _pixels(target, "amodal", keep)
         hidden = whole & ~front
-        out["occluded targets"] += bool(hidden.any())
-        if j not in partner or regions[partner[j]].amodal is None:
+        if not hidden.any():
             continue
-        region = regions[partner[j]]
-        drawn = _plane(region, "amodal", keep)
-        own = _plane(region, "visible", keep) if region.visible else front
-        out["amodal pairs"] += 1
-        out["gain"] += _ratio(drawn, whole) - _ratio(own, whole)
-        if hidden.any():
+        out["hidden targets"] += 1
+        out["gain"] -= _ratio(front, whole)
+        if j not in region_of:
+            continue
+        region = regions[region_of[j]]
+        own, drawn = _pixels(region, "visible", keep), _pixels(region, "amodal", keep)
+        out["gain"] += _ratio(drawn, whole)
+        if own.any() or not front.any():
             out["occluded"] += _ratio(drawn & ~own, hidden)
 
 
-def _count_names(out: Counter[str], sample: Sample, reply: Prediction) -> None:
-    said = [normalise(region.name) for region in reply.regions if region.name is not None]
-    if not said and reply.answer:
-        said = [normalise(reply.answer.text[p.start : p.stop]) for p in reply.answer.phrases]
-    if not said and reply.answer is None:
-        return
+def _count_names(
+    out: Counter[str], sample: Sample, prediction: Prediction | None, regions: list[PredictedRegion]
+) -> None:
+    names = [normalise(region.name) for region in regions if region.name is not None]
+    if not names and prediction is not None and prediction.answer:
+        names = [normalise(prediction.answer.text[p.start : p.stop]) for p in prediction.answer.phrases]
     right = Counter(normalise(region.name) for region in sample.targets)
-    shared = sum((right & Counter(said)).values())
-    out["worded"] += 1
-    out["exact"] += right == Counter(said)
-    out["name f1"] += 2 * shared / (right.total() + len(said))
+    shared = sum((right & Counter(names)).values())
+    out["answered"] += 1
+    out["exact"] += right == Counter(names)
+    out["name f1"] += 2 * shared / (right.total() + len(names))
 
 
-def _type(reply: Prediction) -> str:
-    if reply.mask_type is not None:
-        return reply.mask_type
-    visible = any(region.visible for region in reply.regions)
-    amodal = any(region.amodal for region in reply.regions)
+def _type(prediction: Prediction) -> str:
+    if prediction.mask_type is not None:
+        return prediction.mask_type
+    visible = any(_has_pixels(region, "visible") for region in prediction.regions)
+    amodal = any(_has_pixels(region, "amodal") for region in prediction.regions)
     return {(True, True): "both", (True, False): "visible", (False, True): "amodal"}.get(
         (visible, amodal), "none"
     )
 
 
-def _known(region: Region | PredictedRegion, kinds: list[str]) -> list[str]:
-    return [kind for kind in kinds if getattr(region, kind) is not None]
-
-
-def _plane(region: Region | PredictedRegion, kind: str, keep: Pixels) -> Pixels:
+def _pixels(region: Region | PredictedRegion, kind: str, keep: Pixels) -> Pixels:
     mask = getattr(region, kind)
     return np.zeros_like(keep) if mask is None else mask.to_dense() & keep
 
 
-def _shown(region: PredictedRegion, kind: str, kinds: list[str], keep: Pixels) -> Pixels:
-    """What counts as drawn: the mask wanted, or where only one type is wanted and it is not there, the other."""
-    if len(kinds) == 1 and getattr(region, kind) is None:
-        kind = "amodal" if kind == "visible" else "visible"
-    return _plane(region, kind, keep)
-
-
-def _iou(region: PredictedRegion, target: Region, kinds: list[str], keep: Pixels) -> float:
-    known = _known(target, kinds)
-    scores = [
-        _ratio(_plane(region, kind, keep), _plane(target, kind, keep))
-        if getattr(region, kind) is not None
-        else 0.0
-        for kind in known
+def _iou(region: PredictedRegion, target: Region, sample: Sample, scored: str, keep: Pixels) -> float:
+    if scored != "both":
+        if not _has_pixels(region, scored):
+            return 0.0
+        return _ratio(_pixels(region, scored, keep), _pixels(target, sample.mask_type, keep))
+    pairs = [(_pixels(region, kind, keep), getattr(target, kind), kind) for kind in OTHER]
+    ratios = [
+        _ratio(drawn, _pixels(target, kind, keep))
+        for drawn, known, kind in pairs
+        if known is not None and (drawn.any() or _pixels(target, kind, keep).any())
     ]
-    return sum(scores) / len(known)
+    return sum(ratios) / max(len(ratios), 1)
 
 
 def _ratio(one: Pixels, other: Pixels) -> float:

@@ -1,12 +1,23 @@
-"""Official protocols on images of one row, each figure worked by hand in a comment."""
+"""Official protocols on images of one row, each value computed by hand in a comment."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from maskwise.errors import ProtocolError
+from maskwise.masks import Mask
 from maskwise.protocols import aura, get, gres, gsva, lisa, mmr, muse, r2sm, union
 from maskwise.protocols.metrics import EXCLUDED, MISSING, SCORED
-from tests.protocols.small_cases import prediction, question, region, scoring_input, strip, target
+from tests.protocols.small_cases import (
+    answer_with_phrases,
+    prediction,
+    question,
+    region,
+    scoring_input,
+    strip,
+    target,
+)
 
 EPS = 1e-4
 
@@ -57,6 +68,20 @@ class TestLisa:
         assert found["giou"] == pytest.approx(0.5, abs=EPS)  # (1 + 0) / 2
         assert found["ciou"] == 0.0  # 0 / 3
 
+    def test_no_mask_counts_as_one_empty_mask(self):
+        samples = [question(name, target(strip(0, 4)), image=name) for name in "abcd"]
+        right = [prediction(name, region(strip(0, 4))) for name in "ab"]
+        found = headline(lisa.score(scoring_input(samples, [*right, prediction("c")])))
+        assert found["giou"] == pytest.approx(2 / 4, abs=EPS)
+        assert found["ciou"] == pytest.approx(8 / 16, abs=EPS)  # c and d add their targets to the union
+        assert found["no_mask"] == 0.5
+
+    def test_empty_targets_make_a_no_target_question(self):
+        empty = question("a", target(Mask.empty(1, 10)), target(Mask.empty(1, 10)))
+        for predictions, expected in (([prediction("a", no_target=True)], 1.0), ([], 0.0)):
+            found = headline(lisa.score(scoring_input([empty], predictions)))
+            assert found["giou"] == pytest.approx(expected, abs=EPS)
+
     def test_a_missing_prediction_counts_as_zero(self):
         inputs = scoring_input(
             [question("a", target(strip(0, 4))), question("b", target(strip(0, 4)))],
@@ -91,7 +116,7 @@ class TestMmr:
         # cIoU: pairs A, A (2 / 2) and B, C (0 / 2 + 3).
         assert headline(scores)["ciou"] == pytest.approx(2 / 7, abs=EPS)
 
-    def test_a_image_without_any_mask_is_left_out(self):
+    def test_an_image_without_any_mask_is_left_out(self):
         samples = [
             question("1", target(strip(0, 2)), image="p"),
             question("2", target(strip(0, 2)), image="q"),
@@ -101,7 +126,7 @@ class TestMmr:
         assert scores.statuses.status.tolist() == [SCORED, EXCLUDED]
         assert scores.metrics["giou"].denominator.tolist() == [1, 0]
 
-    def test_questions_of_a_image_need_not_lie_together(self):
+    def test_questions_of_an_image_need_not_lie_together(self):
         apart = [
             question("1", target(strip(0, 2)), image="p"),
             question("2", target(strip(2, 4)), image="q"),
@@ -193,7 +218,7 @@ class TestUnion:
         overlapping = [prediction("a", region(strip(0, 4)), region(strip(1, 5)))]
         assert headline(union.score(scoring_input(samples, overlapping)))["giou"] == 0.8
 
-    def test_nothing_wanted_and_nothing_drawn_is_right(self):
+    def test_no_target_and_no_mask_is_right(self):
         samples = [question("a"), question("b")]
         assert (
             headline(union.score(scoring_input(samples, [prediction("a")])))["giou"] == 0.5
@@ -233,7 +258,7 @@ class TestAura:
     def test_other_readings(self, options, giou):
         assert headline(aura.score(self.scene(), **options))["giou_visible"] == pytest.approx(giou)
 
-    def test_one_phrase_may_cover_several_things(self):
+    def test_one_phrase_may_cover_several_objects(self):
         # "x" speaks of both bottles; one mask over both is right, or wrong by half if each counts alone.
         bottles = question("1", target(strip(0, 2)), target(strip(5, 7)), phrases=[[0, 1]])
         inputs = scoring_input([bottles], [prediction("1", region(strip(0, 2) | strip(5, 7)))])
@@ -242,12 +267,43 @@ class TestAura:
         alone = headline(aura.score(inputs, phrases="instances"))
         assert alone["giou_visible"] == pytest.approx((0.5 + 0) / 2)
 
-    def test_extra_masks_can_be_made_to_count(self):
+    def test_extra_masks_count_unless_ignored(self):
         inputs = scoring_input(
             [question("1", target(strip(0, 2)))], [prediction("1", region(strip(0, 2)), region(strip(5, 7)))]
         )
-        assert headline(aura.score(inputs))["giou_visible"] == 1.0
-        assert headline(aura.score(inputs, extra="count"))["giou_visible"] == 0.5
+        assert headline(aura.score(inputs))["giou_visible"] == 0.5
+        assert headline(aura.score(inputs))["ciou_visible"] == pytest.approx(2 / 4)
+        assert headline(aura.score(inputs, extra="ignore"))["giou_visible"] == 1.0
+
+    def test_masks_that_do_not_overlap_are_not_paired(self):
+        inputs = scoring_input([question("1", target(strip(0, 2)))], [prediction("1", region(strip(5, 7)))])
+        # An unmatched target and an extra mask: two terms, both 0.
+        assert aura.score(inputs, unit="mask").metrics["giou_visible"].denominator.tolist() == [2]
+
+    def test_a_member_without_an_amodal_mask_does_not_empty_the_phrase(self):
+        bottles = question(
+            "1", target(strip(0, 2), strip(0, 2)), target(strip(5, 7), strip(5, 7)), phrases=[[0, 1]]
+        )
+        parts = (region(strip(0, 2), strip(0, 2)), region(strip(5, 7)))
+        inputs = scoring_input([bottles], [prediction("1", *parts, answer=answer_with_phrases([[0, 1]]))])
+        found = headline(aura.score(inputs))
+        assert (found["giou_visible"], found["giou_amodal"]) == (1.0, 0.5)
+
+    def test_returning_every_region_of_the_image_is_not_perfect(self):
+        targets = [strip(k, k + 1) for k in range(8)]
+        samples = [question(str(k), target(mask, mask)) for k, mask in enumerate(targets)]
+        everything = [region(mask, mask) for mask in targets]
+        inputs = scoring_input(samples, [prediction(str(k), *everything) for k in range(8)])
+        assert headline(aura.score(inputs))["giou"] == pytest.approx(1 / 8)
+
+    def test_ties_do_not_depend_on_the_order_of_regions(self):
+        sample = question("1", target(strip(0, 4)), target(strip(6, 8)))
+        parts = [region(strip(0, 2)), region(strip(0, 8, 10)), region(strip(2, 4))]
+        found = [
+            headline(aura.score(scoring_input([sample], [prediction("1", *order)])))
+            for order in permutations(parts)
+        ]
+        assert all(one == found[0] for one in found)
 
     def test_order_or_best_match(self):
         inputs = scoring_input(
@@ -267,7 +323,7 @@ class TestAura:
 
 
 class TestR2sm:
-    def test_the_type_the_reply_decided_on_is_compared_with_the_type_wanted(self):
+    def test_the_predicted_type_is_compared_with_the_requested_type(self):
         samples = [
             question("a", target(strip(0, 2), strip(0, 8)), mask_type="amodal"),
             question("b", target(strip(0, 2), strip(0, 8)), mask_type="visible"),
@@ -291,6 +347,28 @@ class TestR2sm:
         )
         assert headline(r2sm.score(inputs))["giou"] == 1.0
         assert headline(r2sm.score(inputs, matching="iou"))["giou"] == pytest.approx((0.5 + 0) / 2)
+
+
+@pytest.mark.parametrize("name", ["lisa", "mmr", "muse", "gres", "gsva", "union", "r2sm"])
+def test_the_mask_of_the_predicted_type_is_scored(name):
+    samples = [question("a", target(strip(0, 2), strip(0, 8)), mask_type="amodal")]
+    both = region(strip(0, 2), strip(0, 8))
+    for stated, expected in (("amodal", 1.0), ("visible", 0.25), ("both", 0.25), (None, 0.25)):
+        inputs = scoring_input(samples, [prediction("a", both, mask_type=stated)])
+        assert headline(get(name).score(inputs))["giou"] == pytest.approx(expected, abs=EPS)
+        revealed = get(name).score(inputs, mask_type="requested")
+        assert headline(revealed)["giou"] == pytest.approx(1.0, abs=EPS)
+
+
+@pytest.mark.parametrize("name", ["strict", "lisa", "muse", "gsva", "union", "r2sm"])
+@pytest.mark.parametrize("targets", [(), (Mask.empty(1, 10),)])
+def test_nothing_here_is_right_without_a_target(name, targets):
+    samples = [question("a", *map(target, targets))]
+    scores = get(name).score(scoring_input(samples, [prediction("a", no_target=True)]))
+    if name != "muse" or targets:
+        assert headline(scores)["giou"] == pytest.approx(1.0, abs=EPS)
+    drawn = get(name).score(scoring_input(samples, [prediction("a", region(strip(0, 2)))]))
+    assert headline(drawn)["giou"] == pytest.approx(0.0, abs=EPS)
 
 
 def test_an_unknown_option_or_value_is_refused():

@@ -37,7 +37,7 @@ def repeat_truth(sample):
 
 @given(complete_samples())
 @settings(max_examples=40, deadline=None)
-def test_a_perfect_reply_scores_one(samples):
+def test_a_perfect_prediction_scores_one(samples):
     inputs = scoring_input(samples, [repeat_truth(sample) for sample in samples], FRAME)
     for name, protocol in PROTOCOLS.items():
         kinds = {kind for sample in samples for kind in TYPES[sample.mask_type]}

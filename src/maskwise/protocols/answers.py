@@ -29,64 +29,53 @@ def normalise(name: str) -> str:
     return _ARTICLE.sub("", _BREAK.sub(" ", plain).strip())
 
 
-def answer_metrics(inputs: ScoringInput, scorable: BoolArray) -> dict[str, Metric]:
+def answer_metrics(inputs: ScoringInput, rows: BoolArray, counted: BoolArray) -> dict[str, Metric]:
     """`answer_exact`: share of predictions that name exactly the targets, each as often as it is a target;
-    `answer_f1`: mean F1 of the names. Over scorable questions with targets whose prediction has words.
+    `answer_f1`: mean F1 of the names.
 
-    The names of a prediction are those of its regions, or, if no region has one, the words of its phrases.
+    rows: bool [samples], the questions to look at; those without a ground truth answer have no answer metrics. counted:
+    bool [regions], the predicted regions that count. The names of a prediction are those of its counted regions, or, if
+    none of them has one, the words of its phrases. A prediction without names is wrong.
     """
-    ground_truth, predictions = inputs.ground_truth, inputs.predictions
-    pred_sample, predicted = _predicted_names(predictions)
-    words = _has_words(predictions) & scorable & (ground_truth.counts > 0)
-    count = len(ground_truth)
+    ground_truth, count = inputs.ground_truth, len(inputs)
+    pred_sample, predicted = _predicted_names(inputs.predictions, counted)
+    rows = rows & ground_truth.has_answer
     true_code, pred_code = _common_codes(ground_truth.names, predicted)
     shared = _shared(count, (ground_truth.sample, true_code), (pred_sample, pred_code))
     total = ground_truth.counts + np.bincount(pred_sample, minlength=count)
-    exact = words & (2 * shared == total)
-    f1 = np.where(words, 2 * shared / np.maximum(total, 1), 0.0)
+    exact = rows & (2 * shared == total)
+    f1 = np.where(rows, 2 * shared / np.maximum(total, 1), 0.0)
     return {
-        "answer_exact": Metric(exact.astype(np.int64), words.astype(np.int64)),
-        "answer_f1": Metric(f1, words.astype(np.int64)),
+        "answer_exact": Metric(exact.astype(np.int64), rows.astype(np.int64)),
+        "answer_f1": Metric(f1, rows.astype(np.int64)),
     }
 
 
-def judge_metric(inputs: ScoringInput, scorable: BoolArray, judge: Judge) -> Metric:
-    """`judge`: the mean of the judge function, over scorable questions with a true answer and a predicted one."""
+def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> Metric:
+    """`judge`: the mean of the judge function over the rows that have a ground truth answer, 0 without a predicted
+    one.
+    """
     ground_truth, predictions = inputs.ground_truth, inputs.predictions
     if not len(ground_truth.answers):
         raise ProtocolError("the judge needs the dataset's answers: read the ground truth with texts=True")
     value = np.zeros(len(ground_truth))
-    counted = np.zeros(len(ground_truth), np.int64)
-    for sample in np.flatnonzero(scorable & _has_words(predictions)).tolist():
-        right, predicted = ground_truth.answers[sample], predictions.answers[sample]
+    rows = rows & ground_truth.has_answer
+    for sample in np.flatnonzero(rows).tolist():
+        right = ground_truth.answers[sample]
+        predicted = predictions.answers[sample] if len(predictions.answers) else None
         if right is not None and predicted is not None:
             value[sample] = judge(ground_truth.questions[sample], right, predicted)
-            counted[sample] = 1
             if not 0.0 <= value[sample] <= 1.0:
                 raise ProtocolError(
                     f"sample {ground_truth.ids[sample]!r}: the judge returned {value[sample]}, not within 0 and 1"
                 )
-    return Metric(value, counted)
+    return Metric(value, rows.astype(np.int64))
 
 
-def _has_words(predictions: PredictionColumns) -> BoolArray:
-    words = np.zeros(len(predictions), bool)
-    if len(predictions.answers):
-        words |= np.array([text is not None for text in predictions.answers], bool)
-    words[predictions.sample[_named(predictions.names)]] = True
-    return words
-
-
-def _named(names: Codes) -> BoolArray:
-    """Whether each row has a name."""
-    has = np.array([name is not None for name in names.names], bool)
-    named: BoolArray = has[names.codes] if len(has) else np.zeros(0, bool)
-    return named
-
-
-def _predicted_names(predictions: PredictionColumns) -> tuple[Int64Array, Codes]:
-    """Sample and name of all named regions, and of the phrases of predictions without a named region."""
-    named = _named(predictions.names)
+def _predicted_names(predictions: PredictionColumns, counted: BoolArray) -> tuple[Int64Array, Codes]:
+    """Sample and name of all counted regions that have one, and of the phrases of predictions without such a region."""
+    has = np.array([name is not None for name in predictions.names.names], bool)
+    named = counted & has[predictions.names.codes] if len(has) else np.zeros(0, bool)
     sample = predictions.sample[named]
     codes, names = predictions.names.codes[named], predictions.names.names
     if predictions.phrases is None or predictions.phrases.words is None:

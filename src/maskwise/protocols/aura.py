@@ -1,41 +1,45 @@
 """AURA: visible and amodal masks of AmodalReasonSeg (ICCV 2025). No code was published; this is our reading.
 
 The paper says: gIoU is the mean IoU over all images, cIoU the cumulative intersection over the cumulative union,
-visible and amodal separately; of LISA and LLM-Seg, which it trained as baselines, only matched targets are scored,
+visible and amodal separately. Of LISA and LLM-Seg, which it trained as baselines, only matched targets are scored,
 "ignoring any unmatched targets". It does not say how masks are paired, what one [SEG] for several instances is
 compared with, or whether the true answer was in the prompt. What we chose, and the other readings as options:
 
-- `phrases="union"`: one [SEG] speaks of all instances of its phrase (the paper's figures show three bottles under
-  one), so the target is their union, and likewise for predicted regions that share a phrase. `"instances"`: each
+- `phrases="union"`: one [SEG] stands for all instances of its phrase (the paper's figures show three bottles under
+  one), so the target is their union, and likewise for predicted regions that share a phrase. The union of predicted
+  regions is that of the masks they have; a target phrase needs the masks of all its members. `"instances"`: each
   alone.
-- `matching="iou"`: one to one by best total IoU (visible and amodal together, since one [SEG] makes both masks): free
-  answers need not keep the order. `"order"`: k-th with k-th, as the LISA code base does with the true answer in the
-  prompt.
-- `unmatched="count"`: a target nobody met scores 0 and its pixels join the union. `"ignore"`: it is left out, as the
+- `matching="iou"`: one to one by the largest total IoU (visible and amodal together, since one [SEG] makes both masks),
+  because free answers need not keep the order. Masks that overlap in neither type are not paired. `"order"`: k-th with
+  k-th, as the LISA code base does with the true answer in the prompt.
+- `unmatched="count"`: an unmatched target scores 0 and its pixels join the union. `"ignore"`: it is left out, as the
   paper says of two baselines.
-- `extra="ignore"`: masks beyond the targets are free, as in the LISA code base. `"count"`: each scores 0.
-- `unit="image"`: the mean over an image's targets, then over images, as the words say. `"question"`: over
-  questions; `"mask"`: over targets, as LISA's code would.
+- `extra="count"`: an unmatched mask scores 0 and its pixels join the union; otherwise a model that returns every region
+  of the image would be perfect. `"ignore"`: masks beyond the targets are free, as in the LISA code base.
+- `unit="image"`: the mean over an image's targets, then over images, as the words say. `"question"`: over questions;
+  `"mask"`: over targets, as LISA's code would.
 - `answers="any"`: `"free"` or `"forced"` refuses the others.
 
-IoU is 1 where both masks are empty. Figures: `giou_visible`, `ciou_visible`, `giou_amodal`, `ciou_amodal` are the
-paper's; `giou` and `ciou` pool both types and are ours. A predicted region without a mask of one type counts as an
-empty mask of that type. A question without targets has no term. A missing or failed reply leaves its targets
-unmatched.
+The IoU of a matched pair is 1 where both masks are empty. A predicted region without a mask of one type counts as an
+empty mask of that type. An unmatched target or region without pixels of a type has no term in that type. A question
+without targets, or with empty targets only, has no term. A missing or failed prediction leaves its targets unmatched.
+
+Metrics: `giou_visible`, `ciou_visible`, `giou_amodal`, `ciou_amodal` are the paper's; `giou` and `ciou` pool both types
+and are ours.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from maskwise.arrays import Float64Array, Int64Array
+from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import ProtocolError
 from maskwise.protocols.mask_pairs import pair_in_order, unpaired
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import Metric, Scores, int_sums, sums
-from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.overlaps import Overlaps, break_ties
 from maskwise.protocols.phrases import merge_phrases
-from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.scoring_input import NO_TARGET, ScoringInput
 
 DESCRIPTION = (
     "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)"
@@ -43,7 +47,14 @@ DESCRIPTION = (
 Answers = Literal["any", "free", "forced"]
 Matching = Literal["iou", "order"]
 Unit = Literal["image", "question", "mask"]
-Leftover = Literal["count", "ignore"]
+UnpairedMasks = Literal["count", "ignore"]
+
+
+class RegionPairs(NamedTuple):
+    """Predicted region and target of each pair, by position among all: int64 [k] each."""
+
+    pred: Int64Array
+    target: Int64Array
 
 
 def score(
@@ -51,8 +62,8 @@ def score(
     *,
     phrases: Literal["union", "instances"] = "union",
     matching: Matching = "iou",
-    unmatched: Leftover = "count",
-    extra: Leftover = "ignore",
+    unmatched: UnpairedMasks = "count",
+    extra: UnpairedMasks = "count",
     unit: Unit = "image",
     answers: Answers = "any",
 ) -> Scores:
@@ -60,32 +71,26 @@ def score(
     check_answers("aura", inputs, answers)
     if phrases == "union":
         inputs = merge_phrases(inputs)
-    overlap_sets = {"visible": inputs.overlaps("visible"), "amodal": inputs.overlaps("amodal")}
-    pairs = match_types(inputs, list(overlap_sets.values()), matching)
-    parts = {
-        name: _score_type(
-            overlaps, pairs[overlaps.scorable[inputs.index.sample[pairs]]], unmatched, extra=extra, unit=unit
-        )
-        for name, overlaps in overlap_sets.items()
-    }
-    neither = (
-        (inputs.ground_truth.counts > 0)
-        & ~overlap_sets["visible"].scorable
-        & ~overlap_sets["amodal"].scorable
-    )
+    types = {"visible": inputs.overlaps("visible"), "amodal": inputs.overlaps("amodal")}
+    pairs = match_types(inputs, list(types.values()), matching)
+    options: dict[str, UnpairedMasks] = {"unmatched": unmatched, "extra": extra}
+    parts = {name: _score_type(overlaps, pairs, unit=unit, **options) for name, overlaps in types.items()}
+    some = inputs.ground_truth.counts > 0
+    areas = np.sum([one.target.area for one in types.values()], axis=0)
+    empty: BoolArray = int_sums(inputs.ground_truth.sample, areas, len(some)) == 0
+    neither = some & ~types["visible"].scorable & ~types["amodal"].scorable
     return Scores(
         protocol="aura",
         options={
             "phrases": phrases,
             "matching": matching,
-            "unmatched": unmatched,
-            "extra": extra,
+            **options,
             "unit": unit,
             "answers": answers,
         },
         statuses=inputs.statuses(
             {
-                "no target: the rule has no term for it": inputs.ground_truth.counts == 0,
+                NO_TARGET: empty,
                 "neither all visible nor all amodal masks of the targets are known": neither,
             }
         ),
@@ -95,9 +100,8 @@ def score(
 
 def check_answers(protocol: str, inputs: ScoringInput, answers: Answers) -> None:
     """Raise if predictions are not all of the kind asked for."""
-    wrong = (
-        np.zeros(len(inputs), bool) if answers == "any" else inputs.predictions.forced == (answers == "free")
-    )
+    forced = inputs.predictions.forced
+    wrong = np.zeros(len(inputs), bool) if answers == "any" else forced == (answers == "free")
     rows = np.flatnonzero(wrong & (inputs.predictions.counts > 0))
     if len(rows):
         raise ProtocolError(
@@ -106,56 +110,60 @@ def check_answers(protocol: str, inputs: ScoringInput, answers: Answers) -> None
         )
 
 
-def match_types(inputs: ScoringInput, overlap_sets: list[Overlaps], matching: Matching) -> Int64Array:
-    """Matched pairs, positions in the index: one matching for all planes."""
-    index = inputs.index
+def match_types(inputs: ScoringInput, types: list[Overlaps], matching: Matching) -> RegionPairs:
+    """One matching for all given mask types."""
+    pairs = inputs.pairs
     if matching == "order":
-        return index.find(*pair_in_order(index.pred_offsets, index.target_offsets))
-    if all(overlaps is overlap_sets[0] or not overlaps.target.known.any() for overlaps in overlap_sets):
-        return overlap_sets[0].matched
-    return match(index, np.sum([overlaps.iou for overlaps in overlap_sets], axis=0))
+        _, pred, target = pair_in_order(pairs.pred_offsets, pairs.target_offsets)
+        return RegionPairs(pred, target)
+    if all(one is types[0] or not one.target.known.any() for one in types):
+        matched = types[0].matched
+    else:
+        shared = np.sum([one.intersection for one in types], axis=0)
+        gain = np.where(shared > 0, np.sum([one.iou for one in types], axis=0), 0.0)
+        matched = match(pairs, break_ties(gain, shared))
+    return RegionPairs(pairs.pred[matched], pairs.target[matched])
 
 
 def _score_type(
-    overlaps: Overlaps, pairs: Int64Array, unmatched: Leftover, *, extra: Leftover, unit: Unit
+    overlaps: Overlaps, pairs: RegionPairs, *, unmatched: UnpairedMasks, extra: UnpairedMasks, unit: Unit
 ) -> dict[str, Metric]:
     """gIoU and cIoU of one mask type."""
-    index, ground_truth, count = overlaps.index, overlaps.ground_truth, len(overlaps.ground_truth)
-    sample, pred, target = index.sample[pairs], index.pred[pairs], index.target[pairs]
-    both_empty = (overlaps.pred.area[pred] == 0) & (overlaps.target.area[target] == 0)
-    union = overlaps.pred.area[pred] + overlaps.target.area[target] - overlaps.intersection[pairs]
-    value = np.where(both_empty, 1.0, overlaps.intersection[pairs] / np.maximum(union, 1))
-    pair_counts = np.bincount(sample, minlength=count)
+    ground_truth, count = overlaps.ground_truth, len(overlaps.ground_truth)
+    keep = overlaps.scorable[ground_truth.sample[pairs.target]]
+    pred, target = pairs.pred[keep], pairs.target[keep]
+    sample, shared = ground_truth.sample[target], overlaps.shared(pred, target)
+    union = overlaps.pred.area[pred] + overlaps.target.area[target] - shared
+    value = np.where(union == 0, 1.0, shared / np.maximum(union, 1))
+    terms = np.bincount(sample, minlength=count)
     pixels = int_sums(sample, union, count)
-    if unmatched == "count":
-        left = unpaired(len(overlaps.target.area), target)
-        left = left[overlaps.scorable[ground_truth.sample[left]]]
-        pair_counts += np.bincount(ground_truth.sample[left], minlength=count)
-        pixels += int_sums(ground_truth.sample[left], overlaps.target.area[left], count)
-    if extra == "count":
-        left = unpaired(len(overlaps.pred.area), pred)
-        left = left[(overlaps.scorable & (ground_truth.counts > 0))[overlaps.predictions.sample[left]]]
-        pair_counts += np.bincount(overlaps.predictions.sample[left], minlength=count)
-        pixels += int_sums(overlaps.predictions.sample[left], overlaps.pred.area[left], count)
-    share = _share_unit(overlaps, pair_counts, unit)
+    has_target = int_sums(ground_truth.sample, overlaps.target.known.astype(np.int64), count) > 0
+    for masks, paired, counts in ((overlaps.target, target, unmatched), (overlaps.pred, pred, extra)):
+        left = unpaired(len(masks.area), paired)
+        left = left[(overlaps.scorable & has_target)[masks.sample[left]] & (masks.area[left] > 0)]
+        if counts == "count":
+            terms += np.bincount(masks.sample[left], minlength=count)
+            pixels += int_sums(masks.sample[left], masks.area[left], count)
+    share = _share_unit(overlaps, terms, unit)
     return {
-        "giou": Metric(sums(sample, value, count) * share, pair_counts * share),
-        "ciou": Metric(int_sums(sample, overlaps.intersection[pairs], count), pixels),
+        "giou": Metric(sums(sample, value, count) * share, terms * share),
+        "ciou": Metric(int_sums(sample, shared, count), pixels),
     }
 
 
-def _share_unit(overlaps: Overlaps, pair_counts: Int64Array, unit: Unit) -> Float64Array:
-    """What one term weighs, float64 [samples], so that every unit weighs 1 in all."""
+def _share_unit(overlaps: Overlaps, terms: Int64Array, unit: Unit) -> Float64Array:
+    """The weight of one term, float64 [samples], so that every unit has weight 1 in total."""
     if unit == "mask":
-        return np.ones(len(pair_counts))
+        return np.ones(len(terms))
     if unit == "question":
-        return 1.0 / np.maximum(pair_counts, 1)
-    per_image = int_sums(overlaps.ground_truth.cluster, pair_counts, overlaps.ground_truth.cluster_count)
-    return 1.0 / np.maximum(per_image, 1)[overlaps.ground_truth.cluster]
+        return 1.0 / np.maximum(terms, 1)
+    cluster = overlaps.ground_truth.cluster
+    per_image = int_sums(cluster, terms, overlaps.ground_truth.cluster_count)
+    return 1.0 / np.maximum(per_image, 1)[cluster]
 
 
 def _pool(parts: dict[str, dict[str, Metric]]) -> dict[str, Metric]:
-    """The four figures of the paper, and both types together."""
+    """The four metrics of the paper, and both types together."""
     names = ("giou", "ciou")
     pooled = {
         name: Metric(

@@ -1,61 +1,60 @@
 """GRES: `ReferEvaluator` of ReLA (commit 3ca9551), the rule of gRefCOCO.
 
-Rule. Per question the union of the predicted masks meets the union of the targets. With no target: IoU 1 if the reply
-says so, else 0. gIoU is the mean over all questions, cIoU the summed intersection over the summed union, P@t the share
-of questions with targets whose IoU reaches t. N-acc: share of no-target questions recognised; T-acc: share of questions
-with targets not called empty.
+Rule. Per question the union of the predicted masks is compared with the union of the targets. Without targets: IoU 1 if
+the prediction says so, else 0. gIoU is the mean over all questions, cIoU the summed intersection over the summed union,
+P@t the share of questions with targets whose IoU reaches t. N-acc: share of no-target questions recognised; T-acc:
+share of questions with targets not called empty.
 
-Quirks, all kept:
-- "Says so" is the flag `no_target`, never an empty mask; the masks of a reply that says so are not cleared: to a
-  question with targets its intersection counts as 0, but its union is added. A recognised no-target question adds 0.
-- A question with targets whose union is 0 scores 0, not 1.
-- In a group without a no-target question both N-acc and T-acc are 0 (`n_acc`, `t_acc`); `no_target_accuracy` and
-  `target_accuracy` are the plain definitions.
-- Official figures are percentages, except N-acc and T-acc, and are made at 480 x 480; here all are fractions, at the
-  size of the image.
-- gRefCOCO figures are given per `source`: see that slice.
+Quirks of the published code, all kept:
+- "Says so" is the flag `no_target`, never an empty mask. The masks of such a prediction are not cleared: for a question
+  with targets its intersection counts as 0, but its union is added. A recognised no-target question adds 0.
+- A no-target question is one without targets in the annotation, never one with an empty target mask. A question with
+  targets whose union is 0 scores 0, not 1.
+- In a group without a no-target question both N-acc and T-acc are 0: these are `n_acc` and `t_acc`. The metrics
+  `no_target_accuracy` and `target_accuracy` are the plain definitions, undefined where there is nothing to average.
+- Official results are percentages, except N-acc and T-acc, and are computed at 480 x 480; here all are fractions, at
+  the size of the image.
+- gRefCOCO results are given per `source`: see that slice.
 
-A missing or failed reply counts as an empty mask without the flag.
+A missing or failed prediction counts as an empty mask without the flag. `mask_type`: see `lisa`.
 """
 
 import numpy as np
 
 from maskwise.protocols.metrics import Metric, Scores
-from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
 
 DESCRIPTION = (
-    "union of masks per question; no-target questions are scorable by the reply's flag; mean over questions"
+    "union of masks per question; the flag of the prediction decides no-target questions; mean over questions"
 )
 THRESHOLDS = (0.7, 0.8, 0.9)
 
 
-def score(inputs: ScoringInput) -> Scores:
+def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    overlaps = inputs.overlaps("requested")
+    overlaps = inputs.overlaps(mask_type)
     merged, scorable = overlaps.merged, overlaps.scorable
-    empty, said_empty = inputs.ground_truth.counts == 0, inputs.predictions.no_target
-    hit = scorable & ~empty & ~said_empty
+    empty, called_empty = inputs.ground_truth.counts == 0, inputs.predictions.no_target
+    hit = scorable & ~empty & ~called_empty
     intersection = np.where(hit, merged.intersection, 0)
-    union = np.where(scorable & ~(empty & said_empty), merged.union, 0)
-    iou = np.where(empty & said_empty, 1.0, intersection / np.maximum(union, 1))
-    targeted, no_target = scorable & ~empty, empty.astype(np.int64)
-    found = (empty & said_empty).astype(np.int64)
-    statuses = inputs.statuses({"a target has no mask of the type wanted": ~scorable})
+    union = np.where(scorable & ~(empty & called_empty), merged.union, 0)
+    iou = np.where(empty & called_empty, 1.0, intersection / np.maximum(union, 1))
+    targeted, no_target = (scorable & ~empty).astype(np.int64), empty.astype(np.int64)
+    found, kept = (empty & called_empty).astype(np.int64), hit.astype(np.int64)
     precision = {
-        f"p@{t}": Metric((targeted & (iou >= t)).astype(np.int64), targeted.astype(np.int64))
-        for t in THRESHOLDS
+        f"p@{t}": Metric((scorable & ~empty & (iou >= t)).astype(np.int64), targeted) for t in THRESHOLDS
     }
     return Scores(
         protocol="gres",
-        options={},
-        statuses=statuses,
+        options={"mask_type": mask_type},
+        statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
         metrics={
             "giou": Metric(iou, scorable.astype(np.int64)),
             "ciou": Metric(intersection, union),
             **precision,
             "n_acc": Metric(found, no_target, empty=0.0, gate=no_target),
-            "t_acc": Metric(hit.astype(np.int64), targeted.astype(np.int64), empty=0.0, gate=no_target),
+            "t_acc": Metric(kept, targeted, empty=0.0, gate=no_target),
             "no_target_accuracy": Metric(found, no_target),
-            "target_accuracy": Metric(hit.astype(np.int64), targeted.astype(np.int64)),
+            "target_accuracy": Metric(kept, targeted),
         },
     )

@@ -21,7 +21,8 @@ class GroundTruth:
     """n samples with t targets in all; sample i's targets are offsets[i] to offsets[i + 1].
 
     image: int64 [n] codes; image_size: int32 [n, 2] heights and widths; requested_type: int8 [n] positions in
-    MASK_TYPES; visible, amodal, overlap: one mask per target, where known; ignore: one per sample; part: bool [t].
+    MASK_TYPES; visible, amodal, overlap: one mask per target, where known; ignore: one per sample; part: bool [t];
+    has_answer: bool [n], whether there is an answer in words: without one a sample has no answer metrics.
     """
 
     ids: Sequence[str]
@@ -36,6 +37,7 @@ class GroundTruth:
     ignore: MaskColumn
     names: Codes
     part: BoolArray
+    has_answer: BoolArray
     tags: Mapping[str, Codes] = field(default_factory=dict)
     phrases: Phrases | None = None
     questions: Sequence[str] = ()
@@ -89,6 +91,7 @@ class GroundTruth:
             ignore=samples.ignore,
             names=Codes(codes, tuple(names)),
             part=regions.part_of.present[rows] | (colon[codes] if names else np.zeros(len(rows), bool)),
+            has_answer=_has_answer(dataset),
             tags=_Tags(dataset),
             phrases=_dataset_phrases(dataset),
             questions=samples.question if texts else (),
@@ -115,6 +118,7 @@ class GroundTruth:
             ignore=mask_column([sample.ignore for sample in samples]),
             names=encode_strings([region.name for region in targets]),
             part=np.array([is_part(region) for region in targets], bool),
+            has_answer=np.array([bool(sample.answer and sample.answer.text) for sample in samples], bool),
             tags={key: encode_strings([sample.tags.get(key) for sample in samples]) for key in keys},
             phrases=phrase_columns([(sample.answer, len(sample.targets)) for sample in samples]),
             questions=[sample.question for sample in samples],
@@ -144,6 +148,12 @@ class _Tags(Mapping[str, Codes]):
 def is_part(region: Region) -> bool:
     """Whether a region is a part: it says of what, or its name is in PACO's `object:part` form."""
     return region.part_of is not None or ":" in region.name
+
+
+def _has_answer(dataset: Dataset) -> BoolArray:
+    lengths = pc.fill_null(pc.utf8_length(dataset.samples.table["answer"]), 0)
+    found: BoolArray = lengths.to_numpy() > 0
+    return found
 
 
 def _dataset_phrases(dataset: Dataset) -> Phrases | None:

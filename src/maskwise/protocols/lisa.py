@@ -1,59 +1,102 @@
 """LISA: `validate()` of LISA's train_ds.py (dvlab-research/LISA, commit 3cb2d43), as used for ReasonSeg and RefCOCO.
 
-Rule. The k-th predicted mask meets the k-th target of its question; the longer list is cut. A pair scores
-I / (U + 1e-5), plus 1 where the union is empty. gIoU is the mean over target masks (not over images); cIoU the summed
-intersection over the summed union.
+Rule. The k-th predicted mask is compared with the k-th target of its question; the longer list is cut. A pair scores
+I / (U + 1e-5), plus 1 where the union is empty. gIoU is the mean over target masks (not over images); cIoU is the
+summed intersection over the summed union.
 
-Quirks, all kept:
-- Extra predictions are dropped. A target without a prediction scores 0 in gIoU, but is absent from cIoU.
-- Ignored pixels win over the target; pixels where pieces of a target overlap (value 2) are neither class: predicting
-  them enlarges the union, leaving them out costs nothing.
-- Both empty scores 1. An empty target that is missed scores 0, and what was predicted there enters cIoU.
+Quirks of the published code, all kept:
+- Extra predictions are dropped. With fewer masks than targets, the remaining targets score 0 in gIoU and are absent
+  from cIoU.
+- Ignored pixels take precedence over the target. Pixels where pieces of a target overlap (value 2) belong to neither
+  class: predicting them enlarges the union, leaving them out costs nothing.
+- Two empty masks score 1. An empty target with a non-empty prediction scores 0, and the prediction enters cIoU.
 - Sums run in float32: `legacy_float32` repeats that (images in dataset order); the default is exact.
 - Several GPUs pad the last batch with duplicates; that is not repeated here.
 
-The code always has one mask a question. Here a question without targets is one empty mask, and a reply without regions
-to it one empty prediction. A missing or failed reply leaves its targets unpaired, as fewer masks would.
+The published code always has one mask per question and stops without one. Here:
+- No predicted mask counts as one empty mask, so the first target enters the union of cIoU. `no_mask` is the share of
+  such questions. Failed and missing predictions are treated alike, but never score.
+- A question without targets is one empty target. If all targets of a question are empty, it is a question without
+  targets: a prediction without masks is right.
+
+`mask_type="predicted"`: of a prediction that holds both masks, the one of its predicted type is scored (the visible one
+if it states none). `"requested"` takes the mask of the requested type, which reveals the right type to the prediction.
 `epsilon=False` leaves the epsilons out.
 """
 
 import numpy as np
 
+from maskwise.arrays import BoolArray, Int64Array
 from maskwise.protocols.mask_pairs import pair_in_order
-from maskwise.protocols.metrics import Scores
+from maskwise.protocols.metrics import Metric, Scores, int_sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.prediction_columns import PREDICTED
-from maskwise.protocols.scoring_input import ScoringInput
-from maskwise.protocols.two_class_counts import TwoClassCounts, count_pairs, count_predictions, finish
+from maskwise.protocols.ragged import flatten
+from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
+from maskwise.protocols.two_class_counts import (
+    TwoClassCounts,
+    count_pairs,
+    count_predictions,
+    count_targets,
+    finish,
+)
 
 DESCRIPTION = "k-th mask with k-th target of the question, mean over target masks; extra masks are free"
 
 
-def score(inputs: ScoringInput, *, legacy_float32: bool = False, epsilon: bool = True) -> Scores:
+def score(
+    inputs: ScoringInput,
+    *,
+    mask_type: OfficialMaskType = "predicted",
+    legacy_float32: bool = False,
+    epsilon: bool = True,
+) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    overlaps = inputs.overlaps("requested")
-    weight = np.where(overlaps.scorable, np.maximum(inputs.ground_truth.counts, 1), 0)
+    overlaps = inputs.overlaps(mask_type)
+    scorable = overlaps.scorable
     return finish(
         "lisa",
         inputs,
         pair(overlaps),
-        weight=weight,
-        statuses=inputs.statuses({"a target has no mask of the type wanted": ~overlaps.scorable}),
-        epsilon=epsilon,
-        legacy_float32=legacy_float32,
+        weight=np.where(scorable, np.maximum(inputs.ground_truth.counts, 1), 0),
+        statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
+        options={"mask_type": mask_type, "epsilon": epsilon, "legacy_float32": legacy_float32},
+        more={
+            "no_mask": Metric(
+                (scorable & (overlaps.pairs.preds == 0)).astype(np.int64), scorable.astype(np.int64)
+            )
+        },
     )
 
 
 def pair(overlaps: Overlaps) -> TwoClassCounts:
     """The scored pairs, in dataset order."""
-    index = overlaps.index
-    sample, pred, target = pair_in_order(index.pred_offsets, index.target_offsets)
-    scorable = overlaps.scorable[sample]
-    paired = count_pairs(overlaps, pred[scorable], target[scorable])
-    answered = (index.targets == 0) & (overlaps.predictions.state == PREDICTED)
-    extra = count_predictions(overlaps, index.pred_offsets[:-1][answered & (index.preds > 0)])
-    silent = np.flatnonzero(answered & (index.preds == 0))
-    nothing = np.zeros(len(silent), np.int64)
-    frame = np.stack([overlaps.counted_pixels[silent], nothing], 1)
-    pair_counts = TwoClassCounts.concat([paired, extra, TwoClassCounts(silent, frame, frame)])
-    return pair_counts.select(np.argsort(pair_counts.sample, kind="stable"))
+    pairs, scorable = overlaps.pairs, overlaps.scorable
+    sample, pred, target = pair_in_order(pairs.pred_offsets, pairs.target_offsets)
+    keep = scorable[sample]
+    no_target = scorable & (pairs.targets == 0) & (overlaps.predictions.state == PREDICTED)
+    silent = np.flatnonzero(no_target & (pairs.preds == 0))
+    zero = np.zeros(len(silent), np.int64)
+    image = np.stack([overlaps.counted_pixels[silent], zero], 1)
+    counts = TwoClassCounts.concat(
+        [
+            count_pairs(overlaps, pred[keep], target[keep]),
+            count_targets(overlaps, _targets_without_masks(overlaps)),
+            count_predictions(overlaps, pairs.pred_offsets[:-1][no_target & (pairs.preds > 0)]),
+            TwoClassCounts(silent, image, image),
+        ]
+    )
+    return counts.select(np.argsort(counts.sample, kind="stable"))
+
+
+def _targets_without_masks(overlaps: Overlaps) -> Int64Array:
+    """The targets that are compared with an empty mask because nothing was predicted for their question: the first of
+    each question, or all of them where none has a pixel.
+    """
+    pairs, area = overlaps.pairs, overlaps.target.area
+    missing: BoolArray = overlaps.scorable & (pairs.preds == 0) & (pairs.targets > 0)
+    empty = int_sums(overlaps.ground_truth.sample, area, len(missing)) == 0
+    all_empty = flatten(
+        pairs.target_offsets, np.flatnonzero(missing & empty & (overlaps.predictions.state == PREDICTED))
+    )
+    return np.sort(np.concatenate([pairs.target_offsets[:-1][missing & ~empty], all_empty]))

@@ -36,6 +36,20 @@ class RegionGeometry:
     visible: MaskGeometry
     amodal: MaskGeometry
 
+    @property
+    def box(self) -> Int32Array:
+        """The box around both masks of each region, int32 [regions, 4]; zeros where neither has a pixel."""
+        visible, amodal = self.visible, self.amodal
+        both = ((visible.area > 0) & (amodal.area > 0))[:, None]
+        hull = np.concatenate(
+            [
+                np.minimum(visible.box[:, :2], amodal.box[:, :2]),
+                np.maximum(visible.box[:, 2:], amodal.box[:, 2:]),
+            ],
+            axis=1,
+        )
+        return np.where(both, hull, np.where((visible.area > 0)[:, None], visible.box, amodal.box))
+
     def take(self, rows: Int64Array) -> "RegionGeometry":
         """Those of some regions."""
         parts = ((one.area[rows], one.box[rows]) for one in (self.visible, self.amodal))

@@ -1,19 +1,17 @@
 """One mask per region, of the selected type, without ignored pixels: predicted regions or targets."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
-from maskwise.arrays import BoolArray, Int32Array, Int64Array
+from maskwise.arrays import BoolArray, Int64Array
 from maskwise.masks import Masks, pair_areas
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.mask_geometry import MaskGeometry, RegionGeometry
-from maskwise.protocols.mask_pairs import pairs_within
+from maskwise.protocols.mask_pairs import boxes_overlap, pairs_within
 from maskwise.protocols.prediction_columns import PredictionColumns
-from maskwise.protocols.ragged import counts_to_offsets
+from maskwise.protocols.ragged import counts_to_offsets, flatten
 from maskwise.store import MaskColumn
 
 
@@ -33,7 +31,8 @@ class MaskSelection:
         return all(np.array_equal(one, another) for one, another in pairs)
 
 
-UNCHANGED = -1
+FEW_REGIONS = 32
+"""Up to this many regions of a sample are compared with each other."""
 
 
 @dataclass(frozen=True)
@@ -62,46 +61,28 @@ class SelectedMasks:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
-    def disjoint(self) -> "DisjointMasks":
-        """The masks of each sample made disjoint: a mask loses the pixels of earlier masks. Areas then add up to the
-        area of the union.
+    def overlapping(self) -> BoolArray:
+        """Whether masks of a sample may share pixels, bool [samples]; False means that their areas add up to the area
+        of the union. Samples with more than FEW_REGIONS regions are not looked into.
         """
-        one, other = pairs_within(self.offsets)
-        meets = np.flatnonzero(intersection_areas((self, one), (self, other), threads=self.threads))
-        meets = meets[np.argsort(other[meets], kind="stable")]
-        rows, counts = np.unique(other[meets], return_counts=True)
-        left = self._subtract(rows, one[meets], counts_to_offsets(counts))
-        place = np.full(len(self.area), UNCHANGED)
-        place[rows] = np.arange(len(rows))
-        area = self.area.copy()
-        area[rows] = left.area(threads=self.threads)
-        return DisjointMasks(place, left, area)
+        counts = np.diff(self.offsets)
+        few = np.flatnonzero((counts > 1) & (counts <= FEW_REGIONS))
+        rows = flatten(self.offsets, few)
+        one, other = (rows[part] for part in pairs_within(counts_to_offsets(counts[few])))
+        shared = intersection_areas((self, one), (self, other), threads=self.threads)
+        found = counts > FEW_REGIONS
+        found[self.sample[one[shared > 0]]] = True
+        return found
 
-    def _subtract(self, rows: Int64Array, others: Int64Array, offsets: Int64Array) -> Masks:
-        """Mask rows[i] without masks others[offsets[i]:offsets[i + 1]], for each i."""
-
-        def work(ends: tuple[int, int]) -> Masks:
-            first, last = ends
-            bounds = offsets[first : last + 1]
-            taken = self.masks[others[bounds[0] : bounds[-1]]].merge(
-                bounds - bounds[0], self.masks.size[rows[first:last]]
-            )
-            return self.masks[rows[first:last]] - taken
-
-        parts = np.linspace(0, len(rows), self.threads + 1).astype(int).tolist()
-        with ThreadPoolExecutor(self.threads) as pool:
-            return Masks.concat(list(pool.map(work, pairwise(parts))))
-
-
-@dataclass(frozen=True)
-class DisjointMasks:
-    """Masks without the pixels of earlier masks of their sample. place: int64 [regions], position in `masks` of a
-    region that lost pixels, else UNCHANGED; area: int64 [regions], of all regions afterwards.
-    """
-
-    place: Int64Array
-    masks: Masks
-    area: Int64Array
+    def unions(self, samples: Int64Array) -> Masks:
+        """The union of the masks of each of the given samples; samples without a mask give an empty 0 x 0 mask."""
+        offsets = counts_to_offsets(np.diff(self.offsets)[samples])
+        rows = flatten(self.offsets, samples)
+        size = np.zeros((len(samples), 2), np.int32)
+        owner = np.repeat(np.arange(len(samples)), np.diff(offsets))
+        rows, owner = rows[self.known[rows]], owner[self.known[rows]]
+        size[owner] = self.masks.size[rows]
+        return self.masks[rows].merge(counts_to_offsets(np.bincount(owner, minlength=len(samples))), size)
 
 
 class MaskSelector:
@@ -144,7 +125,7 @@ class MaskSelector:
         area = np.where(selection.known, area, 0)
         rows = np.flatnonzero(self.ignore.present[table.sample] & selection.known)
         if len(rows):
-            left = masks[rows] - self.ignore.masks[table.sample[rows]]
+            left = without_ignored(masks[rows], self.ignore, table.sample[rows])
             masks, area[rows] = replace_masks(masks, rows, left), left.area(threads=self.threads)
         return SelectedMasks(masks, selection, MaskGeometry(area, box), table.offsets, self.threads)
 
@@ -161,33 +142,12 @@ def intersection_areas(
     return out
 
 
-def disjoint_intersection_areas(
-    one: tuple[SelectedMasks, Int64Array],
-    other: tuple[SelectedMasks, Int64Array],
-    shared: Int64Array,
-    *,
-    threads: int,
-) -> Int64Array:
-    """As `intersection_areas`, which returned `shared`, of the disjoint masks."""
-    (left, a), (right, b) = one, other
-    a_changed, b_changed = left.disjoint.place[a] != UNCHANGED, right.disjoint.place[b] != UNCHANGED
-    out = shared.copy()
-    for in_a, in_b in ((True, False), (False, True), (True, True)):
-        rows = np.flatnonzero((shared > 0) & (a_changed == in_a) & (b_changed == in_b))
-        masks = [
-            selected.disjoint.masks[selected.disjoint.place[regions[rows]]]
-            if changed
-            else selected.masks[regions[rows]]
-            for selected, regions, changed in ((left, a, in_a), (right, b, in_b))
-        ]
-        out[rows] = pair_areas(*masks, threads=threads).intersection
-    return out
-
-
-def boxes_overlap(one: Int32Array, other: Int32Array) -> BoolArray:
-    """Whether two boxes share pixels, row by row."""
-    low, high = np.maximum(one[:, :2], other[:, :2]), np.minimum(one[:, 2:], other[:, 2:])
-    return (low[:, 0] < high[:, 0]) & (low[:, 1] < high[:, 1])
+def without_ignored(masks: Masks, ignore: MaskColumn, sample: Int64Array) -> Masks:
+    """Masks without the ignored pixels of their samples. sample: int64 [masks]."""
+    rows = np.flatnonzero(ignore.present[sample])
+    if not len(rows):
+        return masks
+    return replace_masks(masks, rows, masks[rows] - ignore.masks[sample[rows]])
 
 
 def replace_masks(masks: Masks, rows: Int64Array, new: Masks) -> Masks:

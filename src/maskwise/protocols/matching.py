@@ -1,4 +1,4 @@
-"""One-to-one matching of predictions and targets, question by question, by the best total."""
+"""One-to-one matching of predicted regions and targets, sample by sample, with the largest total gain."""
 
 import math
 from collections.abc import Iterator
@@ -6,68 +6,154 @@ from collections.abc import Iterator
 import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
-from maskwise.protocols.mask_pairs import MaskPairs, unpaired
+from maskwise.protocols.mask_pairs import MaskPairs, pair_in_order, unpaired
 
 SMALL = 32
-"""Tables with more rows than this go to scipy."""
+"""Components with more rows than this are solved by scipy."""
+MANY_PAIRS = 512
+"""Samples with more pairs than this are split into components by scipy."""
+DENSE_CELLS = 2**22
+"""Components with more cells than this are solved as sparse matrices."""
+
+Component = tuple[list[int], list[int], list[float]]
+"""Predicted region, target and gain of each pair of a connected component."""
 
 
-def match(index: MaskPairs, gain: Float64Array) -> Int64Array:
-    """The pairs of the matching with the largest total gain in each question: int64 positions in `index`, rising.
+def match(pairs: MaskPairs, gain: Float64Array) -> Int64Array:
+    """Positions in `pairs` of the matching with the largest total gain in each sample, ascending.
 
-    gain: float64 [pairs], not negative. Each question gets min(predictions, targets) pairs, those without gain too.
-    Most questions are settled by looking at the best partner of each prediction or target; assignment is solved only
-    where two of them compete for one partner.
+    gain: float64 [pairs], not negative; pairs without gain are not matched. Most samples are solved by looking at the
+    best partner of each region. Where two regions share their best partner, an assignment problem is solved in each
+    connected component of the pairs that gain. Ties: the same input gives the same matching; where several are
+    optimal, earlier regions come first in most cases.
     """
-    chosen, settled = _settle_by_best(index, gain)
-    _assign(index, gain, np.flatnonzero(~settled), chosen)
-    chosen[_pair_leftovers(index, chosen)] = True
+    chosen, settled = _settle_by_best(pairs, gain)
+    for sample in np.flatnonzero(~settled).tolist():
+        first, last = np.searchsorted(pairs.pred, pairs.pred_offsets[sample : sample + 2])
+        part = first + np.flatnonzero(gain[first:last] > 0)
+        columns = (pairs.pred[part], pairs.target[part], gain[part])
+        matched = [pair for component in _components(*columns) for pair in _solve(component)]
+        found = np.array(matched, np.int64).reshape(-1, 2)
+        chosen[pairs.find(found[:, 0], found[:, 1])] = True
     return np.flatnonzero(chosen)
 
 
-def _assign(index: MaskPairs, gain: Float64Array, samples: Int64Array, chosen: BoolArray) -> None:
-    """Solve the assignment of each of the samples; sets the pairs chosen, as far as they gain."""
-    for sample in samples.tolist():
-        first, width = int(index.first[sample]), int(index.targets[sample])
-        table = gain[first : index.first[sample + 1]].reshape(-1, width).tolist()
-        for rows, columns in _knots(table):
-            part = [[table[row][column] for column in columns] for row in rows]
-            for row, column in _solve(part):
-                chosen[first + rows[row] * width + columns[column]] = True
+def pair_remaining(
+    pairs: MaskPairs, matched: tuple[Int64Array, Int64Array], *, empty: tuple[BoolArray, BoolArray]
+) -> tuple[Int64Array, Int64Array]:
+    """Pair what the matching left over in each sample, as far as it goes: empty masks with empty masks first, then in
+    order.
+
+    matched: regions and targets already paired; empty: bool [regions] and bool [targets], known masks without pixels.
+    Returns all pairs, the matched ones included, sorted by predicted region.
+    """
+    pred, target = matched
+    for only_empty in (True, False):
+        free = [unpaired(len(part), taken) for part, taken in zip(empty, (pred, target))]
+        if only_empty:
+            free = [rows[part[rows]] for rows, part in zip(free, empty)]
+        starts = [
+            np.searchsorted(rows, offsets)
+            for rows, offsets in zip(free, (pairs.pred_offsets, pairs.target_offsets))
+        ]
+        _, more_pred, more_target = pair_in_order(*starts)
+        pred = np.concatenate([pred, free[0][more_pred]])
+        target = np.concatenate([target, free[1][more_target]])
+    order = np.argsort(pred, kind="stable")
+    return pred[order], target[order]
 
 
-def _knots(table: list[list[float]]) -> Iterator[tuple[list[int], list[int]]]:
-    """Rows and columns that gain from each other, directly or through others: what has to be solved together."""
-    free = set(range(len(table)))
-    while free:
-        rows, columns, open_ = set[int](), set[int](), {free.pop()}
-        while open_:
-            rows |= open_
-            found = {
-                column for row in open_ for column, value in enumerate(table[row]) if value > 0
-            } - columns
-            columns |= found
-            open_ = {row for row in free if any(table[row][column] > 0 for column in found)}
-            free -= open_
-        if columns:
-            yield sorted(rows), sorted(columns)
+def _components(pred: Int64Array, target: Int64Array, gain: Float64Array) -> Iterator[Component]:
+    """The connected components of pairs that gain: no region is in two of them."""
+    label = _label_few(pred, target) if len(pred) <= MANY_PAIRS else _label_many(pred, target)
+    order = np.argsort(label, kind="stable")
+    bounds = np.flatnonzero(np.diff(label[order])) + 1
+    for rows in np.split(order, bounds):
+        yield pred[rows].tolist(), target[rows].tolist(), gain[rows].tolist()
 
 
-def _solve(table: list[list[float]]) -> list[tuple[int, int]]:
-    """The pairs with the largest total. Loading scipy takes longer than solving hundreds of small tables here."""
-    rows, columns = len(table), len(table[0])
+def _label_few(pred: Int64Array, target: Int64Array) -> Int64Array:
+    """A number for each pair, equal within a component, by union-find."""
+    parent: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def root(node: tuple[str, int]) -> tuple[str, int]:
+        while parent.setdefault(node, node) != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for one, other in zip(pred.tolist(), target.tolist()):
+        parent[root(("pred", one))] = root(("target", other))
+    number: dict[tuple[str, int], int] = {}
+    labels = [number.setdefault(root(("pred", one)), len(number)) for one in pred.tolist()]
+    return np.array(labels, np.int64)
+
+
+def _label_many(pred: Int64Array, target: Int64Array) -> Int64Array:
+    """As `_label_few`, by scipy: loading it takes longer than many small samples do."""
+    from scipy.sparse import coo_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    rows, row = np.unique(pred, return_inverse=True)
+    columns, column = np.unique(target, return_inverse=True)
+    count = len(rows) + len(columns)
+    graph = coo_array((np.ones(len(row), np.int8), (row, len(rows) + column)), shape=(count, count))
+    _, label = connected_components(graph.tocsr(), directed=False)
+    found: Int64Array = label[row].astype(np.int64)
+    return found
+
+
+def _solve(component: Component) -> list[tuple[int, int]]:
+    """The pairs (region, target) with the largest total gain."""
+    pred, target, gain = component
+    if len(pred) == 1:
+        return [(pred[0], target[0])]
+    rows, columns = sorted(set(pred)), sorted(set(target))
+    row = {region: item for item, region in enumerate(rows)}
+    column = {region: item for item, region in enumerate(columns)}
+    cells = [(row[one], column[other], value) for one, other, value in zip(pred, target, gain)]
+    if len(rows) * len(columns) > DENSE_CELLS:
+        solved = _solve_sparse(cells, len(rows), len(columns))
+    else:
+        solved = _solve_dense(cells, len(rows), len(columns))
+    listed = {(one, other) for one, other, _ in cells}
+    return [(rows[one], columns[other]) for one, other in solved if (one, other) in listed]
+
+
+def _solve_dense(cells: list[tuple[int, int, float]], rows: int, columns: int) -> list[tuple[int, int]]:
     if rows > columns:
-        return [(row, column) for column, row in _solve([list(column) for column in zip(*table)])]
+        flipped = [(column, row, value) for row, column, value in cells]
+        return [(row, column) for column, row in _solve_dense(flipped, columns, rows)]
     if rows <= SMALL:
+        table = [[0.0] * columns for _ in range(rows)]
+        for row, column, value in cells:
+            table[row][column] = value
         return _augment(table)
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
 
-    return list(zip(*(side.tolist() for side in linear_sum_assignment(np.array(table), maximize=True))))
+    matrix = np.zeros((rows, columns))
+    for row, column, value in cells:
+        matrix[row, column] = value
+    return list(zip(*(side.tolist() for side in linear_sum_assignment(matrix, maximize=True))))
+
+
+def _solve_sparse(cells: list[tuple[int, int, float]], rows: int, columns: int) -> list[tuple[int, int]]:
+    """Each row has a column of its own with no gain, so a full matching of the rows exists."""
+    from scipy.sparse import coo_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching  # noqa: PLC0415
+
+    row, column, value = (np.array(part) for part in zip(*cells))
+    own = np.arange(rows)
+    # Every weight is 1 larger than its gain: zeros would count as absent cells.
+    weight = np.concatenate([value + 1.0, np.ones(rows)])
+    place = (np.concatenate([row, own]), np.concatenate([column, columns + own]))
+    matrix = coo_array((weight, place), shape=(rows, columns + rows)).tocsr()
+    found = min_weight_full_bipartite_matching(matrix, maximize=True)
+    return [(one, other) for one, other in zip(*(side.tolist() for side in found)) if other < columns]
 
 
 def _augment(table: list[list[float]]) -> list[tuple[int, int]]:
-    """The Hungarian method with potentials: give the rows their columns one by one, each along a cheapest path of
-    exchanges. No more rows than columns.
+    """The Hungarian method with potentials: rows get their columns one by one, each along a cheapest path of
+    exchanges. There are no more rows than columns.
     """
     rows, columns = len(table), len(table[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns
@@ -100,65 +186,43 @@ def _augment(table: list[list[float]]) -> list[tuple[int, int]]:
     return [(row, column) for column, row in enumerate(holder) if row is not None]
 
 
-def _settle_by_best(index: MaskPairs, gain: Float64Array) -> tuple[BoolArray, BoolArray]:
-    """Give every prediction its best target where no two want the same one (then no matching has a larger total), or
-    every target its best prediction. Returns the pairs chosen and whether each question is settled.
+def _settle_by_best(pairs: MaskPairs, gain: Float64Array) -> tuple[BoolArray, BoolArray]:
+    """Give every prediction its best target where no two share it (then no matching has a larger total), or every
+    target its best prediction. Returns the chosen pairs and whether each sample is solved.
     """
-    by_pred = _best(index.pred, gain, index)
-    by_target = _best(index.target, gain, index)
-    clash_pred = _clashes(index, by_pred, index.target)
-    clash_target = _clashes(index, by_target, index.pred)
+    by_pred = _best(pairs.pred, gain)
+    by_target = _best(pairs.target, gain)
+    clash_pred = _clashes(pairs, by_pred, pairs.target)
+    clash_target = _clashes(pairs, by_target, pairs.pred)
     chosen = np.zeros(len(gain), bool)
-    from_pred = by_pred[~clash_pred[index.sample[by_pred]]]
-    from_target = by_target[(clash_pred & ~clash_target)[index.sample[by_target]]]
+    from_pred = by_pred[~clash_pred[pairs.sample[by_pred]]]
+    from_target = by_target[(clash_pred & ~clash_target)[pairs.sample[by_target]]]
     chosen[from_pred] = True
     chosen[from_target] = True
     return chosen, ~(clash_pred & clash_target)
 
 
-def _best(side: Int64Array, gain: Float64Array, index: MaskPairs) -> Int64Array:
-    """For each mask of one side that gains from anyone, its best pair, the first of equals."""
+def _best(side: Int64Array, gain: Float64Array) -> Int64Array:
+    """For each region of one side with any gain, its best pair, the first of equals. Positions, ascending."""
     useful = np.flatnonzero(gain > 0)
     if not len(useful):
         return useful
-    masks = side[useful]
-    if side is index.target:
-        order = np.argsort(masks, kind="stable")
-        useful, masks = useful[order], masks[order]
-    starts = np.flatnonzero(np.concatenate([[True], masks[1:] != masks[:-1]]))
+    regions = side[useful]
+    if (np.diff(regions) < 0).any():
+        order = np.argsort(regions, kind="stable")
+        useful, regions = useful[order], regions[order]
+    starts = np.flatnonzero(np.concatenate([[True], regions[1:] != regions[:-1]]))
     top = np.maximum.reduceat(gain[useful], starts)
-    lengths = np.diff(np.append(starts, len(masks)))
+    lengths = np.diff(np.append(starts, len(regions)))
     hits = np.flatnonzero(gain[useful] == np.repeat(top, lengths))
-    owner = masks[hits]
+    owner = regions[hits]
     first = np.concatenate([[True], owner[1:] != owner[:-1]])
     return np.sort(useful[hits[first]])
 
 
-def _clashes(index: MaskPairs, best: Int64Array, partner: Int64Array) -> BoolArray:
-    """Whether two of a question's best pairs share their partner, bool [samples]."""
+def _clashes(pairs: MaskPairs, best: Int64Array, partner: Int64Array) -> BoolArray:
+    """Whether two of a sample's best pairs share their partner, bool [samples]."""
     taken = np.bincount(partner[best], minlength=1)
-    clash = np.zeros(len(index.preds), bool)
-    clash[index.sample[best[taken[partner[best]] > 1]]] = True
+    clash = np.zeros(len(pairs.preds), bool)
+    clash[pairs.sample[best[taken[partner[best]] > 1]]] = True
     return clash
-
-
-def _pair_leftovers(index: MaskPairs, chosen: BoolArray) -> Int64Array:
-    """Pair the masks still free in each question in their order, as far as they go."""
-    pairs = np.flatnonzero(chosen)
-    free_pred = unpaired(int(index.pred_offsets[-1]), index.pred[pairs])
-    free_target = unpaired(int(index.target_offsets[-1]), index.target[pairs])
-    sample_pred = np.repeat(np.arange(len(index.preds)), index.preds)[free_pred]
-    sample_target = np.repeat(np.arange(len(index.targets)), index.targets)[free_target]
-    begin = np.searchsorted(sample_target, np.arange(len(index.targets) + 1))
-    position = begin[sample_pred] + _ranks(sample_pred)
-    usable = position < begin[sample_pred + 1]
-    return index.find(sample_pred[usable], free_pred[usable], free_target[position[usable]])
-
-
-def _ranks(groups: Int64Array) -> Int64Array:
-    """Position of each item within its group; groups are sorted."""
-    if not len(groups):
-        return groups
-    starts = np.concatenate([[True], groups[1:] != groups[:-1]])
-    first = np.flatnonzero(starts)
-    return np.arange(len(groups)) - np.repeat(first, np.diff(np.append(first, len(groups))))

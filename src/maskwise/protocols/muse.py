@@ -1,22 +1,24 @@
 """MUSE: `ar_validate()` and `match_pred()` of PixelLM (commit ebf0792).
 
-Rule. Per question min(n, m) predictions and targets are matched; a matched pair scores as in LISA, a target left over
-against an empty prediction, a prediction left over against an empty target. Per image the scores of all its questions
-are added and divided by max(predictions, targets) of the whole image, which is also its weight. cIoU adds up all.
+Rule. Per question min(n, m) predictions and targets are matched. A matched pair scores as in LISA, a remaining target
+against an empty prediction, a remaining prediction against an empty target. Per image the scores of all its questions
+are added and divided by max(predictions, targets) of the whole image, which is also its weight. cIoU sums all pairs.
 
 Quirks:
-- The official matching costs (cross entropy plus Dice on 12,544 random points) differ from run to run. Here pairs
-  maximise the total IoU, which is reproducible; `pairs` injects another matching.
+- The official matching cost (cross entropy plus Dice on 12,544 random points) differs from run to run. Here pairs
+  maximise the total IoU, which is reproducible; what does not overlap is paired in order. `pairs` injects another
+  matching.
 - The divisor is not the sum over questions of max(n, m), so it can be smaller than the number of scored pairs.
-- Official predictions left over are never thresholded: only logits in [0.5, 1] count as foreground, so a confident
+- Official remaining predictions are never thresholded: only logits in [0.5, 1] count as foreground, so a confident
   extra mask has an empty union and scores 1. `raw_logits=True` repeats that and needs the counts of logits
   (`PredictionColumns.logits`); the default thresholds all masks alike.
-- Pixels where pieces of a target overlap (value 2) are neither class, as in LISA.
-- An image with neither predictions nor targets stops the official code; here it adds nothing.
+- Pixels where pieces of a target overlap (value 2) belong to neither class, as in LISA.
+- An image with neither predictions nor targets stops the official code; here it adds nothing, and its samples are
+  excluded.
 - Sums run in float32: `legacy_float32` repeats that; the default is exact.
 
-A missing or failed reply counts as no mask. A sample's row carries its own pairs, and the share of its image's
-divisor that its pairs have, so a row may exceed 1. `epsilon=False` leaves the epsilons out.
+A missing or failed prediction counts as no mask. A sample's row carries its own pairs and its share of its image's
+divisor, so a row may exceed 1. `mask_type` and `epsilon`: see `lisa`.
 """
 
 import numpy as np
@@ -24,10 +26,10 @@ import numpy as np
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import ProtocolError
 from maskwise.protocols.mask_pairs import unpaired
-from maskwise.protocols.matching import match
+from maskwise.protocols.matching import match, pair_remaining
 from maskwise.protocols.metrics import Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
-from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
 from maskwise.protocols.two_class_counts import (
     FOREGROUND,
     TwoClassCounts,
@@ -38,13 +40,14 @@ from maskwise.protocols.two_class_counts import (
 )
 
 DESCRIPTION = (
-    "matched per question, left-over masks and targets count, divided by the larger count of the whole image"
+    "matched per question, remaining masks and targets count, divided by the larger count of the whole image"
 )
 
 
 def score(
     inputs: ScoringInput,
     *,
+    mask_type: OfficialMaskType = "predicted",
     raw_logits: bool = False,
     pairs: Int64Array | None = None,
     legacy_float32: bool = False,
@@ -53,64 +56,66 @@ def score(
     """Score a whole dataset; see the module's text for the rule. pairs: int64 [k, 2], predicted region and target of
     each matched pair, by position among all.
     """
-    overlaps = inputs.overlaps("requested")
-    scorable = scorable_images(overlaps)
-    pair_counts = pair(overlaps, raw_logits=raw_logits, pairs=pairs)
+    overlaps = inputs.overlaps(mask_type)
+    counts = pair(overlaps, raw_logits=raw_logits, pairs=pairs)
     return finish(
         "muse",
         inputs,
-        pair_counts,
-        weight=share_divisor(overlaps, pair_counts),
+        counts,
+        weight=share_divisor(overlaps, counts),
         statuses=inputs.statuses(
             {
-                "no target and no prediction: the rule has no term for it": (
-                    (overlaps.index.preds == 0) & (overlaps.index.targets == 0)
+                "no target and no prediction: the protocol has no term for it": (
+                    (overlaps.pairs.preds == 0) & (overlaps.pairs.targets == 0)
                 ),
-                "a target of the image has no mask of the type wanted": ~scorable,
+                "a target of the image has no mask of the requested type": ~scorable_images(overlaps),
             }
         ),
-        epsilon=epsilon,
-        legacy_float32=legacy_float32,
+        options={"mask_type": mask_type, "epsilon": epsilon, "legacy_float32": legacy_float32},
     )
 
 
 def scorable_images(overlaps: Overlaps) -> BoolArray:
     """Whether all targets of each sample's image have a mask, bool [samples]."""
-    cluster = overlaps.ground_truth.cluster
-    scorable: BoolArray = (
-        int_sums(cluster, (~overlaps.scorable).astype(np.int64), overlaps.ground_truth.cluster_count) == 0
-    )
+    cluster, images = overlaps.ground_truth.cluster, overlaps.ground_truth.cluster_count
+    scorable: BoolArray = int_sums(cluster, (~overlaps.scorable).astype(np.int64), images) == 0
     return scorable[cluster]
 
 
 def pair(overlaps: Overlaps, *, raw_logits: bool = False, pairs: Int64Array | None = None) -> TwoClassCounts:
-    """The scored pairs, question by question: matched ones by prediction, targets left over, predictions left over."""
+    """The scored pairs, question by question: matched by prediction, remaining targets, remaining predictions."""
     pred, target = (pairs[:, 0], pairs[:, 1]) if pairs is not None else match_by_iou(overlaps)
-    alone_target, alone_pred = (
-        unpaired(len(overlaps.target.area), target),
-        unpaired(len(overlaps.pred.area), pred),
+    alone_target = unpaired(len(overlaps.target.area), target)
+    alone_pred = unpaired(len(overlaps.pred.area), pred)
+    extra = count_raw_logits if raw_logits else count_predictions
+    counts = TwoClassCounts.concat(
+        [
+            count_pairs(overlaps, pred, target),
+            count_targets(overlaps, alone_target),
+            extra(overlaps, alone_pred),
+        ]
     )
-    extra = count_raw_logits(overlaps, alone_pred) if raw_logits else count_predictions(overlaps, alone_pred)
-    pair_counts = TwoClassCounts.concat(
-        [count_pairs(overlaps, pred, target), count_targets(overlaps, alone_target), extra]
-    )
-    order = np.argsort(pair_counts.sample, kind="stable")
-    return pair_counts.select(order[scorable_images(overlaps)[pair_counts.sample[order]]])
+    order = np.argsort(counts.sample, kind="stable")
+    return counts.select(order[scorable_images(overlaps)[counts.sample[order]]])
 
 
 def match_by_iou(overlaps: Overlaps) -> tuple[Int64Array, Int64Array]:
-    """The matching with the largest total IoU of the matched-pair rule (0 / 0 = 1), by prediction."""
-    index = overlaps.index
+    """The matching with the largest total IoU of the matched-pair rule (0 / 0 = 1), sorted by prediction."""
+    pairs, area = overlaps.pairs, overlaps.target.area - overlaps.piece_overlap.area
     if overlaps.piece_overlap.present.any():
-        pair_counts = count_pairs(overlaps, index.pred, index.target)
-        matched = match(index, pair_counts.iou(epsilon=False)[:, FOREGROUND])
+        counts = count_pairs(overlaps, pairs.pred, pairs.target)
+        matched = match(pairs, counts.iou(epsilon=False)[:, FOREGROUND])
     else:
         matched = overlaps.matched
-    return index.pred[matched], index.target[matched]
+    empty = (
+        overlaps.pred.known & (overlaps.pred.area == 0),
+        overlaps.target.known & (area == 0),
+    )
+    return pair_remaining(pairs, (pairs.pred[matched], pairs.target[matched]), empty=empty)
 
 
 def count_raw_logits(overlaps: Overlaps, pred: Int64Array) -> TwoClassCounts:
-    """Predictions against empty planes as the official code counts them: by raw logits in the bins of [0, 1]."""
+    """Predictions against empty targets as the official code counts them: raw logits in the bins of [0, 1]."""
     logits = overlaps.predictions.logits
     if logits is None:
         raise ProtocolError(
@@ -118,18 +123,18 @@ def count_raw_logits(overlaps: Overlaps, pred: Int64Array) -> TwoClassCounts:
         )
     zero, low, high = logits[pred].T
     sample = overlaps.predictions.sample[pred]
-    frame = overlaps.counted_pixels[sample]
+    pixels = overlaps.counted_pixels[sample]
     return TwoClassCounts(
-        sample, np.stack([zero, np.zeros_like(zero)], 1), np.stack([low + frame - zero, high], 1)
+        sample, np.stack([zero, np.zeros_like(zero)], 1), np.stack([low + pixels - zero, high], 1)
     )
 
 
-def share_divisor(overlaps: Overlaps, pair_counts: TwoClassCounts) -> Float64Array:
+def share_divisor(overlaps: Overlaps, counts: TwoClassCounts) -> Float64Array:
     """Each sample's share of its image's divisor, by its number of scored pairs: float64 [samples]."""
     cluster, images = overlaps.ground_truth.cluster, overlaps.ground_truth.cluster_count
-    scored = np.bincount(pair_counts.sample, minlength=len(cluster))
+    scored = np.bincount(counts.sample, minlength=len(cluster))
     divisor = np.maximum(
-        int_sums(cluster, overlaps.index.preds, images), int_sums(cluster, overlaps.index.targets, images)
+        int_sums(cluster, overlaps.pairs.preds, images), int_sums(cluster, overlaps.pairs.targets, images)
     )
     of_image = np.maximum(sums(cluster, scored, images), 1.0)
     return scored * (divisor / of_image)[cluster]

@@ -7,18 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
-from maskwise.masks import Masks
+from maskwise.masks import Masks, pair_areas
 from maskwise.protocols.ground_truth import GroundTruth
-from maskwise.protocols.mask_pairs import MaskPairs
+from maskwise.protocols.mask_pairs import ABSENT, MaskPairs
 from maskwise.protocols.mask_selection import (
     SelectedMasks,
-    disjoint_intersection_areas,
     intersection_areas,
     replace_masks,
 )
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import int_sums
 from maskwise.protocols.prediction_columns import PredictionColumns
+
+HIT = 0.5
+"""IoU from which on a prediction counts as having found its target."""
+TIE = 1e-10
+"""Weight of the criteria that decide between matchings with the same total IoU."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,12 @@ class Overlaps:
         self,
         ground_truth: GroundTruth,
         predictions: PredictionColumns,
-        index: MaskPairs,
+        pairs: MaskPairs,
         *,
         pred: SelectedMasks,
         target: SelectedMasks,
     ) -> None:
-        self.ground_truth, self.predictions, self.index = ground_truth, predictions, index
+        self.ground_truth, self.predictions, self.pairs = ground_truth, predictions, pairs
         self.pred, self.target, self.threads = pred, target, pred.threads
         ignored = np.zeros(len(ground_truth), np.int64)
         ignored[ground_truth.ignore.present] = ground_truth.ignore.masks[ground_truth.ignore.present].area()
@@ -72,29 +76,32 @@ class Overlaps:
 
     @cached_property
     def intersection(self) -> Int64Array:
-        """Pixels shared by each pair of the index, int64 [pairs]."""
-        return self._measure(self.index.pred, self.index.target)
+        """Pixels shared by each of the pairs, int64 [pairs]."""
+        return self._measure(self.pairs.pred, self.pairs.target)
 
     @cached_property
     def iou(self) -> Float64Array:
-        """IoU of each pair, 1 where both masks are known and empty, 0 where one is not known."""
-        index = self.index
-        union = self.pred.area[index.pred] + self.target.area[index.target] - self.intersection
-        empty = (union == 0) & self.pred.known[index.pred] & self.target.known[index.target]
+        """IoU of each of the pairs, 1 where both masks are known and empty, 0 where one is not known."""
+        pairs = self.pairs
+        union = self.pred.area[pairs.pred] + self.target.area[pairs.target] - self.intersection
+        empty = (union == 0) & self.pred.known[pairs.pred] & self.target.known[pairs.target]
         return np.where(empty, 1.0, self.intersection / np.maximum(union, 1))
 
     @cached_property
     def matched(self) -> Int64Array:
-        """The pairs of the one-to-one matching with the largest total IoU, positions in the index."""
-        return match(self.index, self.iou)
+        """The one-to-one matching with the largest total IoU, positions in `pairs`; masks that do not overlap are not
+        matched.
+        """
+        return match(self.pairs, break_ties(self.iou, self.intersection))
 
     def shared(self, pred: Int64Array, target: Int64Array) -> Int64Array:
-        """Pixels shared by predicted regions and targets of one image, int64 [k]. Pairs of one sample are looked up."""
-        sample = self.predictions.sample[pred]
-        same = sample == self.ground_truth.sample[target]
-        out = np.empty(len(pred), np.int64)
-        out[same] = self.intersection[self.index.find(sample[same], pred[same], target[same])]
-        out[~same] = self._measure(pred[~same], target[~same])
+        """Pixels shared by predicted regions and targets of one image, int64 [k]. Known pairs are looked up."""
+        position = self.pairs.find(pred, target)
+        listed = position != ABSENT
+        other = ~listed & (self.predictions.sample[pred] != self.ground_truth.sample[target])
+        out = np.zeros(len(pred), np.int64)
+        out[listed] = self.intersection[position[listed]]
+        out[other] = self._measure(pred[other], target[other])
         return out
 
     @cached_property
@@ -112,14 +119,29 @@ class Overlaps:
 
     @cached_property
     def merged(self) -> MergedAreas:
-        """The union of each sample's predicted masks against the union of its targets."""
-        index, count = self.index, len(self.ground_truth)
-        pixels = disjoint_intersection_areas(
-            (self.pred, index.pred), (self.target, index.target), self.intersection, threads=self.threads
-        )
-        shared = int_sums(index.sample, pixels, count)
-        areas = (int_sums(part.sample, part.disjoint.area, count) for part in (self.pred, self.target))
-        return MergedAreas(shared, *areas)
+        """The union of each sample's predicted masks against the union of its targets.
+
+        Where no masks of a sample overlap, areas add up; elsewhere the unions are made.
+        """
+        count = len(self.ground_truth)
+        intersection = int_sums(self.pairs.sample, self.intersection, count)
+        pred, target = (int_sums(part.sample, part.area, count) for part in (self.pred, self.target))
+        samples = np.flatnonzero(self.pred.overlapping | self.target.overlapping)
+        if len(samples):
+            unions = [part.unions(samples) for part in (self.pred, self.target)]
+            pred[samples], target[samples] = (union.area(threads=self.threads) for union in unions)
+            both = np.flatnonzero((pred[samples] > 0) & (target[samples] > 0))
+            areas = pair_areas(*(union[both] for union in unions), threads=self.threads)
+            intersection[samples[both]] = areas.intersection
+        return MergedAreas(intersection, pred, target)
 
     def _measure(self, pred: Int64Array, target: Int64Array) -> Int64Array:
         return intersection_areas((self.pred, pred), (self.target, target), threads=self.threads)
+
+
+def break_ties(gain: Float64Array, intersection: Int64Array) -> Float64Array:
+    """The gain of pairs, slightly larger for an IoU of HIT or more and for more shared pixels, so that the order of
+    regions does not decide between equal totals. Pairs without shared pixels gain nothing.
+    """
+    shares = intersection / max(int(intersection.max(initial=1)), 1)
+    return np.where(intersection > 0, gain + TIE * (gain >= HIT) + 0.1 * TIE * shares, 0.0)

@@ -21,6 +21,16 @@ from maskwise.protocols.metrics import SampleStatuses
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.prediction_columns import FAILED, MALFORMED, MISSING, UNSTATED, PredictionColumns
 
+MAX_PAIRS = 4_000_000
+"""Predicted regions times targets of one sample; a prediction with more fails, and only that one."""
+
+NO_TARGET_MASK = "a target has no mask of the requested type"
+NO_TARGET = "no target: the protocol has no term for it"
+"""Reasons to exclude a sample."""
+
+OfficialMaskType = Literal["predicted", "requested"]
+"""Which mask official protocols take from a prediction that holds both types; see `ScoringInput.overlaps`."""
+
 MaskChoice = Literal["requested", "predicted", "visible", "amodal"]
 
 
@@ -43,11 +53,17 @@ class ScoringInput:
                 f"{len(predictions)} predictions for {len(ground_truth)} samples; align them first"
             )
         self.ground_truth, self.threads = ground_truth, threads
+        self._targets = targets if targets is not None else measure_targets(ground_truth, threads)
         self.predictions, geometry = _check(ground_truth, predictions, threads)
         self._preds = MaskSelector(self.predictions, geometry, ground_truth.ignore, threads=threads)
-        self._targets = targets if targets is not None else measure_targets(ground_truth, threads)
-        self.index = MaskPairs(self.predictions.offsets, ground_truth.offsets)
+        self.pairs = MaskPairs.overlapping(
+            self.predictions.offsets,
+            ground_truth.offsets,
+            pred_box=geometry.box,
+            target_box=self._targets.geometry.box,
+        )
         self._overlaps: dict[MaskChoice, Overlaps] = {}
+        self._made: list[Overlaps] = []
 
     def __len__(self) -> int:
         return len(self.ground_truth)
@@ -61,25 +77,47 @@ class ScoringInput:
         none.
         """
         if kind not in self._overlaps:
-            pred, target = self._select(kind)
-            made = (
-                overlaps
-                for overlaps in self._overlaps.values()
-                if overlaps.pred is pred and overlaps.target is target
-            )
-            self._overlaps[kind] = next(made, None) or Overlaps(
-                self.ground_truth, self.predictions, self.index, pred=pred, target=target
-            )
+            self._overlaps[kind] = self._share(*self._select(kind))
         return self._overlaps[kind]
+
+    def overlaps_with_pixels(self, amodal: BoolArray) -> Overlaps:
+        """As `requested`, with a requested type per sample for the predictions, and empty masks counting as absent.
+
+        amodal: bool [samples].
+        """
+        visible_pixels, amodal_pixels = self.nonempty
+        wants = amodal[self.predictions.sample]
+        take = np.where(wants, amodal_pixels, ~visible_pixels)
+        selection = MaskSelection(take, visible_pixels | amodal_pixels, take == wants)
+        requested = (self.ground_truth.requested_type == AMODAL)[self.ground_truth.sample]
+        return self._share(self._preds.select(selection), self._targets.of_type(requested))
+
+    def _share(self, pred: SelectedMasks, target: SelectedMasks) -> Overlaps:
+        """The overlaps of these masks, made once."""
+        for made in self._made:
+            if made.pred is pred and made.target is target:
+                return made
+        self._made.append(Overlaps(self.ground_truth, self.predictions, self.pairs, pred=pred, target=target))
+        return self._made[-1]
 
     @cached_property
     def predicted_type(self) -> Int8Array:
-        """Mask type of each prediction, int8 [n]: the stated one, else that of the masks it holds, else UNSTATED."""
-        predictions = self.predictions
-        visible = np.bincount(predictions.sample[predictions.visible.present], minlength=len(self)) > 0
-        amodal = np.bincount(predictions.sample[predictions.amodal.present], minlength=len(self)) > 0
-        held = np.select([visible & amodal, visible, amodal], [BOTH, VISIBLE, AMODAL], UNSTATED)
+        """Mask type of each prediction, int8 [n]: the stated one, else that of the non-empty masks it holds, else
+        UNSTATED.
+        """
+        predictions, count = self.predictions, len(self)
+        visible, amodal = self.nonempty
+        holds_visible = np.bincount(predictions.sample[visible], minlength=count) > 0
+        holds_amodal = np.bincount(predictions.sample[amodal], minlength=count) > 0
+        held = np.select(
+            [holds_visible & holds_amodal, holds_visible, holds_amodal], [BOTH, VISIBLE, AMODAL], UNSTATED
+        )
         return np.where(predictions.mask_type == UNSTATED, held, predictions.mask_type).astype(np.int8)
+
+    @cached_property
+    def nonempty(self) -> tuple[BoolArray, BoolArray]:
+        """Whether the visible and the amodal mask of each predicted region have pixels: bool [regions] each."""
+        return self._preds.geometry.visible.area > 0, self._preds.geometry.amodal.area > 0
 
     def _select(self, kind: MaskChoice) -> tuple[SelectedMasks, SelectedMasks]:
         """The masks of predicted regions and of targets."""
@@ -120,6 +158,11 @@ def _check(
     """Mark predictions with malformed masks or masks of another size as failed; measure the rest."""
     columns = (predictions.visible, predictions.amodal)
     reasons: dict[int, str] = {}
+    pairs = predictions.counts * ground_truth.counts
+    for sample in np.flatnonzero(pairs > MAX_PAIRS).tolist():
+        reasons[sample] = (
+            f"{predictions.counts[sample]} masks: more than {MAX_PAIRS} pairs of masks and targets"
+        )
     for column in columns:
         wrong = column.present & (column.masks.size != ground_truth.image_size[predictions.sample]).any(1)
         reasons.update(dict.fromkeys(predictions.sample[wrong].tolist(), "mask size differs from the image"))
@@ -151,8 +194,6 @@ def measure_targets(ground_truth: GroundTruth, threads: int = 1) -> MaskSelector
             )
         geometry.append(found)
     selector = MaskSelector(ground_truth, RegionGeometry(*geometry), ground_truth.ignore, threads=threads)
-    _ = (
-        selector.of_type((ground_truth.requested_type == AMODAL)[ground_truth.sample]).disjoint,
-        dict(ground_truth.tags),
-    )
+    _ = selector.of_type((ground_truth.requested_type == AMODAL)[ground_truth.sample]).overlapping
+    _ = dict(ground_truth.tags)
     return selector

@@ -1,37 +1,56 @@
-"""Strict, the rule we recommend: a free reply has to find the right things, all of them, nothing else, as wanted.
+"""Strict, the protocol we recommend: a free answer has to find the right objects, all of them, and nothing else.
 
 Rule. Only free answers: a prediction made with the true answer in the prompt (`Prediction.forced`) is refused. Regions
-and targets of a question are matched one to one by the best total IoU. The question scores the summed IoU of the pairs
-divided by max(regions, targets): extra and missing masks both cost. Without targets it scores 1 if the reply has no
-region, else 0. A missing or failed reply scores 0 and is counted as such.
+and targets of a question are matched one to one by the largest total IoU; masks that do not overlap are not matched.
+The question scores the summed IoU of the pairs divided by max(regions, targets): extra and missing masks both cost.
+Without targets it scores 1 if the prediction has no region, else 0. A missing or failed prediction scores 0.
 
-The mask must be of the type wanted. A reply's type is the one it names, else that of the masks it holds. If it is not
-the one wanted, no region of the reply has any IoU. `both` needs both: the IoU of a pair is then the mean of its visible
-and amodal IoU, a mask left out counting 0. `mask_type="lenient"` looks only at the mask of the type wanted and leaves
-the judgement of the type to `mask_type_accuracy`.
+What counts. Ignored pixels are removed from all masks first. An empty predicted mask counts as absent. A region counts
+if any of its masks has pixels, also one of a type that was not requested; regions of a prediction with `no_target` do
+not count. A target counts if its requested mask has pixels (`both`: either mask), so a question whose targets are all
+empty is a question without targets. A region without a requested mask that overlaps such a target in the other type
+describes it correctly and does not count either. A region whose mask equals that of an earlier region is a copy: it
+counts, but is not matched, unless as many targets are equal.
 
-Pixels to ignore are taken from all masks first. `no_target` empties a reply. A region whose mask is empty says nothing
-and is not counted, unless the mask wanted of some target is empty as well (a thing fully hidden): two empty masks have
-IoU 1.
+Mask type. The type of a prediction is the one it states, else that of the masks it holds. If it is not the requested
+one, no region of the prediction has any IoU. `both` needs both: the IoU of a pair is the mean over the types in which
+either mask has pixels. Options:
+- `unoccluded="either"`: where the visible and the amodal mask of every target are equal, the type cannot be seen in the
+  mask, so visible and amodal are both accepted, and the mask of the predicted type is scored. `"exact"`: the stated
+  type must be the requested one there as well. `mask_type_accuracy` always compares the types.
+- `mask_type="lenient"`: only the mask of the requested type is looked at, whatever the predicted type.
 
-Figures, over all scorable questions unless stated:
-    giou, ciou            mean of the above; summed intersection of pairs over the union of all drawn and all wanted
-    boundary_iou          as giou, with the IoU of boundary bands 2 % of the diagonal wide (Cheng et al., CVPR 2021)
-    precision, recall, f1 of targets, a hit being a pair with IoU of 0.5 or more
+Metrics, over all questions unless stated, and what each cannot see:
+    giou                  mean of the above. Cannot see where a mask is wrong, nor which words belong to it
+    ciou                  cumulative IoU of matched masks: summed intersection of the pairs over the summed areas of all
+                          regions and targets, less that intersection. Pixels shared by two regions count twice. Cannot
+                          see small targets
+    boundary_iou          as giou, with the IoU of boundary bands 2 % of the diagonal wide (Cheng et al., CVPR 2021).
+                          Cannot see the inside of masks
+    precision, recall, f1 of targets; a hit is a pair with IoU 0.5 or more. Precision cannot see targets that were left
+                          out, recall cannot see extra regions
     p@0.5 ... p@0.9       share of questions with targets that score at least that
-    mask_type_accuracy    share of questions with targets whose reply is of the type wanted; `confusion` has the counts
-    no_target_accuracy    share of questions without targets whose reply has no region
-    target_accuracy       share of questions with targets whose reply has one
-    target_count_error    mean difference between the numbers of regions and targets
-    answer_exact, _f1     see `answers`; `judge`: the mean of a judge function, where one is passed in
+    mask_type_accuracy    share of questions with targets whose predicted type is the requested one; `confusion` has the
+                          counts. Cannot see the masks
+    no_target_accuracy    share of questions without targets whose prediction has no region
+    target_accuracy       share of questions with targets whose prediction has a region, right or wrong
+    target_count_error    mean difference between the numbers of regions and targets, plus the number of copies. Cannot
+                          see whether the regions are the right ones
+    answer_exact, _f1     names against the names of the targets, see `answers`; only for questions that have a ground
+                          truth answer. A prediction without names is wrong. Cannot see which mask a name belongs to
+    judge                 mean of a judge function over questions with a ground truth answer, where one is passed in
 
-and where amodal masks are wanted:
-    occluded_iou, _ciou   IoU on the hidden region alone: mean over targets that have one (unmatched: 0), and
-                          cumulative. Predicted as hidden: the amodal mask without the reply's visible one, or, if it
-                          has none, without the true one
-    copy_gain             mean over pairs: amodal IoU minus what the visible mask (the reply's, else the true one)
-                          scores in its place
-    visible_outside_amodal  share of predicted regions with both masks whose visible one leaves the amodal one
+and for targets with hidden pixels, where amodal masks are requested:
+    occluded_iou, _ciou   IoU on the hidden pixels: mean over targets (unmatched: 0), and cumulative. Predicted as
+                          hidden: the amodal mask without the visible mask of the same region. Without a visible mask
+                          nothing is right and the whole amodal mask is wrong, unless the target is fully hidden. Cannot
+                          see hidden pixels predicted for targets that have none; the cumulative one cannot see that a
+                          region with many wrong hidden pixels was left out
+    copy_gain             mean over targets: amodal IoU (unmatched: 0) minus the IoU that the true visible mask has with
+                          the amodal one. Cannot see the predicted visible mask
+    visible_outside_amodal  share of the regions (copies apart), where amodal masks are requested, whose visible mask
+                          leaves the amodal one; a region without a visible mask counts as such, unless its target is
+                          fully hidden. Cannot see regions that were left out
 """
 
 from dataclasses import dataclass
@@ -39,54 +58,69 @@ from typing import Literal
 
 import numpy as np
 
-from maskwise.arrays import BoolArray, Float64Array, Int64Array
+from maskwise.arrays import BoolArray, Float64Array, Int8Array, Int64Array
 from maskwise.errors import ProtocolError
-from maskwise.masks import Masks, boundary_areas, boundary_width, pair_areas
+from maskwise.masks import boundary_areas, boundary_width, pair_areas
 from maskwise.protocols.answers import Judge, answer_metrics, judge_metric
-from maskwise.protocols.ground_truth import BOTH, VISIBLE
-from maskwise.protocols.mask_selection import SelectedMasks
+from maskwise.protocols.copied_regions import find_copies
+from maskwise.protocols.ground_truth import AMODAL, BOTH, VISIBLE
+from maskwise.protocols.hidden_metrics import hidden_metrics, visible_outside_amodal
+from maskwise.protocols.mask_selection import SelectedMasks, without_ignored
 from maskwise.protocols.matching import match
 from maskwise.protocols.metrics import Metric, Scores, int_sums, sums
-from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.overlaps import HIT, Overlaps, break_ties
 from maskwise.protocols.prediction_columns import PREDICTED, UNSTATED
-from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.scoring_input import NO_TARGET_MASK, ScoringInput
 
 DESCRIPTION = (
     "free answers, one-to-one matching by IoU, extra and missing masks cost, the mask type must be right"
 )
-HIT = 0.5
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 BINS = 10
+KINDS: tuple[tuple[Literal["visible", "amodal"], int], ...] = (("visible", VISIBLE), ("amodal", AMODAL))
+
+StrictMaskType = Literal["exact", "lenient"]
+Unoccluded = Literal["either", "exact"]
 
 
 def score(
-    inputs: ScoringInput, *, mask_type: Literal["exact", "lenient"] = "exact", judge: Judge | None = None
+    inputs: ScoringInput,
+    *,
+    mask_type: StrictMaskType = "exact",
+    unoccluded: Unoccluded = "either",
+    judge: Judge | None = None,
 ) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
     refuse_forced(inputs)
-    match_ = match_questions(inputs, mask_type)
-    scorable = match_.scorable
+    matches = match_questions(inputs, mask_type, unoccluded)
+    targeted = matches.scorable & (matches.targets > 0)
+    requests_amodal = matches.scorable & (inputs.ground_truth.requested_type != VISIBLE)
     metrics = {
-        **_overlap_metrics(inputs, match_),
-        **_target_metrics(match_),
-        **_reply_metrics(inputs, match_),
-        **answer_metrics(inputs, scorable),
-        **_amodal_metrics(inputs, match_),
+        **_overlap_metrics(inputs, matches),
+        **_target_metrics(matches),
+        **_question_metrics(inputs, matches),
+        **answer_metrics(inputs, targeted, matches.counted),
+        **hidden_metrics(inputs, requests_amodal, matches.pred, matches.target),
+        "visible_outside_amodal": visible_outside_amodal(
+            inputs,
+            matches.counted & ~matches.copy & requests_amodal[inputs.predictions.sample],
+            pairs=(matches.pred, matches.target),
+        ),
     }
     if judge is not None:
-        metrics["judge"] = judge_metric(inputs, scorable, judge)
+        metrics["judge"] = judge_metric(inputs, matches.scorable, judge)
     return Scores(
         protocol="strict",
-        options={"mask_type": mask_type},
-        statuses=inputs.statuses({"a target has no mask of the type wanted": ~scorable}),
+        options={"mask_type": mask_type, "unoccluded": unoccluded},
+        statuses=inputs.statuses({NO_TARGET_MASK: ~matches.scorable}),
         metrics=metrics,
-        confusion=_confusion(inputs, scorable & (match_.targets > 0)),
-        calibration=_calibration(inputs, match_),
+        confusion=_confusion(inputs, targeted),
+        calibration=_calibration(inputs, matches),
     )
 
 
 def refuse_forced(inputs: ScoringInput) -> None:
-    """Raise if any reply was made with the true answer in the prompt."""
+    """Raise if any prediction was made with the true answer in the prompt."""
     forced = np.flatnonzero(inputs.predictions.forced)
     if len(forced):
         raise ProtocolError(
@@ -96,21 +130,46 @@ def refuse_forced(inputs: ScoringInput) -> None:
 
 
 @dataclass(frozen=True)
-class Match:
-    """The matched pairs that have any IoU, and how many regions and targets there are.
+class QuestionMatches:
+    """The matched pairs of all questions, and what counts.
 
-    sample, pred, target: int64 [k] positions; iou: float64 [k]; regions, targets: int64 [samples]; drawn: bool [preds],
-    whether the region counts at all; scorable: bool [samples].
+    pair: int64 [k], positions in `ScoringInput.pairs`; sample, pred, target: int64 [k]; iou: float64 [k]. counted: bool
+    [regions]; counted_target: bool [targets]; copy: bool [regions], see `find_copies`; scorable: bool [samples].
+    overlaps: of the masks that were compared.
     """
 
-    sample: Int64Array
-    pred: Int64Array
-    target: Int64Array
+    overlaps: Overlaps
+    pair: Int64Array
     iou: Float64Array
-    regions: Int64Array
-    targets: Int64Array
-    drawn: BoolArray
+    counted: BoolArray
+    counted_target: BoolArray
+    copy: BoolArray
     scorable: BoolArray
+
+    @property
+    def sample(self) -> Int64Array:
+        """Sample of each pair."""
+        return self.overlaps.pairs.sample[self.pair]
+
+    @property
+    def pred(self) -> Int64Array:
+        """Predicted region of each pair."""
+        return self.overlaps.pairs.pred[self.pair]
+
+    @property
+    def target(self) -> Int64Array:
+        """Target of each pair."""
+        return self.overlaps.pairs.target[self.pair]
+
+    @property
+    def regions(self) -> Int64Array:
+        """Counted regions of each sample."""
+        return np.bincount(self.overlaps.pred.sample[self.counted], minlength=len(self.scorable))
+
+    @property
+    def targets(self) -> Int64Array:
+        """Counted targets of each sample."""
+        return np.bincount(self.overlaps.target.sample[self.counted_target], minlength=len(self.scorable))
 
     @property
     def size(self) -> Int64Array:
@@ -118,133 +177,172 @@ class Match:
         return np.maximum(np.maximum(self.regions, self.targets), 1)
 
 
-def match_questions(inputs: ScoringInput, mask_type: Literal["exact", "lenient"]) -> Match:
-    """Match regions and targets of every question by the best total IoU."""
-    ground_truth, predictions, index = inputs.ground_truth, inputs.predictions, inputs.index
-    overlaps = inputs.overlaps("requested")
-    both = ground_truth.requested_type == BOTH
+def match_questions(
+    inputs: ScoringInput, mask_type: StrictMaskType, unoccluded: Unoccluded
+) -> QuestionMatches:
+    """Match regions and targets of every question by the largest total IoU."""
+    pairs, both = inputs.pairs, inputs.ground_truth.requested_type == BOTH
+    scored_type, right_type = _accepted_types(inputs, unoccluded)
+    overlaps = inputs.overlaps_with_pixels(scored_type == AMODAL)
     scorable = overlaps.scorable | both
-    drawn = _drawn(inputs)
-    allowed = (
-        scorable
-        if mask_type == "lenient"
-        else scorable & (inputs.predicted_type == ground_truth.requested_type)
-    )
-    usable = drawn & allowed[predictions.sample]
-    whole = overlaps.pred.selection.exact | ~usable
-    gain = np.where(
-        (usable & (overlaps.pred.selection.exact | both[predictions.sample]))[index.pred], overlaps.iou, 0.0
-    )
+    counted_target = _counted_targets(inputs, overlaps)
+    counted = _counted_regions(inputs) & ~_describes_hidden_target(inputs, overlaps)
+    allowed = scorable if mask_type == "lenient" else scorable & right_type
+    usable = counted & allowed[inputs.predictions.sample]
+    copy = find_copies(inputs, overlaps, counted)
+    exact = overlaps.pred.selection.exact | both[inputs.predictions.sample]
+    possible = (usable & exact & ~copy)[pairs.pred] & counted_target[pairs.target]
+    iou = np.where(possible, overlaps.iou, 0.0)
     if both.any():
-        pairs = np.flatnonzero(usable[index.pred] & both[index.sample])
-        gain[pairs] = _mean_of_types(inputs, pairs)
-    # Where whole questions are in or out, the matching by plain IoU is the one sought.
-    chosen = overlaps.matched if bool(whole.all()) and not both.any() else match(index, gain)
-    chosen = chosen[gain[chosen] > 0]
-    return Match(
-        index.sample[chosen],
-        index.pred[chosen],
-        index.target[chosen],
-        gain[chosen],
-        np.bincount(predictions.sample[drawn], minlength=len(ground_truth)),
-        index.targets,
-        drawn,
-        scorable,
+        rows = np.flatnonzero(possible & both[pairs.sample])
+        iou[rows] = _mean_of_types(inputs, rows)
+    if np.array_equal(iou, overlaps.iou):
+        chosen = overlaps.matched
+    else:
+        chosen = match(pairs, np.where(iou > 0, break_ties(iou, np.maximum(overlaps.intersection, 1)), 0.0))
+    return QuestionMatches(overlaps, chosen, iou[chosen], counted, counted_target, copy, scorable)
+
+
+def _accepted_types(inputs: ScoringInput, unoccluded: Unoccluded) -> tuple[Int8Array, BoolArray]:
+    """The type of the mask that is scored, and whether the predicted type is accepted: [samples] each."""
+    requested, predicted = inputs.ground_truth.requested_type, inputs.predicted_type
+    right: BoolArray = predicted == requested
+    if unoccluded == "exact":
+        return requested, right
+    differs = ~right & (requested != BOTH) & (predicted != UNSTATED)
+    equal = np.zeros(len(inputs), bool)
+    equal[_unoccluded_samples(inputs, np.flatnonzero(differs))] = True
+    return np.where(equal & (predicted != BOTH), predicted, requested), right | equal
+
+
+def _unoccluded_samples(inputs: ScoringInput, samples: Int64Array) -> Int64Array:
+    """Those of the samples whose targets all have equal visible and amodal masks, ignored pixels apart."""
+    ground_truth = inputs.ground_truth
+    asked = np.zeros(len(inputs), bool)
+    asked[samples[ground_truth.counts[samples] > 0]] = True
+    known = ground_truth.visible.present & ground_truth.amodal.present
+    asked[ground_truth.sample[~known]] = False
+    rows = np.flatnonzero(asked[ground_truth.sample])
+    masks = (
+        without_ignored(column.masks[rows], ground_truth.ignore, ground_truth.sample[rows])
+        for column in (ground_truth.visible, ground_truth.amodal)
     )
+    areas = pair_areas(*masks, threads=inputs.threads)
+    asked[ground_truth.sample[rows[areas.intersection < areas.union]]] = False
+    return np.flatnonzero(asked)
 
 
-def _drawn(inputs: ScoringInput) -> BoolArray:
-    """Whether each predicted region counts, bool [regions]."""
-    ground_truth, predictions = inputs.ground_truth, inputs.predictions
-    pixels, hidden = np.zeros(len(predictions.score), bool), np.zeros(len(ground_truth), bool)
-    for overlaps, looked_at in _planes(inputs, np.arange(len(ground_truth))):
-        pixels |= looked_at[predictions.sample] & (overlaps.pred.area > 0)
-        empty = overlaps.target.known & (overlaps.target.area == 0)
-        hidden[ground_truth.sample[empty]] |= looked_at[ground_truth.sample[empty]]
-    return ~predictions.no_target[predictions.sample] & (pixels | hidden[predictions.sample])
+def _counted_regions(inputs: ScoringInput) -> BoolArray:
+    """Whether each predicted region counts: any of its masks has pixels that are not ignored. bool [regions]."""
+    predictions = inputs.predictions
+    visible, amodal = inputs.nonempty
+    pixels = visible | amodal
+    if (inputs.ground_truth.ignore.present[predictions.sample] & pixels).any():
+        pixels = (inputs.overlaps("visible").pred.area > 0) | (inputs.overlaps("amodal").pred.area > 0)
+    return pixels & ~predictions.no_target[predictions.sample]
+
+
+def _counted_targets(inputs: ScoringInput, overlaps: Overlaps) -> BoolArray:
+    """Whether each target counts: its requested mask has pixels that are not ignored. bool [targets]."""
+    pixels = overlaps.target.area > 0
+    rows = (inputs.ground_truth.requested_type == BOTH)[inputs.ground_truth.sample]
+    if rows.any():
+        pixels |= rows & (inputs.overlaps("amodal").target.area > 0)
+    return pixels
+
+
+def _describes_hidden_target(inputs: ScoringInput, overlaps: Overlaps) -> BoolArray:
+    """Whether each region has no requested mask and overlaps, in the other type, a target whose requested mask is
+    empty. bool [regions].
+    """
+    found = np.zeros(len(inputs.predictions.score), bool)
+    requested = inputs.ground_truth.requested_type[inputs.ground_truth.sample]
+    empty = overlaps.target.known & (overlaps.target.area == 0) & (requested != BOTH)
+    for kind, other in KINDS:
+        rows = np.flatnonzero((empty & (requested != other))[inputs.pairs.target])
+        if len(rows):
+            shared = inputs.overlaps(kind).intersection[rows] > 0
+            found[inputs.pairs.pred[rows[shared]]] = True
+    return found & ~overlaps.pred.selection.exact
 
 
 def _mean_of_types(inputs: ScoringInput, pairs: Int64Array) -> Float64Array:
-    """Mean of visible and amodal IoU over the masks the target has; a mask the region lacks counts 0."""
-    total = np.zeros(len(pairs))
-    known = np.zeros(len(pairs))
-    for kind in ("visible", "amodal"):
+    """Mean of visible and amodal IoU of pairs, over the types in which either mask has pixels."""
+    total, types = np.zeros(len(pairs)), np.zeros(len(pairs))
+    pred, target = inputs.pairs.pred[pairs], inputs.pairs.target[pairs]
+    for kind, _ in KINDS:
         overlaps = inputs.overlaps(kind)
-        total += overlaps.iou[pairs]
-        known += overlaps.target.known[inputs.index.target[pairs]]
-    return total / np.maximum(known, 1.0)
+        pixels = (overlaps.pred.area[pred] > 0) | (overlaps.target.area[target] > 0)
+        counts = overlaps.target.known[target] & pixels
+        total += np.where(counts, overlaps.iou[pairs], 0.0)
+        types += counts
+    return total / np.maximum(types, 1.0)
 
 
-def _overlap_metrics(inputs: ScoringInput, match_: Match) -> dict[str, Metric]:
+def _by_type(
+    inputs: ScoringInput, matches: QuestionMatches, samples: Int64Array
+) -> list[tuple[Overlaps, BoolArray]]:
+    """The overlaps to look at, each with which of the given samples are looked at in it."""
+    both: BoolArray = inputs.ground_truth.requested_type[samples] == BOTH
+    if not both.any():
+        return [(matches.overlaps, ~both)]
+    types = (matches.overlaps, inputs.overlaps("visible"), inputs.overlaps("amodal"))
+    return list(zip(types, (~both, both, both)))
+
+
+def _overlap_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, Metric]:
     """gIoU, cIoU, boundary IoU and P@t."""
-    count = len(inputs)
-    scorable = match_.scorable.astype(np.int64)
-    silent = (match_.regions == 0) & (match_.targets == 0) & (inputs.predictions.state == PREDICTED)
-    value = sums(match_.sample, match_.iou, count) / match_.size + silent
-    band = sums(match_.sample, _boundary_iou(inputs, match_), count) / match_.size + silent
-    shared, drawn = _pixels(inputs, match_)
-    targeted = match_.scorable & (match_.targets > 0)
+    count, size, scorable = len(inputs), matches.size, matches.scorable
+    predicted = inputs.predictions.state == PREDICTED
+    silent = (matches.regions == 0) & (matches.targets == 0) & predicted
+    value = sums(matches.sample, matches.iou, count) / size + silent
+    band = sums(matches.sample, _boundary_iou(inputs, matches), count) / size + silent
+    shared, areas = _pixels(inputs, matches)
+    targeted = scorable & (matches.targets > 0)
+    weight = scorable.astype(np.int64)
     return {
-        "giou": Metric(np.where(match_.scorable, value, 0.0), scorable),
-        "ciou": Metric(shared, drawn - shared),
-        "boundary_iou": Metric(np.where(match_.scorable, band, 0.0), scorable),
-        **{
-            f"p@{t}": Metric((targeted & (value >= t)).astype(np.int64), targeted.astype(np.int64))
-            for t in THRESHOLDS
-        },
+        "giou": Metric(np.where(scorable, value, 0.0), weight),
+        "ciou": Metric(shared, areas - shared),
+        "boundary_iou": Metric(np.where(scorable, band, 0.0), weight),
+        **{f"p@{t}": _share(targeted & (value >= t), targeted) for t in THRESHOLDS},
     }
 
 
-def _planes(inputs: ScoringInput, samples: Int64Array) -> list[tuple[Overlaps, BoolArray]]:
-    """The planes to look at, each with which of the given samples are looked at in it."""
-    both: BoolArray = inputs.ground_truth.requested_type[samples] == BOTH
-    if not both.any():
-        return [(inputs.overlaps("requested"), ~both)]
-    overlap_sets = (inputs.overlaps("requested"), inputs.overlaps("visible"), inputs.overlaps("amodal"))
-    return list(zip(overlap_sets, (~both, both, both)))
-
-
-def _pixels(inputs: ScoringInput, match_: Match) -> tuple[Int64Array, Int64Array]:
-    """Pixels shared by pairs, and all pixels of regions and targets, int64 [samples] each."""
-    ground_truth, predictions, index, count = (
-        inputs.ground_truth,
-        inputs.predictions,
-        inputs.index,
-        len(inputs),
-    )
+def _pixels(inputs: ScoringInput, matches: QuestionMatches) -> tuple[Int64Array, Int64Array]:
+    """Pixels shared by pairs, and summed areas of counted regions and targets, int64 [samples] each."""
+    count = len(inputs)
     shared, total = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    pairs = index.find(match_.sample, match_.pred, match_.target)
-    everyone = np.arange(count)
-    for overlaps, looked_at in _planes(inputs, everyone):
-        counts = looked_at & match_.scorable
-        shared += np.where(counts, int_sums(match_.sample, overlaps.intersection[pairs], count), 0)
-        drawn = np.where(match_.drawn, overlaps.pred.area, 0)
-        area = int_sums(predictions.sample, drawn, count) + int_sums(
-            ground_truth.sample, overlaps.target.area, count
-        )
-        total += np.where(counts, area, 0)
+    for overlaps, looked_at in _by_type(inputs, matches, np.arange(count)):
+        rows = looked_at & matches.scorable
+        inside = int_sums(matches.sample, overlaps.intersection[matches.pair], count)
+        areas = int_sums(overlaps.pred.sample, np.where(matches.counted, overlaps.pred.area, 0), count)
+        areas += int_sums(overlaps.target.sample, overlaps.target.area, count)
+        shared += np.where(rows, inside, 0)
+        total += np.where(rows, areas, 0)
     return shared, total
 
 
-def _boundary_iou(inputs: ScoringInput, match_: Match) -> Float64Array:
-    """IoU of the boundary bands of each pair, mean over the types wanted, float64 [pairs]."""
-    total, known = np.zeros(len(match_.iou)), np.zeros(len(match_.iou))
-    for overlaps, looked_at in _planes(inputs, match_.sample):
-        rows = np.flatnonzero(looked_at & overlaps.target.known[match_.target])
-        known[rows] += 1
-        rows = rows[overlaps.pred.known[match_.pred[rows]]]
-        total[rows] += _band_iou(overlaps, match_.pred[rows], match_.target[rows])
-    return total / np.maximum(known, 1.0)
+def _boundary_iou(inputs: ScoringInput, matches: QuestionMatches) -> Float64Array:
+    """IoU of the boundary bands of each pair, mean over the requested types, float64 [pairs]."""
+    total, types = np.zeros(len(matches.iou)), np.zeros(len(matches.iou))
+    pred, target = matches.pred, matches.target
+    for overlaps, looked_at in _by_type(inputs, matches, matches.sample):
+        pixels = (overlaps.pred.area[pred] > 0) | (overlaps.target.area[target] > 0)
+        rows = np.flatnonzero(looked_at & overlaps.target.known[target] & pixels)
+        types[rows] += 1
+        rows = rows[overlaps.intersection[matches.pair[rows]] > 0]
+        total[rows] += _band_iou(overlaps, matches.pair[rows])
+    return total / np.maximum(types, 1.0)
 
 
-def _band_iou(overlaps: Overlaps, pred: Int64Array, target: Int64Array) -> Float64Array:
-    """Boundary IoU of pairs. Where neither mask is thick enough to have an inside, their bands are the masks."""
-    sample = overlaps.predictions.sample[pred]
-    pairs = overlaps.index.find(sample, pred, target)
+def _band_iou(overlaps: Overlaps, pairs: Int64Array) -> Float64Array:
+    """Boundary IoU of pairs. Where neither mask is thick enough to have an inside, the bands are the masks."""
+    pred, target = overlaps.pairs.pred[pairs], overlaps.pairs.target[pairs]
     value: Float64Array = overlaps.iou[pairs]
-    side = 2 * boundary_width(overlaps.ground_truth.image_size[sample]).astype(np.int64) + 1
-    thick = _thick(overlaps.pred, pred, side) | _thick(overlaps.target, target, side)
-    rows = np.flatnonzero(thick & (overlaps.intersection[pairs] > 0))
+    size = overlaps.ground_truth.image_size[overlaps.pairs.sample[pairs]]
+    width = 2 * boundary_width(size).astype(np.int64) + 1
+    thick = _is_thick(overlaps.pred, pred, width) | _is_thick(overlaps.target, target, width)
+    rows = np.flatnonzero(thick)
     bands = boundary_areas(
         overlaps.pred.masks[pred[rows]], overlaps.target.masks[target[rows]], threads=overlaps.threads
     )
@@ -252,18 +350,18 @@ def _band_iou(overlaps: Overlaps, pred: Int64Array, target: Int64Array) -> Float
     return value
 
 
-def _thick(side: SelectedMasks, rows: Int64Array, width: Int64Array) -> BoolArray:
+def _is_thick(masks: SelectedMasks, rows: Int64Array, width: Int64Array) -> BoolArray:
     """Whether a square of this width might fit into each mask: False means that it cannot."""
-    box = side.geometry.box[rows]
+    box = masks.geometry.box[rows]
     extent = np.minimum(box[:, 2] - box[:, 0], box[:, 3] - box[:, 1])
-    thick: BoolArray = (side.area[rows] >= width * width) & (extent >= width)
+    thick: BoolArray = (masks.area[rows] >= width * width) & (extent >= width)
     return thick
 
 
-def _target_metrics(match_: Match) -> dict[str, Metric]:
+def _target_metrics(matches: QuestionMatches) -> dict[str, Metric]:
     """Precision, recall and F1 of targets."""
-    hits = np.bincount(match_.sample[match_.iou >= HIT], minlength=len(match_.targets))
-    regions, targets = (np.where(match_.scorable, column, 0) for column in (match_.regions, match_.targets))
+    hits = np.bincount(matches.sample[matches.iou >= HIT], minlength=len(matches.scorable))
+    regions, targets = (np.where(matches.scorable, one, 0) for one in (matches.regions, matches.targets))
     return {
         "precision": Metric(hits, regions),
         "recall": Metric(hits, targets),
@@ -271,101 +369,37 @@ def _target_metrics(match_: Match) -> dict[str, Metric]:
     }
 
 
-def _reply_metrics(inputs: ScoringInput, match_: Match) -> dict[str, Metric]:
-    """What the reply decided: mask type, no target, how many."""
-    answered = inputs.predictions.state == PREDICTED
-    empty, targeted = match_.scorable & (match_.targets == 0), match_.scorable & (match_.targets > 0)
-    right = targeted & answered & (inputs.predicted_type == inputs.ground_truth.requested_type)
-    error = np.where(match_.scorable, np.abs(match_.regions - match_.targets), 0)
+def _question_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, Metric]:
+    """What the prediction decided: mask type, no target, how many."""
+    predicted, scorable = inputs.predictions.state == PREDICTED, matches.scorable
+    regions, targets = matches.regions, matches.targets
+    empty, targeted = scorable & (targets == 0), scorable & (targets > 0)
+    right = targeted & predicted & (inputs.predicted_type == inputs.ground_truth.requested_type)
+    copies = np.bincount(inputs.predictions.sample[matches.copy], minlength=len(inputs))
+    error = np.abs(regions - copies - targets) + copies
     return {
         "mask_type_accuracy": _share(right, targeted),
-        "no_target_accuracy": _share(empty & answered & (match_.regions == 0), empty),
-        "target_accuracy": _share(targeted & (match_.regions > 0), targeted),
-        "target_count_error": Metric(error, match_.scorable.astype(np.int64), unit="count"),
-    }
-
-
-def _amodal_metrics(inputs: ScoringInput, match_: Match) -> dict[str, Metric]:
-    """Hidden regions, the gain over copying, and visible masks that leave the amodal one."""
-    return {**_hidden_metrics(inputs, match_), **_leaving_metric(inputs, match_)}
-
-
-def _hidden_metrics(inputs: ScoringInput, match_: Match) -> dict[str, Metric]:
-    """Over targets of which both masks are known, where amodal ones are wanted."""
-    ground_truth, count = inputs.ground_truth, len(inputs)
-    wants = match_.scorable & (ground_truth.requested_type != VISIBLE)
-    zero, none = np.zeros(count), np.zeros(count, np.int64)
-    names = ("occluded_iou", "occluded_ciou", "copy_gain")
-    if not wants.any():
-        return {name: Metric(zero, none) for name in names}
-    visible, amodal = inputs.overlaps("visible"), inputs.overlaps("amodal")
-    known = wants[ground_truth.sample] & visible.target.known & amodal.target.known
-    rows = np.flatnonzero(known)
-    area = np.zeros(len(known), np.int64)
-    area[rows] = (amodal.target.masks[rows] - visible.target.masks[rows]).area(threads=inputs.threads)
-    pairs = np.flatnonzero(known[match_.target] & amodal.pred.known[match_.pred])
-    shared, drawn, gain = _look_behind(visible, amodal, match_.pred[pairs], match_.target[pairs])
-    target, sample = match_.target[pairs], match_.sample[pairs]
-    union = drawn + area[target] - shared
-    hidden = area[target] > 0
-    cumulative = int_sums(ground_truth.sample, area, count)
-    cumulative += int_sums(sample[hidden], (union - area[target])[hidden], count)
-    return {
-        "occluded_iou": Metric(
-            sums(sample[hidden], (shared / np.maximum(union, 1))[hidden], count),
-            np.bincount(ground_truth.sample[area > 0], minlength=count),
-        ),
-        "occluded_ciou": Metric(int_sums(sample[hidden], shared[hidden], count), cumulative),
-        "copy_gain": Metric(sums(sample, gain, count), np.bincount(sample, minlength=count)),
-    }
-
-
-def _look_behind(
-    visible: Overlaps, amodal: Overlaps, pred: Int64Array, target: Int64Array
-) -> tuple[Int64Array, Int64Array, Float64Array]:
-    """For pairs with an amodal mask: pixels shared by the hidden regions, pixels predicted hidden, gain over a copy."""
-    threads = amodal.threads
-    drawn, wanted = amodal.pred.masks[pred], amodal.target.masks[target]
-    own = visible.pred.known[pred]
-    front = Masks.concat([visible.pred.masks[pred[own]], visible.target.masks[target[~own]]])
-    order = np.empty(len(own), np.int64)
-    order[np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)])] = np.arange(len(own))
-    front = front[order]
-    hidden = pair_areas(drawn - front, wanted - visible.target.masks[target], threads=threads)
-    iou = pair_areas(drawn, wanted, threads=threads).iou(empty=1.0)
-    return hidden.intersection, hidden.a, iou - pair_areas(front, wanted, threads=threads).iou(empty=1.0)
-
-
-def _leaving_metric(inputs: ScoringInput, match_: Match) -> dict[str, Metric]:
-    """Share of predicted regions with both masks whose visible one is not inside the amodal one."""
-    predictions, count = inputs.predictions, len(inputs)
-    counted = match_.drawn & match_.scorable[predictions.sample]
-    rows = np.flatnonzero(counted & predictions.visible.present & predictions.amodal.present)
-    areas = pair_areas(
-        predictions.visible.masks[rows], predictions.amodal.masks[rows], threads=inputs.threads
-    )
-    leaves = predictions.sample[rows[areas.intersection < areas.a]]
-    return {
-        "visible_outside_amodal": Metric(
-            np.bincount(leaves, minlength=count), np.bincount(predictions.sample[rows], minlength=count)
-        )
+        "no_target_accuracy": _share(empty & predicted & (regions == 0), empty),
+        "target_accuracy": _share(targeted & (regions > 0), targeted),
+        "target_count_error": Metric(np.where(scorable, error, 0), scorable.astype(np.int64), unit="count"),
     }
 
 
 def _confusion(inputs: ScoringInput, rows: BoolArray) -> Int64Array:
-    """Mask types wanted (rows) and said (columns, the last for none), int64 [3, 4]."""
-    cells = inputs.ground_truth.requested_type[rows] * np.int64(UNSTATED + 1) + inputs.predicted_type[rows]
-    return np.bincount(cells, minlength=UNSTATED * (UNSTATED + 1)).reshape(UNSTATED, UNSTATED + 1)
+    """Requested mask types (rows) and predicted ones (columns, the last for none), int64 [3, 4]."""
+    requested = inputs.ground_truth.requested_type[rows] * np.int64(UNSTATED + 1)
+    cells = np.bincount(requested + inputs.predicted_type[rows], minlength=UNSTATED * (UNSTATED + 1))
+    return cells.reshape(UNSTATED, UNSTATED + 1)
 
 
-def _calibration(inputs: ScoringInput, match_: Match) -> Float64Array:
-    """Predicted regions by confidence: count, summed confidence, hits, summed IoU; float64 [BINS, 4]."""
-    predictions = inputs.predictions
-    iou = np.zeros(len(predictions.score))
-    iou[match_.pred] = match_.iou
-    rows = np.flatnonzero(match_.drawn & match_.scorable[predictions.sample])
-    bins = np.minimum((predictions.score[rows] * BINS).astype(np.int64), BINS - 1)
-    columns = (np.ones(len(rows)), predictions.score[rows], (iou[rows] >= HIT).astype(np.float64), iou[rows])
+def _calibration(inputs: ScoringInput, matches: QuestionMatches) -> Float64Array:
+    """Counted regions by confidence: count, summed confidence, hits, summed IoU; float64 [BINS, 4]."""
+    score = inputs.predictions.score
+    iou = np.zeros(len(score))
+    iou[matches.pred] = matches.iou
+    rows = np.flatnonzero(matches.counted & matches.scorable[inputs.predictions.sample])
+    bins = np.minimum((score[rows] * BINS).astype(np.int64), BINS - 1)
+    columns = (np.ones(len(rows)), score[rows], (iou[rows] >= HIT).astype(np.float64), iou[rows])
     return np.stack([sums(bins, column, BINS) for column in columns], 1)
 
 

@@ -6,7 +6,9 @@ union is empty. gIoU divides by a number of masks + 1e-5, cIoU by the summed uni
 reported.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -103,26 +105,28 @@ def count_predictions(overlaps: Overlaps, pred: Int64Array) -> TwoClassCounts:
 def finish(
     protocol: str,
     inputs: ScoringInput,
-    pair_counts: TwoClassCounts,
+    counts: TwoClassCounts,
     *,
     weight: Float64Array | Int64Array,
     statuses: SampleStatuses,
-    epsilon: bool,
-    legacy_float32: bool,
+    options: Mapping[str, Any],
+    more: Mapping[str, Metric] | None = None,
 ) -> Scores:
-    """The scores of a protocol of the LISA family. weight: [samples], shares of gIoU's denominator."""
+    """The scores of a protocol of the LISA family. weight: [samples], shares of gIoU's denominator; options: with
+    `epsilon` and `legacy_float32`; more: further metrics.
+    """
     legacy: dict[str, float] = {}
-    if legacy_float32:
+    if options["legacy_float32"]:
         ground_truth = inputs.ground_truth
         per_image = np.rint(sums(ground_truth.cluster, weight, ground_truth.cluster_count)).astype(np.int64)
-        totals = sum_in_float32(pair_counts, ground_truth.cluster, per_image)
+        totals = sum_in_float32(counts, ground_truth.cluster, per_image)
         if totals.giou is not None and totals.ciou is not None:
             legacy = {"giou": totals.giou, "ciou": totals.ciou}
     return Scores(
         protocol=protocol,
-        options={"epsilon": epsilon, "legacy_float32": legacy_float32},
+        options=options,
         statuses=statuses,
-        metrics=pair_counts.metrics(weight, epsilon=epsilon),
+        metrics={**counts.metrics(weight, epsilon=options["epsilon"]), **(more or {})},
         legacy=legacy,
     )
 
@@ -141,23 +145,23 @@ class Float32Sums:
     ciou: float | None
 
 
-def sum_in_float32(pair_counts: TwoClassCounts, cluster: Int64Array, weight: Int64Array) -> Float32Sums:
+def sum_in_float32(counts: TwoClassCounts, cluster: Int64Array, weight: Int64Array) -> Float32Sums:
     """Sum as the official code does: pairs within an image, then images, all in float32.
 
     cluster: int64 [samples], the images in the order they are evaluated. weight: int64 [images], the number each
     image's sum is divided by and weighs with; an image with weight 0 is not evaluated.
     """
-    order = np.argsort(cluster[pair_counts.sample], kind="stable")
-    pair_counts = pair_counts.select(order[weight[cluster[pair_counts.sample[order]]] > 0])
-    image = (np.cumsum(weight > 0) - 1)[cluster[pair_counts.sample]]
+    order = np.argsort(cluster[counts.sample], kind="stable")
+    counts = counts.select(order[weight[cluster[counts.sample[order]]] > 0])
+    image = (np.cumsum(weight > 0) - 1)[cluster[counts.sample]]
     count = weight[weight > 0]
-    union = pair_counts.union.astype(np.float32)
-    value = pair_counts.intersection.astype(np.float32) / (union + np.float32(PAIR_EPSILON))
-    value += (pair_counts.union == 0).astype(np.float32)
+    union = counts.union.astype(np.float32)
+    value = counts.intersection.astype(np.float32) / (union + np.float32(PAIR_EPSILON))
+    value += (counts.union == 0).astype(np.float32)
     images = len(count)
     per_image = [
         _add_in_order(column.astype(np.float32), image, images)
-        for column in (pair_counts.intersection, pair_counts.union, value)
+        for column in (counts.intersection, counts.union, value)
     ]
     mean = np.divide(per_image[2], count[:, None], dtype=np.float32)
     if not images:

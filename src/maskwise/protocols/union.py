@@ -3,35 +3,30 @@
 Rule. IoU of the two unions, 1 where both are empty. gIoU is the mean over questions, cIoU the summed intersection over
 the summed union (StAR, `calculate_iou.py`).
 
-Quirks: how many masks there are, and which is which, does not matter; one mask over everything named scores as well as
-the right ones. Figures are not comparable with those of `mmr` or `muse`. A missing or failed reply counts as an empty
-mask; to a question without target it earns nothing.
+Quirks: the number of masks does not matter, nor which mask belongs to which target; one mask over all targets scores as
+well as the right ones. Results are not comparable with those of `mmr` or `muse`. A missing or failed prediction counts
+as an empty mask; on a question without targets it scores 0. `mask_type`: see `lisa`.
 """
 
 import numpy as np
 
 from maskwise.protocols.metrics import Metric, Scores
 from maskwise.protocols.prediction_columns import PREDICTED
-from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
 
 DESCRIPTION = "union of masks per question against the union of targets, both empty = 1; mean over questions"
 
 
-def score(inputs: ScoringInput) -> Scores:
+def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
-    overlaps = inputs.overlaps("requested")
+    overlaps = inputs.overlaps(mask_type)
     scorable, merged = overlaps.scorable, overlaps.merged
     intersection, union = np.where(scorable, merged.intersection, 0), np.where(scorable, merged.union, 0)
     empty = scorable & (union == 0) & (inputs.predictions.state == PREDICTED)
-    statuses = inputs.statuses({"a target has no mask of the type wanted": ~scorable})
+    iou = np.where(empty, 1.0, intersection / np.maximum(union, 1))
     return Scores(
         protocol="union",
-        options={},
-        statuses=statuses,
-        metrics={
-            "giou": Metric(
-                np.where(empty, 1.0, intersection / np.maximum(union, 1)), scorable.astype(np.int64)
-            ),
-            "ciou": Metric(intersection, union),
-        },
+        options={"mask_type": mask_type},
+        statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
+        metrics={"giou": Metric(iou, scorable.astype(np.int64)), "ciou": Metric(intersection, union)},
     )

@@ -293,7 +293,7 @@ def match_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[l
         overlaps += _overlaps(regions, sample.targets, mask_type) / len(types)
     colours = [len(sample.targets) + item for item in range(len(regions))]
     values = [0.0] * len(regions)
-    index = MaskPairs(np.array([0, len(regions)]), np.array([0, len(sample.targets)]))
+    index = MaskPairs.all(np.array([0, len(regions)]), np.array([0, len(sample.targets)]))
     for pair in match(index, overlaps.ravel()):
         item, target = int(index.pred[pair]), int(index.target[pair])
         if overlaps[item, target] > 0:
