@@ -171,10 +171,10 @@ def _print_losses(console: Console, found: dict[str, Any]) -> None:
     reasons = [f"{count:,} {reason}" for reason, count in part["counts"]["reasons"].items()]
     if reasons:
         console.print(f"[yellow]not scored under {name}:[/] {escape('; '.join(reasons))}", highlight=False)
-    if part["counts"]["scored"] < part["counts"]["samples"] and {"lisa", "mmr"} & set(found["protocols"]):
+    if part["counts"]["scored"] < part["counts"]["samples"] and "mmr" in found["protocols"]:
         console.print(
-            "[yellow]lisa and mmr leave targets without a mask out of cIoU, as their code does: with replies missing, "
-            "that figure says little[/]",
+            "[yellow]mmr leaves targets without a mask out of cIoU, as its code does: with missing predictions, "
+            "that value says little[/]",
             highlight=False,
         )
 

@@ -25,17 +25,28 @@ METRIC_GROUPS = (_OVERLAP, _TARGETS, _REPLY, _WORDS, _HIDDEN)
 
 METRIC_LABELS = {
     "giou": MetricLabel("gIoU", "mean IoU, as the rule counts", _OVERLAP),
-    "ciou": MetricLabel("cIoU", "all shared pixels over all drawn or wanted", _OVERLAP),
+    "ciou": MetricLabel(
+        "cIoU", "summed intersection over summed union; under strict, of matched masks", _OVERLAP
+    ),
     "boundary_iou": MetricLabel("Boundary IoU", "as gIoU, along the outlines", _OVERLAP),
     "precision": MetricLabel("Precision", "masks that hit a target (IoU 0.5 or more)", _TARGETS),
     "recall": MetricLabel("Recall", "targets that were hit", _TARGETS),
     "f1": MetricLabel("F1", "of precision and recall", _TARGETS),
-    "target_accuracy": MetricLabel("Target accuracy", "questions with targets that got a mask", _REPLY),
-    "no_target_accuracy": MetricLabel(
-        "No-target accuracy", "questions without targets that got none", _REPLY
+    "target_accuracy": MetricLabel(
+        "Target accuracy", "share of questions with targets that got a mask", _REPLY
     ),
-    "t_acc": MetricLabel("T-acc", "target accuracy as published", _REPLY),
-    "n_acc": MetricLabel("N-acc", "no-target accuracy as published", _REPLY),
+    "no_target_accuracy": MetricLabel(
+        "No-target accuracy", "share of questions without targets that got none", _REPLY
+    ),
+    "t_acc": MetricLabel(
+        "T-acc", "target accuracy as published; gres gives 0 where a group has no no-target question", _REPLY
+    ),
+    "n_acc": MetricLabel(
+        "N-acc", "no-target accuracy as published; gres gives 0 where there is no such question", _REPLY
+    ),
+    "no_mask": MetricLabel(
+        "No mask", "predictions without a mask, each counted as one empty mask", _REPLY, "lower"
+    ),
     "mask_type_accuracy": MetricLabel("Mask type", "replies of the type wanted", _REPLY),
     "target_count_error": MetricLabel("Count error", "masks too many or too few, mean", _REPLY, "lower"),
     "answer_exact": MetricLabel("Answer, exact", "names exactly the things wanted", _WORDS),
@@ -43,9 +54,11 @@ METRIC_LABELS = {
     "judge": MetricLabel("Judge", "mean of the judge passed in", _WORDS),
     "occluded_iou": MetricLabel("Hidden IoU", "on the hidden part alone, mean over targets", _HIDDEN),
     "occluded_ciou": MetricLabel("Hidden cIoU", "on the hidden part alone, all pixels", _HIDDEN),
-    "copy_gain": MetricLabel("Gain over copying", "amodal IoU over that of the visible mask", _HIDDEN),
+    "copy_gain": MetricLabel(
+        "Gain over copying", "amodal IoU minus the IoU of the true visible mask", _HIDDEN
+    ),
     "visible_outside_amodal": MetricLabel(
-        "Visible outside amodal", "masks whose visible part leaves the whole", _HIDDEN, "lower"
+        "Visible outside amodal", "masks whose visible part is absent or leaves the whole", _HIDDEN, "lower"
     ),
 }
 
