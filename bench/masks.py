@@ -1,6 +1,6 @@
-"""The mask engine beside pycocotools, hotcoco, rlemasklib, OpenCV and numpy, all on one thread but the last table.
+"""The mask engine and pycocotools, hotcoco, rlemasklib, OpenCV and numpy, on one thread except in the last table.
 
-Every way is checked to give the same numbers before it is timed.
+Every method is checked to give the same numbers before it is timed.
 """
 
 import time
@@ -66,11 +66,11 @@ def paired() -> Table:
 
 
 def one_by_one() -> Table:
-    """One pair a call."""
+    """One pair per call."""
     a, b = mask_pairs(PAIRS, HEIGHT, WIDTH)
     left, right, ours, theirs = _dicts(a), _dicts(b), list(a), list(b)
     return Table(
-        "The same, one pair a call",
+        "The same, one pair per call",
         [
             Row("pycocotools, merge and area", _over_pairs(coco_areas, left, right)),
             Row("hotcoco (IoU only)", _over_pairs(_hotcoco_iou, left, right)),
@@ -145,7 +145,7 @@ def boundaries() -> Table:
 
 
 def two_threads() -> Table:
-    """Wall time this once."""
+    """Measured as wall time."""
     a, b = mask_pairs(10 * PAIRS, HEIGHT, WIDTH)
     walls = []
     for threads in (1, 2):

@@ -1,4 +1,4 @@
-"""Timing and tables. Times are the least processor time of several repeats: the machine is never quiet."""
+"""Timing and tables. Times are the least processor time of several repeats, because other programs run as well."""
 
 import gc
 import time
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One way of doing the work: microseconds an item."""
+    """One method and its time in microseconds per item."""
 
     name: str
     microseconds: float
 
 
 class Table(NamedTuple):
-    """Ways of doing one piece of work, ours last, and what ours must reach against some of them."""
+    """Methods for one task, ours last, and the ratio that ours must reach against some of them."""
 
     title: str
     rows: list[Row]
@@ -22,7 +22,7 @@ class Table(NamedTuple):
 
 
 def fastest(work: Callable[[], object], items: int, *, repeats: int = 7, seconds: float = 4.0) -> float:
-    """Microseconds an item: the least processor time of up to `repeats` runs within about `seconds`."""
+    """Microseconds per item: the least processor time of up to `repeats` runs within about `seconds`."""
     best, started = float("inf"), time.perf_counter()
     gc.disable()
     try:
@@ -38,9 +38,9 @@ def fastest(work: Callable[[], object], items: int, *, repeats: int = 7, seconds
 
 
 def to_markdown(table: Table) -> str:
-    """A table with how many times faster ours is than each, and the ratio wanted where there is one."""
+    """A table with the ratio of each time to ours, and the wanted ratio if there is one."""
     ours = table.rows[-1].microseconds
-    lines = [f"## {table.title}", "", "| way | µs | ours is faster by | wanted |", "|---|--:|--:|--:|"]
+    lines = [f"## {table.title}", "", "| method | µs | ours is faster by | wanted |", "|---|--:|--:|--:|"]
     for row in table.rows[:-1]:
         wanted = f"{table.wanted[row.name]:g}x" if row.name in table.wanted else ""
         lines.append(f"| {row.name} | {row.microseconds:,.2f} | {row.microseconds / ours:,.1f}x | {wanted} |")

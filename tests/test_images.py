@@ -75,7 +75,7 @@ def test_every_orientation_is_turned_upright(form: str, orientation: int) -> Non
 
 
 @pytest.mark.parametrize("orientation", [0, 9, 65535])
-def test_senseless_orientation_counts_as_upright(orientation: int) -> None:
+def test_invalid_orientation_counts_as_upright(orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     data = encode(corners(), "JPEG", exif=exif)
@@ -165,7 +165,7 @@ ENCODINGS = [
 
 
 @pytest.mark.parametrize(("form", "options"), ENCODINGS)
-def test_truncated_anywhere_it_opens_whole_or_not_at_all(form: str, options: dict[str, object]) -> None:
+def test_truncated_files_open_completely_or_not_at_all(form: str, options: dict[str, object]) -> None:
     data = encode(smooth(), form, **options)
     whole = np.asarray(open_image(data))
     for stop in range(0, len(data), max(1, len(data) // 200)):
@@ -275,7 +275,7 @@ def test_arrays_are_images() -> None:
     "source",
     [None, 3, [1, 2], object(), np.zeros((4, 4, 3)), np.zeros((3, 5, 6), np.uint8), np.zeros(5, np.uint8)],
 )
-def test_what_is_no_image_is_refused(source: object) -> None:
+def test_objects_that_are_not_images_are_refused(source: object) -> None:
     with pytest.raises(ImageError, match="expected"):
         open_image(source)  # type: ignore[arg-type]
 

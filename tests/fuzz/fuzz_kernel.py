@@ -1,4 +1,4 @@
-"""Feed the C mask kernel garbage, and compare what it accepts with the numpy kernel.
+"""Call the C mask kernel with damaged input, and compare its results with those of the numpy kernel.
 
 `make fuzz SECONDS=60` builds the kernel with the address and undefined-behaviour sanitizers and runs this file.
 By hand:
@@ -9,9 +9,9 @@ By hand:
         ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \\
         python tests/fuzz/fuzz_kernel.py --seconds 60 --seed 1
 
-A case is a call with valid masks of which, often, something is spoiled: bytes, places, sizes, offsets (still arrays of
-the right type: only MaskError may come of it) or the arrays themselves (wrong types, lengths, layouts). Calls of the
-first kind on small frames must give what the numpy kernel gives. The last line says how many calls were made.
+A case is a call with valid masks, often with one argument damaged: bytes, offsets and sizes (arrays of the right
+type, so only MaskError may be raised), or the arrays themselves (wrong types, lengths, layouts). Calls of the first
+kind on small frames must have the results of the numpy kernel. The last line tells how many calls were made.
 """
 
 import argparse
@@ -38,7 +38,7 @@ PATIENCE = 60
 """Seconds that the calls for one input may take."""
 
 ATTEMPTS = 20
-"""Calls for every valid input, each spoiled in another way; every tenth is compared."""
+"""Calls for every valid input, each damaged in another way; every tenth is compared."""
 
 SMALL = 2**10
 """Calls whose sizes and distances are within this of 0 go through the numpy kernel as well."""
@@ -46,7 +46,7 @@ SMALL = 2**10
 WRONG_ARRAYS = (TypeError, ValueError, BufferError, OverflowError)
 """What a call with arrays of the wrong kind may raise, beside MaskError."""
 
-SPOILABLE = (str, tuple, np.ndarray)
+DAMAGEABLE = (str, tuple, np.ndarray)
 
 EDGES = np.array([0, 1, -1, 2, 63, 64, 65, 2**15, 2**16, 46340, 46341, 2**26, 2**31 - 1, -(2**31)])
 
@@ -92,7 +92,7 @@ def draw_runs(rng: Rng, pixels: int) -> list[int]:
 
 
 def compress(runs: list[int]) -> bytes:
-    """A COCO string, five bits a character."""
+    """A COCO string, five bits per character."""
     out = bytearray()
     for item, run in enumerate(runs):
         rest, more = run - (runs[item - 2] if item > 2 else 0), True
@@ -122,10 +122,10 @@ def draw_sizes(rng: Rng) -> list[tuple[int, int]]:
     return [draw_size(rng) for _ in range(count)]
 
 
-# -- spoiling ------------------------------------------------------------------------------------------------------
+# -- damage --------------------------------------------------------------------------------------------------------
 
 
-def spoil_bytes(rng: Rng, data: Array) -> Array:
+def damage_bytes(rng: Rng, data: Array) -> Array:
     data = data.copy()
     kind = rng.integers(0, 5)
     if kind == 0:
@@ -141,13 +141,13 @@ def spoil_bytes(rng: Rng, data: Array) -> Array:
     return data
 
 
-def spoil_text(rng: Rng, text: str) -> str:
+def damage_text(rng: Rng, text: str) -> str:
     data = np.frombuffer(text.encode("ascii"), np.uint8)
     ending = ["", "", "", "é", "\ud800", "\0", "漢"][rng.integers(0, 7)]
-    return spoil_bytes(rng, data).tobytes().decode("latin-1") + ending
+    return damage_bytes(rng, data).tobytes().decode("latin-1") + ending
 
 
-def spoil_numbers(rng: Rng, numbers: Array) -> Array:
+def damage_numbers(rng: Rng, numbers: Array) -> Array:
     """Some numbers replaced by neighbours or by edges of what fits."""
     numbers = numbers.copy()
     flat = numbers.reshape(-1)
@@ -165,8 +165,8 @@ def spoil_numbers(rng: Rng, numbers: Array) -> Array:
     return numbers
 
 
-def spoil_array(rng: Rng, array: Array) -> Any:
-    """Not the array that was asked for: another type, length or layout, or no array."""
+def damage_array(rng: Rng, array: Array) -> Any:
+    """A wrong array: another type, length or layout, or no array."""
     kind = rng.integers(0, 7)
     if kind == 0:
         return array.astype(rng.choice(["u1", "i2", "i4", "i8", "f4", "f8", "?", "c16"]))
@@ -185,44 +185,44 @@ def spoil_array(rng: Rng, array: Array) -> Any:
     return rng.choice(np.array([None, 3, "text"], object))
 
 
-def spoil(rng: Rng, valid: Case) -> Case:
-    """The case with nothing spoiled, or values, or arrays."""
+def damage(rng: Rng, valid: Case) -> Case:
+    """The case as it is, or with damaged values or arrays."""
     case = replace(valid, arguments=list(valid.arguments))
     kind = rng.random()
     if kind < 0.35:
         return case
-    places = [place for place, argument in enumerate(case.arguments) if isinstance(argument, SPOILABLE)]
+    places = [place for place, argument in enumerate(case.arguments) if isinstance(argument, DAMAGEABLE)]
     if not places:
         return case
     place = int(rng.choice(places))
     target = case.arguments[place]
     if isinstance(target, str):
-        case.arguments[place] = spoil_text(rng, target)
+        case.arguments[place] = damage_text(rng, target)
     elif kind < 0.8:
-        case.arguments[place] = spoil_values(rng, target, keep=place in case.filled)
+        case.arguments[place] = damage_values(rng, target, keep=place in case.filled)
     else:
         case.wrong_arrays = True
         case.filled = [filled for filled in case.filled if filled != place]
         case.arguments[place] = (
-            spoil_part(rng, target) if isinstance(target, tuple) else spoil_array(rng, target)
+            damage_part(rng, target) if isinstance(target, tuple) else damage_array(rng, target)
         )
     return case
 
 
-def spoil_values(rng: Rng, target: Any, keep: bool) -> Any:
+def damage_values(rng: Rng, target: Any, keep: bool) -> Any:
     if isinstance(target, tuple):
         part = int(rng.choice([0, 0, 0, 1, 2, 3]))
-        worse = spoil_bytes(rng, target[0]) if part == 0 else spoil_numbers(rng, target[part])
+        worse = damage_bytes(rng, target[0]) if part == 0 else damage_numbers(rng, target[part])
         return (*target[:part], worse, *target[part + 1 :])
-    return target if keep or target.dtype == np.uint8 else spoil_numbers(rng, target)
+    return target if keep or target.dtype == np.uint8 else damage_numbers(rng, target)
 
 
-def spoil_part(rng: Rng, batch: Batch) -> tuple[Any, ...]:
+def damage_part(rng: Rng, batch: Batch) -> tuple[Any, ...]:
     part = int(rng.integers(0, 4))
-    return (*batch[:part], spoil_array(rng, batch[part]), *batch[part + 1 :])
+    return (*batch[:part], damage_array(rng, batch[part]), *batch[part + 1 :])
 
 
-# -- one function a kind of case -------------------------------------------------------------------------------------
+# -- one function per kind of case -----------------------------------------------------------------------------------
 
 
 def draw_text(rng: Rng, size: tuple[int, int]) -> str:
@@ -396,7 +396,7 @@ def try_case(case: Case, compare: bool) -> str | None:
     except (MaskError, MemoryError):
         got = None
     except WRONG_ARRAYS as error:
-        if not case.wrong_arrays and case.name != "decode":  # whose planes a spoiled size no longer fits
+        if not case.wrong_arrays and case.name != "decode":  # whose planes a damaged size no longer fits
             return explain(case, f"raised {error!r}")
         return None
     if not compare or case.wrong_arrays or not case.comparable or not is_small(case):
@@ -414,12 +414,12 @@ def try_case(case: Case, compare: bool) -> str | None:
 
 
 def try_input(seed: int, number: int, calls: Counter[str]) -> str | None:
-    """Calls with one valid input and spoiled copies of it: the problem found, if any."""
+    """Calls with one valid input and damaged copies of it: the problem found, if any."""
     rng = np.random.default_rng([seed, number])
     _kernel.use_instructions(bool(number & 1))
     valid = CASES[number % len(CASES)](rng)
     for attempt in range(ATTEMPTS):
-        case = spoil(rng, valid)
+        case = damage(rng, valid)
         calls[case.name] += 1
         problem = try_case(case, compare=attempt % 10 == 0)
         if problem:
@@ -428,7 +428,7 @@ def try_input(seed: int, number: int, calls: Counter[str]) -> str | None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Feed the C mask kernel garbage.")
+    parser = argparse.ArgumentParser(description="Call the C mask kernel with damaged input.")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()

@@ -334,7 +334,7 @@ def test_components_by_hand() -> None:
         masks.components(connectivity=6)
 
 
-def test_a_few_of_many_masks_travel_light() -> None:
+def test_a_selection_is_pickled_without_the_other_masks() -> None:
     random = np.random.default_rng(0)
     many = Masks.from_dense(random.random((50, 40, 30)) < 0.5)
     few = many[[3, 7]]

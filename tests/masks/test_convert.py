@@ -246,7 +246,7 @@ def test_wrong_types_are_mask_errors(size: Any, counts: Any) -> None:
         Mask(size, counts)
 
 
-def test_what_is_no_mask_is_named() -> None:
+def test_arguments_that_are_not_masks_are_named() -> None:
     for work in (MASK.iou, MASK.inside, MASK.areas_with):
         with pytest.raises(MaskError, match="expected a Mask, got int"):
             work(3)  # type: ignore[arg-type]

@@ -123,7 +123,7 @@ class Explosive:
         [[1j]],
     ],
 )
-def test_what_is_no_array_is_refused(value: object) -> None:
+def test_objects_that_are_not_arrays_are_refused(value: object) -> None:
     with pytest.raises(MaskError):
         Mask.from_dense(value)
     with pytest.raises(MaskError):

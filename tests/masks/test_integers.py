@@ -142,7 +142,7 @@ def test_group_offsets(offsets: list[Any]) -> None:
     assert merged == masks.merge(exact, (1, 4))
 
 
-def test_the_cases_that_once_gave_wrong_masks() -> None:
+def test_extreme_integers_do_not_give_wrong_masks() -> None:
     masks = Masks.from_dense(np.eye(8, dtype=bool)[None])
     assert masks.shift(np.uint8(1), 0).to_dense()[0].tolist() == np.eye(8, k=1, dtype=bool).tolist()
     for work in (
@@ -158,7 +158,7 @@ def test_the_cases_that_once_gave_wrong_masks() -> None:
 
 
 @pytest.mark.parametrize("value", [1.0, "1", None, [1, 2], 1j, np.float32(2), object(), [[1], [2, 3]]])
-def test_what_is_no_integer_is_refused(value: Any) -> None:
+def test_other_types_are_refused(value: Any) -> None:
     masks = Masks.from_dense(np.eye(8, dtype=bool)[None])
     for work in (
         lambda: masks.shift(value, 0),
@@ -175,7 +175,7 @@ def test_what_is_no_integer_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("ratio", [np.nan, np.inf, -0.1, "a", None])
-def test_boundary_ratios_that_are_no_ratios(ratio: Any) -> None:
+def test_invalid_boundary_ratios_are_refused(ratio: Any) -> None:
     masks = Masks.from_dense(np.eye(8, dtype=bool)[None])
     with pytest.raises(MaskError, match="ratio"):
         boundary_width((8, 8), ratio)

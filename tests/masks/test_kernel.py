@@ -19,7 +19,7 @@ from tests.masks.drawn import Planes, planes
 
 
 def compress(values: list[int]) -> bytes:
-    """Values as COCO writes them, five bits a character; not differences, and not checked."""
+    """Values as COCO writes them, five bits per character; not differences, and not checked."""
     out = bytearray()
     for value in values:
         rest, more = value, True
@@ -160,7 +160,7 @@ def test_runs_with_empty_ones_are_the_same_mask(runs: list[int], height: int) ->
 @pytest.mark.parametrize(
     ("start", "stop"), [(-1, 3), (0, 10), (3, 1), (9, 9), (2**62, 2**63 - 1), (-(2**63), 3)]
 )
-def test_places_outside_of_the_data(start: int, stop: int) -> None:
+def test_offsets_outside_of_the_data_are_refused(start: int, stop: int) -> None:
     data = np.frombuffer(b"123", np.uint8)
     bounds = np.array([[0, 3], [start, stop]], np.int64)
     masks = Masks(data, bounds[:, 0], bounds[:, 1], np.array([[2, 3], [2, 3]], np.int32))
@@ -171,7 +171,7 @@ def test_places_outside_of_the_data(start: int, stop: int) -> None:
 
 
 @pytest.mark.parametrize("size", [(-1, 3), (3, -2), (2**31 - 1, 2**31 - 1), (46341, 46341), (-3, -2)])
-def test_sizes_that_are_no_frame(size: tuple[int, int]) -> None:
+def test_invalid_sizes_are_refused(size: tuple[int, int]) -> None:
     raw = Masks(np.frombuffer(b"6", np.uint8), np.array([0]), np.array([1]), np.array([size], np.int32))
     for reader in READERS.values():
         with pytest.raises(MaskError):
@@ -193,7 +193,7 @@ def test_sizes_that_are_no_frame(size: tuple[int, int]) -> None:
 @pytest.mark.parametrize(
     "sizes", [[(2, 3)] * 3, [2, 3, 4], [[2.0, 3.0]], [["2", "3"]], [[2], [3, 4]], [[2**70, 1]], None]
 )
-def test_sizes_that_are_no_sizes(sizes: object) -> None:
+def test_malformed_size_arguments_are_refused(sizes: object) -> None:
     with pytest.raises(MaskError):
         Masks.from_strings([b"6", b"6"], sizes)  # type: ignore[arg-type]
 
@@ -207,7 +207,7 @@ def test_columns_that_differ_in_length() -> None:
 @pytest.mark.parametrize(
     "runs", [[1.5, 2.5], ["a"], [None], [[1, 2], [3]], [2**80], [True, False], [2**63], [-1, 7], [7]]
 )
-def test_runs_that_are_no_runs(runs: list[object]) -> None:
+def test_invalid_runs_are_refused(runs: list[object]) -> None:
     with pytest.raises(MaskError) as caught:
         Masks.from_runs([[6], runs], (2, 3))
     assert caught.value.item == 1
@@ -216,7 +216,7 @@ def test_runs_that_are_no_runs(runs: list[object]) -> None:
     assert caught.value.item == 4
 
 
-def test_dicts_and_texts_that_are_no_masks() -> None:
+def test_invalid_dicts_and_strings_are_refused() -> None:
     with pytest.raises(MaskError, match="mask 1: a run-length mask needs size and counts"):
         Masks.from_rles([{"size": [2, 3], "counts": "6"}, {"size": [2, 3]}])
     with pytest.raises(MaskError, match=r"mask 1: .*ASCII"):

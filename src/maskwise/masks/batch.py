@@ -156,9 +156,9 @@ class Masks:
 
     @classmethod
     def from_arrow(cls, column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> "Masks":
-        """From an Arrow column of ARROW_TYPE, sharing its memory (a chunked column with one chunk counts as one).
+        """From an Arrow column of ARROW_TYPE, sharing its memory if it is one chunk.
 
-        A null becomes an empty string of size 0 x 0; keep the column's validity beside the batch to tell.
+        A null becomes an empty string of size 0 x 0. The validity of the column tells which rows were null.
         """
         if isinstance(column, pa.ChunkedArray):
             return cls.concat([cls.from_arrow(chunk) for chunk in column.chunks])
@@ -312,7 +312,7 @@ class Masks:
         return out.view(np.bool_).transpose(0, 2, 1)
 
     def to_arrow(self) -> "pa.Array[Any]":
-        """An Arrow column of ARROW_TYPE, sharing this batch's memory where the strings lie side by side."""
+        """An Arrow column of ARROW_TYPE, sharing the memory of this batch if its strings are adjacent."""
         packed = self if self._side_by_side() else self._packed()
         ends = np.append(packed.start[:1], packed.stop) if len(packed) else np.zeros(1, np.int64)
         size = np.ascontiguousarray(packed.size)
@@ -327,11 +327,11 @@ class Masks:
     # -- measuring -------------------------------------------------------------------------------------------------
 
     def check(self, *, threads: int = 1) -> None:
-        """Look at every mask; raise MaskError naming the first that is malformed."""
+        """Check every mask; MaskError names the first malformed one."""
         self._measure(threads)
 
     def measure(self, *, threads: int = 1) -> tuple[Int64Array, Int64Array]:
-        """Areas and boxes at once: what `area` and `box` give one by one."""
+        """Areas and boxes as `area` and `box` return them, in one pass."""
         return self._measure(threads)
 
     def area(self, *, threads: int = 1) -> Int64Array:
@@ -395,7 +395,7 @@ class Masks:
     # -- geometry --------------------------------------------------------------------------------------------------
 
     def crop(self, boxes: ArrayLike) -> "Masks":
-        """The window x, y, width, height (one, or (n, 4)) of each; past the frame is background."""
+        """The window x, y, width, height (one, or (n, 4)) of each mask; outside the frame is background."""
         windows = to_int32_rows(boxes, (len(self), 4), "windows x, y, width, height")
         size = to_sizes(windows[:, [3, 2]], len(self))
         return self._made(kernel.window(self._batch(), windows), size)
@@ -415,7 +415,7 @@ class Masks:
         return self._made(kernel.resize(self._batch(), size), size)
 
     def components(self, *, connectivity: int = 8) -> tuple["Masks", Int64Array]:
-        """Connected parts of all masks, each mask's in order of first pixel down the columns, and their owners [k]."""
+        """Connected components, ordered by mask and then by first pixel in column order, and their owners [k]."""
         if connectivity not in (4, 8):
             raise MaskError(f"connectivity must be 4 or 8, not {connectivity}")
         data, stop, owner = kernel.components(self._batch(), int(connectivity))
@@ -458,12 +458,12 @@ class Masks:
         return Masks.from_strings(self.to_strings(), self.size)
 
     def _lean(self) -> "Masks":
-        """Without bytes that belong to no mask, where these are the most."""
+        """Without bytes that belong to no mask, if these are more than half."""
         return self if 2 * int((self.stop - self.start).sum()) >= len(self.data) else self._packed()
 
 
 def _map_rows(work: Callable[[slice], T], count: int, threads: int) -> list[T]:
-    """Run work on slices of the rows, side by side when threads > 1; an error names the row of the whole batch."""
+    """Run work on slices of the rows, in parallel if threads > 1; an error names the row of the whole batch."""
     parallel = to_integer(threads, "threads", low=1)
     bounds = np.linspace(0, count, max(1, min(parallel, count)) + 1).astype(int).tolist()
     parts = [slice(first, last) for first, last in itertools.pairwise(bounds)]

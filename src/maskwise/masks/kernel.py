@@ -1,7 +1,7 @@
 """The choice of the mask kernel: C, or numpy where the C kernel could not be built.
 
 Both offer the functions of `Kernel`. A batch is the tuple `(data, start, stop, size)`: uint8 bytes of COCO
-compressed strings, int64 [n] first and past-the-last byte of each, int32 [n, 2] heights and widths. A function
+compressed strings, int64 [n] first byte and end (exclusive) of each, int32 [n, 2] heights and widths. A function
 that makes masks returns `(data, stop)`: the bytes of the new strings and the int64 end of each as bytes.
 Set MASKWISE_KERNEL=numpy to use numpy where the C kernel is installed.
 """
@@ -18,22 +18,22 @@ AND, OR, MINUS, XOR = range(4)
 
 
 class Kernel(Protocol):
-    """What masks need. All raise MaskError naming the item on malformed input, and never trust a length."""
+    """The functions of a kernel. All raise MaskError naming the item if the input is malformed, and trust no length."""
 
     def check(self, counts: str, height: int, width: int, /) -> int:
         """Area of one mask, after checking that its runs fill the frame exactly."""
 
     def pair(self, a: str, b: str, height: int, width: int, /) -> tuple[int, int, int]:
-        """Areas of a and b, a, b for two masks of one frame."""
+        """Areas of the intersection, of a and of b, for two masks of one size."""
 
     def measure(self, a: Batch, areas: Int64Array, boxes: Int64Array, /) -> None:
         """Fill areas [n] and boxes [n, 4] as x, y, width, height (0, 0, 0, 0 when empty)."""
 
     def pair_areas(self, a: Batch, b: Batch, out: Int64Array, /) -> None:
-        """Fill out [n, 3]: areas of a[i] and b[i], a[i], b[i]."""
+        """Fill out [n, 3]: areas of the intersection of a[i] and b[i], of a[i] and of b[i]."""
 
     def pairwise(self, a: Batch, b: Batch, out: Int64Array, /) -> None:
-        """Fill out [n, m]: area of a[i] and b[j]."""
+        """Fill out [n, m]: area of the intersection of a[i] and b[j]."""
 
     def combine(self, operation: int, a: Batch, b: Batch, /) -> Strings:
         """a[i] operation b[i]."""
@@ -54,7 +54,7 @@ class Kernel(Protocol):
         """One mask per polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
 
     def encode(self, dense: UInt8Array, height: int, width: int, column_major: bool, /) -> Strings:
-        """Masks of contiguous planes, each height x width (or width x height if column_major); nonzero is in."""
+        """Masks of contiguous planes, each height x width (or width x height if column_major); nonzero is inside."""
 
     def decode(self, a: Batch, out: UInt8Array, /) -> None:
         """Fill out [n, width, height] with 0 and 1."""
@@ -63,7 +63,7 @@ class Kernel(Protocol):
         """a[i] minus its erosion by a square of side 2 * distance[i] + 1; outside the frame is background."""
 
     def boundary_areas(self, a: Batch, b: Batch, distance: Int32Array, out: Int64Array, /) -> None:
-        """As pair_areas, of the boundaries."""
+        """As pair_areas, for the boundaries."""
 
     def window(self, a: Batch, boxes: Int32Array, /) -> Strings:
         """The part of a[i] inside the window x, y, width, height = boxes[i]; it may reach past the frame."""
@@ -75,7 +75,7 @@ class Kernel(Protocol):
         """Nearest neighbour by pixel centres: output i reads input floor((i + 0.5) * old / new)."""
 
     def components(self, a: Batch, connectivity: int, /) -> tuple[bytes, bytes, bytes]:
-        """Connected parts, in order of their first pixel down the columns; third: int64 owner of each."""
+        """Connected components, ordered by first pixel in column order; third: int64 owner of each."""
 
 
 def _load() -> tuple[str, Kernel]:

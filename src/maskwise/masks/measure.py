@@ -13,7 +13,7 @@ from maskwise.masks.kernel import kernel
 
 
 class PairAreas(NamedTuple):
-    """int64 [n] each: what gIoU, cIoU, intervals and merges over shards are made of."""
+    """int64 [n] each. gIoU, cIoU and intervals are computed from these, and shards are added up."""
 
     intersection: Int64Array
     a: Int64Array
@@ -31,7 +31,7 @@ class PairAreas(NamedTuple):
 
 
 def pair_areas(a: Masks, b: Masks, *, threads: int = 1) -> PairAreas:
-    """Areas of a[i] and b[i] together and alone. The two batches have one length; each pair one size."""
+    """Areas of the intersection of a[i] and b[i], and of each. The batches have one length, and a pair has one size."""
     _expect_pairs(a, b)
     out = np.empty((len(a), 3), np.int64)
     _map_rows(lambda rows: kernel.pair_areas(a[rows]._batch(), b[rows]._batch(), out[rows]), len(a), threads)
@@ -39,22 +39,22 @@ def pair_areas(a: Masks, b: Masks, *, threads: int = 1) -> PairAreas:
 
 
 def pairwise_intersection(a: Masks, b: Masks) -> Int64Array:
-    """Area of a[i] and b[j] for all i, j: int64 [n, m]. All masks have one size."""
+    """Area of the intersection of a[i] and b[j] for all i, j: int64 [n, m]. All masks have one size."""
     out = np.empty((len(_expect_masks(a)), len(_expect_masks(b))), np.int64)
     kernel.pairwise(a._batch(), b._batch(), out)
     return out
 
 
 def iou(a: Masks, b: Masks, *, crowd: ArrayLike = False, threads: int = 1) -> Float64Array:
-    """IoU of a[i] (detection) and b[i] (truth), as pycocotools: divided by the area of a where b is crowd; 0 if both
-    are empty.
+    """IoU of a[i] (detection) and b[i] (ground truth), as in pycocotools: divided by the area of a if b is crowd; 0 if
+    both are empty.
     """
     areas = pair_areas(a, b, threads=threads)
     return _ratio(areas.intersection, np.where(np.asarray(crowd, bool), areas.a, areas.union))
 
 
 def pairwise_iou(a: Masks, b: Masks, *, crowd: ArrayLike = False) -> Float64Array:
-    """IoU of every a[i] (detection) with every b[j] (truth), float64 [n, m]; crowd: bool [m], as in `iou`."""
+    """IoU of every a[i] (detection) with every b[j] (ground truth), float64 [n, m]; crowd: bool [m], as in `iou`."""
     together = pairwise_intersection(a, b)
     areas_a, areas_b = a.area()[:, None], b.area()[None]
     return _ratio(together, np.where(np.asarray(crowd, bool), areas_a, areas_a + areas_b - together))

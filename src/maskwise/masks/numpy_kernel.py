@@ -1,11 +1,11 @@
-"""The mask functions in numpy, for machines where the C kernel could not be built. See `Kernel` for what each does.
+"""The mask functions in numpy, for machines where the C kernel could not be built. `Kernel` describes them.
 
-A batch is laid out on one line: every mask takes height * width pixels of it, column by column, mask after mask.
-Runs and spans are then plain rising numbers, and one array operation serves many masks. Work goes through the batch
-in bounded slices.
+The pixels of a batch are numbered along one line: mask after mask, and column by column within a mask. Positions of
+runs and spans then increase over the whole batch, and one array operation processes many masks. Large batches are
+processed in slices of bounded size.
 
-Drawing and writing follow pycocotools bit by bit without calling it: it trusts its input, and reserves too few bytes
-for the strings of very large frames.
+Drawing and writing follow pycocotools bit by bit without calling it: pycocotools does not check its input, and
+allocates too few bytes for the strings of very large frames.
 """
 
 import itertools
@@ -22,16 +22,16 @@ from maskwise.masks.integers import MAX_PIXELS
 from maskwise.masks.kernel import AND, MINUS, OR, XOR, Batch, Strings
 
 MAX_CHARACTERS = 7
-"""Of one value: 35 bits, as many as a run of the largest frame and its sign take."""
+"""Characters of one value: 35 bits are enough for a run of the largest frame and its sign."""
 
 MAX_COORDINATE = 2.0**26
-"""Of a polygon point; five times it still fits the 32 bits pycocotools draws with."""
+"""The largest coordinate of a polygon; five times as much still fits the 32 bits that pycocotools draws with."""
 
 MAX_PIECES = 2**26
-"""Of columns or edges that one slice of work may be cut into."""
+"""The most parts of columns or edges in one slice."""
 
 MAX_DRAWN = 2**28
-"""Pixels that boundary and components may draw of one mask."""
+"""The most pixels of one mask that boundary and components decode."""
 
 SLICE = 2**20
 """Weight of one slice of a batch: its bytes, and MASK_WEIGHT for every mask."""
@@ -40,7 +40,7 @@ MASK_WEIGHT = 2**12
 
 
 class Runs(NamedTuple):
-    """Checked masks. length: every run, mask after mask; end: int64 [n], past the last run of each."""
+    """Checked masks. length: all runs, mask after mask; end: int64 [n], the position after the last run of each."""
 
     length: Int64Array
     end: Int64Array
@@ -53,25 +53,25 @@ class Runs(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Foreground stretches: first and past-the-last pixel on the line, and the frames that the line is made of."""
+    """Foreground runs: first pixel and end (exclusive) on the line of all pixels, and the sizes of the frames."""
 
     start: Int64Array
     stop: Int64Array
     size: Int32Array
 
     def owner(self) -> Int64Array:
-        """Which mask each span belongs to."""
+        """The mask that each span belongs to."""
         return np.searchsorted(np.cumsum(_pixels(self.size)), self.start, side="right").astype(np.int64)
 
     def local(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Owners, and starts and stops counted from the first pixel of the owner."""
+        """Owners, and starts and stops relative to the first pixel of the owner."""
         owner = self.owner()
         base = _starts(np.cumsum(_pixels(self.size)))[owner]
         return owner, self.start - base, self.stop - base
 
 
 class Pieces(NamedTuple):
-    """Spans cut at the columns: owner, column, first and past-the-last row of each."""
+    """Spans cut at column borders: owner, column, first row and end row (exclusive) of each."""
 
     owner: Int64Array
     column: Int64Array
@@ -321,12 +321,12 @@ def resize(a: Batch, sizes: Int32Array) -> Strings:
 
 
 def _first_reading(edge: Int64Array, old: Int64Array, new: Int64Array) -> Int64Array:
-    """The first output index whose source, floor((i + 0.5) * old / new), is at or past the edge."""
+    """The first output index whose source, floor((i + 0.5) * old / new), is not before the edge."""
     return -((old - 2 * new * edge) // (2 * old))
 
 
 def _move(a: Batch, size: Int32Array, work: Callable[[Pieces, slice], Pieces]) -> Strings:
-    """The masks whose column pieces `work` makes of those of a, in frames of the given size."""
+    """New masks in frames of the given size, from the column pieces that `work` returns for those of a."""
     if len(size) != len(a[1]):
         raise MaskError(f"{len(size)} new frames for {len(a[1])} masks")
     made = []
@@ -406,7 +406,7 @@ def _boxed(a: Batch) -> Iterator[tuple[int, Spans, list[int]]]:
 
 
 def _draw(spans: Spans, box: list[int], item: int) -> UInt8Array:
-    """The columns of the box, whole: uint8 (box width, frame height) of 0 and 1."""
+    """The whole columns of the box: uint8 (box width, frame height) of 0 and 1."""
     height, first = int(spans.size[0, 0]), box[0] * int(spans.size[0, 0])
     if box[2] * height > MAX_DRAWN:
         raise MaskError(f"{box[2]} columns of {height} pixels are too many to draw", item)
@@ -417,7 +417,7 @@ def _draw(spans: Spans, box: list[int], item: int) -> UInt8Array:
 
 
 def _stretches(plane: NDArray[np.generic]) -> tuple[Int64Array, Int64Array]:
-    """First and past-the-last position of each stretch of one nonzero value, in the order of ravel()."""
+    """Start and end of each run of one nonzero value, in the order of ravel()."""
     flat = plane.ravel()
     bounds = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     bounds = np.concatenate([[0], bounds, [len(flat)]]) if len(flat) else bounds
@@ -430,7 +430,7 @@ def _stretches(plane: NDArray[np.generic]) -> tuple[Int64Array, Int64Array]:
 
 
 class Edges(NamedTuple):
-    """Polygon edges on the lattice of fifths of a pixel, turned so that the longer axis rises; one row an edge.
+    """Polygon edges on the lattice of fifths of a pixel, turned so that the longer axis increases; one row per edge.
 
     column, crossings: the first column of the frame whose middle the edge crosses, and how many it crosses.
     """
@@ -472,8 +472,8 @@ def _crossing_rows(
 ) -> tuple[Int64Array, Int64Array]:
     """Lattice row in which each edge steps between `at` and `at + 1`, were it flat and were it steep.
 
-    The arithmetic is that of pycocotools, rounding included: a flat edge moves a fifth in x a step and truncates its
-    y, a steep one the other way round.
+    The arithmetic is that of pycocotools, including its rounding: a flat edge advances by one in x per step and
+    truncates y; a steep edge advances in y and truncates x.
     """
     slope = dy / np.maximum(np.abs(dx), 1)
     step = at - x
@@ -498,7 +498,7 @@ def _crossing_rows(
 
 
 def _parse(a: Batch, first: int = 0) -> Runs:
-    """The runs of the masks of a slice that begins at mask `first`; refuses every string that is not a mask."""
+    """The runs of the masks of a slice that begins at mask `first`; MaskError for an invalid string."""
     _check_columns(a)
     size = _check_sizes(a[3], first)
     character, end = _characters(a, first)
@@ -526,7 +526,7 @@ def _parse(a: Batch, first: int = 0) -> Runs:
 
 
 def _characters(a: Batch, first: int) -> tuple[Int64Array, Int64Array]:
-    """All characters less 48, mask after mask, and the end of each mask among them."""
+    """All characters minus 48, mask after mask, and the end of each mask among them."""
     data, start, stop, _ = a
     wrong = (start < 0) | (stop < start) | (stop > len(data))
     if wrong.any():
@@ -537,7 +537,7 @@ def _characters(a: Batch, first: int) -> tuple[Int64Array, Int64Array]:
 
 
 def _undo_differences(value: Int64Array, end: Int64Array) -> Int64Array:
-    """From the fourth on, a value says how much longer its run is than the last but one."""
+    """From the fourth value on, a value is the difference between its run and the run before the previous one."""
     rank, count = _ranks(end), end - _starts(end)
     odd = rank & 1 == 1
     chains = []
@@ -568,7 +568,7 @@ def _check_runs(runs: Runs, first: int) -> Runs:
 
 
 def _name_missing(runs: Runs) -> Runs:
-    """A frame without pixels may come without runs: it has one, of length 0."""
+    """A frame without pixels may have no runs; it gets one of length 0."""
     missing = runs.end == _starts(runs.end)
     if not missing.any():
         return runs
@@ -591,7 +591,7 @@ def _compress(runs: Runs) -> Strings:
 
 
 def _write(spans: Spans) -> Strings:
-    """The masks of spans that do not overlap, in any order; touching ones become one."""
+    """The masks of spans that do not overlap, in any order; adjacent spans are joined."""
     ordered = Spans(np.sort(spans.start), np.sort(spans.stop), spans.size)
     owner = ordered.owner()
     joined = (ordered.start[1:] == ordered.stop[:-1]) & (owner[1:] == owner[:-1])
@@ -631,7 +631,7 @@ def _areas(runs: Runs) -> Int64Array:
 
 
 def _area_within(runs: Runs, spans: Spans, every: bool = False) -> Int64Array:
-    """Pixels of runs inside the spans of each mask; `every` lays a single mask under each of them."""
+    """Pixels of runs inside the spans of each mask; with `every`, of one mask inside the spans of all masks."""
     owner, start, stop = spans.local()
     if not every:
         start, stop = spans.start, spans.stop
@@ -703,7 +703,7 @@ def _pixels(size: Int32Array) -> Int64Array:
 
 
 def _starts(end: Int64Array) -> Int64Array:
-    """Where each of several neighbours begins, of where they end."""
+    """Where each of several adjacent parts begins, given where each ends."""
     return np.concatenate([np.zeros(1, np.int64), end[:-1]])[: len(end)]
 
 
@@ -714,7 +714,7 @@ def _sums(value: Int64Array, end: Int64Array) -> Int64Array:
 
 
 def _ranks(end: Int64Array) -> Int64Array:
-    """0, 1, ... within each of several neighbours."""
+    """0, 1, ... within each of several adjacent parts."""
     return np.arange(end[-1] if len(end) else 0) - np.repeat(_starts(end), end - _starts(end))
 
 
