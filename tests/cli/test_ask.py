@@ -63,6 +63,13 @@ def test_ask_says_what_is_wrong(image: Path, arguments: list[str], message: str)
     assert message in f"{result.exception} {result.output}"
 
 
+def test_ask_warns_about_an_image_outside_the_domain_of_the_model(tmp_path: Path, image: Path) -> None:
+    noise = tmp_path / "noise.png"
+    Image.effect_noise((160, 120), 90).convert("RGB").save(noise)
+    assert "bring a model for photographs" in run("ask", noise, "the mug").stderr
+    assert run("ask", image, "the mug").stderr == ""
+
+
 def test_train_names_a_config_it_cannot_read(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
     result = run("train", tmp_path / "none.toml")

@@ -7,7 +7,14 @@ from typing import Any, overload
 from PIL import Image
 
 from maskwise.errors import MaskwiseError, ModelError
-from maskwise.harness.predictor import GroundTruthPredictor, Model, Predictor, call_model, model_spec
+from maskwise.harness.predictor import (
+    GroundTruthPredictor,
+    Model,
+    Predictor,
+    call_model,
+    domain_warning,
+    model_spec,
+)
 from maskwise.harness.registry import load_model as load_predictor
 from maskwise.images import ImageSource, open_image
 from maskwise.schema import Prediction, Sample, attach
@@ -34,6 +41,11 @@ class ImageEncoding:
         questions = [question] if isinstance(question, str) else _check_questions(question)
         predictions = self.model._call(self._predictor, self.image, questions)
         return predictions[0] if isinstance(question, str) else predictions
+
+    @property
+    def domain_warning(self) -> str | None:
+        """The model's warning if the image is unlike those it was made for, such as a photograph for `tiny`."""
+        return domain_warning(self.model.predictor, self.image)
 
     def __repr__(self) -> str:
         return f"ImageEncoding({self.image.width} x {self.image.height}, model={self.model.name!r})"

@@ -37,19 +37,22 @@ def ask(
 ) -> None:
     """Ask a question about an image: an answer in words, the mask type it asks for, and the masks.
 
-    The bundled model knows the objects of `maskwise world` and no others.
+    The bundled model knows the objects of `maskwise world` and no others. It warns about other images.
 
     Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
     """
     if not question.strip():
         raise MaskwiseError('the question is empty; expected words such as "the red mug"')
     with load_model(model, **parse_options(model_option or [])) as loaded:
-        prediction = loaded.ask(image, question)
+        shown = loaded.encode(image)
+        prediction, warning = shown.ask(question), shown.domain_warning
     overlay = None if out is None else prediction.plot()
     named = msgspec.structs.replace(prediction, sample=image.name)
     encoded = msgspec.json.format(msgspec.json.encode(named))
     if out is not None and overlay is not None:
         _write(out, encoded, overlay)
+    if warning is not None:
+        typer.echo(f"maskwise: warning: {warning}", err=True)
     typer.echo(encoded.decode() if as_json else _describe(prediction, out))
 
 

@@ -140,6 +140,8 @@ def evaluate_model(
             number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
             raise typer.Exit(SIGNALLED + number) from None
     _print_json(done, folder) if as_json else _print(done, folder)
+    if done.run is not None and done.run.domain_notice is not None:
+        typer.echo(f"maskwise: warning: {done.run.domain_notice}", err=True)
     if done.failed == done.samples:
         typer.echo(
             f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}", err=True

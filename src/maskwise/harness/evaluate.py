@@ -25,7 +25,7 @@ from maskwise.errors import MaskwiseError, ModelGoneError, ProtocolError, StoreE
 from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
 from maskwise.harness.plan import Plan
-from maskwise.harness.predictor import Model, describe_model, model_spec
+from maskwise.harness.predictor import Model, describe_model, domain_warning, model_spec
 from maskwise.harness.progress import Progress
 from maskwise.harness.resume import Completed, find_completed, find_failed, is_replaced, replace_lines
 from maskwise.harness.score import describe_dataset, result_to_run, score
@@ -33,7 +33,14 @@ from maskwise.protocols import get
 from maskwise.runs import Run
 from maskwise.runs.environment import describe_attempt
 from maskwise.runs.files import PREDICTIONS, hash_path, lock_run, read_run_file, write_errors
-from maskwise.runs.schema import DatasetInfo, EvaluationInfo, EvaluationInputs, IntervalOptions, Subset
+from maskwise.runs.schema import (
+    DatasetInfo,
+    DomainCheck,
+    EvaluationInfo,
+    EvaluationInputs,
+    IntervalOptions,
+    Subset,
+)
 from maskwise.runs.writer import write_scores, write_state
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
@@ -42,6 +49,9 @@ from maskwise.world import bundled
 
 RETRY = "retry.jsonl"
 """Failed samples are predicted again in this file. When all are done, their lines replace the old ones."""
+
+DOMAIN_IMAGES = 32
+"""Images that a model checks, at most, to find out whether the dataset is in its domain."""
 
 SHARDS = "shards"
 """Folder for predictions that an engine made before it was their turn, one folder per log."""
@@ -152,7 +162,20 @@ class _Session:
             images=len(self.plan),
             attempts=(*(before.attempts if before else ()), attempt),
             tables=stamp_tables(self.dataset),
+            domain=before.domain if before else self._check_domain(),
         )
+
+    def _check_domain(self) -> DomainCheck | None:
+        """Let a model that can do so check some images of the plan; None if it cannot."""
+        model = self.worker.model
+        if not callable(getattr(model, "domain_warning", None)):
+            return None
+        step = max(1, len(self.plan) // DOMAIN_IMAGES)
+        chosen = range(0, len(self.plan), step)[:DOMAIN_IMAGES]
+        images = [self.worker.load(self.plan[index]).image for index in chosen]
+        found = [domain_warning(model, image) for image in images if not isinstance(image, str)]
+        outside = [warning for warning in found if warning is not None]
+        return DomainCheck(checked=len(found), outside=len(outside), warning=outside[0] if outside else None)
 
 
 def evaluate(

@@ -18,6 +18,7 @@ Optional attributes:
 | `config: dict` | recorded with the run and compared when it is resumed |
 | `timeout: float or None` | seconds per question; `--timeout` sets it. A model with this attribute enforces it |
 | | itself and raises ModelError when the time is over |
+| `domain_warning(image) -> str or None` | a warning if the image is unlike those the model was made for |
 | `close()` | called once, at the end |
 
 An oracle has `predict_with_ground_truth(image, samples)` instead of `predict`; its runs and reports say so. A model
@@ -125,6 +126,15 @@ def _to_json(content: Any, what: str) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise ModelError(f"{what} cannot be written as JSON: {error}") from None
     return found
+
+
+def domain_warning(model: Model, image: Image.Image) -> str | None:
+    """The warning of a model that can tell when an image is out of its domain, else None."""
+    try:
+        found = getattr(model, "domain_warning", lambda _: None)(image)
+    except Exception:  # a model may raise anything; a failed check is no reason to stop
+        return None
+    return found if isinstance(found, str) else None
 
 
 def find_predict_mode(model: Model, *, teacher_forced: bool = False) -> PredictMode:

@@ -164,7 +164,16 @@ class Run:
             if subset
             else []
         )
-        return [text for text, holds in notices.items() if holds] + part
+        domain = [] if self.domain_notice is None else [self.domain_notice]
+        return [text for text, holds in notices.items() if holds] + part + domain
+
+    @property
+    def domain_notice(self) -> str | None:
+        """A warning if the model finds most of the checked images outside its domain."""
+        check = None if self.info.evaluation is None else self.info.evaluation.domain
+        if check is None or 2 * check.outside <= check.checked:
+            return None
+        return f"{check.outside} of {check.checked} checked images are outside the model's domain: {check.warning}."
 
     def main_protocol(self, wanted: str | None = None) -> str:
         """The protocol asked for, else `strict` if it ran, else the first."""

@@ -132,6 +132,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     accelerators: list[str]
 
 
+class DomainCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of the checked images a model finds outside its domain, and its warning for the first of them."""
+
+    checked: int
+    outside: int = 0
+    warning: str | None = None
+
+
 class EvaluationInfo(msgspec.Struct, frozen=True, kw_only=True):
     """How `maskwise eval` made the predictions. attempts: oldest first; tables: the dataset's tables, by file name."""
 
@@ -140,6 +148,7 @@ class EvaluationInfo(msgspec.Struct, frozen=True, kw_only=True):
     images: int
     attempts: tuple[Attempt, ...] = ()
     tables: dict[str, TableStamp] = {}
+    domain: DomainCheck | None = None
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,11 +23,18 @@ from maskwise.schema import PredictedRegion, Prediction
 
 class EncodedImage:
     """size: width and height of the image. objects: what was detected, at the model's resolution. candidates: the name,
-    position and size of every object and part.
+    position and size of every object and part. in_domain: False if the image is unlike the training images.
     """
 
-    def __init__(self, networks: Networks, objects: DetectedObjects, size: tuple[int, int]) -> None:
-        self.networks, self.objects, self.size = networks, objects, size
+    def __init__(
+        self,
+        networks: Networks,
+        objects: DetectedObjects,
+        size: tuple[int, int],
+        *,
+        in_domain: bool = True,
+    ) -> None:
+        self.networks, self.objects, self.size, self.in_domain = networks, objects, size, in_domain
         self.features = object_features(objects)
         self.candidates = list_candidates(objects)
 

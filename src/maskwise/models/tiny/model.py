@@ -12,14 +12,16 @@ from PIL import Image
 
 from maskwise.models.intent import hash_classifier
 from maskwise.models.tiny.detections import DetectedObjects, no_objects
+from maskwise.models.tiny.domain import WARNING, Domain, domain_features, read_domain
 from maskwise.models.tiny.encoded_image import EncodedImage
-from maskwise.models.tiny.networks import Networks, OnnxNetworks
+from maskwise.models.tiny.networks import DetectorMaps, Networks, OnnxNetworks
 from maskwise.models.tiny.postprocess import assemble_objects, decode_boxes, expand_boxes
 from maskwise.models.tiny.preprocess import resize_image, to_network_input
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.schema import Prediction
 
 BUNDLED_WEIGHTS = Path(str(files("maskwise.models.tiny") / "weights"))
+DOMAIN_FILE = "domain.npz"
 
 
 class Tiny:
@@ -27,8 +29,8 @@ class Tiny:
 
     name = "tiny"
 
-    def __init__(self, networks: Networks) -> None:
-        self.networks = networks
+    def __init__(self, networks: Networks, domain: Domain | None = None) -> None:
+        self.networks, self.domain = networks, domain
         own: str | None = getattr(networks, "hash", None)
         # The mask type is decided by a classifier with weights of its own, which belong to the model.
         self.weights_hash = own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
@@ -39,11 +41,24 @@ class Tiny:
 
     def encode(self, image: Image.Image) -> EncodedImage:
         """Detect the objects of an image of any size; questions about it are then cheap."""
-        return EncodedImage(self.networks, self.detect(resize_image(image)), image.size)
+        maps = self.networks.detect(to_network_input(resize_image(image)))
+        objects = self._detect(maps)
+        return EncodedImage(self.networks, objects, image.size, in_domain=self._in_domain(maps))
 
     def detect(self, pixels: NDArray[np.generic]) -> DetectedObjects:
         """The objects in pixels [IMAGE_SIZE, IMAGE_SIZE, 3] of 0..255."""
-        maps = self.networks.detect(to_network_input(pixels))
+        return self._detect(self.networks.detect(to_network_input(pixels)))
+
+    def domain_warning(self, image: Image.Image) -> str | None:
+        """A warning if the image is unlike the images that the model was trained on."""
+        maps = self.networks.detect(to_network_input(resize_image(image)))
+        return None if self._in_domain(maps) else WARNING
+
+    def _in_domain(self, maps: DetectorMaps) -> bool:
+        """True if the domain is not known."""
+        return self.domain is None or self.domain.distance(domain_features(maps)) <= self.domain.threshold
+
+    def _detect(self, maps: DetectorMaps) -> DetectedObjects:
         boxes = decode_boxes(maps.heatmap[0, 0], maps.box[0], IMAGE_SIZE)
         if not len(boxes):
             return no_objects()
@@ -55,4 +70,5 @@ class Tiny:
 @functools.cache
 def load(folder: str | None = None) -> Tiny:
     """The bundled model, or one whose ONNX files `maskwise train` or `maskwise export` wrote to a folder."""
-    return Tiny(OnnxNetworks(BUNDLED_WEIGHTS if folder is None else Path(folder)))
+    weights = BUNDLED_WEIGHTS if folder is None else Path(folder)
+    return Tiny(OnnxNetworks(weights), read_domain(weights / DOMAIN_FILE))

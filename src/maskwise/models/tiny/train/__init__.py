@@ -13,5 +13,6 @@ sentence_templates      other sentences for the noun phrases of questions
 dataloader, trainer     the training loop
 checkpoints             training state and weights on disk
 validation              the strict protocol on held-out images
-export                  networks to ONNX
+export, half_precision  networks to ONNX, weights stored as float16
+fit_domain              the statistics of the out-of-domain detector
 """
