@@ -12,11 +12,11 @@ def test_masks_are_matched_by_iou_best_first_and_once() -> None:
         mask[0, first:stop] = True
         return mask
 
-    truth = np.stack([bar(0, 4), bar(4, 8)])
+    ground_truth = np.stack([bar(0, 4), bar(4, 8)])
     found = np.stack([bar(0, 3), bar(0, 4), bar(5, 8), bar(9, 10)])
-    assert match_masks(found, truth) == [-1, 0, 1, -1]
-    assert match_masks(found[:0], truth) == []
-    assert match_masks(found, truth[:0]) == [-1] * 4
+    assert match_masks(found, ground_truth) == [-1, 0, 1, -1]
+    assert match_masks(found[:0], ground_truth) == []
+    assert match_masks(found, ground_truth[:0]) == [-1] * 4
 
 
 def test_most_targets_of_a_scene_match_a_detection_of_the_same_name() -> None:

@@ -5,8 +5,10 @@ import re
 import numpy as np
 import pytest
 
+from maskwise.models.intent.templates import load_corpus
 from maskwise.models.tiny.tokenizer import split_words, tokenize
 from maskwise.models.tiny.train.sentence_templates import (
+    EXCLUDED_FAMILIES,
     GAP,
     WORLD_WORDS,
     held_out_word_trigrams,
@@ -26,6 +28,10 @@ def test_a_template_has_one_gap_and_no_word_for_an_object_of_the_world(templates
     for text in templates:
         assert text.count(GAP) == 1
         assert not WORLD_WORDS & set(split_words(text))
+
+
+def test_excluded_families_exist_in_the_corpus() -> None:
+    assert {template.family for template in load_corpus().templates} >= EXCLUDED_FAMILIES
 
 
 def test_held_out_wordings_do_not_occur(templates: list[str]) -> None:
