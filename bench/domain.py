@@ -53,8 +53,9 @@ def main() -> None:
     given = parser.parse_args()
     path = BUNDLED_WEIGHTS / DOMAIN_FILE
     if given.fit:
-        training, held_out = _features(_varied(TRAIN, "train")), _features(_varied(HELD_OUT, "val"))
-        write_domain(fit_domain(training, held_out, FALSE_ALARM_RATE), path)
+        training = [_features(_varied(preset, *scenes, "train")) for preset, scenes in TRAIN.items()]
+        held_out = [_features(_varied(preset, *scenes, "val")) for preset, scenes in HELD_OUT.items()]
+        write_domain(fit_domain(training, np.concatenate(held_out), FALSE_ALARM_RATE), path)
     domain = read_domain(path)
     assert domain is not None
     images = {name: _world(given.scenes, **options) for name, options in TESTS.items()}  # type: ignore[arg-type]
@@ -72,13 +73,12 @@ def _features(images: Iterator[Image.Image]) -> np.ndarray:
     return np.array(found)
 
 
-def _varied(scenes: dict[str, tuple[int, int]], split: str) -> Iterator[Image.Image]:
-    for preset, (seed, count) in scenes.items():
-        random = np.random.default_rng(seed)
-        for index in range(count):
-            size, quality = int(random.choice(SIZES)), int(random.choice(QUALITIES))
-            shown = make_scene(seed, index, split, size, questions=0, preset=preset)
-            yield _compress(Image.fromarray(shown.image), quality)
+def _varied(preset: str, seed: int, count: int, split: str) -> Iterator[Image.Image]:
+    random = np.random.default_rng(seed)
+    for index in range(count):
+        size, quality = int(random.choice(SIZES)), int(random.choice(QUALITIES))
+        shown = make_scene(seed, index, split, size, questions=0, preset=preset)
+        yield _compress(Image.fromarray(shown.image), quality)
 
 
 def _world(

@@ -47,10 +47,11 @@ def test_the_threshold_has_the_false_alarm_rate_on_held_out_images(tmp_path: Pat
     random = np.random.default_rng(0)
     mixing = random.normal(size=(6, 6))
     training, held_out = ((random.normal(size=(2000, 6)) @ mixing).astype(np.float32) for _ in range(2))
-    write_domain(fit_domain(training, held_out, 0.02), tmp_path / "domain.npz")
+    write_domain(fit_domain([training, training + 50], held_out, 0.02), tmp_path / "domain.npz")
     domain = read_domain(tmp_path / "domain.npz")
     assert domain is not None
     rejected = [domain.distance(features) > domain.threshold for features in held_out]
     assert np.mean(rejected) == pytest.approx(0.02, abs=0.001)
     assert domain.distance(training.mean(0) + 10 * mixing[0].astype(np.float32)) > domain.threshold
+    assert domain.distance(training.mean(0) + 50) < domain.threshold, "the second group is inside the domain"
     assert read_domain(tmp_path / "none.npz") is None

@@ -20,8 +20,8 @@ WARNING = (
 
 
 class Domain(NamedTuple):
-    """mean: float32 [d]. whitening: float32 [d, d], so that (features - mean) @ whitening has unit covariance on
-    training images. threshold: the largest distance of an image inside the domain.
+    """One Gaussian for each of c groups of training images. mean: float32 [c, d]. whitening: float32 [c, d, d], so that
+    (features - mean) @ whitening has unit covariance. threshold: the largest distance of an image inside the domain.
     """
 
     mean: Float32Array
@@ -29,8 +29,9 @@ class Domain(NamedTuple):
     threshold: float
 
     def distance(self, features: Float32Array) -> float:
-        """The Mahalanobis distance of features [d] from the training images."""
-        return float(np.linalg.norm((features - self.mean) @ self.whitening))
+        """The Mahalanobis distance of features [d] from the nearest group of training images."""
+        offsets = np.einsum("cd,cde->ce", features - self.mean, self.whitening)
+        return float(np.linalg.norm(offsets, axis=1).min())
 
 
 def domain_features(maps: DetectorMaps) -> Float32Array:

@@ -1,10 +1,11 @@
 """Fitting the out-of-domain detector to the features of training images."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from maskwise.arrays import Float32Array
+from maskwise.arrays import Float32Array, Float64Array
 from maskwise.models.tiny.domain import Domain
 from maskwise.store.atomic import atomic_write
 
@@ -12,19 +13,24 @@ SHRINKAGE = 0.05
 """Weight of the identity in the covariance of the standardised features."""
 
 
-def fit_domain(training: Float32Array, held_out: Float32Array, false_alarm_rate: float) -> Domain:
-    """training, held_out: features [n, d] of images inside the domain. The threshold is the distance that
-    `false_alarm_rate` of the held-out images exceed.
+def fit_domain(training: Sequence[Float32Array], held_out: Float32Array, false_alarm_rate: float) -> Domain:
+    """training: features [n, d] of each group of images. held_out: features of other images inside the domain; the
+    threshold is the distance that `false_alarm_rate` of them exceed.
     """
-    mean, scale = training.mean(0), training.std(0) + 1e-6
-    covariance = np.cov(((training - mean) / scale).T)
-    covariance = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.eye(len(mean))
-    whitening = np.linalg.cholesky(np.linalg.inv(covariance)) / scale[:, None]
+    mean = np.stack([group.mean(0) for group in training]).astype(np.float32)
     # Stored in half precision: the threshold is that of the stored numbers.
-    stored = whitening.astype(np.float16).astype(np.float32)
-    domain = Domain(mean.astype(np.float32), stored, 0.0)
+    whitening = np.stack([_whitening(group) for group in training]).astype(np.float16).astype(np.float32)
+    domain = Domain(mean, whitening, 0.0)
     distances = [domain.distance(features) for features in held_out]
     return domain._replace(threshold=float(np.quantile(distances, 1 - false_alarm_rate)))
+
+
+def _whitening(group: Float32Array) -> Float64Array:
+    scale = group.std(0) + 1e-6
+    covariance = np.cov(((group - group.mean(0)) / scale).T)
+    covariance = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.eye(len(scale))
+    whitening: Float64Array = np.linalg.cholesky(np.linalg.inv(covariance)) / scale[:, None]
+    return whitening
 
 
 def write_domain(domain: Domain, path: Path) -> None:
