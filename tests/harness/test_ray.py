@@ -144,7 +144,7 @@ def test_workers_with_other_weights_are_refused(dataset: Path, tmp_path: Path) -
 @pytest.fixture
 def large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a worker that dies has sent some of a block and not the rest."""
-    monkeypatch.setattr(engine, "TURNS", 1)
+    monkeypatch.setattr(engine, "BLOCKS_PER_ACTOR", 1)
 
 
 @pytest.mark.usefixtures("large_blocks")
@@ -161,7 +161,7 @@ def test_what_a_dead_worker_had_in_hand_is_done_by_another(dataset: Path, tmp_pa
 def test_a_image_at_which_all_die_fails_alone(dataset: Path, tmp_path: Path) -> None:
     options = {"deaths": str(tmp_path / "deaths"), "lives": 100, "die": "10.1"}
     run(dataset, tmp_path / "run", f"{MORTALS}:Mortal", options=options)
-    assert lines(tmp_path / "deaths") == ["10.1"] * engine.MAX_DEATHS
+    assert lines(tmp_path / "deaths") == ["10.1"] * engine.MAX_CRASHES
     errors = {reply.sample: reply.error for reply in replies(tmp_path / "run")}
     failed = {errors.pop("p10-0"), errors.pop("p10-1")}
     assert failed == {"the model's process died 3 times at this image"}
@@ -259,5 +259,5 @@ def test_an_actor_that_fits_nowhere_is_refused(dataset: Path, tmp_path: Path) ->
     means = ExecutionOptions("ray", {"gpus": 1.0})
     if ray.cluster_resources().get("GPU"):
         pytest.skip("this machine has a GPU")
-    with pytest.raises(MaskwiseError, match="no room for an actor with 1 CPUs and 1 GPUs"):
+    with pytest.raises(MaskwiseError, match="no capacity for an actor with 1 CPUs and 1 GPUs"):
         evaluate(EvaluationConfig(dataset, f"{FAKES}:Painter"), tmp_path / "run", execution=means)

@@ -133,7 +133,8 @@ def _import(place: str, spec: str) -> Callable[..., Any]:
         raise ModelError(f"model {spec!r}: cannot load {place}: {type(error).__name__}: {error}") from error
     if not callable(found):
         raise ModelError(f"model {spec!r}: {place} is a {type(found).__name__}, not a factory")
-    return found
+    factory: Callable[..., Any] = found
+    return factory
 
 
 def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str, Any], spec: str) -> Model:

@@ -256,7 +256,7 @@ def _set_up_context() -> Any:
 
 def _size_pool(options: RayOptions, images: int) -> tuple[int, float]:
     """The number of actors, and the GPUs of each."""
-    cluster = ray.cluster_resources()
+    cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call,unused-ignore]
     gpus = options.gpus if options.gpus is not None else float(cluster.get("GPU", 0) >= 1)
     limits = [cluster.get("CPU", 0) // options.cpus] if options.cpus else []
     limits += [cluster.get("GPU", 0) // gpus] if gpus else []
