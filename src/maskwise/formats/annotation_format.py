@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple, Protocol, get_type_hints
 
 import msgspec
 
@@ -38,18 +38,25 @@ class AnnotatedImages(NamedTuple):
     about: Mapping[str, str] = MappingProxyType({})
 
 
+class FormatWriter(Protocol):
+    """Writes a dataset in a format."""
+
+    def __call__(self, dataset: Dataset, folder: Path, *, with_images: bool) -> None:
+        """Write the dataset into an empty folder."""
+
+
 class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
     """An annotation format.
 
     `read` reads one split; its keyword-only parameters are the reader's options. `write` writes a dataset in this
-    format to a new folder. `facts` (licence, download, ...) are for people.
+    format. `facts` (licence, download, ...) are for people.
     """
 
     name: str
     title: str
     layout: FileLayout
     read: Callable[..., AnnotatedImages]
-    write: Callable[[Dataset, Path], None] | None = None
+    write: "FormatWriter | None" = None
     published: tuple[PublishedCount, ...] = ()
     facts: dict[str, str] = {}
 

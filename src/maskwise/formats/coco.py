@@ -13,6 +13,8 @@ import msgspec
 
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
 from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.coco_export import ExportedCocoFile, read_exported_coco, write
+from maskwise.formats.exported_dataset import DatasetFields
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext, locate_image
@@ -63,11 +65,16 @@ class CocoInstance(CocoAnnotation, frozen=True):
 
 
 class CocoFile(msgspec.Struct, frozen=True):
-    """A whole file; its records stay bytes until they are decoded one by one."""
+    """A whole file; its records stay bytes until they are decoded one by one.
+
+    `samples` and `maskwise` are extra sections that `write_dataset` writes.
+    """
 
     images: list[msgspec.Raw]
     annotations: list[msgspec.Raw]
     categories: list[CocoCategory] = []
+    samples: list[msgspec.Raw] = []
+    maskwise: DatasetFields | None = None
 
 
 E = TypeVar("E", bound=CocoEntry)
@@ -75,8 +82,14 @@ A = TypeVar("A", bound=CocoAnnotation)
 
 
 def read(context: ReadContext) -> AnnotatedImages:
-    """Images with their objects."""
-    return read_instances(context, CocoInstance, to_region)
+    """Images with their objects; all records of a file that `write_dataset` wrote."""
+    file = read_json(context.annotations, CocoFile)
+    if file.maskwise is not None:
+        exported = ExportedCocoFile(
+            maskwise=file.maskwise, images=file.images, annotations=file.annotations, samples=file.samples
+        )
+        return read_exported_coco(context, exported)
+    return read_coco_file(context, file, CocoInstance, to_region=to_region)
 
 
 def to_region(annotation: CocoInstance, name: str, record: str) -> RegionAnnotation:
@@ -188,6 +201,7 @@ COCO = AnnotationFormat(
         images=("{split}", "images/{split}", "images", "."),
     ),
     read=read,
+    write=write,
     published=(
         PublishedCount("train2017", "images", 118_287, "cocodataset.org"),
         PublishedCount("val2017", "images", 5_000, "cocodataset.org"),

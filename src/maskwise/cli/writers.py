@@ -1,0 +1,44 @@
+"""`maskwise write`: write a dataset in another format."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from maskwise.formats import list_writers, write_dataset
+from maskwise.harness.evaluate import find_dataset
+from maskwise.store import Dataset
+
+
+def write(
+    format: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT", help=f"One of {', '.join(sorted(list_writers()))}.", show_default=False
+        ),
+    ],
+    dataset: Annotated[
+        Path, typer.Argument(metavar="DATASET", help="A dataset folder, or `world`.", show_default=False)
+    ],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
+    images: Annotated[
+        Path | None,
+        typer.Option(help="The folder of the images, if not where the dataset says.", show_default=False),
+    ] = None,
+    no_images: Annotated[
+        bool, typer.Option("--no-images", help="Write annotations only, without image files.")
+    ] = False,
+) -> None:
+    """Write a dataset in another format: COCO, FiftyOne, Hugging Face, Label Studio or PNG masks.
+
+    `maskwise read` of the same format reads the folder again: the same regions, masks, questions, answers and tags.
+
+    Example: maskwise write coco data/val --out coco_val
+    """
+    with Console(stderr=True).status(f"writing {escape(str(out))}"):
+        opened = Dataset.open(find_dataset(dataset), image_root=images)
+        write_dataset(opened, format, out, with_images=not no_images)
+    typer.echo(f"wrote {out} ({format}): {len(opened.images)} images, {len(opened)} questions")

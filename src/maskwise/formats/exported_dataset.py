@@ -1,0 +1,228 @@
+"""What every writer needs: the images of a dataset with file names, and the JSON form of samples and regions.
+
+Other formats have no fields for questions, answers, parts or amodal masks. The writers store them in these structs, so
+that reading a written dataset gives the same records again.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import msgspec
+
+from maskwise.errors import FormatError, ImageError
+from maskwise.formats.annotations import QuestionAnnotation, RegionAnnotation
+from maskwise.images import resolve_inside
+from maskwise.masks import Mask
+from maskwise.schema import Answer, ImageInfo, MaskType, Region, Sample
+from maskwise.store import Dataset
+
+VERSION = 1
+"""Version of the structs below, stored in every written file."""
+
+SIGNATURES = {
+    b"\xff\xd8\xff": ".jpg",
+    b"\x89PNG": ".png",
+    b"GIF8": ".gif",
+    b"II*\0": ".tif",
+    b"MM\0*": ".tif",
+}
+"""First bytes of image formats and their suffixes."""
+
+
+class DatasetFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The dataset's own facts: its name and what its manifest says about it."""
+
+    version: int
+    name: str
+    about: dict[str, str] = {}
+
+
+class RegionFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A region without its masks."""
+
+    id: str
+    name: str
+    part_of: str | None = None
+    order: int | None = None
+    crowd: bool = False
+    overlap: Mask | None = None
+
+
+class SampleFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A sample of a known image; `targets` are region ids."""
+
+    id: str
+    question: str
+    mask_type: MaskType = "visible"
+    targets: list[str] = []
+    answer: Answer | None = None
+    ignore: Mask | None = None
+    tags: dict[str, str] = {}
+
+
+class ExportedImage(NamedTuple):
+    """An image with its file name below the image folder, its regions, its samples and its encoded bytes.
+
+    `data` is None if images are not written.
+    """
+
+    image: ImageInfo
+    file_name: str
+    regions: tuple[Region, ...]
+    samples: tuple[Sample, ...]
+    data: bytes | None
+
+
+def export_images(dataset: Dataset, *, with_images: bool) -> Iterator[ExportedImage]:
+    """All images in row order, each with its regions and with its samples in row order.
+
+    Of a view (slice, filter, shard) only the images that its samples ask about.
+    """
+    names = _FileNames()
+    samples = {image.id: tuple(asked) for image, asked in dataset.groups()}
+    whole = len(dataset) == dataset.manifest.counts["samples"]
+    for row, id in enumerate(dataset.images.id):
+        if not whole and id not in samples:
+            continue
+        image = dataset.image(row)
+        data = _read_image(dataset, image, row) if with_images else None
+        name = names.choose(image, row, data)
+        yield ExportedImage(image, name, dataset.regions_of(row), samples.get(id, ()), data)
+
+
+def write_image(folder: Path, exported: ExportedImage) -> None:
+    """Write the image file below `folder`, unless images are not written."""
+    if exported.data is not None:
+        path = folder / exported.file_name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(exported.data)
+
+
+def split_name(dataset: Dataset) -> str:
+    """The split for file names: the manifest's, or the only value of the tag `split`; `data` if it is not known."""
+    split = dataset.manifest.about.get("split")
+    if split is None and "split" in dataset.samples.tag_names:
+        values = dataset.samples.tag("split").names
+        split = values[0] if len(values) == 1 else None
+    return split if split is not None and re.fullmatch(r"\w{1,40}", split, re.ASCII) else "data"
+
+
+def check_version(fields: DatasetFields, path: Path) -> None:
+    """FormatError for a file that was written by another version."""
+    if fields.version != VERSION:
+        raise FormatError(f"{path} was written with version {fields.version}; this version reads {VERSION}")
+
+
+def to_dataset_fields(dataset: Dataset) -> DatasetFields:
+    """The facts of a dataset."""
+    return DatasetFields(version=VERSION, name=dataset.name, about=dict(dataset.manifest.about))
+
+
+def to_region_fields(region: Region) -> RegionFields:
+    """A region without its masks."""
+    return RegionFields(
+        id=region.id,
+        name=region.name,
+        part_of=region.part_of,
+        order=region.order,
+        crowd=region.crowd,
+        overlap=region.overlap,
+    )
+
+
+def to_sample_fields(sample: Sample) -> SampleFields:
+    """A sample with its targets as ids."""
+    return SampleFields(
+        id=sample.id,
+        question=sample.question,
+        mask_type=sample.mask_type,
+        targets=[region.id for region in sample.targets],
+        answer=sample.answer,
+        ignore=sample.ignore,
+        tags=sample.tags,
+    )
+
+
+def to_region_annotation(
+    fields: RegionFields, record: str, *, visible: object, amodal: object
+) -> RegionAnnotation:
+    """The region annotation of stored fields and masks."""
+    return RegionAnnotation(
+        fields.id,
+        fields.name,
+        record,
+        visible=visible,
+        amodal=amodal,
+        part_of=fields.part_of,
+        order=fields.order,
+        crowd=fields.crowd,
+        overlap=fields.overlap,
+    )
+
+
+def to_question_annotation(fields: SampleFields, record: str) -> QuestionAnnotation:
+    """The question annotation of stored fields."""
+    return QuestionAnnotation(
+        fields.id,
+        fields.question,
+        record,
+        tuple(fields.targets),
+        fields.mask_type,
+        answer=fields.answer,
+        ignore=fields.ignore,
+        tags=fields.tags,
+    )
+
+
+def to_builtins(fields: msgspec.Struct) -> dict[str, Any]:
+    """A struct as a dict for JSON."""
+    found: dict[str, Any] = msgspec.to_builtins(fields)
+    return found
+
+
+def _read_image(dataset: Dataset, image: ImageInfo, row: int) -> bytes:
+    data = dataset.images.table["data"][row]
+    if data.is_valid:
+        return bytes(data.as_py())
+    if image.path is None or dataset.image_root is None:
+        raise ImageError(
+            f"{dataset.path}: image {image.id!r} has no bytes and no known folder; give --images or use --no-images"
+        )
+    try:
+        return resolve_inside(dataset.image_root, image.path).read_bytes()
+    except OSError as error:
+        raise ImageError(f"{dataset.image_root / image.path} cannot be read: {error.strerror}") from None
+
+
+class _FileNames:
+    """Chooses one file name per image: its path, or its id if that is a plain name, or its row."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, str | None] = {}
+
+    def choose(self, image: ImageInfo, row: int, data: bytes | None) -> str:
+        """A name that no image with another file has; names are compared without case."""
+        suffix = _suffix(data)
+        candidates = [image.path] if image.path is not None else []
+        if re.fullmatch(r"[\w-][\w.-]{0,99}", image.id, re.ASCII):
+            candidates.append(image.id + suffix)
+        numbered = (f"image-{row}{'-' * extra}{suffix}" for extra in itertools.count())
+        for name in itertools.chain(candidates, numbered):
+            key = str(PurePosixPath(name)).lower()
+            same_file = image.path is not None and self._taken.get(key) == image.path == name
+            if key not in self._taken or same_file:
+                self._taken[key] = image.path
+                return name
+        raise AssertionError
+
+
+def _suffix(data: bytes | None) -> str:
+    if data is not None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return ".webp"
+    return next(
+        (suffix for start, suffix in SIGNATURES.items() if data is not None and data.startswith(start)),
+        ".img",
+    )

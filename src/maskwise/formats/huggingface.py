@@ -1,0 +1,278 @@
+"""A folder that Hugging Face `datasets.load_dataset(folder)` loads: Parquet with image bytes and declared features.
+
+    README.md                                    the dataset card with the configuration
+    data/SPLIT-00000-of-00001.parquet            one row per image
+
+A row has `image` (an Image feature), `id`, `width`, `height`, `regions` and `samples`. A mask is a COCO RLE: `size`
+(height, width) and `counts`. Tags are a list of names and values. `datasets` needs the features in the metadata of the
+Parquet schema; they are written here, so `datasets` itself is not needed to write or read the folder.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from maskwise.errors import FormatError, ImageError
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
+from maskwise.formats.annotations import ImageAnnotation, decode_annotations
+from maskwise.formats.exported_dataset import (
+    DatasetFields,
+    ExportedImage,
+    RegionFields,
+    SampleFields,
+    check_version,
+    export_images,
+    split_name,
+    to_builtins,
+    to_dataset_fields,
+    to_question_annotation,
+    to_region_annotation,
+    to_region_fields,
+    to_sample_fields,
+)
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.read_context import ReadContext
+from maskwise.images import image_size
+from maskwise.masks import Mask
+from maskwise.schema import Answer, ImageInfo
+from maskwise.store import Dataset
+
+FACTS = b"maskwise"
+"""Key of the dataset's own facts in the metadata of the Parquet schema."""
+
+BATCH_BYTES = 2**26
+BATCH_ROWS = 256
+"""A row group is written when this many bytes of images, or this many rows, have gathered."""
+
+Row = dict[str, Any]
+
+
+def _value(dtype: str) -> Row:
+    return {"dtype": dtype, "_type": "Value"}
+
+
+_STRING, _INTEGER = _value("string"), _value("int32")
+_MASK: Row = {"size": [_INTEGER], "counts": _STRING}
+
+FEATURES: Row = {
+    "image": {"_type": "Image"},
+    "id": _STRING,
+    "width": _INTEGER,
+    "height": _INTEGER,
+    "regions": [
+        {
+            "id": _STRING,
+            "name": _STRING,
+            "part_of": _STRING,
+            "order": _INTEGER,
+            "crowd": _value("bool"),
+            "visible": _MASK,
+            "amodal": _MASK,
+            "overlap": _MASK,
+        }
+    ],
+    "samples": [
+        {
+            "id": _STRING,
+            "question": _STRING,
+            "mask_type": _STRING,
+            "targets": [_STRING],
+            "answer": {
+                "text": _STRING,
+                "phrases": [{"start": _INTEGER, "stop": _INTEGER, "regions": [_INTEGER]}],
+            },
+            "ignore": _MASK,
+            "tags": [{"name": _STRING, "value": _STRING}],
+        }
+    ],
+}
+"""The features as `datasets` declares them; a list of one feature is a list of such values."""
+
+
+class HuggingFaceRegion(RegionFields, frozen=True, kw_only=True):
+    """A region with its masks."""
+
+    visible: Mask | None = None
+    amodal: Mask | None = None
+
+
+class HuggingFaceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row."""
+
+    id: str
+    width: int
+    height: int
+    image: dict[str, Any] | None = None
+    regions: list[HuggingFaceRegion] = []
+    samples: list[SampleFields] = []
+
+
+def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
+    """Write the Parquet file and the card."""
+    split = split_name(dataset)
+    (folder / "data").mkdir()
+    metadata = {
+        b"huggingface": msgspec.json.encode({"info": {"features": FEATURES}}),
+        FACTS: msgspec.json.encode(to_dataset_fields(dataset)),
+    }
+    schema = pa.schema([pa.field(name, _to_arrow(feature)) for name, feature in FEATURES.items()], metadata)
+    with pq.ParquetWriter(
+        folder / "data" / f"{split}-00000-of-00001.parquet", schema, compression="zstd"
+    ) as writer:
+        for rows in _batches(dataset, with_images=with_images):
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+    card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: {split}\n    path: data/{split}-*\n---\n"
+    (folder / "README.md").write_text(f"{card}\n# {dataset.name}\n\nWritten by maskwise.\n", encoding="utf-8")
+
+
+def _to_arrow(feature: Any) -> pa.DataType:
+    """The Arrow type of a feature."""
+    if isinstance(feature, list):
+        return pa.list_(_to_arrow(feature[0]))
+    if feature.get("_type") == "Image":
+        return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    if feature.get("_type") == "Value":
+        return {"string": pa.string(), "int32": pa.int32(), "bool": pa.bool_()}[feature["dtype"]]
+    return pa.struct([(name, _to_arrow(inner)) for name, inner in feature.items()])
+
+
+def _batches(dataset: Dataset, *, with_images: bool) -> Iterator[list[Row]]:
+    rows: list[Row] = []
+    weight = 0
+    for exported in export_images(dataset, with_images=with_images):
+        rows.append(_to_row(exported))
+        weight += len(exported.data or b"")
+        if weight >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
+            yield rows
+            rows, weight = [], 0
+    if rows:
+        yield rows
+
+
+def _to_row(exported: ExportedImage) -> Row:
+    image = exported.image
+    return {
+        "image": None if exported.data is None else {"bytes": exported.data, "path": exported.file_name},
+        "id": image.id,
+        "width": image.width,
+        "height": image.height,
+        "regions": [
+            to_builtins(to_region_fields(region))
+            | {"crowd": region.crowd, "visible": _to_rle(region.visible), "amodal": _to_rle(region.amodal)}
+            for region in exported.regions
+        ],
+        "samples": [
+            to_builtins(to_sample_fields(sample))
+            | {
+                "mask_type": sample.mask_type,
+                "answer": None if sample.answer is None else _to_answer(sample.answer),
+                "tags": [{"name": name, "value": value} for name, value in sample.tags.items()],
+            }
+            for sample in exported.samples
+        ],
+    }
+
+
+def _to_answer(answer: Answer) -> Row:
+    return {"text": answer.text, "phrases": [msgspec.structs.asdict(phrase) for phrase in answer.phrases]}
+
+
+def _to_rle(mask: Mask | None) -> Row | None:
+    return None if mask is None else {"size": list(mask.size), "counts": mask.counts}
+
+
+def read(context: ReadContext) -> AnnotatedImages:
+    """Images with their regions and samples; images are embedded."""
+    files = sorted(context.annotations.parent.glob(f"{context.split}-*.parquet")) or [context.annotations]
+    try:
+        opened = [pq.ParquetFile(file) for file in files]
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{context.annotations} is not a valid Parquet file: {error}") from None
+    facts = (opened[0].schema_arrow.metadata or {}).get(FACTS)
+    if facts is None:
+        raise FormatError(
+            f"{context.annotations} was not written by maskwise: its schema has no metadata {FACTS.decode()!r}. "
+            "Read other Parquet files with `maskwise read records` and a mapping"
+        )
+    try:
+        fields = msgspec.json.decode(facts, type=DatasetFields)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"{context.annotations}: invalid metadata {FACTS.decode()!r}: {error}") from None
+    check_version(fields, context.annotations)
+    annotations = decode_annotations(_image_annotations(context, opened), context.diagnostics, exact=True)
+    return AnnotatedImages(sum(file.metadata.num_rows for file in opened), annotations, fields.about)
+
+
+def _image_annotations(context: ReadContext, files: list[pq.ParquetFile]) -> Iterator[ImageAnnotation]:
+    for number, row in enumerate(_rows(context, files)):
+        record = f"row {number}"
+        try:
+            entry = _convert(row)
+            image, data = _open_image(entry)
+        except (msgspec.ValidationError, ImageError, TypeError, KeyError) as error:
+            context.skip("fields of another type", record, expected="HuggingFaceRow", found=str(error))
+            continue
+        regions = tuple(
+            to_region_annotation(
+                region, f"{record}, region {region.id}", visible=region.visible, amodal=region.amodal
+            )
+            for region in entry.regions
+        )
+        questions = tuple(
+            to_question_annotation(sample, f"{record}, sample {sample.id}") for sample in entry.samples
+        )
+        yield ImageAnnotation(image, context.file, regions, questions, data=data)
+
+
+def _rows(context: ReadContext, files: list[pq.ParquetFile]) -> Iterator[Row]:
+    try:
+        for file in files:
+            for batch in file.iter_batches(batch_size=16):
+                yield from batch.to_pylist()
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{context.annotations} is not a valid Parquet file: {error}") from None
+
+
+def _convert(row: Row) -> HuggingFaceRow:
+    """A row with its types checked; empty fields take their defaults."""
+    samples = []
+    for sample in row.get("samples") or []:
+        tags = {tag["name"]: tag["value"] for tag in sample.get("tags") or []}
+        samples.append(_known(sample) | {"tags": tags})
+    regions = [_known(region) for region in row.get("regions") or []]
+    return msgspec.convert(_known(row) | {"regions": regions, "samples": samples}, HuggingFaceRow)
+
+
+def _known(fields: Row) -> Row:
+    """The fields without nulls. Parquet has no missing struct inside a list, so an answer without text is none."""
+    kept = {name: value for name, value in fields.items() if value is not None}
+    for name in ("visible", "amodal", "overlap", "ignore", "answer"):
+        if name in kept and all(value is None for value in kept[name].values()):
+            del kept[name]
+    return kept
+
+
+def _open_image(entry: HuggingFaceRow) -> tuple[ImageInfo, bytes | None]:
+    data = (entry.image or {}).get("bytes")
+    if isinstance(data, bytes):
+        width, height = image_size(data)
+        if (width, height) != (entry.width, entry.height):
+            raise ImageError(f"the image is {width} x {height}, expected {entry.width} x {entry.height}")
+    return ImageInfo(id=entry.id, width=entry.width, height=entry.height), data
+
+
+HUGGINGFACE = AnnotationFormat(
+    name="huggingface",
+    title="Hugging Face datasets: Parquet with embedded images, as written by `maskwise write huggingface`",
+    layout=FileLayout(
+        annotations=("data/{split}-*-of-*.parquet",),
+        images=(".",),
+        notes="datasets.load_dataset(FOLDER) loads it; other Parquet files are read with `maskwise read records`.",
+    ),
+    read=read,
+    write=write,
+)
