@@ -77,3 +77,38 @@ def test_ls_lists_all_or_one_kind() -> None:
     only = run("ls", "formats").output
     assert "cocoa_cls" in only
     assert "benchmarks" not in only
+
+
+def test_options_of_a_reader(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layouts.reasonseg(tmp_path / "in")
+    arguments = ("read", "reasonseg", tmp_path / "in", "--split", "val", "--out", tmp_path / "out")
+    run(*arguments, "--option", "drawing=4.8")
+    assert "4.8, 4.11; default 4.11" in " ".join(run("card", "reasonseg").output.split())
+    error = fail(capsys, monkeypatch, *arguments, "--option", "draw=4.8")
+    assert "reasonseg has no option 'draw'; known options: drawing" in error
+    error = fail(capsys, monkeypatch, *arguments, "--option", "drawing=5")
+    assert "known values: 4.8, 4.11" in error
+    error = fail(capsys, monkeypatch, *arguments, "--option", "drawing")
+    assert "'drawing' is not NAME=VALUE" in error
+
+
+def test_questions_without_target_are_counted(tmp_path: Path) -> None:
+    layouts.reasonseg(tmp_path / "in")
+    for path in (tmp_path / "in").rglob("*.json"):
+        content = json.loads(path.read_text())
+        if isinstance(content, dict):
+            layouts.write_json(path, content | {"shapes": []})
+    output = run("read", "reasonseg", tmp_path / "in", "--split", "val", "--out", tmp_path / "out").output
+    assert "1 of 1 questions have no target" in output
+
+
+def test_write_writes_a_folder_that_is_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "48 images, 240 questions" in run("write", "coco", "world", "--out", tmp_path / "out").output
+    words = run("read", "coco", tmp_path / "out", "--out", tmp_path / "again").output
+    assert "48 images, 1,157 regions, 240 questions" in words
+    error = fail(capsys, monkeypatch, "write", "cocoa", "world", "--out", tmp_path / "other")
+    assert "unknown format to write 'cocoa'; known: coco, fiftyone, huggingface, labelstudio, png" in error

@@ -21,6 +21,7 @@ from maskwise.cli import (
     serve,
     train,
     world,
+    write,
 )
 from maskwise.errors import MaskwiseError
 
@@ -56,6 +57,7 @@ app.command()(datasets.show)
 app.command()(read.ls)
 app.command()(read.card)
 app.command()(read.read)
+app.command()(write.write)
 app.command()(world.world)
 app.add_typer(build.app, name="build")
 app.command()(ask.ask)

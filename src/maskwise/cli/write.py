@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from maskwise.formats import list_writers, write_dataset
+from maskwise.formats import write_dataset
 from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
 
@@ -16,7 +16,7 @@ def write(
     format: Annotated[
         str,
         typer.Argument(
-            metavar="FORMAT", help=f"One of {', '.join(sorted(list_writers()))}.", show_default=False
+            metavar="FORMAT", help="coco, fiftyone, huggingface, labelstudio or png.", show_default=False
         ),
     ],
     dataset: Annotated[
