@@ -332,6 +332,43 @@ def test_show_draws_every_region_when_asked(folder: Path, tmp_path: Path) -> Non
     assert len({(tmp_path / f"{name}.png").read_bytes() for name in ("targets", "all", "seen")}) == 3
 
 
+def test_show_selects_regions_leaves_labels_out_and_draws_ignored_pixels(
+    folder: Path, tmp_path: Path
+) -> None:
+    options = {
+        "all": ["--all-regions"],
+        "without names": ["--all-regions", "--no-labels"],
+        "two": ["--regions", "cup, ghost"],
+        "one": ["--regions", "cup"],
+    }
+    for name, more in options.items():
+        assert run("show", folder, "q0", "--out", tmp_path / f"{name}.png", *more).exit_code == 0
+    assert len({(tmp_path / f"{name}.png").read_bytes() for name in options}) == len(options)
+    result = run("show", folder, "q0", "--regions", "cup,mug", "--out", tmp_path / "x.png")
+    assert "unknown region of image 'p0' 'mug'; known: cup, ghost, handle" in str(result.exception)
+
+
+def test_show_draws_ignored_pixels(tmp_path: Path) -> None:
+    Image.new("RGB", (30, 20), "navy").save(tmp_path / "a.png")
+    with DatasetWriter(tmp_path / "d", name="ignored") as writer:
+        writer.add_image(ImageInfo(id="p", width=30, height=20), [CUP], (tmp_path / "a.png").read_bytes())
+        for id, ignore in (("with", mask(200) - mask(100)), ("without", None)):
+            writer.add_sample(Sample(id=id, image_id="p", question="?", targets=(CUP,), ignore=ignore))
+    for id in ("with", "without"):
+        assert run("show", tmp_path / "d", id, "--out", tmp_path / f"{id}.png").exit_code == 0
+    assert (tmp_path / "with.png").read_bytes() != (tmp_path / "without.png").read_bytes()
+
+
+def test_validate_counts_questions_without_target(tmp_path: Path) -> None:
+    Image.new("RGB", (30, 20), "navy").save(tmp_path / "a.png")
+    with DatasetWriter(tmp_path / "d", name="none") as writer:
+        writer.add_image(ImageInfo(id="p", width=30, height=20), [CUP], (tmp_path / "a.png").read_bytes())
+        writer.add_sample(Sample(id="1", image_id="p", question="?", targets=(CUP,)))
+        writer.add_sample(Sample(id="2", image_id="p", question="?"))
+    assert "1 of 2 questions have no target" in run("validate", tmp_path / "d").stdout
+    assert json.loads(run("validate", tmp_path / "d", "--json").stdout)["no_target"] == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

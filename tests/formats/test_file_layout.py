@@ -94,7 +94,7 @@ def test_another_package_can_add_a_source(monkeypatch: pytest.MonkeyPatch) -> No
             return coco
 
     monkeypatch.setattr(
-        "maskwise.formats.entry_points", lambda group: [Point] if group == "maskwise.formats" else []
+        "maskwise.formats.registry.entry_points", lambda group: [Point] if group == "maskwise.formats" else []
     )
     assert list_formats()["mine"].name == "coco"
     assert find_reader("mine") is coco

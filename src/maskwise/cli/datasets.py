@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from maskwise.errors import ImageError, StoreError
+from maskwise.errors import ImageError, StoreError, UnknownNameError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.overlay import draw_overlay
 from maskwise.report.dataset_stats import Finding, Validation, compute_dataset_stats, validate_dataset
@@ -38,22 +39,26 @@ def validate(
     no_images: Annotated[bool, typer.Option("--no-images", help="Do not check the image files.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a dataset: sums, every mask, ids, references, images. Exit code 1 where something is wrong.
+    """Check a dataset: checksums, every mask, ids, references, images. Exit code 1 if something is wrong.
 
-    Visible masks that reach outside their amodal mask are counted as warnings: published data has them.
+    Visible masks that extend beyond their amodal mask are warnings: published data has them. Questions without target
+    are counted.
 
     Example: maskwise validate data/val --images /data/coco
     """
-    progress = Console(stderr=True)
+    progress, no_target = Console(stderr=True), 0
     try:
         with progress.status(f"checking {escape(str(dataset))}"):
             opened = Dataset.open(find_dataset(dataset), image_root=images)
             found = validate_dataset(opened, images=not no_images, threads=available_cores())
+            no_target = 0 if found.errors else int((np.diff(opened.samples.targets.offsets) == 0).sum())
     except StoreError as error:
         found = Validation(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
     if as_json:
-        typer.echo(json.dumps(_validation_to_json(found), indent=2))
+        typer.echo(json.dumps(_validation_to_json(found) | {"no_target": no_target}, indent=2))
     else:
+        if no_target:
+            typer.echo(f"{no_target} of {len(opened)} questions have no target")
         _print_validation(found)
     raise typer.Exit(1 if found.errors else 0)
 
@@ -103,6 +108,13 @@ def show(
     all_regions: Annotated[
         bool, typer.Option("--all-regions", help="Draw every region, not the targets alone.")
     ] = False,
+    regions: Annotated[
+        str | None,
+        typer.Option(metavar="IDS", help="Draw only these regions of the image, as 3,5,cup.", show_default=False),
+    ] = None,
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="Do not write the names of the regions.")
+    ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="The image alone, nothing drawn.")] = False,
     predictions: Annotated[
         Path | None,
@@ -110,7 +122,9 @@ def show(
     ] = None,
     images: Images = None,
 ) -> None:
-    """Draw a sample: visible parts filled, hidden parts striped, the whole outlined, question and answer below.
+    """Draw a sample: visible masks filled, hidden parts striped, ignored pixels hatched, question and answer below.
+
+    For an image with many regions, --no-labels leaves out the names and --regions selects regions by id.
 
     Example: maskwise show data/val 12 --out sample.png
     """
@@ -119,14 +133,21 @@ def show(
     image = sample if record is None else record.image_id
     drawn = opened.open_image(image)
     if not plain:
-        regions: Sequence[Region | PredictedRegion] = opened.regions_of(image)
+        chosen: Sequence[Region | PredictedRegion] = opened.regions_of(image)
         answer = None
-        if record is not None and not all_regions:
-            said = record if predictions is None else find_prediction(predictions, record.id)
-            regions, answer = said.targets if isinstance(said, Sample) else said.regions, said.answer
-        question = None if record is None else record.question
+        if regions is not None:
+            chosen = select_regions(opened, image, regions)
+        elif record is not None and not all_regions:
+            source = record if predictions is None else find_prediction(predictions, record.id)
+            chosen, answer = source.targets if isinstance(source, Sample) else source.regions, source.answer
         drawn = draw_overlay(
-            drawn, regions, mask_type=_mask_type(mask_type), question=question, answer=answer
+            drawn,
+            chosen,
+            mask_type=_mask_type(mask_type),
+            question=None if record is None else record.question,
+            answer=answer,
+            labels=not no_labels,
+            ignore=None if record is None else record.ignore,
         )
     try:
         drawn.save(out)
@@ -139,6 +160,16 @@ def _means_image(dataset: Dataset, key: str) -> bool:
     """Whether a key is an image's id, and neither a sample's id nor its number."""
     number = key.isdecimal() and int(key) < len(dataset)
     return key in dataset.images.row and key not in dataset.samples.row and not number
+
+
+def select_regions(dataset: Dataset, image: str, ids: str) -> list[Region]:
+    """The regions of an image with these ids, separated by commas."""
+    known = {region.id: region for region in dataset.regions_of(image)}
+    wanted = [id.strip() for id in ids.split(",") if id.strip()]
+    for id in wanted:
+        if id not in known:
+            raise UnknownNameError(f"region of image {image!r}", id, known)
+    return [known[id] for id in wanted]
 
 
 def find_prediction(path: Path, sample: str) -> Prediction:
