@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StoreError,
         UnknownNameError,
     )
+    from maskwise.formats import write_dataset
     from maskwise.harness.predictor import Predictor
     from maskwise.images import open_image
     from maskwise.masks import Mask, Masks, as_mask, as_masks
@@ -93,6 +94,7 @@ __all__ = [
     "load_run",
     "open_image",
     "score",
+    "write_dataset",
 ]
 
 _MODULES = {
@@ -113,6 +115,7 @@ _MODULES = {
         "StoreError",
         "UnknownNameError",
     ],
+    "formats": ["write_dataset"],
     "harness.predictor": ["Predictor"],
     "images": ["open_image"],
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],

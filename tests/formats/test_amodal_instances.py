@@ -123,7 +123,7 @@ def test_parts_in_a_circle_are_parted(tmp_path: Path) -> None:
     assert len(scene.regions) == 2
 
 
-def test_visible_outside_amodal_is_told_and_kept(tmp_path: Path) -> None:
+def test_visible_outside_amodal_is_kept_with_a_warning(tmp_path: Path) -> None:
     path = layouts.cocoa_cls(tmp_path)
     change_annotation(path, 1, visible_mask=layouts.rle(np.ones((10, 12))))
     (scene,), (diagnostic,) = read("cocoa_cls", tmp_path)

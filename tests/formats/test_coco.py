@@ -85,7 +85,7 @@ def test_a_bad_annotation_is_skipped(annotation: Any, reason: str, tmp_path: Pat
     assert reasons(diagnostics) == [reason]
 
 
-def test_an_unknown_category_is_kept_and_told(tmp_path: Path) -> None:
+def test_an_unknown_category_is_kept_with_a_warning(tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     change(path, annotations=[GOOD | {"category_id": 5}])
     scenes, diagnostics = read("coco", tmp_path)

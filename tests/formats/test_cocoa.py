@@ -62,7 +62,7 @@ def test_annotators_of_one_image_stay_apart(tmp_path: Path, path: Path) -> None:
     assert diagnostics == []
 
 
-def test_names_lose_their_outer_spaces_and_that_is_told(tmp_path: Path, path: Path) -> None:
+def test_spaces_around_names_are_stripped_with_a_warning(tmp_path: Path, path: Path) -> None:
     with_regions(path, REGION | {"name": "dougnut "}, depth_constraint="")
     (scene,), diagnostics = read("cocoa", tmp_path)
     assert scene.regions[0].name == "dougnut"
@@ -80,7 +80,7 @@ def test_depth_constraints_are_checked_against_orders(constraint: str, tmp_path:
     assert bool(diagnostics) == (constraint != "1-4,")
 
 
-def test_visible_outside_amodal_is_told_and_kept(tmp_path: Path, path: Path) -> None:
+def test_visible_outside_amodal_is_kept_with_a_warning(tmp_path: Path, path: Path) -> None:
     outside = layouts.plane(*["." * 12] * 8, "." * 8 + "####")
     with_regions(path, REGION | {"visible_mask": layouts.rle(outside)}, depth_constraint="")
     (scene,), (diagnostic,) = read("cocoa", tmp_path)

@@ -83,7 +83,7 @@ def test_unknown_names_list_the_known_ones() -> None:
         find_reader("x")
 
 
-def test_another_package_can_add_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_package_can_add_a_format(monkeypatch: pytest.MonkeyPatch) -> None:
     coco = find_format("coco")
 
     class Point:

@@ -1,4 +1,4 @@
-"""Segmentations as annotation files write them, against pycocotools; nothing that is none becomes a mask."""
+"""Segmentations as annotation files write them, against pycocotools; invalid input never becomes a mask."""
 
 import json
 from typing import Any
@@ -59,7 +59,7 @@ def test_run_lengths_in_all_their_forms() -> None:
     assert (both.mask.area, both.overlap and both.overlap.area) == (15, 5)
 
 
-def test_what_is_odd_but_can_be_drawn() -> None:
+def test_irregular_polygons_are_decoded_with_a_note() -> None:
     square = [1, 1, 9, 1, 9, 9, 1, 9]
     assert drawn([square]).irregularity is None
     assert drawn([[*square, 5]]).irregularity == "an odd number of coordinates"
@@ -98,7 +98,7 @@ def test_what_is_no_segmentation(value: Any, says: str) -> None:
     assert says in refused(value)
 
 
-def test_one_bad_item_spoils_no_other() -> None:
+def test_an_invalid_item_does_not_affect_the_others() -> None:
     good, bad = [[1, 1, 9, 1, 9, 9]], {"size": list(SIZE), "counts": "!!"}
     found = decode_segmentations([good, bad, None, good, Mask.empty(*SIZE), Mask.empty(3, 3)], [SIZE] * 6)
     assert isinstance(found[0], DecodedMask)

@@ -65,7 +65,7 @@ def test_senseless_numbers_are_refused(tmp_path: Path, wrong: dict[str, int]) ->
         write_scenes(tmp_path / "x", options["scenes"], 0, size=options["size"], workers=options["workers"])
 
 
-def test_an_existing_folder_is_kept_unless_told(written: Path) -> None:
+def test_an_existing_folder_is_kept_without_overwrite(written: Path) -> None:
     with pytest.raises(StoreError):
         write_scenes(written, 1, 0)
     assert len(Dataset.open(written).images) == 10

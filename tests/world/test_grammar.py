@@ -190,7 +190,7 @@ def test_left_and_right_in_words_are_left_and_right_in_pixels(scenes: list[Scene
     assert met["right"]
 
 
-def test_nothing_asked_for_in_vain_is_there(scenes: list[Scene]) -> None:
+def test_questions_without_target_refer_to_nothing_in_the_scene(scenes: list[Scene]) -> None:
     """No absent category, colour or part is in the image under another form, however hidden."""
     for made, question in asked(scenes):
         if question.targets:

@@ -139,7 +139,7 @@ def test_uses_know_who_serves_and_whom_people_dispute() -> None:
     ) == (0, 1)
 
 
-def test_the_table_the_things_stand_on_is_a_table() -> None:
+def test_the_table_of_the_setting_counts_as_a_table() -> None:
     on_table, in_room = lay(thing("mug"), setting="table"), lay(thing("mug"))
     for form in (
         ObjectQuery((HasCategory("table"),)),
@@ -158,7 +158,7 @@ def test_a_colour_out_of_sight_is_unclear() -> None:
         ObjectQuery((HasCategory("knife"), HasColour("red"))).execute(scene)
 
 
-def test_wary_colours_mind_other_colours_on_a_thing() -> None:
+def test_cautious_colours_consider_other_colours_of_an_object() -> None:
     assert ObjectQuery((HasColour("green"),)).execute(lay(thing("apple", "red"))) == ()
     with pytest.raises(AmbiguousError):
         ObjectQuery((HasColour("green", cautious=True),)).execute(lay(thing("apple", "red")))

@@ -32,7 +32,7 @@ def test_streams_are_the_scenes_in_order() -> None:
 
 
 @pytest.mark.parametrize("size", [64, 96, 250])
-def test_any_size_shows_the_same_things_in_the_same_places(size: int) -> None:
+def test_the_layout_does_not_depend_on_the_size(size: int) -> None:
     small, other = make_scene(5, 2, "train"), make_scene(5, 2, "train", size)
     assert other.image.shape == (size, size, 3)
     assert [placed.category for placed in other.layout.objects] == [
@@ -85,7 +85,7 @@ def test_parts_divide_their_object(scenes: list[Scene]) -> None:
                 assert (visible[part] == (amodal[part] & visible[whole])).all()
 
 
-def test_only_what_stands_in_front_hides(scenes: list[Scene]) -> None:
+def test_only_objects_in_front_occlude(scenes: list[Scene]) -> None:
     """A pixel shows the frontmost object whose full shape occluded_pixels it."""
     for made in scenes:
         visible, amodal = made.dense
@@ -95,7 +95,7 @@ def test_only_what_stands_in_front_hides(scenes: list[Scene]) -> None:
             covered |= amodal[place]
 
 
-def test_nearer_things_stand_lower(scenes: list[Scene]) -> None:
+def test_nearer_objects_stand_lower(scenes: list[Scene]) -> None:
     for made in scenes:
         depths = [placed.placement.y for placed in made.layout.objects]
         assert all(a <= b + 0.12 for a, b in itertools.pairwise(depths))

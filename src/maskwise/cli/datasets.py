@@ -110,7 +110,9 @@ def show(
     ] = False,
     regions: Annotated[
         str | None,
-        typer.Option(metavar="IDS", help="Draw only these regions of the image, as 3,5,cup.", show_default=False),
+        typer.Option(
+            metavar="IDS", help="Draw only these regions of the image, as 3,5,cup.", show_default=False
+        ),
     ] = None,
     no_labels: Annotated[
         bool, typer.Option("--no-labels", help="Do not write the names of the regions.")

@@ -12,9 +12,9 @@ Another package adds a format by an entry point of the group `maskwise.formats` 
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
 from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostic, Diagnostics
-from maskwise.formats.read_dataset import ReadSummary, read_dataset
+from maskwise.formats.format_reader import ReadSummary, read_dataset
+from maskwise.formats.format_writer import list_writers, write_dataset
 from maskwise.formats.registry import find_format, list_formats
-from maskwise.formats.write_dataset import list_writers, write_dataset
 
 __all__ = [
     "AnnotatedImage",

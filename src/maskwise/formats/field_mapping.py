@@ -258,7 +258,7 @@ def _segmentation(context: ReadContext, target: Fields, field: str, *, size: Siz
 
 
 def _png_mask(context: ReadContext, value: str | bytes, field: str, *, size: Size) -> Mask:
-    """The mask of a PNG: 0 is background; 1 or 255 is foreground."""
+    """The mask of a PNG: 0 is background; 1 or 255 is foreground, and other values are an error."""
     try:
         grey = read_mask_image(_find_png(context, value) if isinstance(value, str) else value, size)
         return Mask.from_dense(grey)

@@ -34,7 +34,7 @@ _WHITE = 200.0
 """The byte for brightness 1; brighter faces use the values above."""
 
 
-class Placement(NamedTuple):
+class ObjectPlacement(NamedTuple):
     """Where an object stands: its ground point in pixels (x right, y down) and its scale in pixels per unit."""
 
     x: float
@@ -61,7 +61,7 @@ class ObjectRaster(NamedTuple):
 
 
 def rasterize(
-    shape: ObjectShape, place: Placement, size: int, light: DirectionalLight
+    shape: ObjectShape, place: ObjectPlacement, size: int, light: DirectionalLight
 ) -> ObjectRaster | None:
     """Rasterize an object within an image of size x size pixels; None if it lies outside."""
     left, top, right, bottom = _box(shape, place, size)
@@ -78,7 +78,7 @@ def rasterize(
     return ObjectRaster(top, left, colour, cover, facet)
 
 
-def _box(shape: ObjectShape, place: Placement, size: int) -> tuple[int, int, int, int]:
+def _box(shape: ObjectShape, place: ObjectPlacement, size: int) -> tuple[int, int, int, int]:
     """Left, top, right and bottom of the pixels that a shape may touch within the image."""
     (left, low), (right, high) = shape.low.min(0).tolist(), shape.high.max(0).tolist()
     x, y, scale = place
@@ -91,7 +91,7 @@ def _box(shape: ObjectShape, place: Placement, size: int) -> tuple[int, int, int
 
 
 def _number(
-    shape: ObjectShape, place: Placement, corner: tuple[int, int], box: tuple[int, int]
+    shape: ObjectShape, place: ObjectPlacement, corner: tuple[int, int], box: tuple[int, int]
 ) -> NDArray[np.uint8]:
     """The map of facet numbers, FINE times finer than the box (width, height)."""
     slope = np.array([FINE * place.scale, -FINE * place.scale])
@@ -134,7 +134,7 @@ class _Shader:
         shape: ObjectShape,
         numbers: NDArray[np.uint8],
         corner: tuple[int, int],
-        place: Placement,
+        place: ObjectPlacement,
         light: DirectionalLight,
     ) -> None:
         height, width = numbers.shape

@@ -16,7 +16,7 @@ from maskwise.world.catalogue import CATEGORIES, HELD_OUT, PRESETS, SPLITS, Spli
 from maskwise.world.facets import DirectionalLight, FacetBuilder, ObjectShape
 from maskwise.world.paints import paints_for
 from maskwise.world.random_streams import RandomStream
-from maskwise.world.rasterizer import Placement
+from maskwise.world.rasterizer import ObjectPlacement
 from maskwise.world.shapes import SHAPES
 
 GRID = 40
@@ -36,11 +36,11 @@ class PlacedObject(NamedTuple):
     colour: str
     material: str
     shape: ObjectShape
-    placement: Placement
+    placement: ObjectPlacement
 
-    def in_pixels(self, size: int) -> Placement:
+    def in_pixels(self, size: int) -> ObjectPlacement:
         """Its placement in pixels."""
-        return Placement(*(value * size for value in self.placement))
+        return ObjectPlacement(*(value * size for value in self.placement))
 
 
 class SceneLayout(NamedTuple):
@@ -104,7 +104,7 @@ def _build_object(
     category, colour, material = kind
     builder = FacetBuilder(tilt, light, paints_for(colour, material, rng))
     SHAPES[category](builder, rng)
-    return PlacedObject(category, colour, material, builder.build(), Placement(0.0, 0.0, 1.0))
+    return PlacedObject(category, colour, material, builder.build(), ObjectPlacement(0.0, 0.0, 1.0))
 
 
 @functools.cache
@@ -123,7 +123,7 @@ def _rescale(placed: PlacedObject, size: float, y: float, *, rng: RandomStream, 
     wanted = size * rng.uniform(0.8, 1.2) * (0.86 + 0.28 * depth)
     scale = wanted / float((high - low).max())
     scale = min(scale, (y + 0.03) / float(high[1]))
-    return placed._replace(placement=Placement(0.5, min(y, 1.0 + float(low[1]) * scale), scale))
+    return placed._replace(placement=ObjectPlacement(0.5, min(y, 1.0 + float(low[1]) * scale), scale))
 
 
 class _OcclusionGrid:

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -217,6 +219,31 @@ def test_amodal_coco_files_are_read_as_cocoa_cls_too(tmp_path: Path) -> None:
     again = Dataset.open(tmp_path / "again")
     for mine, other in zip(dataset.regions_of(dataset[0].image_id), again.regions_of("1")):
         assert (mine.visible, mine.amodal, mine.name) == (other.visible, other.amodal, other.name)
+
+
+def test_hugging_face_datasets_loads_the_folder(tmp_path: Path) -> None:
+    hub = pytest.importorskip("datasets", reason="the library datasets is not installed")
+    dataset = Dataset.open(bundled())
+    write_dataset(dataset, "huggingface", tmp_path / "out")
+    rows = hub.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))["test"]
+    assert len(rows) == 48
+    row, sample = rows[0], dataset[0]
+    assert row["image"].size == (224, 224)
+    assert row["samples"][0]["question"] == sample.question
+    region = next(region for region in row["regions"] if region["id"] == sample.targets[0].id)
+    visible = sample.targets[0].visible
+    assert visible is not None
+    assert (tuple(region["visible"]["size"]), region["visible"]["counts"]) == (visible.size, visible.counts)
+
+
+def test_the_features_that_datasets_needs_are_in_the_parquet_schema(tmp_path: Path) -> None:
+    write_dataset(Dataset.open(bundled())[:5], "huggingface", tmp_path / "out")
+    (path,) = (tmp_path / "out/data").glob("test-00000-of-00001.parquet")
+    schema = pq.read_schema(path)
+    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+    assert list(features) == schema.names
+    assert features["image"] == {"_type": "Image"}
+    assert schema.field("image").type == pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
 
 def test_a_damaged_file_is_an_error_with_its_name(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def convert_layout(layout: str, root: Path, **options: Any) -> tuple[ReadSummary
 
 
 @pytest.mark.parametrize("layout", ALL)
-def test_nothing_is_lost_on_the_way(layout: str, tmp_path: Path) -> None:
+def test_all_records_are_stored(layout: str, tmp_path: Path) -> None:
     summary, dataset = convert_layout(layout, tmp_path)
     scenes, _ = read(ALL[layout][0], tmp_path / "in", split={"grefcoco": "val"}.get(layout))
     for scene in scenes:
@@ -101,7 +101,7 @@ def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_an_older_dataset_is_replaced_only_when_told(tmp_path: Path) -> None:
+def test_an_older_dataset_is_replaced_only_with_overwrite(tmp_path: Path) -> None:
     convert_layout("r2sm", tmp_path)
     reader = find_reader("r2sm")
     with pytest.raises(StoreError, match="exists already"):
