@@ -14,7 +14,7 @@ from scipy.stats import norm
 from maskwise.arrays import Float64Array
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate
-from maskwise.protocols.metrics import Metric
+from maskwise.protocols.metrics import MetricTerms
 from maskwise.protocols.significance import adjust_p_values, compare_metric
 
 IMAGES = (10, 20, 50, 100, 200, 1000)
@@ -106,7 +106,7 @@ def covered(case: Case, images: int, repeats: int, seed: int) -> float:
     y, x = case.draw(generator, images * repeats)
     groups = ImageGroups(np.repeat(np.arange(repeats), images), np.arange(len(y)), repeats)
     truth, hits = true_value(case), 0
-    for found in estimate(Metric(y, x, unit="count" if case.unit == "count" else "fraction"), groups):
+    for found in estimate(MetricTerms(y, x, unit="count" if case.unit == "count" else "fraction"), groups):
         low, high = found.interval.low, found.interval.high
         hits += low is not None and high is not None and low <= truth <= high
     return hits / repeats
@@ -179,7 +179,7 @@ def null_pages(pages: int, images: int, seed: int) -> tuple[float, float, float,
     return float(np.mean(rejected)), float(np.mean(excluded)), plain / pages, adjusted / pages
 
 
-def equal_models(generator: np.random.Generator, images: int) -> Iterator[dict[str, Metric]]:
+def equal_models(generator: np.random.Generator, images: int) -> Iterator[dict[str, MetricTerms]]:
     """Two models of the same quality on the same two questions per image."""
     size = np.exp(generator.normal(8, 1.1, (images, 2)) + generator.normal(0, 0.6, (images, 1)))
     skill = generator.normal(0.4, 1, (images, 2)) + generator.normal(0, 0.7, (images, 1))
@@ -187,8 +187,8 @@ def equal_models(generator: np.random.Generator, images: int) -> Iterator[dict[s
         iou = 1 / (1 + np.exp(-skill - generator.normal(0, 1.1, (images, 2))))
         iou = (iou * (generator.random((images, 2)) > 0.1)).ravel()
         yield {
-            "giou": Metric(iou, np.ones(len(iou))),
-            "ciou": Metric(iou * size.ravel(), size.ravel()),
+            "giou": MetricTerms(iou, np.ones(len(iou))),
+            "ciou": MetricTerms(iou * size.ravel(), size.ravel()),
         }
 
 

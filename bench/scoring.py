@@ -20,7 +20,7 @@ from bench.mmr_set import HEIGHT, WIDTH, find_set
 from bench.timing import Row, Table, fastest
 from maskwise.harness.predictions import read_predictions
 from maskwise.harness.score import result_to_scores, score
-from maskwise.protocols import GroundTruth, Metric, ScoringInput, lisa
+from maskwise.protocols import GroundTruth, MetricTerms, ScoringInput, lisa
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate
 from maskwise.store import Dataset
@@ -88,7 +88,7 @@ def intervals() -> Table:
     """The interval of a ratio of sums, clustered by image."""
     random = np.random.default_rng(0)
     union = random.integers(1, 90_000, 200_000)
-    metric = Metric(random.integers(0, union), union)
+    metric = MetricTerms(random.integers(0, union), union)
     cluster = np.sort(random.integers(0, 57_000, 200_000))
     seconds = min(_timed(lambda: estimate(metric, ImageGroups.single(cluster))) for _ in range(3))
     return Table(

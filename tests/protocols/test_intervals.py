@@ -14,11 +14,11 @@ from maskwise.protocols.intervals import (
     Estimate,
     estimate,
 )
-from maskwise.protocols.metrics import Metric
+from maskwise.protocols.metrics import MetricTerms
 
 
 def mean_of(values, **fields):
-    return Metric(np.asarray(values, float), np.ones(len(values)), **fields)
+    return MetricTerms(np.asarray(values, float), np.ones(len(values)), **fields)
 
 
 def single(metric, cluster=None) -> Estimate:
@@ -58,11 +58,11 @@ def test_repeated_questions_about_an_image_add_no_information():
 
 
 def test_perfect_and_failed_runs_have_intervals_with_a_width():
-    for metric in (mean_of(np.ones(50)), Metric(np.full(50, 5000), np.full(50, 5000))):
+    for metric in (mean_of(np.ones(50)), MetricTerms(np.full(50, 5000), np.full(50, 5000))):
         found = single(metric)
         assert found.value == found.interval.high == 1.0
         assert 0.9 < found.interval.low < 0.95
-    failed = single(Metric(np.zeros(50, np.int64), np.full(50, 5000)))
+    failed = single(MetricTerms(np.zeros(50, np.int64), np.full(50, 5000)))
     assert failed.interval.low == 0.0
     assert 0.05 < failed.interval.high < 0.1
 
@@ -79,7 +79,7 @@ def test_fewer_than_ten_images_have_no_interval_and_say_why():
 
 def test_images_without_a_part_in_the_metric_do_not_count():
     weight = np.array([1] * 9 + [0] * 50)
-    found = single(Metric(weight * 0.5, weight))
+    found = single(MetricTerms(weight * 0.5, weight))
     assert found.interval.method == TOO_FEW_IMAGES
 
 
@@ -97,7 +97,7 @@ def test_negative_values_are_not_clipped():
 
 
 def test_value_fixed_by_the_gate_has_no_interval():
-    metric = Metric(np.ones(40), np.ones(40), empty=0.0, gate=np.repeat([0, 1], 20))
+    metric = MetricTerms(np.ones(40), np.ones(40), empty=0.0, gate=np.repeat([0, 1], 20))
     assert metric.value() == 1.0
     shut, open_ = estimate(metric, ImageGroups(np.repeat([0, 1], 20), np.arange(40), 2))
     assert (shut.value, shut.interval.method) == (0.0, FIXED)
@@ -108,7 +108,7 @@ def test_groups_have_the_estimates_of_their_samples_alone():
     generator = np.random.default_rng(5)
     codes, cluster = generator.integers(0, 4, 500), generator.integers(0, 80, 500)
     union = generator.integers(1, 10_000, 500)
-    metric = Metric(generator.binomial(union, 0.6), union, epsilon=1e-10, gate=union)
+    metric = MetricTerms(generator.binomial(union, 0.6), union, epsilon=1e-10, gate=union)
     groups = ImageGroups(codes, cluster, 5)
     assert groups.samples().tolist() == np.bincount(codes, minlength=5).tolist()
     assert groups.images()[0] == len(set(cluster[codes == 0].tolist()))
@@ -116,7 +116,9 @@ def test_groups_have_the_estimates_of_their_samples_alone():
     for code in range(4):
         rows = codes == code
         assert found[code].value == pytest.approx(metric.value(rows))
-        alone = single(Metric(metric.numerator[rows], union[rows], 1e-10, gate=union[rows]), cluster[rows])
+        alone = single(
+            MetricTerms(metric.numerator[rows], union[rows], 1e-10, gate=union[rows]), cluster[rows]
+        )
         assert ends(found[code]) == pytest.approx(ends(alone))
     assert found[4].value is None
 
@@ -125,7 +127,7 @@ def coverage(truth, y, x):
     """Share of the rows of y and x [experiments, images] whose interval contains the true value."""
     experiments, images = y.shape
     groups = ImageGroups(np.repeat(np.arange(experiments), images), np.arange(y.size), experiments)
-    found = estimate(Metric(y.ravel(), x.ravel()), groups)
+    found = estimate(MetricTerms(y.ravel(), x.ravel()), groups)
     return np.mean([low <= truth <= high for low, high in map(ends, found)])
 
 

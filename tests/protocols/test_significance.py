@@ -5,12 +5,12 @@ import pytest
 
 from maskwise.errors import ProtocolError
 from maskwise.protocols.image_groups import ImageGroups
-from maskwise.protocols.metrics import Metric
+from maskwise.protocols.metrics import MetricTerms
 from maskwise.protocols.significance import adjust_p_values, compare_metric
 
 
 def mean_of(values):
-    return Metric(np.asarray(values, float), np.ones(len(values)))
+    return MetricTerms(np.asarray(values, float), np.ones(len(values)))
 
 
 def compare(a, b, cluster=None):
@@ -62,7 +62,9 @@ def null_pairs(generator, pairs, images, questions):
 @pytest.mark.parametrize("images", [20, 100])
 def test_ciou_difference_is_calibrated_and_agrees_with_its_interval(images):
     (iou_a, size_a), (iou_b, size_b) = null_pairs(np.random.default_rng(9), 1500, images, 2)
-    a, b = (Metric((iou * size).ravel(), size.ravel()) for iou, size in ((iou_a, size_a), (iou_b, size_b)))
+    a, b = (
+        MetricTerms((iou * size).ravel(), size.ravel()) for iou, size in ((iou_a, size_a), (iou_b, size_b))
+    )
     groups = ImageGroups(np.repeat(np.arange(1500), 2 * images), np.repeat(np.arange(1500 * images), 2), 1500)
     found = compare_metric(a, b, groups)
     assert 0.015 <= np.mean([one.p_value < 0.05 for one in found]) <= 0.065
@@ -84,7 +86,7 @@ def test_pages_of_equal_models_seldom_show_a_significant_slice():
             groups = ImageGroups(codes, cluster, 5)
             for parts in (
                 [mean_of(iou.ravel()) for iou, _ in models],
-                [Metric((iou * size).ravel(), size.ravel()) for iou, size in models],
+                [MetricTerms((iou * size).ravel(), size.ravel()) for iou, size in models],
             ):
                 p_values += [one.p_value for one in compare_metric(*parts, groups)]
         plain += min(p_values) < 0.05

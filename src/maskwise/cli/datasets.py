@@ -64,7 +64,7 @@ def validate(
 
 
 def stats(dataset: Folder, as_json: AsJson = False) -> None:
-    """Count what a dataset holds: questions, targets, mask types, occlusion, sizes, names, tags.
+    """Count the contents of a dataset: questions, targets, mask types, occlusion, sizes, names, tags.
 
     Example: maskwise stats data/val --json
     """
@@ -120,7 +120,10 @@ def show(
     plain: Annotated[bool, typer.Option("--plain", help="The image alone, nothing drawn.")] = False,
     predictions: Annotated[
         Path | None,
-        typer.Option(help="Draw what this predictions.jsonl says instead of the truth.", show_default=False),
+        typer.Option(
+            help="Draw the prediction of this predictions.jsonl instead of the ground truth.",
+            show_default=False,
+        ),
     ] = None,
     images: Images = None,
 ) -> None:
@@ -181,7 +184,7 @@ def find_prediction(path: Path, sample: str) -> Prediction:
     for prediction in Log(path, Prediction):
         if prediction.sample == sample:
             return prediction
-    raise StoreError(f"{path} holds no prediction for sample {sample!r}")
+    raise StoreError(f"{path} contains no prediction for sample {sample!r}")
 
 
 def find_sample(dataset: Dataset, key: str) -> Sample:

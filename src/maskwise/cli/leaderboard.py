@@ -15,9 +15,7 @@ from maskwise.runs import read_run
 def leaderboard(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            help="Folders that `maskwise eval` or `maskwise score --out` left.", show_default=False
-        ),
+        typer.Argument(help="Run folders of `maskwise eval` or `maskwise score --out`.", show_default=False),
     ],
     *,
     out: Annotated[Path | None, typer.Option("--out", help="The folder to write the site to.")] = None,
@@ -30,7 +28,7 @@ def leaderboard(
 ) -> None:
     """Write a static page of runs by dataset and protocol, with intervals and the report of each.
 
-    Only runs on the same questions share a table. Figures that papers print are shown apart.
+    Only runs on the same questions share a table. Published results are shown in tables of their own.
 
     Example: maskwise leaderboard runs/tiny runs/lisa --out site
     """

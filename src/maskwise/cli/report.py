@@ -21,7 +21,7 @@ from maskwise.runs import read_run
 Format = Literal["html", "md", "json"]
 RunFolder = Annotated[
     Path,
-    typer.Argument(help="A folder that `maskwise eval` or `maskwise score --out` left.", show_default=False),
+    typer.Argument(help="A run folder of `maskwise eval` or `maskwise score --out`.", show_default=False),
 ]
 ProtocolName = Annotated[str | None, typer.Option(help="The protocol to show first.  [default: strict]")]
 MAX_SAMPLES = 60
@@ -42,7 +42,7 @@ def report(
 ) -> None:
     """Write a run as one offline page, or as Markdown or JSON.
 
-    The page holds figures with intervals, protocols side by side, slices, calibration and a gallery; it loads nothing.
+    The page shows metrics with intervals, protocols side by side, slices, calibration and a gallery; it works offline.
 
     Example: maskwise report runs/m2sa --out report.html
     """

@@ -36,7 +36,7 @@ def serve(
 ) -> None:
     """Offer a model over HTTP: POST /v1/predict, GET /healthz, documents at /docs.
 
-    docs/adapters.md describes requests and replies; `--model http://...` is the client.
+    docs/adapters.md describes requests and responses; `--model http://...` is the client.
 
     Example: maskwise serve --model tiny --port 8000
     """
@@ -51,7 +51,7 @@ def serve(
     options = parse_options(model_option or [])
     opened = load_model(model, **options)
     if not isinstance(opened, Predictor):
-        raise MaskwiseError(f"model {model!r} has to be told the truth, which requests do not hold")
+        raise MaskwiseError(f"model {model!r} needs the ground truth, which requests do not contain")
     facts = describe_model(opened, model, options)
     service = app.Service(opened, facts, token, app.Limits())
     try:

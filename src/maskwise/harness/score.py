@@ -22,7 +22,7 @@ from maskwise import __version__
 from maskwise.errors import ProtocolError
 from maskwise.harness.predictions import LoadedPredictions, detect_format, load_predictions, read_predictions
 from maskwise.masks import kernel_name
-from maskwise.protocols import PROTOCOLS, GroundTruth, Metric, Protocol, Scores, ScoringInput, get
+from maskwise.protocols import PROTOCOLS, GroundTruth, MetricTerms, Protocol, Scores, ScoringInput, get
 from maskwise.protocols.answers import Judge
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import Estimate, Interval, estimate
@@ -299,7 +299,7 @@ def _metric_value(scores: Scores, name: str, interval: Interval) -> MetricValue:
 def _slice_tables(
     truth: GroundTruth,
     slices: Mapping[str, Codes],
-    metrics: Mapping[tuple[str, str], Metric],
+    metrics: Mapping[tuple[str, str], MetricTerms],
     *,
     level: float,
 ) -> SliceTables:

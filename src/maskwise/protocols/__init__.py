@@ -19,14 +19,14 @@ import msgspec
 from maskwise.errors import ProtocolError, UnknownNameError
 from maskwise.protocols import aura, gres, gsva, lisa, mmr, muse, r2sm, strict, union
 from maskwise.protocols.ground_truth import GroundTruth
-from maskwise.protocols.metrics import Metric, Scores, concat
+from maskwise.protocols.metrics import MetricTerms, Scores, concat
 from maskwise.protocols.prediction_columns import PredictionColumns
 from maskwise.protocols.scoring_input import ScoringInput
 
 __all__ = [
     "PROTOCOLS",
     "GroundTruth",
-    "Metric",
+    "MetricTerms",
     "PredictionColumns",
     "Protocol",
     "Scores",

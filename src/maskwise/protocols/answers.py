@@ -7,7 +7,7 @@ import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import ProtocolError
-from maskwise.protocols.metrics import Metric
+from maskwise.protocols.metrics import MetricTerms
 from maskwise.protocols.prediction_columns import PredictionColumns
 from maskwise.protocols.scoring_input import ScoringInput
 from maskwise.store import Codes
@@ -29,7 +29,7 @@ def normalise(name: str) -> str:
     return _ARTICLE.sub("", _BREAK.sub(" ", plain).strip())
 
 
-def answer_metrics(inputs: ScoringInput, rows: BoolArray, counted: BoolArray) -> dict[str, Metric]:
+def answer_metrics(inputs: ScoringInput, rows: BoolArray, counted: BoolArray) -> dict[str, MetricTerms]:
     """`answer_exact`: share of predictions that name exactly the targets, each as often as it is a target;
     `answer_f1`: mean F1 of the names.
 
@@ -46,12 +46,12 @@ def answer_metrics(inputs: ScoringInput, rows: BoolArray, counted: BoolArray) ->
     exact = rows & (2 * shared == total)
     f1 = np.where(rows, 2 * shared / np.maximum(total, 1), 0.0)
     return {
-        "answer_exact": Metric(exact.astype(np.int64), rows.astype(np.int64)),
-        "answer_f1": Metric(f1, rows.astype(np.int64)),
+        "answer_exact": MetricTerms(exact.astype(np.int64), rows.astype(np.int64)),
+        "answer_f1": MetricTerms(f1, rows.astype(np.int64)),
     }
 
 
-def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> Metric:
+def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> MetricTerms:
     """`judge`: the mean of the judge function over the rows that have a ground truth answer, 0 without a predicted
     one.
     """
@@ -69,7 +69,7 @@ def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> Metric:
                 raise ProtocolError(
                     f"sample {ground_truth.ids[sample]!r}: the judge returned {value[sample]}, not within 0 and 1"
                 )
-    return Metric(value, rows.astype(np.int64))
+    return MetricTerms(value, rows.astype(np.int64))
 
 
 def _predicted_names(predictions: PredictionColumns, counted: BoolArray) -> tuple[Int64Array, Codes]:

@@ -36,7 +36,7 @@ from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import ProtocolError
 from maskwise.protocols.mask_pairs import pair_in_order, unpaired
 from maskwise.protocols.matching import match
-from maskwise.protocols.metrics import Metric, Scores, int_sums, sums
+from maskwise.protocols.metrics import MetricTerms, Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps, break_ties
 from maskwise.protocols.phrases import merge_phrases
 from maskwise.protocols.scoring_input import NO_TARGET, ScoringInput
@@ -127,7 +127,7 @@ def match_types(inputs: ScoringInput, types: list[Overlaps], matching: Matching)
 
 def _score_type(
     overlaps: Overlaps, pairs: RegionPairs, *, unmatched: UnpairedMasks, extra: UnpairedMasks, unit: Unit
-) -> dict[str, Metric]:
+) -> dict[str, MetricTerms]:
     """gIoU and cIoU of one mask type."""
     ground_truth, count = overlaps.ground_truth, len(overlaps.ground_truth)
     keep = overlaps.scorable[ground_truth.sample[pairs.target]]
@@ -146,8 +146,8 @@ def _score_type(
             pixels += int_sums(masks.sample[left], masks.area[left], count)
     share = _share_unit(overlaps, terms, unit)
     return {
-        "giou": Metric(sums(sample, value, count) * share, terms * share),
-        "ciou": Metric(int_sums(sample, shared, count), pixels),
+        "giou": MetricTerms(sums(sample, value, count) * share, terms * share),
+        "ciou": MetricTerms(int_sums(sample, shared, count), pixels),
     }
 
 
@@ -162,11 +162,11 @@ def _share_unit(overlaps: Overlaps, terms: Int64Array, unit: Unit) -> Float64Arr
     return 1.0 / np.maximum(per_image, 1)[cluster]
 
 
-def _pool(parts: dict[str, dict[str, Metric]]) -> dict[str, Metric]:
+def _pool(parts: dict[str, dict[str, MetricTerms]]) -> dict[str, MetricTerms]:
     """The four metrics of the paper, and both types together."""
     names = ("giou", "ciou")
     pooled = {
-        name: Metric(
+        name: MetricTerms(
             np.sum([part[name].numerator for part in parts.values()], axis=0),
             np.sum([part[name].denominator for part in parts.values()], axis=0),
         )

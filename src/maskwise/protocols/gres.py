@@ -21,7 +21,7 @@ A missing or failed prediction counts as an empty mask without the flag. `mask_t
 
 import numpy as np
 
-from maskwise.protocols.metrics import Metric, Scores
+from maskwise.protocols.metrics import MetricTerms, Scores
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
 
 DESCRIPTION = (
@@ -42,19 +42,19 @@ def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") ->
     targeted, no_target = (scorable & ~empty).astype(np.int64), empty.astype(np.int64)
     found, kept = (empty & called_empty).astype(np.int64), hit.astype(np.int64)
     precision = {
-        f"p@{t}": Metric((scorable & ~empty & (iou >= t)).astype(np.int64), targeted) for t in THRESHOLDS
+        f"p@{t}": MetricTerms((scorable & ~empty & (iou >= t)).astype(np.int64), targeted) for t in THRESHOLDS
     }
     return Scores(
         protocol="gres",
         options={"mask_type": mask_type},
         statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
         metrics={
-            "giou": Metric(iou, scorable.astype(np.int64)),
-            "ciou": Metric(intersection, union),
+            "giou": MetricTerms(iou, scorable.astype(np.int64)),
+            "ciou": MetricTerms(intersection, union),
             **precision,
-            "n_acc": Metric(found, no_target, empty=0.0, gate=no_target),
-            "t_acc": Metric(kept, targeted, empty=0.0, gate=no_target),
-            "no_target_accuracy": Metric(found, no_target),
-            "target_accuracy": Metric(kept, targeted),
+            "n_acc": MetricTerms(found, no_target, empty=0.0, gate=no_target),
+            "t_acc": MetricTerms(kept, targeted, empty=0.0, gate=no_target),
+            "no_target_accuracy": MetricTerms(found, no_target),
+            "target_accuracy": MetricTerms(kept, targeted),
         },
     )

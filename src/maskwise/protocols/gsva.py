@@ -17,7 +17,7 @@ A missing or failed prediction counts as an empty mask without [REJ]. `mask_type
 import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
-from maskwise.protocols.metrics import Metric, Scores
+from maskwise.protocols.metrics import MetricTerms, Scores
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
 from maskwise.protocols.two_class_counts import CIOU_EPSILON, GIOU_EPSILON
 
@@ -55,10 +55,10 @@ def score(
         },
         statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
         metrics={
-            "giou": Metric(iou, count, GIOU_EPSILON if epsilon else 0.0, gate=count),
-            "ciou": Metric(intersection, union, CIOU_EPSILON if epsilon else 0.0, gate=count),
-            "n_acc": Metric((empty & called_empty).astype(np.int64), empty.astype(np.int64)),
-            "t_acc": Metric((targeted & ~called_empty).astype(np.int64), targeted.astype(np.int64)),
+            "giou": MetricTerms(iou, count, GIOU_EPSILON if epsilon else 0.0, gate=count),
+            "ciou": MetricTerms(intersection, union, CIOU_EPSILON if epsilon else 0.0, gate=count),
+            "n_acc": MetricTerms((empty & called_empty).astype(np.int64), empty.astype(np.int64)),
+            "t_acc": MetricTerms((targeted & ~called_empty).astype(np.int64), targeted.astype(np.int64)),
         },
         legacy=_sum_in_float32(iou, intersection, union, count) if legacy_float32 and scorable.any() else {},
     )

@@ -4,21 +4,21 @@ import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.masks import pair_areas
-from maskwise.protocols.metrics import Metric, int_sums, sums
+from maskwise.protocols.metrics import MetricTerms, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import ScoringInput
 
 
 def hidden_metrics(
     inputs: ScoringInput, rows: BoolArray, pred: Int64Array, target: Int64Array
-) -> dict[str, Metric]:
+) -> dict[str, MetricTerms]:
     """`occluded_iou`, `occluded_ciou` and `copy_gain` over the targets with hidden pixels; see `strict`.
 
     rows: bool [samples], the questions to look at; pred, target: int64 [k], the matched pairs.
     """
     ground_truth, count = inputs.ground_truth, len(inputs)
     if not rows.any():
-        nothing = Metric(np.zeros(count), np.zeros(count, np.int64))
+        nothing = MetricTerms(np.zeros(count), np.zeros(count, np.int64))
         return dict.fromkeys(("occluded_iou", "occluded_ciou", "copy_gain"), nothing)
     visible, amodal = inputs.overlaps("visible"), inputs.overlaps("amodal")
     area, copy_iou = _hidden_targets(inputs, visible, amodal, rows)
@@ -32,22 +32,22 @@ def hidden_metrics(
     cumulative = int_sums(ground_truth.sample, area, count) + int_sums(sample, drawn - shared, count)
     gain = sums(sample, amodal.iou[position], count) - sums(ground_truth.sample, copy_iou, count)
     return {
-        "occluded_iou": Metric(sums(sample, shared / np.maximum(union, 1), count), targets),
-        "occluded_ciou": Metric(int_sums(sample, shared, count), cumulative),
-        "copy_gain": Metric(gain, targets),
+        "occluded_iou": MetricTerms(sums(sample, shared / np.maximum(union, 1), count), targets),
+        "occluded_ciou": MetricTerms(int_sums(sample, shared, count), cumulative),
+        "copy_gain": MetricTerms(gain, targets),
     }
 
 
 def visible_outside_amodal(
     inputs: ScoringInput, counted: BoolArray, *, pairs: tuple[Int64Array, Int64Array]
-) -> Metric:
+) -> MetricTerms:
     """Share of the counted regions whose visible mask leaves the amodal one or is absent; an absent one is right where
     the matched target is fully hidden. counted: bool [regions]; pairs: regions and targets matched.
     """
     sample, count = inputs.predictions.sample, len(inputs)
     whole = np.bincount(sample[counted], minlength=count)
     if not counted.any():
-        return Metric(np.zeros(count, np.int64), whole)
+        return MetricTerms(np.zeros(count, np.int64), whole)
     visible, amodal = inputs.overlaps("visible"), inputs.overlaps("amodal")
     outside = counted & ((visible.pred.area == 0) | (amodal.pred.area == 0))
     rows = np.flatnonzero(counted & ~outside)
@@ -56,7 +56,7 @@ def visible_outside_amodal(
     pred, target = pairs
     fully_hidden = visible.target.known & (visible.target.area == 0)
     outside[pred[fully_hidden[target] & (visible.pred.area[pred] == 0)]] = False
-    return Metric(np.bincount(sample[outside], minlength=count), whole)
+    return MetricTerms(np.bincount(sample[outside], minlength=count), whole)
 
 
 def _hidden_targets(

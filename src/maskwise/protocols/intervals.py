@@ -28,7 +28,7 @@ import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array
 from maskwise.protocols.image_groups import ImageGroups
-from maskwise.protocols.metrics import Metric
+from maskwise.protocols.metrics import MetricTerms
 
 MIN_IMAGES = 10
 """Fewer images get no interval: no method covers there."""
@@ -71,7 +71,7 @@ class Ratios:
     effective_images: Float64Array
 
 
-def estimate(metric: Metric, groups: ImageGroups, level: float = 0.95) -> list[Estimate]:
+def estimate(metric: MetricTerms, groups: ImageGroups, level: float = 0.95) -> list[Estimate]:
     """The value of a metric in each group, with its interval."""
     ratios = ratio_of_sums(metric, groups)
     with np.errstate(all="ignore"):
@@ -84,7 +84,7 @@ def estimate(metric: Metric, groups: ImageGroups, level: float = 0.95) -> list[E
     ]
 
 
-def ratio_of_sums(metric: Metric, groups: ImageGroups) -> Ratios:
+def ratio_of_sums(metric: MetricTerms, groups: ImageGroups) -> Ratios:
     """The metric's ratio in each group, and how many images it rests on."""
     y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
     total, squares = groups.add(x), groups.add(x * x)
@@ -97,7 +97,7 @@ def ratio_of_sums(metric: Metric, groups: ImageGroups) -> Ratios:
     )
 
 
-def influence(metric: Metric, groups: ImageGroups, ratios: Ratios) -> Float64Array:
+def influence(metric: MetricTerms, groups: ImageGroups, ratios: Ratios) -> Float64Array:
     """The ratio of each group minus the ratio without one image, for every cell: float64 [cells]."""
     y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
     rest = ratios.denominator[groups.group] - x
@@ -134,7 +134,7 @@ def t_p_value(statistic: Float64Array, freedom: Float64Array) -> Float64Array:
 
 
 def _interval(
-    metric: Metric, groups: ImageGroups, ratios: Ratios, level: float
+    metric: MetricTerms, groups: ImageGroups, ratios: Ratios, level: float
 ) -> tuple[Float64Array, Float64Array, list[str]]:
     """Ends and method of each group; NaN ends where there is no interval, then with the reason as method."""
     y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)

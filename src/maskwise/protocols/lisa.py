@@ -28,7 +28,7 @@ import numpy as np
 
 from maskwise.arrays import BoolArray, Int64Array
 from maskwise.protocols.mask_pairs import pair_in_order
-from maskwise.protocols.metrics import Metric, Scores, int_sums
+from maskwise.protocols.metrics import MetricTerms, Scores, int_sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.prediction_columns import PREDICTED
 from maskwise.protocols.ragged import flatten
@@ -62,7 +62,7 @@ def score(
         statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
         options={"mask_type": mask_type, "epsilon": epsilon, "legacy_float32": legacy_float32},
         more={
-            "no_mask": Metric(
+            "no_mask": MetricTerms(
                 (scorable & (overlaps.pairs.preds == 0)).astype(np.int64), scorable.astype(np.int64)
             )
         },

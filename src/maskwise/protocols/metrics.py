@@ -22,7 +22,7 @@ SCORED, FAILED, MISSING, EXCLUDED = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class MetricTerms:
     """One metric: sum(numerator) / (sum(denominator) + epsilon) over any group of samples.
 
     numerator, denominator: [samples], float64 or int64 (int64 sums are exact). Where a `gate` [samples] is given and
@@ -77,7 +77,7 @@ class Scores:
     protocol: str
     options: Mapping[str, Any]
     statuses: SampleStatuses
-    metrics: Mapping[str, Metric]
+    metrics: Mapping[str, MetricTerms]
     legacy: Mapping[str, float] = field(default_factory=dict)
     confusion: Int64Array | None = None
     """Requested mask types (3 rows) and predicted ones (4 columns), counts; `strict` only."""
@@ -135,7 +135,7 @@ def concat(shards: Sequence[Scores]) -> Scores:
     )
 
 
-def share_columns(metrics: Mapping[Key, Metric]) -> dict[Key, Metric]:
+def share_columns(metrics: Mapping[Key, MetricTerms]) -> dict[Key, MetricTerms]:
     """The same metrics with equal columns replaced by one array, so that derived values are computed once."""
     by_id: dict[int, NumberArray] = {}
     alike: dict[tuple[str, bytes], list[NumberArray]] = {}
@@ -170,7 +170,7 @@ def int_sums(groups: Int64Array, values: Int64Array, count: int) -> Int64Array:
     return np.bincount(groups, values, minlength=count).astype(np.int64)
 
 
-def _concat_metric(metrics: Sequence[Metric]) -> Metric:
+def _concat_metric(metrics: Sequence[MetricTerms]) -> MetricTerms:
     gates = [metric.gate for metric in metrics if metric.gate is not None]
     return replace(
         metrics[0],

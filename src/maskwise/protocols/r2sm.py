@@ -26,7 +26,7 @@ from maskwise.arrays import NumberArray
 from maskwise.protocols.aura import Answers, RegionPairs, check_answers, match_types
 from maskwise.protocols.ground_truth import AMODAL, BOTH, VISIBLE
 from maskwise.protocols.mask_pairs import unpaired
-from maskwise.protocols.metrics import Metric, Scores, int_sums, sums
+from maskwise.protocols.metrics import MetricTerms, Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.prediction_columns import PREDICTED
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
@@ -60,7 +60,7 @@ def score(
     ):
         keep = scorable & rows
         for name, (top, bottom) in (("giou", giou), ("ciou", ciou)):
-            metrics[name + suffix] = Metric(np.where(keep, top, 0), np.where(keep, bottom, 0))
+            metrics[name + suffix] = MetricTerms(np.where(keep, top, 0), np.where(keep, bottom, 0))
     return Scores(
         protocol="r2sm",
         options={"mask_type": mask_type, "matching": matching, "answers": answers},

@@ -25,7 +25,7 @@ from maskwise.protocols.intervals import (
     t_p_value,
     t_quantile,
 )
-from maskwise.protocols.metrics import Metric
+from maskwise.protocols.metrics import MetricTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class Comparison:
     images: int
 
 
-def compare_metric(a: Metric, b: Metric, groups: ImageGroups, level: float = 0.95) -> list[Comparison]:
+def compare_metric(
+    a: MetricTerms, b: MetricTerms, groups: ImageGroups, level: float = 0.95
+) -> list[Comparison]:
     """Compare two runs over the same samples in the same order, in each group."""
     if len(a.numerator) != len(b.numerator):
         raise ProtocolError(

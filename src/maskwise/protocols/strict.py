@@ -67,7 +67,7 @@ from maskwise.protocols.ground_truth import AMODAL, BOTH, VISIBLE
 from maskwise.protocols.hidden_metrics import hidden_metrics, visible_outside_amodal
 from maskwise.protocols.mask_selection import SelectedMasks, without_ignored
 from maskwise.protocols.matching import match
-from maskwise.protocols.metrics import Metric, Scores, int_sums, sums
+from maskwise.protocols.metrics import MetricTerms, Scores, int_sums, sums
 from maskwise.protocols.overlaps import HIT, Overlaps, break_ties
 from maskwise.protocols.prediction_columns import PREDICTED, UNSTATED
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, ScoringInput
@@ -290,7 +290,7 @@ def _by_type(
     return list(zip(types, (~both, both, both)))
 
 
-def _overlap_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, Metric]:
+def _overlap_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, MetricTerms]:
     """gIoU, cIoU, boundary IoU and P@t."""
     count, size, scorable = len(inputs), matches.size, matches.scorable
     predicted = inputs.predictions.state == PREDICTED
@@ -301,9 +301,9 @@ def _overlap_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str
     targeted = scorable & (matches.targets > 0)
     weight = scorable.astype(np.int64)
     return {
-        "giou": Metric(np.where(scorable, value, 0.0), weight),
-        "ciou": Metric(shared, areas - shared),
-        "boundary_iou": Metric(np.where(scorable, band, 0.0), weight),
+        "giou": MetricTerms(np.where(scorable, value, 0.0), weight),
+        "ciou": MetricTerms(shared, areas - shared),
+        "boundary_iou": MetricTerms(np.where(scorable, band, 0.0), weight),
         **{f"p@{t}": _share(targeted & (value >= t), targeted) for t in THRESHOLDS},
     }
 
@@ -358,18 +358,18 @@ def _is_thick(masks: SelectedMasks, rows: Int64Array, width: Int64Array) -> Bool
     return thick
 
 
-def _target_metrics(matches: QuestionMatches) -> dict[str, Metric]:
+def _target_metrics(matches: QuestionMatches) -> dict[str, MetricTerms]:
     """Precision, recall and F1 of targets."""
     hits = np.bincount(matches.sample[matches.iou >= HIT], minlength=len(matches.scorable))
     regions, targets = (np.where(matches.scorable, one, 0) for one in (matches.regions, matches.targets))
     return {
-        "precision": Metric(hits, regions),
-        "recall": Metric(hits, targets),
-        "f1": Metric(2 * hits, regions + targets),
+        "precision": MetricTerms(hits, regions),
+        "recall": MetricTerms(hits, targets),
+        "f1": MetricTerms(2 * hits, regions + targets),
     }
 
 
-def _question_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, Metric]:
+def _question_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, MetricTerms]:
     """What the prediction decided: mask type, no target, how many."""
     predicted, scorable = inputs.predictions.state == PREDICTED, matches.scorable
     regions, targets = matches.regions, matches.targets
@@ -381,7 +381,9 @@ def _question_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[st
         "mask_type_accuracy": _share(right, targeted),
         "no_target_accuracy": _share(empty & predicted & (regions == 0), empty),
         "target_accuracy": _share(targeted & (regions > 0), targeted),
-        "target_count_error": Metric(np.where(scorable, error, 0), scorable.astype(np.int64), unit="count"),
+        "target_count_error": MetricTerms(
+            np.where(scorable, error, 0), scorable.astype(np.int64), unit="count"
+        ),
     }
 
 
@@ -403,5 +405,5 @@ def _calibration(inputs: ScoringInput, matches: QuestionMatches) -> Float64Array
     return np.stack([sums(bins, column, BINS) for column in columns], 1)
 
 
-def _share(part: BoolArray, whole: BoolArray) -> Metric:
-    return Metric(part.astype(np.int64), whole.astype(np.int64))
+def _share(part: BoolArray, whole: BoolArray) -> MetricTerms:
+    return MetricTerms(part.astype(np.int64), whole.astype(np.int64))

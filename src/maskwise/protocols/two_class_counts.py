@@ -14,7 +14,7 @@ import numpy as np
 
 from maskwise.arrays import Float32Array, Float64Array, Int64Array
 from maskwise.masks import pair_areas
-from maskwise.protocols.metrics import Metric, SampleStatuses, Scores, int_sums, sums
+from maskwise.protocols.metrics import MetricTerms, SampleStatuses, Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import ScoringInput
 
@@ -36,15 +36,15 @@ class TwoClassCounts:
         value: Float64Array = self.intersection / divisor + (self.union == 0)
         return value
 
-    def metrics(self, weight: Float64Array | Int64Array, *, epsilon: bool = True) -> dict[str, Metric]:
+    def metrics(self, weight: Float64Array | Int64Array, *, epsilon: bool = True) -> dict[str, MetricTerms]:
         """gIoU and cIoU; weight [samples] is each sample's share of gIoU's denominator."""
         count = len(weight)
         value = sums(self.sample, self.iou(epsilon=epsilon)[:, FOREGROUND], count)
         top = int_sums(self.sample, self.intersection[:, FOREGROUND], count)
         bottom = int_sums(self.sample, self.union[:, FOREGROUND], count)
         return {
-            "giou": Metric(value, weight, GIOU_EPSILON if epsilon else 0.0, gate=weight),
-            "ciou": Metric(top, bottom, CIOU_EPSILON if epsilon else 0.0, gate=weight),
+            "giou": MetricTerms(value, weight, GIOU_EPSILON if epsilon else 0.0, gate=weight),
+            "ciou": MetricTerms(top, bottom, CIOU_EPSILON if epsilon else 0.0, gate=weight),
         }
 
     def select(self, rows: Int64Array) -> "TwoClassCounts":
@@ -110,7 +110,7 @@ def finish(
     weight: Float64Array | Int64Array,
     statuses: SampleStatuses,
     options: Mapping[str, Any],
-    more: Mapping[str, Metric] | None = None,
+    more: Mapping[str, MetricTerms] | None = None,
 ) -> Scores:
     """The scores of a protocol of the LISA family. weight: [samples], shares of gIoU's denominator; options: with
     `epsilon` and `legacy_float32`; more: further metrics.

@@ -10,7 +10,7 @@ as an empty mask; on a question without targets it scores 0. `mask_type`: see `l
 
 import numpy as np
 
-from maskwise.protocols.metrics import Metric, Scores
+from maskwise.protocols.metrics import MetricTerms, Scores
 from maskwise.protocols.prediction_columns import PREDICTED
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
 
@@ -28,5 +28,8 @@ def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") ->
         protocol="union",
         options={"mask_type": mask_type},
         statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
-        metrics={"giou": Metric(iou, scorable.astype(np.int64)), "ciou": Metric(intersection, union)},
+        metrics={
+            "giou": MetricTerms(iou, scorable.astype(np.int64)),
+            "ciou": MetricTerms(intersection, union),
+        },
     )

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from maskwise.errors import ProtocolError, StoreError, UnknownNameError
-from maskwise.protocols import Metric
+from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.significance import Comparison, adjust_p_values, compare_metric
 from maskwise.report.metric_labels import format_difference, format_p, format_value, metric_label
@@ -156,7 +156,7 @@ def compare_runs(pair: RunPair) -> RunComparison:
     )
 
 
-def _comparable(run: Run, protocol: str) -> dict[str, Metric]:
+def _comparable(run: Run, protocol: str) -> dict[str, MetricTerms]:
     """The metrics that follow from the samples, without those whose value the protocol fixes for lack of samples."""
     values = run.scores.protocols[protocol].metrics
     return {name: metric for name, metric in run.metrics(protocol).items() if not values[name].gated}
@@ -168,7 +168,7 @@ def _slicings(pair: RunPair) -> list[str]:
 
 
 def _slice_changes(
-    pair: RunPair, slicing: str, metrics: Sequence[Mapping[str, Metric]], level: float
+    pair: RunPair, slicing: str, metrics: Sequence[Mapping[str, MetricTerms]], level: float
 ) -> list[SliceChange]:
     """The largest groups of a slicing. cIoU is left out where a group has none in the run's own table."""
     codes = pair.a.rows(pair.protocol).slices.get(slicing)

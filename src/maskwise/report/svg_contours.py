@@ -77,9 +77,11 @@ def _distances(points: Points, start: Points, end: Points) -> NDArray[np.float64
     """How far points lie from the line between two others, or from the one where they are the same."""
     along, away = end - start, points - start
     length = float(np.hypot(*along))
-    if not length:
-        return np.hypot(away[:, 0], away[:, 1])
-    return np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length
+    if length:
+        distances: NDArray[np.float64] = np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length
+    else:
+        distances = np.hypot(away[:, 0], away[:, 1])
+    return distances
 
 
 def _ring_to_path(ring: Points) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from maskwise.errors import MissingDependencyError, StoreError, UnknownNameError
-from maskwise.protocols import Metric
+from maskwise.protocols import MetricTerms
 from maskwise.runs.files import METRIC_TABLE, SCORE_TABLE
 from maskwise.runs.schema import PredictionsInfo, ProtocolScores, RunFile, ScoresFile, Subset
 from maskwise.runs.tables import (
@@ -217,7 +217,7 @@ class Run:
             self._rows[protocol] = table_to_rows(table)
         return self._rows[protocol]
 
-    def metrics(self, protocol: str) -> dict[str, Metric]:
+    def metrics(self, protocol: str) -> dict[str, MetricTerms]:
         """Every metric of a protocol with each sample's terms."""
         values, rows = self.scores.protocols[protocol].metrics, self.rows(protocol)
         terms = {"giou": (rows.numerator, rows.weight), "ciou": (rows.intersection, rows.union)}
@@ -228,7 +228,7 @@ class Run:
                     self._column(f"{protocol}/{name}/denominator"),
                 )
         return {
-            name: Metric(*terms[name], epsilon=value.epsilon, unit=value.unit)
+            name: MetricTerms(*terms[name], epsilon=value.epsilon, unit=value.unit)
             for name, value in values.items()
         }
 

@@ -47,7 +47,7 @@ LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_CONNECTIONS = 64
 RETRY_SECONDS = 1
 GRACE_SECONDS = 5
-"""How long requests being answered may hold up the end of the server."""
+"""How long the server waits for running requests when it stops."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Service:
         self._turn, self._taken = asyncio.Lock(), 0
 
     async def answer(self, request: Request) -> Response:
-        """The reply to a request, once it has passed every check."""
+        """The response to a request that has passed every check."""
         self.check_token(request)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "expected a body of content type application/json")
@@ -90,7 +90,7 @@ class Service:
             asked = self._decode(await self._body(request))
             async with self._turn:
                 if await request.is_disconnected():
-                    raise Refusal(400, "nobody waits for the reply any more")
+                    raise Refusal(400, "the client has disconnected")
                 loop = asyncio.get_running_loop()
                 return await loop.run_in_executor(self._worker, self._predict, asked)
 
@@ -175,8 +175,8 @@ class Service:
             if len(found) != len(asked.questions):
                 wrong = f"{len(found)} predictions for {len(asked.questions)} questions"
                 return _error(500, wrong, id=asked.id)
-            reply = wire_format.encode_response(asked.id, found)
-            return Response(reply, headers=self._mark, media_type="application/json")
+            body = wire_format.encode_response(asked.id, found)
+            return Response(body, headers=self._mark, media_type="application/json")
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever a model raises fails this request only
