@@ -46,8 +46,10 @@ def test_a_merge_key_bomb_is_refused_before_it_expands(tmp_path: Path) -> None:
         (b"image: \xff\xfe\n", "position"),
         ("? [a, b]\n: c\n", "line 1"),
         ("[" * 5000, "nested too deeply"),
+        (MAPPING + "tags: {a: " + "[" * 60, "line 4"),
+        ('"\\ud800": 1\n', "surrogates"),
     ],
-    ids=["date", "time", "syntax", "type", "utf-8", "key", "depth"],
+    ids=["date", "time", "syntax", "type", "utf-8", "key", "depth", "position of the depth", "surrogate"],
 )
 def test_invalid_yaml_names_its_position(tmp_path: Path, text: str | bytes, place: str) -> None:
     assert place in yaml_error(tmp_path, text)

@@ -406,6 +406,7 @@ def npy(shape: str, data: bytes = b"", descr: str = "|b1") -> bytes:
     "content",
     [
         npy("(-5, 1, 10)", b"\0" * 1000),
+        npy("(False, 1, 10)", b""),
         npy("(-1, 1, 10)", b"\0" * 1000),
         npy("(10001, 1, 10)"),
         npy("(99999999999999999999, 1, 10)"),

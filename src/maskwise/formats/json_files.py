@@ -21,6 +21,10 @@ MAX_YAML_BYTES = 2**20
 """The largest YAML file read; mappings and cards are much smaller."""
 
 
+MAX_YAML_DEPTH = 50
+"""The deepest nesting in a YAML file. PyYAML needs a second for a thousand open brackets."""
+
+
 def read_json(path: Path, type: type[T], *, encodings: tuple[str, ...] = ("utf-8",)) -> T:
     """The file as `type`; fields declared `msgspec.Raw` stay bytes and are decoded record by record.
 
@@ -44,21 +48,30 @@ def read_yaml(path: Path, type: type[T]) -> T:
         raise FormatError(f"{path} has {len(text)} bytes; a YAML file may have at most {MAX_YAML_BYTES}")
     try:
         return msgspec.convert(yaml.load(text, _YamlLoader), type)
-    except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
+    except (yaml.YAMLError, msgspec.ValidationError, UnicodeError, RecursionError) as error:
         raise FormatError(f"{path} does not follow its format: {_reason(error)}") from None
 
 
 class _YamlLoader(yaml.SafeLoader):
-    """PyYAML's safe loader without aliases; every error names its line and column."""
+    """PyYAML's safe loader without aliases and deep nesting; every error names its line and column."""
+
+    depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        events: Any = self  # PyYAML declares no types for its event methods.
         if self.check_event(yaml.AliasEvent):
-            events: Any = self  # PyYAML declares no types for its event methods.
-            mark = events.peek_event().start_mark
             raise yaml.composer.ComposerError(
-                None, None, "aliases (*name) and merge keys (<<) are not allowed", mark
+                None,
+                None,
+                "aliases (*name) and merge keys (<<) are not allowed",
+                events.peek_event().start_mark,
             )
-        return super().compose_node(parent, index)
+        self.depth += 1
+        if self.depth > MAX_YAML_DEPTH:
+            raise yaml.composer.ComposerError(None, None, "nested too deeply", events.peek_event().start_mark)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:

@@ -101,7 +101,12 @@ def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
         raise StoreError(f"{where} is not an array: {error}") from None
     if dtype.hasobject or dtype.kind not in "buif":
         raise StoreError(f"{where} holds {dtype}; expected bool, integers or floats")
-    if len(shape) not in (2, 3) or shape[-2:] != frame or not 0 <= math.prod(shape[:-2]) <= MAX_MASKS:
+    plain = all(type(length) is int for length in shape)  # numpy lets bools pass
+    if (
+        len(shape) not in (2, 3)
+        or shape[-2:] != frame
+        or not (plain and 0 <= math.prod(shape[:-2]) <= MAX_MASKS)
+    ):
         raise StoreError(
             f"{where} has shape {shape}; expected (height, width) = {frame}, with up to {MAX_MASKS} masks"
         )
