@@ -1,11 +1,12 @@
 """One mask per region, of the selected type, without ignored pixels: predicted regions or targets."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from maskwise.arrays import BoolArray, Int64Array
+from maskwise.arrays import BoolArray, Int32Array, Int64Array
 from maskwise.masks import Masks, pair_areas
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.mask_geometry import MaskGeometry, RegionGeometry
@@ -74,15 +75,18 @@ class SelectedMasks:
         found[self.sample[one[shared > 0]]] = True
         return found
 
-    def unions(self, samples: Int64Array) -> Masks:
-        """The union of the masks of each of the given samples; samples without a mask give an empty 0 x 0 mask."""
-        offsets = counts_to_offsets(np.diff(self.offsets)[samples])
-        rows = flatten(self.offsets, samples)
-        size = np.zeros((len(samples), 2), np.int32)
-        owner = np.repeat(np.arange(len(samples)), np.diff(offsets))
-        rows, owner = rows[self.known[rows]], owner[self.known[rows]]
-        size[owner] = self.masks.size[rows]
-        return self.masks[rows].merge(counts_to_offsets(np.bincount(owner, minlength=len(samples))), size)
+    def unions(self, samples: Int64Array, size: Int32Array) -> Masks:
+        """The union of the masks of each of the given samples. size: int32 [samples, 2], of their images."""
+
+        def merge(part: Int64Array) -> Masks:
+            counts = np.diff(self.offsets)[samples[part]]
+            rows = flatten(self.offsets, samples[part])
+            owner = np.repeat(np.arange(len(part)), counts)[self.known[rows]]
+            offsets = counts_to_offsets(np.bincount(owner, minlength=len(part)))
+            return self.masks[rows[self.known[rows]]].merge(offsets, size[part])
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            return Masks.concat(list(pool.map(merge, np.array_split(np.arange(len(samples)), self.threads))))
 
 
 class MaskSelector:

@@ -55,7 +55,8 @@ class Overlaps:
     """One mask per predicted region and per target, and what they share.
 
     counted_pixels: int64 [samples], image pixels that are not ignored. scorable: bool [samples], whether all targets
-    have a mask of the selected type.
+    have a mask of the selected type. same: overlaps of the same masks, except that empty masks are known in one and not
+    in the other: intersections are equal.
     """
 
     def __init__(
@@ -66,9 +67,11 @@ class Overlaps:
         *,
         pred: SelectedMasks,
         target: SelectedMasks,
+        same: "Overlaps | None" = None,
     ) -> None:
         self.ground_truth, self.predictions, self.pairs = ground_truth, predictions, pairs
         self.pred, self.target, self.threads = pred, target, pred.threads
+        self._same = same
         ignored = np.zeros(len(ground_truth), np.int64)
         ignored[ground_truth.ignore.present] = ground_truth.ignore.masks[ground_truth.ignore.present].area()
         self.counted_pixels = ground_truth.image_size.astype(np.int64).prod(1) - ignored
@@ -77,6 +80,8 @@ class Overlaps:
     @cached_property
     def intersection(self) -> Int64Array:
         """Pixels shared by each of the pairs, int64 [pairs]."""
+        if self._same is not None:
+            return self._same.intersection
         return self._measure(self.pairs.pred, self.pairs.target)
 
     @cached_property
@@ -92,6 +97,8 @@ class Overlaps:
         """The one-to-one matching with the largest total IoU, positions in `pairs`; masks that do not overlap are not
         matched.
         """
+        if self._same is not None and np.array_equal(self.iou, self._same.iou):
+            return self._same.matched
         return match(self.pairs, break_ties(self.iou, self.intersection))
 
     def shared(self, pred: Int64Array, target: Int64Array) -> Int64Array:
@@ -126,13 +133,13 @@ class Overlaps:
         count = len(self.ground_truth)
         intersection = int_sums(self.pairs.sample, self.intersection, count)
         pred, target = (int_sums(part.sample, part.area, count) for part in (self.pred, self.target))
-        samples = np.flatnonzero(self.pred.overlapping | self.target.overlapping)
+        pred_masks = self.pred if self._same is None else self._same.pred
+        samples = np.flatnonzero(pred_masks.overlapping | self.target.overlapping)
         if len(samples):
-            unions = [part.unions(samples) for part in (self.pred, self.target)]
-            pred[samples], target[samples] = (union.area(threads=self.threads) for union in unions)
-            both = np.flatnonzero((pred[samples] > 0) & (target[samples] > 0))
-            areas = pair_areas(*(union[both] for union in unions), threads=self.threads)
-            intersection[samples[both]] = areas.intersection
+            size = self.ground_truth.image_size[samples]
+            unions = (part.unions(samples, size) for part in (self.pred, self.target))
+            areas = pair_areas(*unions, threads=self.threads)
+            intersection[samples], pred[samples], target[samples] = areas.intersection, areas.a, areas.b
         return MergedAreas(intersection, pred, target)
 
     def _measure(self, pred: Int64Array, target: Int64Array) -> Int64Array:

@@ -87,17 +87,23 @@ class ScoringInput:
         """
         visible_pixels, amodal_pixels = self.nonempty
         wants = amodal[self.predictions.sample]
-        take = np.where(wants, amodal_pixels, ~visible_pixels)
-        selection = MaskSelection(take, visible_pixels | amodal_pixels, take == wants)
+        take = amodal_pixels & (wants | ~visible_pixels)
+        known = visible_pixels | amodal_pixels
+        selection = MaskSelection(take, known, known & (take == wants))
         requested = (self.ground_truth.requested_type == AMODAL)[self.ground_truth.sample]
         return self._share(self._preds.select(selection), self._targets.of_type(requested))
 
     def _share(self, pred: SelectedMasks, target: SelectedMasks) -> Overlaps:
         """The overlaps of these masks, made once."""
+        same = None
         for made in self._made:
-            if made.pred is pred and made.target is target:
+            if made.target is target and made.pred is pred:
                 return made
-        self._made.append(Overlaps(self.ground_truth, self.predictions, self.pairs, pred=pred, target=target))
+            if made.target is target and np.array_equal(made.pred.selection.amodal, pred.selection.amodal):
+                same = made
+        self._made.append(
+            Overlaps(self.ground_truth, self.predictions, self.pairs, pred=pred, target=target, same=same)
+        )
         return self._made[-1]
 
     @cached_property
