@@ -56,7 +56,7 @@ def write_scenes(
         )
     command = (
         f"maskwise world --scenes {scenes} --seed {seed} --split {split} --size {size} "
-        f"--questions {questions} --images {encoding}"
+        f"--questions {questions} --encoding {encoding}"
     )
     name = f"world-{split}"
     if preset != "default":
