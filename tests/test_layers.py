@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "maskwise"
 PACKAGES = [
     "errors",
     "arrays",
+    "terminal",
     "masks",
     "images",
     "schema",

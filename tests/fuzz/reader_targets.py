@@ -21,12 +21,12 @@ from maskwise.formats.field_mapping import FieldMapping, read_mapped
 from maskwise.formats.json_files import read_yaml
 from maskwise.formats.read_context import ReadContext
 from maskwise.harness.predictions import read_predictions
-from maskwise.harness.predictor import describe_model
 from maskwise.images import image_size, open_image
 from maskwise.masks import Mask
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
-from maskwise.server.app import Limits, Service, make_app
+from maskwise.server.app import make_app
+from maskwise.server.service import PredictionService, RequestLimits
 from maskwise.store import Dataset, DatasetWriter
 from tests.fuzz.mutations import (
     Mutation,
@@ -36,6 +36,7 @@ from tests.fuzz.mutations import (
     mutate_text,
     mutate_zip,
 )
+from tests.server.fake import InThisProcess
 
 SEEDS = Path(__file__).parent / "seeds"
 
@@ -196,8 +197,8 @@ def _request() -> bytes:
 
 
 def _http_reader() -> Callable[[bytes], object]:
-    model = Echo()
-    service = Service(model, describe_model(model, "echo", {}), None, Limits())
+    limits = RequestLimits()
+    service = PredictionService(InThisProcess(Echo(), limits.pixels), None, limits)
     app = make_app(service)
 
     def read(data: bytes) -> int:

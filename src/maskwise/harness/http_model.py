@@ -47,6 +47,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 
 CONNECT_SECONDS = 10.0
 HEALTH_SECONDS = 30.0
+MODEL_FAILED = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.GATEWAY_TIMEOUT)
+"""Statuses of a server whose model failed on a request, or did not answer in time."""
+
 READ_BYTES = 2**16
 
 
@@ -119,7 +122,7 @@ class HttpModel:
             raise ModelGoneError(f"{problem}; put its token in the environment variable {TOKEN}")
         if response.status in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED):
             raise ModelGoneError(f"{problem}; expected a server such as `maskwise serve`")
-        if response.status == http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        if response.status in MODEL_FAILED:
             return PredictResponse(id="", error=reason)
         raise ModelError(problem)
 
@@ -232,8 +235,8 @@ def _read_response(response: http.client.HTTPResponse) -> _Response:
 
 
 def _is_transient(response: _Response) -> bool:
-    """Whether the server failed itself, so that another attempt may help. A 500 with an id is an error of the model."""
-    if response.status == http.HTTPStatus.INTERNAL_SERVER_ERROR:
+    """Whether another attempt may help: the server failed itself. With an id, 500 and 504 are errors of the model."""
+    if response.status in MODEL_FAILED:
         return _field_of(response.body, "id") is None
     return (
         response.status == http.HTTPStatus.TOO_MANY_REQUESTS

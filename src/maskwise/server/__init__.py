@@ -1,1 +1,1 @@
-"""HTTP: a model behind a server, and its documents; needs the extra `web`."""
+"""One model behind HTTP: `maskwise serve`."""
