@@ -1,5 +1,6 @@
 """The real SDK clients against a local server: every kind of answer, errors, batches, kills, budgets."""
 
+import contextlib
 import io
 import signal
 from collections.abc import Iterator
@@ -59,8 +60,9 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
 
 
 @pytest.fixture(params=["anthropic", "openai"])
-def client(request: pytest.FixtureRequest, provider: Provider) -> Client:
-    return open_client(request.param, model="test", max_retries=2)
+def client(request: pytest.FixtureRequest, provider: Provider) -> Iterator[Client]:
+    with contextlib.closing(open_client(request.param, model="test", max_retries=2)) as client:
+        yield client
 
 
 @pytest.fixture
@@ -110,11 +112,12 @@ def test_text_that_is_not_json_is_invalid(client: Client, provider: Provider) ->
 
 
 def test_refusals_and_truncation_are_told_apart(provider: Provider) -> None:
-    claude, gpt = (open_client(name, model="test") for name in ("anthropic", "openai"))
     provider.replies = [{"stop": "refusal"}, {"stop": "max_tokens"}]
-    assert [claude.complete(request()).status for _ in range(2)] == ["refused", "truncated"]
+    with contextlib.closing(open_client("anthropic", model="test")) as claude:
+        assert [claude.complete(request()).status for _ in range(2)] == ["refused", "truncated"]
     provider.replies = [{"refusal": "I cannot"}, {"stop": "content_filter"}, {"stop": "length"}]
-    assert [gpt.complete(request()).status for _ in range(3)] == ["refused", "refused", "truncated"]
+    with contextlib.closing(open_client("openai", model="test")) as gpt:
+        assert [gpt.complete(request()).status for _ in range(3)] == ["refused", "refused", "truncated"]
 
 
 @pytest.mark.parametrize("limits", [FAST, BATCHES], ids=["calls", "batches"])

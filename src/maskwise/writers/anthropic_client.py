@@ -41,6 +41,10 @@ class AnthropicClient:
         except anthropic.AnthropicError as error:
             raise WriterError(f"Anthropic: {error}") from error
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._sdk.close()
+
     @_translate
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""

@@ -28,6 +28,9 @@ class Client(Protocol):
     model: str
     has_batches: bool
 
+    def close(self) -> None:
+        """Close the connections."""
+
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""
 

@@ -45,6 +45,10 @@ class OpenAIClient:
         except openai.OpenAIError as error:
             raise WriterError(f"OpenAI: {error}") from error
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._sdk.close()
+
     @_translate
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""
