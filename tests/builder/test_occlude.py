@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from maskwise.builder.composite import match_light, paste, place, soft_edge
-from maskwise.builder.cutouts import Cutout, CutoutSource, RegionGeometry
+from maskwise.builder.cutouts import AnnotatedObjects, Cutout, CutoutSource
 from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.errors import RecordError, StoreError
 from maskwise.masks import Mask
@@ -51,32 +51,32 @@ def shapes(tmp_path: Path) -> Dataset:
 
 
 def test_an_object_at_the_border_is_not_complete() -> None:
-    assert not RegionGeometry.of([region("a", rectangle(0, 30, 50, 50))]).is_complete(0)
-    assert RegionGeometry.of([region("a", rectangle(30, 30, 50, 50))]).is_complete(0)
+    assert not AnnotatedObjects.of([region("a", rectangle(0, 30, 50, 50))]).is_complete(0)
+    assert AnnotatedObjects.of([region("a", rectangle(30, 30, 50, 50))]).is_complete(0)
 
 
 def test_an_object_that_touches_another_along_its_edge_is_not_complete() -> None:
     beside = [region("a", rectangle(30, 30, 40, 40)), region("b", rectangle(70, 20, 40, 70))]
-    assert not RegionGeometry.of(beside).is_complete(0)
+    assert not AnnotatedObjects.of(beside).is_complete(0)
     apart = [region("a", rectangle(30, 30, 40, 40)), region("b", rectangle(80, 20, 40, 70))]
-    assert RegionGeometry.of(apart).is_complete(0)
+    assert AnnotatedObjects.of(apart).is_complete(0)
 
 
 def test_an_object_in_two_pieces_is_not_complete() -> None:
     pieces = rectangle(20, 30, 20, 40) | rectangle(60, 30, 20, 40)
-    assert not RegionGeometry.of([region("a", pieces)]).is_complete(0)
+    assert not AnnotatedObjects.of([region("a", pieces)]).is_complete(0)
 
 
 def test_a_known_amodal_mask_decides() -> None:
     whole, half = rectangle(30, 30, 40, 40), rectangle(30, 30, 20, 40)
-    assert not RegionGeometry.of([region("a", half, amodal=whole)]).is_complete(0)
-    assert RegionGeometry.of([region("a", whole, amodal=whole)]).is_complete(0)
+    assert not AnnotatedObjects.of([region("a", half, amodal=whole)]).is_complete(0)
+    assert AnnotatedObjects.of([region("a", whole, amodal=whole)]).is_complete(0)
 
 
 def test_parts_and_crowds_are_never_complete() -> None:
     mask = rectangle(30, 30, 40, 40)
-    assert not RegionGeometry.of([region("a", mask, crowd=True)]).is_complete(0)
-    assert not RegionGeometry.of([region("whole", mask), region("a", mask, part_of="whole")]).is_complete(1)
+    assert not AnnotatedObjects.of([region("a", mask, crowd=True)]).is_complete(0)
+    assert not AnnotatedObjects.of([region("whole", mask), region("a", mask, part_of="whole")]).is_complete(1)
 
 
 def test_a_placement_hides_the_share_that_was_asked_for() -> None:

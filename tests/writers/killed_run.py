@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from maskwise.writers import CompletionRequest, Ledger, Limits, complete, open_client
+from maskwise.writers import CompletionRequest, Ledger, SendLimits, complete, open_client
 from maskwise.writers.cost import ModelPrice
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -52,7 +52,7 @@ def _run(path: Path, name: str, batch_size: int, kill_at: int, variables: dict[s
         CompletionRequest(prompt_version="1", system="s", text=str(number), schema={"type": "object"})
         for number in range(5)
     ]
-    limits = Limits(poll_seconds=0.0, batch_size=batch_size, concurrency=1)
+    limits = SendLimits(poll_seconds=0.0, batch_size=batch_size, concurrency=1)
     with Ledger(path) as ledger:
         done = complete(requests, client, ledger, price=ModelPrice(input=1.0, output=1.0), limits=limits)
         assert [one.status for one in done] == ["ok"] * 5

@@ -14,7 +14,7 @@ from maskwise.writers import (
     Client,
     CompletionRequest,
     Ledger,
-    Limits,
+    SendLimits,
     complete,
     estimate,
     load_prices,
@@ -28,8 +28,8 @@ from tests.writers.providers import Provider, serve_provider
 
 SCHEMA = {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]}
 PRICE = ModelPrice(input=1.0, output=10.0, batch=0.5)
-FAST = Limits(poll_seconds=0.0)
-BATCHES = Limits(poll_seconds=0.0, batch_size=3)
+FAST = SendLimits(poll_seconds=0.0)
+BATCHES = SendLimits(poll_seconds=0.0, batch_size=3)
 
 
 def request(number: int = 0, image: bytes | None = None) -> CompletionRequest:
@@ -122,7 +122,7 @@ def test_refusals_and_truncation_are_told_apart(provider: Provider) -> None:
 
 @pytest.mark.parametrize("limits", [FAST, BATCHES], ids=["calls", "batches"])
 def test_completions_come_in_order_and_are_never_paid_twice(
-    client: Client, provider: Provider, ledger: Ledger, limits: Limits
+    client: Client, provider: Provider, ledger: Ledger, limits: SendLimits
 ) -> None:
     requests = [request(number) for number in range(7)]
     first = list(complete(requests, client, ledger, price=PRICE, limits=limits))
@@ -142,10 +142,10 @@ def test_cost_follows_tokens_prices_and_batches(client: Client, provider: Provid
 
 @pytest.mark.parametrize("limits", [FAST, BATCHES], ids=["calls", "batches"])
 def test_the_budget_is_never_exceeded(
-    client: Client, provider: Provider, ledger: Ledger, limits: Limits
+    client: Client, provider: Provider, ledger: Ledger, limits: SendLimits
 ) -> None:
     requests = [request(number) for number in range(50)]
-    tight = Limits(budget=0.01, poll_seconds=0.0, concurrency=2, batch_size=limits.batch_size)
+    tight = SendLimits(budget=0.01, poll_seconds=0.0, concurrency=2, batch_size=limits.batch_size)
     with pytest.raises(BudgetError, match=r"budget of \$0.01"):
         list(complete(requests, client, ledger, price=PRICE, limits=tight))
     assert 0 < ledger.cost + len(provider.batches) <= 0.01 + len(provider.batches)

@@ -25,7 +25,7 @@ FEATHER = 0.8
 GAINS = (0.75, 1.33)
 
 
-class Placement(NamedTuple):
+class CutoutPlacement(NamedTuple):
     """A cut-out in its final size at row `top` and column `left` of the image, and the occlusion rate it causes."""
 
     cutout: Cutout
@@ -42,7 +42,7 @@ class Placement(NamedTuple):
 
 def place(
     cutout: Cutout, target: BoolArray, rates: tuple[float, float], random: np.random.Generator
-) -> Placement | None:
+) -> CutoutPlacement | None:
     """A placement that hides a share of `target` (bool [height, width]) within `rates`; None if none was found.
 
     The whole cut-out stays inside the image, so that its own mask is complete.
@@ -62,11 +62,11 @@ def place(
             continue
         rate = int((target[top : top + height, left : left + width] & scaled.mask).sum()) / area
         if rates[0] <= rate <= rates[1] and (best is None or abs(rate - wanted) < abs(best.rate - wanted)):
-            best = Placement(scaled, top, left, rate)
+            best = CutoutPlacement(scaled, top, left, rate)
     return best
 
 
-def paste(image: UInt8Array, placement: Placement) -> tuple[UInt8Array, BoolArray]:
+def paste(image: UInt8Array, placement: CutoutPlacement) -> tuple[UInt8Array, BoolArray]:
     """The image with the cut-out in front, and the pixels it covers (bool [height, width])."""
     window, cutout = placement.window, placement.cutout
     alpha = soft_edge(cutout.mask)

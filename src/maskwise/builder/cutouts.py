@@ -72,7 +72,7 @@ class CutoutSource:
 def cut_out(dataset: Dataset, row: int) -> Cutout | None:
     """The object of a region row with its pixels; None if it may be truncated or occluded."""
     image_row = int(dataset.regions.image[row])
-    geometry = RegionGeometry.of(dataset.regions_of(image_row))
+    geometry = AnnotatedObjects.of(dataset.regions_of(image_row))
     offsets, rows = dataset.regions.of_image
     item = rows[offsets[image_row] : offsets[image_row + 1]].tolist().index(row)
     if not geometry.is_complete(item):
@@ -83,7 +83,7 @@ def cut_out(dataset: Dataset, row: int) -> Cutout | None:
     return Cutout(geometry.regions[item].name, pixels, mask)
 
 
-class RegionGeometry(NamedTuple):
+class AnnotatedObjects(NamedTuple):
     """The regions of one image, their visible masks, boxes int64 [n, 4] (x, y, width, height) and areas int64 [n]."""
 
     regions: Sequence[Region]
@@ -92,7 +92,7 @@ class RegionGeometry(NamedTuple):
     areas: Int64Array
 
     @classmethod
-    def of(cls, regions: Sequence[Region]) -> "RegionGeometry":
+    def of(cls, regions: Sequence[Region]) -> "AnnotatedObjects":
         """Measure regions; one without a visible mask counts as empty."""
         masks = Masks.from_masks(
             [Mask.empty(*region.size) if region.visible is None else region.visible for region in regions]

@@ -24,8 +24,8 @@ from msgspec.structs import replace
 from PIL import Image
 
 from maskwise.arrays import BoolArray
-from maskwise.builder.composite import Placement, paste, place
-from maskwise.builder.cutouts import CutoutSource, RegionGeometry
+from maskwise.builder.composite import CutoutPlacement, paste, place
+from maskwise.builder.cutouts import AnnotatedObjects, CutoutSource
 from maskwise.errors import RecordError, StoreError
 from maskwise.images import resolve_inside
 from maskwise.masks import Mask
@@ -158,7 +158,7 @@ def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _
     random = np.random.default_rng([options.seed, zlib.crc32(info.id.encode())])
     if not regions:
         return _Outcome([], 0)
-    geometry = RegionGeometry.of(regions)
+    geometry = AnnotatedObjects.of(regions)
     complete = {region.id for item, region in enumerate(regions) if geometry.is_complete(item)}
     large = geometry.areas >= options.min_area * info.width * info.height
     targets = [region for item, region in enumerate(regions) if large[item] and region.id in complete]
@@ -178,7 +178,7 @@ def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _
 
 def _find_placement(
     cutouts: CutoutSource, row: int, target: Region, *, options: OccludeOptions, random: np.random.Generator
-) -> Placement | None:
+) -> CutoutPlacement | None:
     assert target.visible is not None
     dense = target.visible.to_dense()
     for _ in range(TRIES):
@@ -196,7 +196,7 @@ class _Pair(NamedTuple):
     regions: tuple[Region, ...]
     complete: set[str]
     target: Region
-    placement: Placement
+    placement: CutoutPlacement
     number: int
 
     def original(self, data: bytes) -> _Composite:

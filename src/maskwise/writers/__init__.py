@@ -2,7 +2,7 @@
 
     client = open_client("anthropic", model="claude-sonnet-5")        # or "openai", base_url="http://localhost:8000/v1"
     with Ledger("build/ledger.sqlite") as ledger:
-        for completion in complete(requests, client, ledger, limits=Limits(budget=5.0)):
+        for completion in complete(requests, client, ledger, limits=SendLimits(budget=5.0)):
             completion.output if completion.status == "ok" else completion.reason
 
 Every request is recorded in the ledger before it is sent and its completion as soon as it arrives. A repeated run takes
@@ -10,8 +10,8 @@ what is recorded and sends only the rest, and waits for batches that are still r
 """
 
 from maskwise.writers.client import Client, open_client
-from maskwise.writers.complete import Limits, complete
-from maskwise.writers.cost import Estimate, Prices, estimate, load_prices
+from maskwise.writers.complete import SendLimits, complete
+from maskwise.writers.cost import CostEstimate, Prices, estimate, load_prices
 from maskwise.writers.ledger import Ledger
 from maskwise.writers.request import Completion, CompletionRequest
 
@@ -19,10 +19,10 @@ __all__ = [
     "Client",
     "Completion",
     "CompletionRequest",
-    "Estimate",
+    "CostEstimate",
     "Ledger",
-    "Limits",
     "Prices",
+    "SendLimits",
     "complete",
     "estimate",
     "load_prices",

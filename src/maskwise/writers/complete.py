@@ -20,7 +20,7 @@ class BudgetError(WriterError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class SendLimits:
     """budget: US dollars, over all runs of the ledger; concurrency: requests in flight; batch_size: requests per
     batch, 0 for no batches; poll_seconds: time between two looks at running batches.
     """
@@ -38,7 +38,7 @@ class _Sender:
     client: Client
     ledger: Ledger
     price: ModelPrice
-    limits: Limits
+    limits: SendLimits
     done: Callable[[int], None]
 
     def worst_cost(self, requests: Sequence[CompletionRequest], *, batch: bool) -> float:
@@ -72,14 +72,14 @@ def complete(
     ledger: Ledger,
     *,
     price: ModelPrice,
-    limits: Limits | None = None,
+    limits: SendLimits | None = None,
     done: Callable[[int], None] = lambda count: None,
 ) -> Iterator[Completion]:
     """The completion of every request, in order. Nothing that the ledger holds an answer to is sent.
 
     done: called with the number of completions that were just recorded.
     """
-    sender = _Sender(client, ledger, price, limits or Limits(), done)
+    sender = _Sender(client, ledger, price, limits or SendLimits(), done)
     keys = [request.key(client.model) for request in requests]
     for batch in ledger.open_batches(client.provider, client.model):
         _reattach(sender, batch)

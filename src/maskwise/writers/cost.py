@@ -48,7 +48,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.models[names[-1]]
 
 
-class Estimate(NamedTuple):
+class CostEstimate(NamedTuple):
     """What a run would send: calls, tokens and US dollars."""
 
     calls: int
@@ -84,14 +84,14 @@ def estimate_tokens(request: CompletionRequest, price: ModelPrice) -> int:
 
 def estimate(
     requests: Iterable[CompletionRequest], price: ModelPrice, *, output_tokens: int, batch: bool
-) -> Estimate:
+) -> CostEstimate:
     """What requests would cost if each were answered with `output_tokens` tokens."""
     calls = tokens = 0
     for request in requests:
         calls += 1
         tokens += estimate_tokens(request, price)
     answered = Completion(status="ok", input_tokens=tokens, output_tokens=calls * output_tokens)
-    return Estimate(calls, tokens, calls * output_tokens, token_cost(answered, price, batch=batch))
+    return CostEstimate(calls, tokens, calls * output_tokens, token_cost(answered, price, batch=batch))
 
 
 def _image_size(data: bytes) -> tuple[int, int]:
