@@ -243,3 +243,13 @@ def test_relative_imports_resolve() -> None:
     node = ast.parse("from ..schema import Mask").body[0]
     assert imported_names(node, "maskwise.formats") == ["maskwise.schema"]
     assert imported_names(ast.parse("from maskwise import masks").body[0], "maskwise") == ["maskwise.masks"]
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module_name(path))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not twice, f"give each of these a name of its own: {twice}"

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from maskwise.protocols import gsva
+from maskwise.protocols.lisa_counts import FOREGROUND, TwoClassCounts, count_pairs
 from maskwise.protocols.metrics import Scores
 from maskwise.protocols.scoring_input import ScoringInput
-from maskwise.protocols.two_class_counts import FOREGROUND, TwoClassCounts, count_pairs
 from tests.golden.compare import differences
 from tests.golden.records import EXACT, OFFICIAL, evaluate, prediction_of, question, rle, threshold
 

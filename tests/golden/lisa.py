@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from maskwise.protocols import lisa
+from maskwise.protocols.lisa_counts import FOREGROUND, Float32Sums, TwoClassCounts, sum_in_float32
 from maskwise.protocols.metrics import Scores, sums
 from maskwise.protocols.scoring_input import ScoringInput
-from maskwise.protocols.two_class_counts import FOREGROUND, Float32Sums, TwoClassCounts, sum_in_float32
 from tests.golden.compare import differences
 from tests.golden.records import EXACT, OFFICIAL, REPEATED, evaluate, prediction_of, question, rle, threshold
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from maskwise.errors import ImageError, StoreError, UnknownNameError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.overlay import draw_overlay
-from maskwise.report.dataset_stats import Finding, Validation, compute_dataset_stats, validate_dataset
+from maskwise.report.dataset_stats import Finding, DatasetCheck, compute_dataset_stats, validate_dataset
 from maskwise.runs.environment import available_cores
 from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, Log
@@ -53,7 +53,7 @@ def validate(
             found = validate_dataset(opened, images=not no_images, threads=available_cores())
             no_target = 0 if found.errors else int((np.diff(opened.samples.targets.offsets) == 0).sum())
     except StoreError as error:
-        found = Validation(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
+        found = DatasetCheck(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
     if as_json:
         typer.echo(json.dumps(_validation_to_json(found) | {"no_target": no_target}, indent=2))
     else:
@@ -210,7 +210,7 @@ def _mask_type(name: str) -> MaskType:
     raise typer.BadParameter(f"{name!r} is none of {', '.join(MASK_TYPES)}", param_hint="--mask-type")
 
 
-def _validation_to_json(found: Validation) -> dict[str, Any]:
+def _validation_to_json(found: DatasetCheck) -> dict[str, Any]:
     kinds = {kind: len(findings) for kind, findings in found.by_kind().items()}
     return {
         "dataset": found.dataset,
@@ -222,7 +222,7 @@ def _validation_to_json(found: Validation) -> dict[str, Any]:
     }
 
 
-def _print_validation(found: Validation) -> None:
+def _print_validation(found: DatasetCheck) -> None:
     console = Console()
     for kind, findings in found.by_kind().items():
         colour = "red" if findings[0].level == "error" else "yellow"

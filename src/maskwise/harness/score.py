@@ -51,7 +51,7 @@ from maskwise.runs.schema import (
     SliceGroup,
     StatusCounts,
 )
-from maskwise.runs.tables import MAIN_METRICS, SampleColumns, make_metric_table, make_score_table
+from maskwise.runs.tables import MAIN_METRICS, ScoredSamples, make_metric_table, make_score_table
 from maskwise.schema import Prediction
 from maskwise.store import MASK_TYPES, Codes, Dataset
 from maskwise.store.folder import MANIFEST
@@ -182,7 +182,7 @@ def result_to_run(result: ScoreResult, *, evaluation: EvaluationInfo | None = No
         intervals=result.interval_options,
         evaluation=evaluation,
     )
-    samples = SampleColumns(truth.ids, truth.image, truth.image_ids, result.slices)
+    samples = ScoredSamples(truth.ids, truth.image, truth.image_ids, result.slices)
     return Run(
         info,
         result_to_scores(result),

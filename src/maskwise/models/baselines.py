@@ -18,7 +18,7 @@ from maskwise.errors import ModelError
 from maskwise.masks import Mask
 from maskwise.models.intent import classify_intent
 from maskwise.models.tiny.encoded_image import EncodedImage
-from maskwise.models.tiny.matching import match_masks, match_targets, resized_mask
+from maskwise.models.tiny.greedy_matching import match_masks, match_targets, resized_mask
 from maskwise.models.tiny.model import Tiny, load
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.models.tiny.train.scene_dataset import scene_to_example

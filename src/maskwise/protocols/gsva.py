@@ -17,9 +17,9 @@ A missing or failed prediction counts as an empty mask without [REJ]. `mask_type
 import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
+from maskwise.protocols.lisa_counts import CIOU_EPSILON, GIOU_EPSILON
 from maskwise.protocols.metrics import MetricTerms, Scores
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
-from maskwise.protocols.two_class_counts import CIOU_EPSILON, GIOU_EPSILON
 
 DESCRIPTION = (
     "as gres, but an empty target makes a no-target question, and a wrong 'nothing here' keeps its IoU"

@@ -27,19 +27,19 @@ if it states none). `"requested"` takes the mask of the requested type, which re
 import numpy as np
 
 from maskwise.arrays import BoolArray, Int64Array
-from maskwise.protocols.mask_pairs import pair_in_order
-from maskwise.protocols.metrics import MetricTerms, Scores, int_sums
-from maskwise.protocols.overlaps import Overlaps
-from maskwise.protocols.prediction_columns import PREDICTED
-from maskwise.protocols.ragged import flatten
-from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
-from maskwise.protocols.two_class_counts import (
+from maskwise.protocols.lisa_counts import (
     TwoClassCounts,
     count_pairs,
     count_predictions,
     count_targets,
     finish,
 )
+from maskwise.protocols.mask_pairs import pair_in_order
+from maskwise.protocols.metrics import MetricTerms, Scores, int_sums
+from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.prediction_columns import PREDICTED
+from maskwise.protocols.ragged import flatten
+from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
 
 DESCRIPTION = "k-th mask with k-th target of the question, mean over target masks; extra masks are free"
 

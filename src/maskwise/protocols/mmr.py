@@ -20,12 +20,12 @@ A missing or failed prediction counts as no mask. A question without targets has
 import numpy as np
 
 from maskwise.arrays import BoolArray
+from maskwise.protocols.lisa_counts import TwoClassCounts, count_pairs, finish
 from maskwise.protocols.mask_pairs import pair_in_order
 from maskwise.protocols.metrics import Scores, int_sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.ragged import counts_to_offsets, flatten
 from maskwise.protocols.scoring_input import NO_TARGET, OfficialMaskType, ScoringInput
-from maskwise.protocols.two_class_counts import TwoClassCounts, count_pairs, finish
 
 DESCRIPTION = (
     "all questions of an image in one list, k-th mask with k-th target; images without any mask left out"

@@ -25,12 +25,7 @@ import numpy as np
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.errors import ProtocolError
-from maskwise.protocols.mask_pairs import unpaired
-from maskwise.protocols.matching import match, pair_remaining
-from maskwise.protocols.metrics import Scores, int_sums, sums
-from maskwise.protocols.overlaps import Overlaps
-from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
-from maskwise.protocols.two_class_counts import (
+from maskwise.protocols.lisa_counts import (
     FOREGROUND,
     TwoClassCounts,
     count_pairs,
@@ -38,6 +33,11 @@ from maskwise.protocols.two_class_counts import (
     count_targets,
     finish,
 )
+from maskwise.protocols.mask_pairs import unpaired
+from maskwise.protocols.matching import match, pair_remaining
+from maskwise.protocols.metrics import Scores, int_sums, sums
+from maskwise.protocols.overlaps import Overlaps
+from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
 
 DESCRIPTION = (
     "matched per question, remaining masks and targets count, divided by the larger count of the whole image"

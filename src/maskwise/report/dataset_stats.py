@@ -134,7 +134,7 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
 
 
-class Validation(msgspec.Struct, frozen=True):
+class DatasetCheck(msgspec.Struct, frozen=True):
     """All that was found. Violations of visible inside amodal are warnings: published data has them."""
 
     dataset: str
@@ -153,7 +153,7 @@ class Validation(msgspec.Struct, frozen=True):
         return kinds
 
 
-def validate_dataset(dataset: Dataset, *, images: bool = True, threads: int = 1) -> Validation:
+def validate_dataset(dataset: Dataset, *, images: bool = True, threads: int = 1) -> DatasetCheck:
     """Check the files' sums, every mask, every reference, and if wanted that every image is there and fits.
 
     Images are looked at by their headers; no pixel is decoded.
@@ -175,7 +175,7 @@ def validate_dataset(dataset: Dataset, *, images: bool = True, threads: int = 1)
             findings += check()
         except MaskwiseError as error:
             findings.append(Finding("error", "damaged table", str(dataset.path), str(error)))
-    return Validation(str(dataset.path), findings)
+    return DatasetCheck(str(dataset.path), findings)
 
 
 def _check_files(dataset: Dataset) -> Iterator[Finding]:

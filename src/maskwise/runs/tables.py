@@ -24,7 +24,7 @@ SLICE = "slice:"
 
 
 @dataclass(frozen=True)
-class SampleColumns:
+class ScoredSamples:
     """What both tables say about the samples. ids: [n]; image: int64 [n], positions in images; slices: by name."""
 
     ids: Sequence[str]
@@ -59,12 +59,12 @@ class ScoreRows:
 # -- making ------------------------------------------------------------------------------------------------------------
 
 
-def make_score_table(samples: SampleColumns, scores: Mapping[str, Scores]) -> pa.Table:
+def make_score_table(samples: ScoredSamples, scores: Mapping[str, Scores]) -> pa.Table:
     """scores.arrow: one batch per protocol; all share their dictionaries."""
     return pa.Table.from_batches(list(_score_batches(samples, scores)))
 
 
-def make_metric_table(samples: SampleColumns, scores: Mapping[str, Scores]) -> pa.Table:
+def make_metric_table(samples: ScoredSamples, scores: Mapping[str, Scores]) -> pa.Table:
     """metrics.arrow: numerator and denominator of every metric that scores.arrow does not contain."""
     columns = {
         "sample": pa.array(list(samples.ids), pa.string()),
@@ -78,7 +78,7 @@ def make_metric_table(samples: SampleColumns, scores: Mapping[str, Scores]) -> p
     return pa.table(columns)
 
 
-def _score_batches(samples: SampleColumns, scores: Mapping[str, Scores]) -> Iterator[pa.RecordBatch]:
+def _score_batches(samples: ScoredSamples, scores: Mapping[str, Scores]) -> Iterator[pa.RecordBatch]:
     names = list(scores)
     reasons = list(dict.fromkeys(text for one in scores.values() for text in one.statuses.reasons if text))
     shared = {

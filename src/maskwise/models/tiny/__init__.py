@@ -11,6 +11,7 @@ spec            categories, colours, sizes and thresholds, shared with training
 preprocess      image to detector input
 networks        the three ONNX networks: detector, RoI head, grounder
 postprocess     heatmap peaks to boxes, RoI masks pasted into the image, NMS
+detections      the objects of one image
 features        unary and pairwise features of the detected objects
 tokenizer       question to hashed tokens
 grounding       which objects and parts a question means

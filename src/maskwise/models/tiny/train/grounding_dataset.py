@@ -11,7 +11,7 @@ import numpy as np
 
 from maskwise.arrays import Float32Array, Int64Array
 from maskwise.models.tiny.features import ObjectFeatures, object_features
-from maskwise.models.tiny.matching import match_masks
+from maskwise.models.tiny.greedy_matching import match_masks
 from maskwise.models.tiny.model import Tiny
 from maskwise.models.tiny.spec import MAX_PARTS, PAIRWISE_FEATURES
 from maskwise.models.tiny.tokenizer import tokenize

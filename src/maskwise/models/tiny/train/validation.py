@@ -1,6 +1,6 @@
 """Validation during training: the strict protocol on images that training does not use.
 
-validation = Validation(Dataset.open(folder))
+    validation = Validation(Dataset.open(folder))
 validation.score_detector(model)                       # the detector alone, with a perfect grounder
 validation.score(networks, validation.encode(model))   # the whole model
 """
@@ -13,7 +13,7 @@ import msgspec
 
 from maskwise.harness.score import score
 from maskwise.models.tiny.encoded_image import EncodedImage
-from maskwise.models.tiny.matching import match_targets
+from maskwise.models.tiny.greedy_matching import match_targets
 from maskwise.models.tiny.model import Tiny
 from maskwise.models.tiny.networks import Networks
 from maskwise.schema import Prediction

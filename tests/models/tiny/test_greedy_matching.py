@@ -2,7 +2,7 @@ import numpy as np
 from PIL import Image
 
 from maskwise.models.tiny import load
-from maskwise.models.tiny.matching import match_masks, match_targets
+from maskwise.models.tiny.greedy_matching import match_masks, match_targets
 from maskwise.world import make_scene
 
 

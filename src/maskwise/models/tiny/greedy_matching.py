@@ -1,4 +1,4 @@
-"""Matching of detections with ground truth, for training, validation and the oracle baselines."""
+"""Greedy matching of detections with ground truth by IoU, for training, validation and the oracle baselines."""
 
 from collections.abc import Sequence
 
