@@ -192,17 +192,18 @@ def test_ignored_pixels_are_hatched_and_named_in_the_legend() -> None:
 @given(
     st.integers(1, 40),
     st.integers(1, 40),
-    st.lists(st.tuples(st.text(max_size=40), st.randoms(use_true_random=False)), max_size=4),
+    st.lists(st.tuples(st.text(max_size=40), st.integers(0, 2**32 - 1)), max_size=4),
     st.sampled_from(["visible", "amodal", "both"]),
 )
 def test_random_small_scenes_are_drawn(height: int, width: int, names: list, mask_type: str) -> None:
-    def scribble(random: object) -> Mask:
-        bits = [random.random() < 0.3 for _ in range(height * width)]
-        return Mask.from_dense(np.array(bits).reshape(height, width))
+    def scribble(random: np.random.Generator) -> Mask:
+        bits = random.random(height * width) < 0.3
+        return Mask.from_dense(bits.reshape(height, width))
 
+    randoms = [np.random.default_rng(seed) for _, seed in names]
     regions = [
         Region(id=str(number), name=name, visible=scribble(random), amodal=scribble(random))
-        for number, (name, random) in enumerate(names)
+        for number, ((name, _), random) in enumerate(zip(names, randoms))
     ]
     drawn = draw_overlay(Image.new("RGB", (width, height)), regions, mask_type=mask_type)
     assert max(drawn.size) >= 640
