@@ -36,7 +36,8 @@ from maskwise.harness.evaluate import (
 )
 from maskwise.harness.progress import Progress
 from maskwise.harness.score import result_to_run, score
-from maskwise.report.report_page import run_to_html, run_to_markdown
+from maskwise.report.report_page import run_to_html
+from maskwise.report.report_text import run_to_markdown
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.runs import read_run, write_run
 from maskwise.schema import Prediction
@@ -192,7 +193,7 @@ def test_reports_know_the_part_a_run_was_on(dataset: Path, tmp_path: Path) -> No
     opened = read_run(tmp_path / "run")
     data = load_run_data(opened, RunPaths())
     assert data.dataset.samples.id == opened.ids
-    assert all(data.reply(row) is not None for row in range(len(opened.ids)))
+    assert all(data.prediction(row) is not None for row in range(len(opened.ids)))
     assert "5 images drawn with seed 0" in run_to_html(opened)
     assert "5 images drawn with seed 0" in run_to_markdown(opened)
 

@@ -92,7 +92,7 @@ def test_counts_say_what_became_of_every_sample(dataset, predictions):
         0,
     )
     assert counts["reasons"] == {"no prediction": 2, "out of memory": 1}
-    assert found["predictions"] == {"read": 29, "matched": 28, "unknown": 1}
+    assert found["predictions"] == {"read": 29, "matched": 28, "unknown": 1, "with_mask_type": 27}
 
 
 def test_figures_of_slices_add_up(dataset, predictions):
@@ -206,17 +206,26 @@ class TestCommand:
     def test_table(self, dataset, predictions):
         done = self.run(dataset.path, predictions)
         assert done.exit_code == 0
+        assert "strict" in done.stdout
+        assert "lisa" not in done.stdout
+        assert "8 other protocols and all metrics: --all" in done.stdout
+        assert "1 predictions are for samples that the dataset does not have" in done.stdout
+
+    def test_all_protocols_are_printed_on_request(self, dataset, predictions):
+        done = self.run(dataset.path, predictions, "--all")
         for name in PROTOCOLS:
             assert name in done.stdout
-        assert "1 predictions are for samples this dataset lacks" in done.stdout
+        asked = self.run(
+            *(dataset.path, predictions, "--protocol", "lisa", "--protocol", "union", "--protocol", "mmr"),
+        )
+        assert all(name in asked.stdout for name in ("lisa", "union", "mmr"))
 
     def test_samples_without_a_score_are_explained(self, tmp_path, dataset):
         one = tmp_path / "one.jsonl"
         one.write_text(json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n")
         done = self.run(dataset.path, one)
         said = " ".join(done.stdout.split())
-        assert f"not scored under strict: {len(dataset) - 1} no prediction" in said
-        assert "mmr leaves targets without a mask out of cIoU" in said
+        assert f"strict, without a score: {len(dataset) - 1} no prediction" in said
 
     @pytest.mark.parametrize(("name", "text"), [("none.jsonl", ""), ("none.json", "[]")])
     def test_no_predictions_are_no_result(self, tmp_path, dataset, name, text):

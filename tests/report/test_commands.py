@@ -31,7 +31,7 @@ def test_report_prints_markdown_and_json(toy: Path, tmp_path: Path) -> None:
     assert run("report", toy / "far").stdout.startswith("# toy: far.jsonl")
     assert json.loads(run("report", toy / "far", "--format", "json").stdout)["dataset"] == "toy"
     run("report", toy / "far", "--out", tmp_path / "report.md", "--protocol", "lisa")
-    assert "## Figures under lisa" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "## Metrics under lisa" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_compare_prints_a_table(toy: Path, tmp_path: Path) -> None:
     done = run("compare", toy / "far", toy / "near", "--out", tmp_path / "compare.html")
     assert done.exit_code == 0, done.output
     assert "B is better by" in done.stdout
-    assert "Mask type wanted" in done.stdout
+    assert "Requested mask type" in done.stdout
     assert Page((tmp_path / "compare.html").read_text(encoding="utf-8")).find("article")
 
 

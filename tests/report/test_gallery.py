@@ -110,6 +110,15 @@ def test_both_masks_wanted_means_the_mean() -> None:
     assert match_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == ([0], [0.5])
 
 
+def test_iou_on_cards_leaves_ignored_pixels_out() -> None:
+    target = Region(id="0", name="", visible=square(0, 0, 10))
+    prediction = PredictedRegion(visible=square(0, 0, 20))
+    sample = Sample(
+        id="s", image_id="p", question="?", targets=(target,), ignore=square(0, 0, 20) - square(0, 0, 10)
+    )
+    assert match_colours(sample, (prediction,)) == ([0], [1.0])
+
+
 def test_words_have_the_colour_of_their_region() -> None:
     answer = Answer(
         text="a cup on a box",

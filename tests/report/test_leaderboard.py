@@ -52,15 +52,15 @@ def test_the_best_comes_first_with_its_interval(site: Path, board: Any, toy: Pat
     assert shown.text.startswith(
         f"{100 * figure.value:.1f} {100 * figure.low:.1f} to {100 * figure.high:.1f}"
     )
-    assert board["datasets"][0]["boards"][0]["rows"][0]["metrics"]["giou"]["value"] == figure.value
+    assert board["datasets"][0]["tables"][0]["rows"][0]["metrics"]["giou"]["value"] == figure.value
 
 
 def test_every_protocol_has_its_table(board: Any) -> None:
     [dataset] = board["datasets"]
-    names = [one["protocol"] for one in dataset["boards"]]
+    names = [one["protocol"] for one in dataset["tables"]]
     assert names[0] == "strict"
     assert names == [name for name in PROTOCOLS if name in names]
-    assert all(len(one["rows"]) == 2 for one in dataset["boards"])
+    assert all(len(one["rows"]) == 2 for one in dataset["tables"])
 
 
 def test_links_lead_to_reports_in_the_site(site: Path) -> None:
@@ -88,7 +88,7 @@ def test_other_questions_have_another_table(toy: Path, tmp_path: Path) -> None:
     found = make_leaderboard([read_run(toy / "near"), other])
     assert [one.dataset for one in found.datasets] == ["toy", "toy"]
     assert len({one.sha256 for one in found.datasets}) == 2
-    assert all(len(board.rows) == 1 for one in found.datasets for board in one.boards)
+    assert all(len(board.rows) == 1 for one in found.datasets for board in one.tables)
 
 
 def test_other_options_have_another_table(toy: Path, tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_other_options_have_another_table(toy: Path, tmp_path: Path) -> None:
     scores["protocols"]["aura"]["options"]["unit"] = "mask"
     (changed / "scores.json").write_text(json.dumps(scores))
     [dataset] = make_leaderboard([read_run(toy / "near"), read_run(changed)]).datasets
-    assert [len(one.rows) for one in dataset.boards if one.protocol == "aura"] == [1, 1]
-    assert [len(one.rows) for one in dataset.boards if one.protocol == "strict"] == [2]
+    assert [len(one.rows) for one in dataset.tables if one.protocol == "aura"] == [1, 1]
+    assert [len(one.rows) for one in dataset.tables if one.protocol == "strict"] == [2]
 
 
 def copy_run(source: Path, target: Path) -> Path:
@@ -129,7 +129,7 @@ def test_forced_replies_are_not_ranked_among_free_ones(toy: Path, tmp_path: Path
     record["predictions"]["teacher_forced"] = True
     (forced / "run.json").write_text(json.dumps(record))
     [dataset] = make_leaderboard([read_run(forced), read_run(toy / "far"), read_run(toy / "near")]).datasets
-    for one in dataset.boards:
+    for one in dataset.tables:
         assert [(row.run, row.tags) for row in one.rows] == [
             ("near", []),
             ("far", []),
@@ -169,13 +169,13 @@ def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -
     part = run("eval", data, "--model", "oracle", "--limit", 3, "--out", tmp_path / "part")
     assert part.exit_code == 0, part.output
     found = make_leaderboard([read_run(tmp_path / name) for name in ("oracle", "far", "part")])
-    whole = next(one for one in found.datasets if not one.part)
-    assert [(row.model, row.tags) for row in whole.boards[0].rows] == [
+    whole = next(one for one in found.datasets if not one.subset)
+    assert [(row.model, row.tags) for row in whole.tables[0].rows] == [
         ("far.jsonl", []),
-        ("oracle", ["knows the truth"]),
+        ("oracle", ["given the ground truth"]),
     ]
-    [drawn] = [one for one in found.datasets if one.part]
-    assert drawn.part == "3 images drawn with seed 0"
+    [drawn] = [one for one in found.datasets if one.subset]
+    assert drawn.subset == "3 images drawn with seed 0"
     assert drawn.sha256 == whole.sha256
 
 
@@ -184,7 +184,7 @@ def test_published_figures_stand_apart(site: Path, board: Any) -> None:
     *measured, published = (section.text for section in page.find("section"))
     assert not any("M2SA" in text for text in measured)
     assert "near.jsonl" not in published
-    assert "Not measured here" in published
+    assert "not measured here" in published
     tables = {one["title"]: one for one in board["published"]}
     assert ["M2SA-7B", "27.8/48.6", "41.0/55.6", "13.5/27.0", "30.9/46.8"] in tables["MMR"]["rows"]
     for one in board["published"]:
@@ -237,7 +237,7 @@ def test_hostile_names_stay_text(hostile_run: Run, tmp_path: Path) -> None:
 def test_json_alone_writes_nothing(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("leaderboard", toy / "near", "--json")
-    assert json.loads(done.stdout)["format"] == "maskwise leaderboard 2"
+    assert json.loads(done.stdout)["format"] == "maskwise leaderboard 3"
     assert not list(tmp_path.iterdir())
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from maskwise.report.gallery import MAX_BYTES
-from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
+from maskwise.report.report_page import run_to_html
+from maskwise.report.report_text import run_to_markdown, run_to_summary
 from maskwise.runs import Run, read_run
 from tests.report.pages import Page
 from tests.report.runs import HOSTILE
@@ -84,7 +85,7 @@ def test_every_protocol_is_shown_with_its_rule(run: Run, page: Page) -> None:
     [listed] = page.find("ul", "protocols")
     for name, result in scores_of(run).items():
         rule = result["rule"][0].upper() + result["rule"][1:]
-        assert f"{name} {rule}." in listed.text
+        assert f"{name} {'recommended ' if name == 'strict' else ''}{rule}." in listed.text
         for metric in ("giou", "ciou"):
             assert percent(result["metrics"][metric]["value"]) in listed.text
 
@@ -95,8 +96,10 @@ def test_slices_and_counts_equal_the_scores(run: Run, page: Page) -> None:
             element for element in page.find("div", "view") if element.attributes["data-protocol"] == name
         ]
         counts = result["counts"]
-        shown = [f"{counts[name]} {name}" for name in ("scored", "failed", "missing", "excluded")]
-        assert " ".join(shown) in view.text
+        assert f"{counts['scored']} scored" in view.text
+        zero = f"{counts['failed'] + counts['missing']} counted as zero"
+        assert f"{zero} {counts['failed']} failed, {counts['missing']} without a prediction" in view.text
+        assert f"{counts['excluded']} left out" in view.text
         assert all(reason in view.text for reason in counts["reasons"])
         for group in result["slices"]["kind"]:
             value = group["metrics"]["giou"]["value"]
@@ -113,7 +116,7 @@ def test_confusion_and_calibration_equal_the_scores(run: Run, page: Page) -> Non
     bins = strict["calibration"]
     total = sum(item["count"] for item in bins)
     error = sum(item["count"] * abs(item["score"] - item["precision"]) for item in bins) / total
-    assert f"Mean gap {percent(error)} points over {total} masks" in page.find("main")[0].text
+    assert f"{percent(error)} points over {total} masks" in page.find("main")[0].text
 
 
 def test_the_run_is_described(run: Run, page: Page) -> None:
@@ -137,7 +140,7 @@ def test_gallery_filters_and_layers(page: Page) -> None:
     assert 0 < len([card for card in cards if card.attributes["data-kind"] == "worst"]) <= 12
     notes = [note.text for note in page.find("p", "note")]
     assert "Failed: out of memory" in notes
-    assert "No reply." in notes
+    assert "No prediction." in notes
 
 
 def test_controls_and_images_are_labelled(page: Page) -> None:
@@ -145,7 +148,7 @@ def test_controls_and_images_are_labelled(page: Page) -> None:
     for drawing in page.find("svg"):
         attributes = drawing.attributes
         assert attributes.get("aria-hidden") == "true" or attributes.get("aria-label"), attributes
-    for heading in ("headline", "protocols", "details", "samples", "facts"):
+    for heading in ("headline1", "protocols", "details", "samples", "facts"):
         assert any(element.attributes.get("id") == heading for element in page.find("h2"))
     ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
@@ -203,7 +206,7 @@ def test_markdown_holds_the_figures(run: Run) -> None:
     metrics = scores_of(run)["lisa"]["metrics"]["giou"]
     cell = f"{percent(metrics['value'])} ({percent(metrics['low'])} to {percent(metrics['high'])})"
     assert re.search(rf"^\| lisa \| {re.escape(cell)} \|", text, re.M)
-    assert "## Mask type wanted" in text
+    assert "## Requested mask type" in text
 
 
 def test_markdown_escapes(hostile_run: Run) -> None:

@@ -110,6 +110,11 @@ class Benchmark(AnnotationFormat, frozen=True, kw_only=True):
     card_file: Path | None = None
 
     @property
+    def about(self) -> dict[str, str]:
+        """What the manifest says, with the official protocol: reports put it first."""
+        return super().about | {"protocol": self.protocol}
+
+    @property
     def card(self) -> BenchmarkCard:
         """The benchmark's card."""
         return read_yaml(self.card_file or CARDS / f"{self.name}.yaml", BenchmarkCard)

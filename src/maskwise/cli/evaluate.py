@@ -24,7 +24,7 @@ from rich.progress import Progress as Bars
 from rich.progress import Task as Bar
 from rich.text import Text
 
-from maskwise.cli.score import print_scores
+from maskwise.cli.score_table import print_scores
 from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.harness.registry import parse_options
@@ -91,6 +91,9 @@ def evaluate_model(
     out: Annotated[
         Path | None, typer.Option("--out", help="The run folder.  [default: runs/DATASET-MODEL]")
     ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Print every protocol and metric, not the headline metrics alone.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Evaluate a model on a dataset: predict, score, and write a report.
@@ -139,7 +142,10 @@ def evaluate_model(
             )
             number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
             raise typer.Exit(SIGNALLED + number) from None
-    _print_json(done, folder) if as_json else _print(done, folder)
+    if as_json:
+        _print_json(done, folder)
+    else:
+        _print(done, folder, all_protocols=protocol is not None, show_all=show_all)
     if done.run is not None and done.run.domain_notice is not None:
         typer.echo(f"maskwise: warning: {done.run.domain_notice}", err=True)
     if done.failed == done.samples:
@@ -234,10 +240,10 @@ def _print_json(done: EvaluationSummary, folder: Path) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
 
 
-def _print(done: EvaluationSummary, folder: Path) -> None:
+def _print(done: EvaluationSummary, folder: Path, *, all_protocols: bool, show_all: bool) -> None:
     console = Console(highlight=False)
     if done.run is not None:
-        print_scores(msgspec.to_builtins(done.run.scores))
+        print_scores(done.run, all_protocols=all_protocols, show_all=show_all)
     console.print(f"{done.samples:,} questions about {done.images:,} images in {escape(str(folder))}")
     if done.resumed:
         console.print(f"{done.resumed:,} of them were predicted before")

@@ -12,9 +12,11 @@ from rich.text import Text
 
 from maskwise.errors import StoreError
 from maskwise.report.comparison import MetricChange, RunComparison, compare_runs, pair_runs
-from maskwise.report.comparison_page import comparison_to_html, describe_difference, is_significant, shown_p
-from maskwise.report.metric_labels import format_difference, format_p, format_value, metric_label, slice_label
-from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
+from maskwise.report.comparison_page import comparison_to_html, describe_difference
+from maskwise.report.formatting import format_difference, format_p, format_value
+from maskwise.report.metric_labels import metric_label, slice_label
+from maskwise.report.report_page import run_to_html
+from maskwise.report.report_text import run_to_markdown, run_to_summary
 from maskwise.report.run_data import RunPaths
 from maskwise.runs import read_run
 
@@ -150,5 +152,5 @@ def _add_row(table: Table, name: str, change: MetricChange) -> None:
     ends = (format_difference(end, change.unit) for end in (change.low, change.high))
     cells = [format_value(change.a, change.unit), format_value(change.b, change.unit)]
     cells += [format_difference(change.difference, change.unit)]
-    cells += [" to ".join(ends) if change.low is not None else change.method, format_p(shown_p(change))]
-    table.add_row(Text(name), *cells, style="bold" if is_significant(change) else None)
+    cells += [" to ".join(ends) if change.low is not None else change.method, format_p(change.shown_p)]
+    table.add_row(Text(name), *cells, style="bold" if change.significant else None)

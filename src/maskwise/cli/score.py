@@ -6,12 +6,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from maskwise.cli.score_table import print_scores
 from maskwise.errors import ProtocolError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.harness.predictions import ReadOptions
@@ -71,6 +69,9 @@ def score_predictions(
         bool,
         typer.Option("--teacher-forced", help="The true answer was in the prompt (all formats but jsonl)."),
     ] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Print every protocol and metric, not the headline metrics alone.")
+    ] = False,
     threads: Annotated[
         int | None,
         typer.Option(min=1, max=256, help="Number of threads.  [default: one per core, at most 8]"),
@@ -98,14 +99,13 @@ def score_predictions(
             on_stage=lambda stage: bar.update(task, description=stage),
         )
         run = result_to_run(result)
-        found = msgspec.to_builtins(run.scores)
         if out is not None:
             bar.update(task, description="writing")
             write_run(out, run)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        typer.echo(msgspec.json.format(msgspec.json.encode(run.scores), indent=2).decode())
     else:
-        print_scores(found)
+        print_scores(run, all_protocols=protocol is not None, show_all=show_all)
         if out is not None:
             typer.echo(f"Written to {out}; `maskwise report` makes a page of it.")
 
@@ -133,58 +133,3 @@ def _read_options(
 def _progress(*, quiet: bool) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
-
-
-def print_scores(found: dict[str, Any]) -> None:
-    """Print what scores.json contains for people: figures, and why samples have none."""
-    console = Console()
-    caption = "percent, with 95 % intervals over images"
-    table = Table(box=SIMPLE_HEAD, caption=caption, pad_edge=False)
-    table.add_column("protocol", no_wrap=True)
-    for name in ("gIoU", "cIoU", "scored", "failed", "missing", "excluded"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name, part in found["protocols"].items():
-        figures, counts = part["metrics"], part["counts"]
-        cells = [_percent(figures["giou"]), _percent(figures["ciou"])]
-        table.add_row(
-            name, *cells, *(f"{counts[status]:,}" for status in ("scored", "failed", "missing", "excluded"))
-        )
-    console.print(table)
-    for name, part in found["protocols"].items():
-        rest = {key: figure for key, figure in part["metrics"].items() if key not in ("giou", "ciou")}
-        known = [f"{key} {_percent(figure)}" for key, figure in rest.items() if figure["value"] is not None]
-        if known:
-            console.print(f"[bold]{name}[/] " + escape(" · ".join(known)), highlight=False)
-    _print_losses(console, found)
-    for name, reason in found["skipped"].items():
-        console.print(f"[yellow]{name} was skipped:[/] {escape(reason)}", highlight=False)
-    unknown = found["predictions"]["unknown"]
-    if unknown:
-        console.print(
-            f"[yellow]{unknown:,} predictions are for samples this dataset lacks[/]", highlight=False
-        )
-
-
-def _print_losses(console: Console, found: dict[str, Any]) -> None:
-    """Say why samples have no score, under the first protocol, and what official rules make of them."""
-    name, part = next(iter(found["protocols"].items()))
-    reasons = [f"{count:,} {reason}" for reason, count in part["counts"]["reasons"].items()]
-    if reasons:
-        console.print(f"[yellow]not scored under {name}:[/] {escape('; '.join(reasons))}", highlight=False)
-    if part["counts"]["scored"] < part["counts"]["samples"] and "mmr" in found["protocols"]:
-        console.print(
-            "[yellow]mmr leaves targets without a mask out of cIoU, as its code does: with missing predictions, "
-            "that value says little[/]",
-            highlight=False,
-        )
-
-
-def _percent(figure: dict[str, Any]) -> str:
-    """A figure for people: percent with its interval, or a plain number for counts."""
-    if figure["value"] is None:
-        return "-"
-    scale, digits = (100, 1) if figure["unit"] == "fraction" else (1, 2)
-    value = f"{scale * figure['value']:.{digits}f}"
-    if figure["low"] is None:
-        return value
-    return f"{value} [{scale * figure['low']:.{digits}f}, {scale * figure['high']:.{digits}f}]"

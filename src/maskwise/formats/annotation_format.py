@@ -60,6 +60,11 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[PublishedCount, ...] = ()
     facts: dict[str, str] = {}
 
+    @property
+    def about(self) -> dict[str, str]:
+        """What the manifest of a dataset in this format says."""
+        return {"format": self.name, "title": self.title} | self.facts
+
     def open(
         self,
         path: Path,

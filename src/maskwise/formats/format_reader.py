@@ -127,8 +127,7 @@ def _count(kept: dict[str, int], annotated: AnnotatedImage) -> None:
 
 
 def _about(format: AnnotationFormat, context: ReadContext, found: AnnotatedImages) -> dict[str, str]:
-    facts = {"format": format.name, "split": context.split, "title": format.title} | format.facts
-    return facts | dict(found.about)
+    return {"split": context.split} | format.about | dict(found.about)
 
 
 def _compare(format: AnnotationFormat, split: str, kept: dict[str, int]) -> tuple[CountComparison, ...]:

@@ -27,6 +27,7 @@ from maskwise.protocols.answers import Judge
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import Estimate, Interval, estimate
 from maskwise.protocols.metrics import STATUSES, share_columns
+from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
 from maskwise.protocols.strict import BINS
@@ -198,7 +199,12 @@ def result_to_scores(result: ScoreResult) -> ScoresFile:
     read, matched = result.found.read, result.found.matched
     return ScoresFile(
         format=SCORES_FORMAT,
-        predictions=PredictionCounts(read=read, matched=matched, unknown=read - matched),
+        predictions=PredictionCounts(
+            read=read,
+            matched=matched,
+            unknown=read - matched,
+            with_mask_type=int((result.found.predictions.mask_type != UNSTATED).sum()),
+        ),
         skipped=dict(result.skipped),
         protocols={name: _protocol_scores(result, name) for name in result.scores},
     )
@@ -212,6 +218,8 @@ def describe_dataset(dataset: Dataset, *, samples: int, images: int) -> DatasetI
         sha256=hash_path(dataset.path / MANIFEST),
         samples=samples,
         images=images,
+        all_samples=dataset.manifest.counts.get("samples"),
+        protocol=dataset.manifest.about.get("protocol"),
     )
 
 

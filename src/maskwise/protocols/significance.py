@@ -2,8 +2,8 @@
 
 The difference of two ratios has the influence u_i = u_i(B) - u_i(A) for each image (see `intervals`). Its interval is a
 t interval with the jackknife variance and Satterthwaite's degrees of freedom, and its p-value comes from the same t
-distribution: the 95 % interval excludes 0 exactly where p < 0.05. Where all images agree on a difference other than 0,
-there is no interval, and p is that of the sign test.
+distribution: the 95 % interval excludes 0 exactly where p < 0.05. Where all images agree on the difference,
+there is no interval; p is that of the sign test, and 1 where the difference is 0.
 """
 
 from collections.abc import Sequence
@@ -77,10 +77,9 @@ def _comparison(a: float, b: float, test: tuple[float, float, float], images: in
     if difference is not None and used >= MIN_IMAGES:
         if reach > 0:
             interval, p = Interval(difference - reach, difference + reach, JACKKNIFE), p_value
-        elif difference == 0:
-            interval, p = Interval(0.0, 0.0, JACKKNIFE), 1.0
         else:
-            interval, p = Interval(None, None, NO_VARIATION), 0.5 ** (used - 1)
+            interval = Interval(None, None, NO_VARIATION)
+            p = 0.5 ** (used - 1) if difference else 1.0
     return Comparison(first, second, difference, interval, p, images)
 
 

@@ -16,13 +16,15 @@ from maskwise.errors import ProtocolError, StoreError, UnknownNameError
 from maskwise.protocols import MetricTerms
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.significance import Comparison, adjust_p_values, compare_metric
-from maskwise.report.metric_labels import format_difference, format_p, format_value, metric_label
+from maskwise.report.formatting import format_difference, format_p, format_value
+from maskwise.report.metric_labels import metric_label
 from maskwise.report.sample_selection import largest
 from maskwise.runs import Run
 from maskwise.runs.tables import MAIN_METRICS
 
 FORMAT = "maskwise comparison 2"
 HEADLINE = "giou"
+SIGNIFICANT = 0.05
 MAX_GROUPS = 12
 """Groups of a slicing that are compared: those with most samples."""
 MAX_SLICINGS = 16
@@ -45,6 +47,16 @@ class MetricChange(msgspec.Struct, frozen=True, kw_only=True):
     images: int
     unit: str = "fraction"
     p_adjusted: float | None = None
+
+    @property
+    def shown_p(self) -> float | None:
+        """The p-value a reader sees: the adjusted one, except for the headline."""
+        return self.p if self.p_adjusted is None else self.p_adjusted
+
+    @property
+    def significant(self) -> bool:
+        """Whether the p-value a reader sees is below 0.05."""
+        return self.shown_p is not None and self.shown_p < SIGNIFICANT
 
 
 class SliceChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +98,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
             f"<td>{format_value(change.b, change.unit)}</td>"
             f"<td>{format_difference(change.difference, change.unit)}</td>"
             f"<td>{format_difference(change.low, change.unit)} to "
-            f"{format_difference(change.high, change.unit)}</td><td>{format_p(change.p)}</td></tr>"
+            f"{format_difference(change.high, change.unit)}</td><td>{format_p(change.shown_p)}</td></tr>"
             for name, change in self.metrics.items()
             if change.difference is not None
         )

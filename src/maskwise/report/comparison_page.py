@@ -6,23 +6,14 @@ from dataclasses import dataclass
 from maskwise.errors import MaskwiseError
 from maskwise.report.charts import Axis, Bar, difference_axis, make_bar
 from maskwise.report.comparison import HEADLINE, MetricChange, RunComparison, RunPair, SliceChange
+from maskwise.report.formatting import format_difference, format_p, format_value, shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
-from maskwise.report.metric_labels import (
-    METRIC_GROUPS,
-    format_difference,
-    format_p,
-    format_value,
-    metric_label,
-    shorten,
-    slice_label,
-)
+from maskwise.report.metric_labels import METRIC_GROUPS, metric_label, slice_label
 from maskwise.report.render import render
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.report.sample_selection import select_disagreements
 from maskwise.runs.schema import MetricValue
 
-SIGNIFICANT = 0.05
-"""Differences with a smaller p-value, adjusted except for the headline, are called significant."""
 MAX_NAME = 80
 
 
@@ -73,7 +64,7 @@ def describe_difference(giou: MetricChange, level: float) -> str:
     """The difference in gIoU in one sentence. The interval has the sign of the statement."""
     if giou.difference is None:
         return "One of the runs has no gIoU, so there is nothing to compare."
-    if giou.difference == 0 and not is_significant(giou):
+    if giou.difference == 0 and not giou.significant:
         return f"Both runs have the same gIoU, {format_value(giou.a)}."
     better = "B" if giou.difference > 0 else "A"
     points = format_value(abs(giou.difference))
@@ -82,29 +73,18 @@ def describe_difference(giou: MetricChange, level: float) -> str:
         ends = (giou.low, giou.high) if better == "B" else (-giou.high, -giou.low)
         interval = " to ".join(format_difference(end) for end in ends)
         details = f"{100 * level:g} % interval {interval}, {details}"
-    if is_significant(giou):
+    if giou.significant:
         return f"{better} is better by {points} points of gIoU ({details})."
     return f"{better} is ahead by {points} points of gIoU, but chance alone may explain it ({details})."
 
 
-def shown_p(change: MetricChange) -> float | None:
-    """The p-value a reader sees: the adjusted one, except for the headline."""
-    return change.p if change.p_adjusted is None else change.p_adjusted
-
-
-def is_significant(change: MetricChange) -> bool:
-    """Whether the difference is called significant."""
-    p = shown_p(change)
-    return p is not None and p < SIGNIFICANT
-
-
 def _figure_charts(found: RunComparison) -> list[DifferenceChart]:
     charts = []
-    for theme in METRIC_GROUPS:
+    for group_name in METRIC_GROUPS:
         changes = {
             name: change
             for name, change in found.metrics.items()
-            if metric_label(name).theme == theme and change.difference is not None
+            if metric_label(name).group == group_name and change.difference is not None
         }
         axis = _axis(changes.values())
         lines = [
@@ -112,7 +92,7 @@ def _figure_charts(found: RunComparison) -> list[DifferenceChart]:
             for label, change in ((metric_label(name), change) for name, change in changes.items())
         ]
         if lines:
-            charts.append(DifferenceChart(theme, axis, lines))
+            charts.append(DifferenceChart(group_name, axis, lines))
     return charts
 
 
@@ -155,8 +135,8 @@ def _line(
         meaning,
         change,
         _bar(change, axis),
-        p=shown_p(change),
-        significant=is_significant(change),
+        p=change.shown_p,
+        significant=change.significant,
         better=sign * (change.difference or 0.0) >= 0,
         samples=samples,
     )

@@ -1,4 +1,4 @@
-"""Samples as cards: image, masks as paths, words; all cards together within a size bound."""
+"""The gallery of a page: samples as cards with image, masks as SVG paths and texts, within a size limit."""
 
 import base64
 import io
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
+from maskwise.arrays import Float64Array
 from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks, pairwise_iou
 from maskwise.overlay import PALETTE, Drawable
 from maskwise.protocols.mask_pairs import MaskPairs
 from maskwise.protocols.matching import match
-from maskwise.report.metric_labels import format_value, shorten
+from maskwise.report.formatting import format_value, shorten
 from maskwise.report.run_data import RunData
 from maskwise.report.sample_selection import SelectedSample
 from maskwise.report.svg_contours import canvas_size, mask_to_path
@@ -23,21 +23,21 @@ from maskwise.runs.tables import ScoreRows
 from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
 
 MAX_BYTES = 7_000_000
-"""Of all cards and images together; the rest of a page has its own bounds and stays well below 3 MB."""
+"""Limit for all cards and images together; the rest of a page has limits of its own and stays below 3 MB."""
 MAX_SIDE, MAX_IMAGE_BYTES = 640, 100_000
 QUALITIES = (78, 60, 40, 20)
-"""Of JPEG: the next where an image is still too large."""
+"""JPEG qualities; the next one is used if an image is still too large."""
 MAX_REGIONS, MAX_NAME, MAX_TAG = 24, 60, 40
 CARD_BYTES, SHAPE_BYTES = 4000, 900
-"""What a card, and each of its regions, needs beside words and paths."""
+"""Bytes of a card, and of each of its regions, beside texts and paths."""
 
 ColouredText = tuple[str, int | None]
-"""MetricLabel, and the colour of the region they speak of."""
+"""A text, and the colour of the region it refers to."""
 
 
 @dataclass(frozen=True)
 class RegionPaths:
-    """A region to draw: paths of its masks (None: unknown; empty: no pixel), its colour's number, what to call it."""
+    """A region to draw: paths of its masks (None: unknown; empty: no pixels), index of its colour, name and note."""
 
     colour: int
     name: str
@@ -49,7 +49,7 @@ class RegionPaths:
 
 @dataclass(frozen=True)
 class CardPanel:
-    """One side of a card: what is true, or what a run said. `note`: why there is nothing to see, or not all."""
+    """One side of a card: the ground truth, or the prediction of a run. note: why something is not shown."""
 
     title: str
     shapes: tuple[RegionPaths, ...] = ()
@@ -62,7 +62,7 @@ class CardPanel:
 
     @property
     def bytes(self) -> int:
-        """About how long it is as text."""
+        """Its approximate length as text."""
         paths = [path for shape in self.shapes for path in (shape.visible, shape.amodal, shape.hidden)]
         drawn = sum(len(path or "") for path in (*paths, self.ignored)) + SHAPE_BYTES * len(self.shapes)
         # An escaped character may need six, as &quot; does.
@@ -71,7 +71,7 @@ class CardPanel:
 
 @dataclass(frozen=True)
 class CardImage:
-    """An image as a data URI, or why there is none, and its width and height in path units."""
+    """An image as a data URI, or the problem with it, and its width and height in path units."""
 
     key: str
     width: int
@@ -82,7 +82,7 @@ class CardImage:
 
 @dataclass(frozen=True)
 class Card:
-    """One sample, and why it is shown."""
+    """One sample. kind: why it is shown."""
 
     kind: str
     sample: str
@@ -93,19 +93,19 @@ class Card:
 
     @property
     def slices_json(self) -> str:
-        """What filters look at."""
+        """The slices as JSON, for the page's filters."""
         return json.dumps(dict(self.slices))
 
     @property
     def bytes(self) -> int:
-        """About how long it is as text, its image aside."""
+        """Its approximate length as text, without the image."""
         words = len(self.sample) + len(self.question) + len(self.slices_json)
         return CARD_BYTES + 6 * words + sum(panel.bytes for panel in self.panels)
 
 
 @dataclass
 class Gallery:
-    """Cards, and how many samples were left out for want of room, or why there is no gallery at all."""
+    """Cards, and how many samples did not fit, or why there is no gallery."""
 
     cards: list[Card] = field(default_factory=list)
     left_out: int = 0
@@ -113,25 +113,25 @@ class Gallery:
 
     @property
     def frames(self) -> list[CardImage]:
-        """The images of the cards, each once."""
+        """The images of the cards, without duplicates."""
         return list({card.frame.key: card.frame for card in self.cards}.values())
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many cards there are of each kind."""
+        """Number of cards of each kind."""
         kinds = [card.kind for card in self.cards]
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
     @property
     def filters(self) -> dict[str, list[str]]:
-        """The values cards differ in, by slicing."""
+        """The values of the cards by slicing, where they differ."""
         names = dict.fromkeys(name for card in self.cards for name in card.slices)
         values = {name: {card.slices[name] for card in self.cards if name in card.slices} for name in names}
         return {name: sorted(found) for name, found in values.items() if len(found) > 1}
 
     @property
     def layers(self) -> list[str]:
-        """The layers some card has."""
+        """The layers that occur in the cards."""
         panels = [panel for card in self.cards for panel in card.panels]
         shapes = [shape for panel in panels for shape in panel.shapes]
         found = {
@@ -145,18 +145,18 @@ class Gallery:
 
 @dataclass(frozen=True)
 class GalleryRun:
-    """A run in a gallery: its title, what it said, and how that was judged."""
+    """A run in a gallery: its title, its predictions and their scores."""
 
     title: str
     data: RunData
     rows: ScoreRows
 
 
-def fill_gallery(picked: Sequence[SelectedSample], runs: Sequence[GalleryRun]) -> Gallery:
-    """Cards for the samples picked, as long as there is room; cards of one kind stand together."""
+def fill_gallery(selected: Sequence[SelectedSample], runs: Sequence[GalleryRun]) -> Gallery:
+    """Cards for the selected samples, up to the size limit; cards of one kind are adjacent."""
     gallery, used = Gallery(), 0
     frames: dict[str, CardImage] = {}
-    for kind, row in picked:
+    for kind, row in selected:
         sample = runs[0].data.dataset[row]
         new = sample.image_id not in frames
         frame = frames.get(sample.image_id) or make_card_image(
@@ -170,15 +170,15 @@ def fill_gallery(picked: Sequence[SelectedSample], runs: Sequence[GalleryRun]) -
         used += size
         frames[sample.image_id] = frame
         gallery.cards.append(card)
-    kinds = list(dict.fromkeys(kind for kind, _ in picked))
+    kinds = list(dict.fromkeys(kind for kind, _ in selected))
     gallery.cards.sort(key=lambda card: kinds.index(card.kind))
     return gallery
 
 
 def make_card_image(data: RunData, image: str, *, key: str) -> CardImage:
-    """An image, small enough for a page; where it cannot be opened, a frame that says why."""
-    facts = data.dataset.image(image)
-    width, height = canvas_size(facts.width, facts.height)
+    """An image, small enough for a page; if it cannot be opened, a frame with the problem."""
+    info = data.dataset.image(image)
+    width, height = canvas_size(info.width, info.height)
     try:
         pixels = data.dataset.open_image(image)
     except ImageError as error:
@@ -198,12 +198,12 @@ def image_to_data_uri(image: Image.Image) -> str:
 
 
 def make_card(kind: str, row: int, sample: Sample, *, frame: CardImage, runs: Sequence[GalleryRun]) -> Card:
-    """One sample: what is true, and what each run said."""
+    """One sample: the ground truth and the prediction of each run."""
     size = runs[0].data.dataset.samples.size[row].tolist()
-    panels = [_truth_panel(sample)]
+    panels = [_ground_truth_panel(sample)]
     for run in runs:
-        reply = run.data.reply(row)
-        panels.append(_reply_panel(sample, reply, (size[0], size[1]), run=run, row=row))
+        prediction = run.data.prediction(row)
+        panels.append(_prediction_panel(sample, prediction, (size[0], size[1]), run=run, row=row))
     slices = {
         name: shorten(str(codes.names[codes.codes[row]]), MAX_TAG)
         for name, codes in runs[0].rows.slices.items()
@@ -214,44 +214,51 @@ def make_card(kind: str, row: int, sample: Sample, *, frame: CardImage, runs: Se
 # -- panels ------------------------------------------------------------------------------------------------------------
 
 
-def _truth_panel(sample: Sample) -> CardPanel:
+def _ground_truth_panel(sample: Sample) -> CardPanel:
     colours = list(range(len(sample.targets)))
     return CardPanel(
         title="Ground truth",
         shapes=_shapes(sample.targets, colours, [""] * len(colours)),
         words=colour_phrases(sample.answer, colours),
         mask_type=sample.mask_type,
-        note=_too_many(len(sample.targets)) if sample.targets else "No target: nothing should be marked.",
+        note=_too_many(len(sample.targets))
+        if sample.targets
+        else "No target: the right prediction is empty.",
         ignored=mask_to_path(sample.ignore) if sample.ignore is not None else None,
     )
 
 
-def _reply_panel(
-    sample: Sample, reply: Prediction | None, size: tuple[int, int], *, run: GalleryRun, row: int
+def _prediction_panel(
+    sample: Sample, prediction: Prediction | None, size: tuple[int, int], *, run: GalleryRun, row: int
 ) -> CardPanel:
     rows = run.rows
     value = format_value(float(rows.value[row])) if rows.scored[row] else None
     reason = rows.reason.names[rows.reason.codes[row]]
-    if reply is None or reply.error is not None:
-        said = "No reply." if reply is None else f"Failed: {reply.error}"
-        return CardPanel(title=run.title, value=value, note=shorten(said))
-    fits = all(mask.size == size for region in reply.regions for mask in _masks(region))
-    regions = reply.regions if fits else ()
+    if prediction is None or prediction.error is not None:
+        problem = "No prediction." if prediction is None else f"Failed: {prediction.error}"
+        return CardPanel(title=run.title, value=value, note=shorten(problem))
+    fits = all(mask.size == size for region in prediction.regions for mask in _masks(region))
+    regions = prediction.regions if fits else ()
     colours, overlaps = match_colours(sample, regions)
-    met = [f"IoU {format_value(overlap)} · " if sample.targets else "" for overlap in overlaps]
-    notes = [f"{words}score {region.score:.2f}" for words, region in zip(met, regions)]
-    remark = "" if reason is None else f"Not scored: {reason}."
-    if reply.no_target or not reply.regions:
-        remark = f"Says: nothing here. {remark}" if reply.no_target else f"No mask. {remark}"
+    ious = [f"IoU {format_value(overlap)} · " if sample.targets else "" for overlap in overlaps]
+    notes = [f"{iou}score {region.score:.2f}" for iou, region in zip(ious, regions)]
+    remark = "" if reason is None else f"Without a score: {reason}."
+    if prediction.no_target or not prediction.regions:
+        remark = f"Predicted: no target. {remark}" if prediction.no_target else f"No mask. {remark}"
     return CardPanel(
         title=run.title,
         shapes=_shapes(regions, colours, notes),
-        words=colour_phrases(reply.answer, colours),
-        mask_type=reply.mask_type,
-        wrong_type=bool(sample.targets and reply.mask_type and reply.mask_type != sample.mask_type),
+        words=colour_phrases(prediction.answer, colours),
+        mask_type=prediction.mask_type,
+        wrong_type=_has_wrong_type(sample, prediction),
         value=value,
         note=shorten(remark.strip() or _too_many(len(regions)) or "") or None,
     )
+
+
+def _has_wrong_type(sample: Sample, prediction: Prediction) -> bool:
+    stated = prediction.mask_type
+    return bool(sample.targets) and stated is not None and stated != sample.mask_type
 
 
 def _masks(region: Drawable) -> list[Mask]:
@@ -283,14 +290,15 @@ def _shape(region: Drawable, colour: int, note: str) -> RegionPaths:
 
 
 def match_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[list[int], list[float]]:
-    """A colour for each predicted region, that of the target it meets best if any, and its IoU with that target.
+    """The colour of each predicted region, which is that of its matched target if any, and its IoU with that target.
 
-    The IoU is that of the mask type wanted, for `both` the mean of the two; a mask not there counts 0.
+    The IoU is that of the requested mask type, for `both` the mean of the two; a missing mask counts as 0. Ignored
+    pixels are left out, as in the metrics.
     """
     overlaps = np.zeros((len(regions), len(sample.targets)))
     types = ("visible", "amodal") if sample.mask_type == "both" else (sample.mask_type,)
     for mask_type in types:
-        overlaps += _overlaps(regions, sample.targets, mask_type) / len(types)
+        overlaps += _overlaps(regions, sample.targets, mask_type, sample.ignore) / len(types)
     colours = [len(sample.targets) + item for item in range(len(regions))]
     values = [0.0] * len(regions)
     index = MaskPairs.all(np.array([0, len(regions)]), np.array([0, len(sample.targets)]))
@@ -302,22 +310,26 @@ def match_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[l
 
 
 def _overlaps(
-    regions: Sequence[PredictedRegion], targets: Sequence[Region], mask_type: str
-) -> NDArray[np.float64]:
+    regions: Sequence[PredictedRegion], targets: Sequence[Region], mask_type: str, ignore: Mask | None
+) -> Float64Array:
+    """IoU of every region with every target, float64 [regions, targets]."""
     known = [
         [(item, getattr(region, mask_type)) for item, region in enumerate(side) if getattr(region, mask_type)]
         for side in (regions, targets)
     ]
     out = np.zeros((len(regions), len(targets)))
     if known[0] and known[1]:
-        pred, target = (Masks.from_masks([mask for _, mask in side]) for side in known)
+        pred, target = (
+            Masks.from_masks([mask if ignore is None else mask - ignore for _, mask in side])
+            for side in known
+        )
         rows, columns = ([item for item, _ in side] for side in known)
         out[np.ix_(rows, columns)] = pairwise_iou(pred, target)
     return out
 
 
 def colour_phrases(answer: Answer | None, colours: Sequence[int]) -> tuple[ColouredText, ...]:
-    """An answer in pieces; one that speaks of a region has its colour. Of phrases that overlap, the first counts."""
+    """An answer in parts; a phrase has the colour of its region. Of overlapping phrases the first one counts."""
     if answer is None:
         return ()
     text, end = shorten(answer.text), 0

@@ -1,8 +1,8 @@
-"""A static site of runs: one table a dataset and protocol, with intervals, each row linked to its report.
+"""A static site of runs: one table per dataset and protocol, with intervals; each row links to its report.
 
-Runs stand in one table only if they were scored on the same questions (same manifest, same samples) by the same rule
-with the same options. Models that were told something come behind those that were not, whatever their figures.
-Published figures have a section of their own and are never ranked with measured ones.
+Runs share a table only if they were scored on the same questions (same manifest, same samples) under the same protocol
+with the same options. Models that were given the ground truth or the answer come after the others, whatever their
+values. Published results have a section of their own and are never ranked with measured ones.
 """
 
 import hashlib
@@ -18,31 +18,21 @@ import msgspec
 from maskwise.errors import StoreError
 from maskwise.protocols import PROTOCOLS
 from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar
-from maskwise.report.metric_labels import metric_label
+from maskwise.report.metric_labels import HEADLINE_METRICS, metric_label
+from maskwise.report.protocol_order import protocol_role, states_mask_types
 from maskwise.report.published_results import PublishedTable, read_published
 from maskwise.report.render import render
 from maskwise.runs import Run
 from maskwise.runs.files import write_errors
 from maskwise.runs.schema import MetricValue, ProtocolScores, StatusCounts
 from maskwise.runs.tables import MAIN_METRICS
-from maskwise.store.atomic import PARTIAL
+from maskwise.store.atomic import PARTIAL, atomic_write
 
 PAGE, DATA, REPORTS = "index.html", "leaderboard.json", "reports"
-FORMAT = "maskwise leaderboard 2"
-MORE = (
-    "boundary_iou",
-    "f1",
-    "mask_type_accuracy",
-    "no_target_accuracy",
-    "n_acc",
-    "t_acc",
-    "occluded_iou",
-    "answer_f1",
-)
-"""Figures shown besides gIoU and cIoU, where any run of a table has them."""
+FORMAT = "maskwise leaderboard 3"
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class LeaderboardRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run under one protocol. report: its page, relative to the site."""
 
     model: str
@@ -54,25 +44,27 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaderboardTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs under one protocol with one set of options, best gIoU first; those with tags come behind those without:
-    first the teacher-forced, then models that know the truth.
+    """Runs under one protocol with one set of options, best gIoU first. Runs with tags come after those without: first
+    the teacher-forced ones, then models that were given the ground truth. role: official, recommended or empty.
     """
 
     protocol: str
+    role: str
     options: dict[str, Any]
     rule: str
-    rows: list[Row]
+    rows: list[LeaderboardRow]
 
 
 class LeaderboardDataset(msgspec.Struct, frozen=True, kw_only=True):
-    """All boards on one set of questions. part: which part of the dataset it is, empty for the whole."""
+    """All tables on one set of questions. all_samples: questions of the whole dataset; subset: how they were drawn."""
 
     dataset: str
     sha256: str
     samples: int
+    all_samples: int | None
     images: int
-    part: str
-    boards: list[LeaderboardTable]
+    subset: str
+    tables: list[LeaderboardTable]
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,13 +76,15 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_leaderboard(runs: Sequence[Run]) -> Leaderboard:
-    """The boards of runs; a run given twice counts once. Datasets by name, then by hash."""
+    """The tables of runs; a run given twice counts once. Datasets are sorted by name, then by hash."""
     unique = {report_name(run): run for run in runs}
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for name in sorted(unique):
         run = unique[name]
         groups.setdefault((run.info.dataset.name, run.info.dataset.sha256, _hash_ids(run)), []).append(run)
-    datasets = [_boards_of(groups[key]) for key in sorted(groups)]
+    # The whole dataset comes before its subsets.
+    keys = sorted(groups, key=lambda key: (*key[:2], -groups[key][0].info.dataset.samples, key[2]))
+    datasets = [_dataset_tables(groups[key]) for key in keys]
     return Leaderboard(format=FORMAT, datasets=datasets, published=read_published())
 
 
@@ -101,10 +95,10 @@ def write_site(
     *,
     track: Callable[[Sequence[Run]], Iterable[Run]] = iter,
 ) -> Leaderboard:
-    """Write index.html, leaderboard.json and a report of every run. A site that is there already is replaced, once the
-    last report is written.
+    """Write index.html, leaderboard.json and a report of every run. An existing site is replaced after the last report
+    is written.
 
-    write_report: the page of a run. The reports are made anew, so that they say what the tables say.
+    write_report: the page of a run. The reports are written again, so that they agree with the tables.
     """
     out, found = Path(folder), make_leaderboard(runs)
     reports = out / (REPORTS + PARTIAL)
@@ -118,11 +112,11 @@ def write_site(
         with write_errors(out):
             (reports / report_name(run)).write_text(page, encoding="utf-8")
     with write_errors(out):
-        # The data first: a folder that has it is known as a site, should this be cut short.
-        _replace(out / DATA, leaderboard_to_json(found))
+        # The data file comes first: a folder that has it is known as a site, even if writing is interrupted.
+        _write(out / DATA, leaderboard_to_json(found))
         _remove(out / REPORTS)
         reports.replace(out / REPORTS)
-        _replace(out / PAGE, leaderboard_to_html(found).encode())
+        _write(out / PAGE, leaderboard_to_html(found).encode())
     return found
 
 
@@ -138,7 +132,7 @@ def report_name(run: Run) -> str:
 
 
 def _check_place(out: Path) -> None:
-    """Refuse to replace what is no site, whole or begun."""
+    """Refuse to replace a folder that is not a site."""
     known = (out / DATA).is_file() or not out.is_dir()
     if not known and any(not entry.name.endswith(PARTIAL) for entry in out.iterdir()):
         raise StoreError(f"{out} holds something that is not a leaderboard; choose another folder")
@@ -149,11 +143,9 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    beside = path.with_name(path.name + PARTIAL)
-    beside.write_bytes(content)
-    beside.replace(path)
+def _write(path: Path, content: bytes) -> None:
+    with atomic_write(path) as file:
+        file.write(content)
 
 
 def _hash_ids(run: Run) -> str:
@@ -161,10 +153,10 @@ def _hash_ids(run: Run) -> str:
     return hashlib.sha256(msgspec.json.encode(run.ids)).hexdigest()
 
 
-def _boards_of(runs: Sequence[Run]) -> LeaderboardDataset:
+def _dataset_tables(runs: Sequence[Run]) -> LeaderboardDataset:
     first = runs[0].info.dataset
     rows: dict[tuple[int, str, str], list[tuple[Run, ProtocolScores]]] = {}
-    order = list(PROTOCOLS)
+    order = list(dict.fromkeys([first.protocol, *PROTOCOLS]))
     for run in runs:
         for name, result in run.scores.protocols.items():
             place = order.index(name) if name in order else len(order)
@@ -174,45 +166,51 @@ def _boards_of(runs: Sequence[Run]) -> LeaderboardDataset:
         dataset=first.name,
         sha256=first.sha256,
         samples=first.samples,
+        all_samples=first.all_samples,
         images=first.images,
-        part=_part_of(runs[0]),
-        boards=[_board(key[1], rows[key]) for key in sorted(rows)],
+        subset=_describe_subset(runs[0]),
+        tables=[_table(key[1], rows[key]) for key in sorted(rows)],
     )
 
 
-def _board(protocol: str, found: Sequence[tuple[Run, ProtocolScores]]) -> LeaderboardTable:
+def _table(protocol: str, found: Sequence[tuple[Run, ProtocolScores]]) -> LeaderboardTable:
     result = found[0][1]
     rows = [_row(run, one) for run, one in found]
     return LeaderboardTable(
-        protocol=protocol, options=result.options, rule=result.rule, rows=sorted(rows, key=_place_of)
+        protocol=protocol,
+        role=protocol_role(found[0][0], protocol),
+        options=result.options,
+        rule=result.rule,
+        rows=sorted(rows, key=_sort_key),
     )
 
 
-def _row(run: Run, result: ProtocolScores) -> Row:
-    wanted = (*MAIN_METRICS, *MORE)
-    return Row(
+def _row(run: Run, result: ProtocolScores) -> LeaderboardRow:
+    wanted = [name for name in (*MAIN_METRICS, *HEADLINE_METRICS) if name in result.metrics]
+    shown = [name for name in wanted if name != "mask_type_accuracy" or states_mask_types(run)]
+    return LeaderboardRow(
         model=run.model_name,
         run=run.name,
         tags=_tags(run),
-        metrics={name: result.metrics[name] for name in wanted if name in result.metrics},
+        metrics={name: result.metrics[name] for name in shown if not result.metrics[name].gated},
         counts=result.counts,
         report=f"{REPORTS}/{report_name(run)}",
     )
 
 
-def _place_of(row: Row) -> tuple[bool, bool, float, str]:
+def _sort_key(row: LeaderboardRow) -> tuple[bool, bool, float, str]:
     value = row.metrics["giou"].value
     return KNOWS in row.tags, FORCED in row.tags, -value if value is not None else 1.0, row.report
 
 
-KNOWS, FORCED = "knows the truth", "teacher-forced"
+KNOWS, FORCED = "given the ground truth", "teacher-forced"
 
 
 def _tags(run: Run) -> list[str]:
     return [tag for tag, holds in ((KNOWS, run.uses_ground_truth), (FORCED, run.teacher_forced)) if holds]
 
 
-def _part_of(run: Run) -> str:
+def _describe_subset(run: Run) -> str:
     subset = run.subset
     return "" if subset is None else f"{subset.limit} images drawn with seed {subset.seed}"
 
@@ -222,9 +220,9 @@ def _part_of(run: Run) -> str:
 
 @dataclass(frozen=True)
 class TableView:
-    """A board to be drawn: its columns of figures, and for every row the bar of its gIoU."""
+    """A table to be drawn: the columns of metrics, and for every row the bar of its gIoU."""
 
-    board: LeaderboardTable
+    table: LeaderboardTable
     columns: list[tuple[str, str]]
     bars: list[Bar | None]
     axis: Axis
@@ -232,23 +230,23 @@ class TableView:
 
 def leaderboard_to_html(found: Leaderboard) -> str:
     """One offline page; links lead to the reports beside it."""
-    datasets = [(one, [_view(board) for board in one.boards]) for one in found.datasets]
+    datasets = [(one, [_view(table) for table in one.tables]) for one in found.datasets]
     names = {one.dataset.split(" ")[0] for one in found.datasets}
     return render(
         "leaderboard.html",
         script="leaderboard.js",
         datasets=datasets,
-        runs=len({row.report for one in found.datasets for board in one.boards for row in board.rows}),
+        runs=len({row.report for one in found.datasets for table in one.tables for row in table.rows}),
         published=[(table, table.benchmark in names) for table in found.published],
     )
 
 
-def _view(board: LeaderboardTable) -> TableView:
-    axis = fraction_axis(row.metrics["giou"] for row in board.rows)
+def _view(table: LeaderboardTable) -> TableView:
+    axis = fraction_axis(row.metrics["giou"] for row in table.rows)
     known = [
         name
-        for name in (*MAIN_METRICS, *MORE)
-        if any(name in row.metrics and row.metrics[name].value is not None for row in board.rows)
+        for name in (*MAIN_METRICS, *HEADLINE_METRICS)
+        if any(name in row.metrics and row.metrics[name].value is not None for row in table.rows)
     ]
     columns = [(name, metric_label(name).label) for name in known]
-    return TableView(board, columns, [make_bar(row.metrics["giou"], axis) for row in board.rows], axis)
+    return TableView(table, columns, [make_bar(row.metrics["giou"], axis) for row in table.rows], axis)

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import maskwise
 from maskwise.overlay import PALETTE
-from maskwise.report.metric_labels import (
+from maskwise.report.formatting import (
     format_difference,
     format_interval,
     format_metric,
@@ -16,8 +16,8 @@ from maskwise.report.metric_labels import (
     format_tick,
     format_value,
     shorten,
-    slice_label,
 )
+from maskwise.report.metric_labels import slice_label
 
 STRIPE_ANGLES = (45, -45, 68, -22)
 """How the stripes of hidden parts run, by region, as in overlays."""
@@ -48,7 +48,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "figure": format_metric,
+        "metric": format_metric,
         "interval": format_interval,
         "percent": format_value,
         "difference": format_difference,

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 
 from maskwise.errors import StoreError
-from maskwise.report.report_page import run_to_html, run_to_markdown, run_to_summary
+from maskwise.report.report_page import run_to_html
+from maskwise.report.report_text import run_to_markdown, run_to_summary
 from maskwise.report.run_data import RunPaths
 from maskwise.runs import Run
 from maskwise.store.atomic import atomic_write

@@ -1,19 +1,20 @@
-"""A run summed up for people: as a page, as Markdown, as JSON."""
+"""The report of a run as one offline HTML page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from maskwise.errors import MaskwiseError
 from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar, make_reliability, row_shares
+from maskwise.report.formatting import shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
-from maskwise.report.metric_labels import (
-    METRIC_GROUPS,
-    format_interval,
-    format_metric,
-    metric_label,
-    shorten,
-    slice_label,
+from maskwise.report.metric_labels import HEADLINE_METRICS, METRIC_GROUPS, metric_label, slice_label
+from maskwise.report.protocol_order import (
+    describe_questions,
+    leading_protocols,
+    order_protocols,
+    protocol_note,
+    protocol_role,
+    states_mask_types,
 )
 from maskwise.report.render import render
 from maskwise.report.run_data import RunPaths, load_run_data
@@ -23,26 +24,15 @@ from maskwise.runs.schema import MetricValue, ProtocolScores, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS
 
 MAX_SLICINGS, MAX_GROUPS, MAX_REASONS, MAX_NAME = 16, 12, 10, 80
-TILES = (
-    "giou",
-    "ciou",
-    "boundary_iou",
-    "f1",
-    "mask_type_accuracy",
-    "no_target_accuracy",
-    "occluded_iou",
-    "answer_f1",
-)
-"""The figures a reader sees first, where they are defined."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of a chart: a name, a figure with its bar, and if wanted a second one."""
+class ChartLine:
+    """One line of a chart: a name, a metric with its bar, and for slices a second metric."""
 
     name: str
     meaning: str
-    figure: MetricValue
+    metric: MetricValue
     bar: Bar | None
     second: MetricValue | None = None
     second_bar: Bar | None = None
@@ -51,40 +41,41 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines on one axis. `left_out`: groups not shown."""
+    """Lines on one axis. left_out: number of groups that are not shown."""
 
     title: str
     axis: Axis
-    lines: list[Line]
+    lines: list[ChartLine]
     left_out: int = 0
 
 
 @dataclass(frozen=True)
 class ProtocolView:
-    """All that is shown of one protocol."""
+    """Everything that is shown of one protocol. role: official, recommended or empty."""
 
     name: str
+    role: str
+    note: str
     result: ProtocolScores
-    rule: str
+    description: str
     options: dict[str, str]
-    figures: list[Chart]
+    overview: ChartLine
+    tiles: list[ChartLine]
+    metrics: list[Chart]
     slices: list[Chart]
+    fixed: list[str]
+    """Labels of metrics whose value the protocol fixes for lack of samples."""
     reasons: list[tuple[str, int]]
     more_reasons: int
-
-
-# -- HTML --------------------------------------------------------------------------------------------------------------
 
 
 def run_to_html(
     run: Run, *, protocol: str | None = None, samples: int = 12, paths: RunPaths | None = None
 ) -> str:
     """One offline page below 10 MB. protocol: shown first and ranked by; samples: of each kind in the gallery."""
-    main = run.main_protocol(protocol)
-    results = run.scores.protocols
-    confusion = results[main].confusion
-    names = [main, *(name for name in results if name != main)]
-    overview = fraction_axis(results[name].metrics[metric] for name in names for metric in MAIN_METRICS)
+    main, results = run.main_protocol(protocol), run.scores.protocols
+    names = order_protocols(run, protocol)
+    axis = fraction_axis(results[name].metrics[metric] for name in names for metric in MAIN_METRICS)
     slices_axis = fraction_axis(
         group.metrics[metric]
         for name in names
@@ -92,13 +83,16 @@ def run_to_html(
         for group in groups
         for metric in MAIN_METRICS
     )
+    leading = [name for name in names if name == protocol or name in leading_protocols(run)]
+    confusion = results[main].confusion if states_mask_types(run) else None
     return render(
         "report.html",
         run=run,
         main=main,
-        views=[_view(name, results[name], slices_axis) for name in names],
-        overview=Chart("", overview, [_protocol_line(name, results[name], overview) for name in names]),
-        tiles=_tiles(results[main]),
+        questions=describe_questions(run),
+        views=[_view(run, name, overview_axis=axis, slices_axis=slices_axis) for name in names],
+        leading=len(leading),
+        overview_axis=axis,
         reliability=make_reliability(results[main].calibration),
         confusion=confusion,
         shares=row_shares(confusion) if confusion else [],
@@ -107,51 +101,63 @@ def run_to_html(
 
 
 def _gallery(run: Run, protocol: str, samples: int, paths: RunPaths) -> Gallery:
-    """The gallery, or why there is none: figures can be read without it."""
+    """The gallery, or the reason why there is none."""
     try:
         data = load_run_data(run, paths)
     except MaskwiseError as error:
         return Gallery(problem=str(error))
     rows = run.rows(protocol)
-    picked = select_samples(rows, run.clusters, samples)
-    return fill_gallery(picked, [GalleryRun("Prediction", data, rows)])
+    selected = select_samples(rows, run.clusters, samples)
+    return fill_gallery(selected, [GalleryRun("Prediction", data, rows)])
 
 
-def _view(name: str, result: ProtocolScores, axis: Axis) -> ProtocolView:
+def _view(run: Run, name: str, *, overview_axis: Axis, slices_axis: Axis) -> ProtocolView:
+    result = run.scores.protocols[name]
     reasons = sorted(result.counts.reasons.items(), key=lambda item: -item[1])
     slicings = [(title, groups) for title, groups in result.slices.items() if len(groups) > 1]
     return ProtocolView(
-        name,
-        result,
-        result.rule[:1].upper() + result.rule[1:] + ".",
-        {key: shorten(str(value), MAX_NAME) for key, value in result.options.items()},
-        _figure_charts(result),
-        [_slice_chart(title, groups, axis) for title, groups in slicings[:MAX_SLICINGS]],
-        [(shorten(reason, 2 * MAX_NAME), count) for reason, count in reasons[:MAX_REASONS]],
-        max(0, len(reasons) - MAX_REASONS),
+        name=name,
+        role=protocol_role(run, name),
+        note=protocol_note(run, name),
+        result=result,
+        description=result.rule[:1].upper() + result.rule[1:] + ".",
+        options={key: shorten(str(value), MAX_NAME) for key, value in result.options.items()},
+        overview=_overview_line(name, result, overview_axis),
+        tiles=_tiles(run, result),
+        metrics=_metric_charts(result),
+        slices=[_slice_chart(title, groups, slices_axis) for title, groups in slicings[:MAX_SLICINGS]],
+        fixed=[metric_label(key).label for key, metric in result.metrics.items() if metric.gated],
+        reasons=[(shorten(reason, 2 * MAX_NAME), count) for reason, count in reasons[:MAX_REASONS]],
+        more_reasons=max(0, len(reasons) - MAX_REASONS),
     )
 
 
-def _figure_charts(result: ProtocolScores) -> list[Chart]:
-    """All figures that are defined, by theme."""
+def _shown(result: ProtocolScores) -> dict[str, MetricValue]:
+    """The metrics that are defined, without those whose value the protocol fixes for lack of samples."""
+    return {
+        name: metric
+        for name, metric in result.metrics.items()
+        if metric.value is not None and not metric.gated
+    }
+
+
+def _metric_charts(result: ProtocolScores) -> list[Chart]:
+    """One chart for each group of metrics."""
     charts = []
-    for theme in METRIC_GROUPS:
-        figures = {
-            name: figure
-            for name, figure in result.metrics.items()
-            if metric_label(name).theme == theme and figure.value is not None
+    for group in METRIC_GROUPS:
+        metrics = {
+            name: metric for name, metric in _shown(result).items() if metric_label(name).group == group
         }
-        fractions = fraction_axis(figure for figure in figures.values() if figure.unit == "fraction")
-        lines = [_line(name, figure, fractions) for name, figure in figures.items()]
-        if lines:
-            charts.append(Chart(theme, fractions, lines))
+        axis = fraction_axis(metric for metric in metrics.values() if metric.unit == "fraction")
+        if metrics:
+            charts.append(Chart(group, axis, [_line(name, metric, axis) for name, metric in metrics.items()]))
     return charts
 
 
-def _line(name: str, figure: MetricValue, axis: Axis) -> Line:
-    words = metric_label(name)
-    bar = make_bar(figure, axis) if figure.unit == "fraction" else None
-    return Line(words.label, words.meaning, figure, bar)
+def _line(name: str, metric: MetricValue, axis: Axis) -> ChartLine:
+    label = metric_label(name)
+    bar = make_bar(metric, axis) if metric.unit == "fraction" else None
+    return ChartLine(label.label, label.meaning, metric, bar)
 
 
 def _slice_chart(slicing: str, groups: Sequence[SliceGroup], axis: Axis) -> Chart:
@@ -160,129 +166,22 @@ def _slice_chart(slicing: str, groups: Sequence[SliceGroup], axis: Axis) -> Char
     return Chart(shorten(slice_label(slicing), MAX_NAME), axis, lines, len(groups) - len(lines))
 
 
-def _group_line(group: SliceGroup, axis: Axis) -> Line:
+def _group_line(group: SliceGroup, axis: Axis) -> ChartLine:
     first, second = (group.metrics[name] for name in MAIN_METRICS)
     bars = make_bar(first, axis), make_bar(second, axis)
-    return Line(shorten(group.name, MAX_NAME), "", first, bars[0], second, bars[1], group.samples)
+    return ChartLine(shorten(group.name, MAX_NAME), "", first, bars[0], second, bars[1], group.samples)
 
 
-def _protocol_line(name: str, result: ProtocolScores, axis: Axis) -> Line:
+def _overview_line(name: str, result: ProtocolScores, axis: Axis) -> ChartLine:
     first, second = (result.metrics[metric] for metric in MAIN_METRICS)
-    return Line(name, "", first, make_bar(first, axis), second, make_bar(second, axis))
+    return ChartLine(name, "", first, make_bar(first, axis), second, make_bar(second, axis))
 
 
-def _tiles(result: ProtocolScores) -> list[Line]:
-    known = {name: figure for name, figure in result.metrics.items() if figure.value is not None}
-    names = [name for name in TILES if name in known] or list(known)[: len(TILES)]
+def _tiles(run: Run, result: ProtocolScores) -> list[ChartLine]:
+    """gIoU, cIoU and the headline metrics."""
+    shown = _shown(result)
+    names = [name for name in (*MAIN_METRICS, *HEADLINE_METRICS) if name in shown]
+    if not states_mask_types(run):
+        names = [name for name in names if name != "mask_type_accuracy"]
     axis = Axis(0.0, 1.0, (0.0, 1.0))
-    return [_line(name, known[name], axis) for name in names]
-
-
-# -- Markdown and JSON -------------------------------------------------------------------------------------------------
-
-
-def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
-    """Headline figures, protocols, slices of the main protocol and counts, as Markdown tables."""
-    main = run.main_protocol(protocol)
-    results, facts = run.scores.protocols, run.info
-    level = f"{100 * facts.intervals.level:g} %"
-    lines = [
-        f"# {_plain(facts.dataset.name)}: {_plain(run.model_name)}",
-        "",
-        *(text for mark in run.notices for text in (f"**{_plain(mark)}**", "")),
-        f"Percent, with {level} intervals clustered by image. {facts.dataset.samples} questions, "
-        f"{facts.dataset.images} images. maskwise {_plain(facts.maskwise)}.",
-        "",
-        *_table(
-            ("protocol", "gIoU", "cIoU", "scored", "failed", "missing", "excluded", "rule"),
-            [(name, *_cells(result), result.rule) for name, result in results.items()],
-        ),
-        "",
-        f"## Figures under {main}",
-        "",
-        *_table(
-            ("figure", "value", "interval", ""),
-            [
-                (
-                    metric_label(name).label,
-                    format_metric(figure),
-                    format_interval(figure),
-                    metric_label(name).meaning,
-                )
-                for name, figure in results[main].metrics.items()
-                if figure.value is not None
-            ],
-        ),
-    ]
-    for slicing, groups in list(results[main].slices.items())[:MAX_SLICINGS]:
-        if len(groups) > 1:
-            lines += [
-                "",
-                f"## {_plain(slice_label(slicing))}",
-                "",
-                *_slice_table(largest(groups, MAX_GROUPS)),
-            ]
-    return "\n".join([*lines, ""])
-
-
-def _cells(result: ProtocolScores) -> tuple[str, ...]:
-    counts = result.counts
-    figures = [_with_interval(result.metrics[name]) for name in MAIN_METRICS]
-    return (*figures, str(counts.scored), str(counts.failed), str(counts.missing), str(counts.excluded))
-
-
-def _with_interval(figure: MetricValue) -> str:
-    interval = format_interval(figure)
-    return f"{format_metric(figure)} ({interval})" if interval else format_metric(figure)
-
-
-def _slice_table(groups: Sequence[SliceGroup]) -> list[str]:
-    rows = [
-        (group.name, str(group.samples), *(_with_interval(group.metrics[name]) for name in MAIN_METRICS))
-        for group in groups
-    ]
-    return _table(("group", "questions", "gIoU", "cIoU"), rows)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in rows]
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines]
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown takes as it is, on one line."""
-    flat = shorten(" ".join(text.split()), 2 * MAX_NAME)
-    return "".join("\\" + sign if sign in "\\`*_{}[]<>#|!&~" else sign for sign in flat)
-
-
-def run_to_summary(run: Run) -> dict[str, Any]:
-    """The small JSON form: what was scored, counts and figures of every protocol."""
-    facts = run.info
-    return {
-        "format": "maskwise report 2",
-        "run": run.location,
-        "dataset": facts.dataset.name,
-        "predictions": run.predictions_info.path,
-        "model": facts.evaluation and facts.evaluation.inputs.model.name,
-        "marks": run.notices,
-        "maskwise": facts.maskwise,
-        "samples": facts.dataset.samples,
-        "images": facts.dataset.images,
-        "level": facts.intervals.level,
-        "protocols": {name: _summarise(result) for name, result in run.scores.protocols.items()},
-    }
-
-
-def _summarise(result: ProtocolScores) -> dict[str, Any]:
-    counts = result.counts
-    return {
-        "rule": result.rule,
-        "options": result.options,
-        "counts": {
-            name: getattr(counts, name) for name in ("samples", "scored", "failed", "missing", "excluded")
-        },
-        "metrics": {
-            name: {"value": figure.value, "low": figure.low, "high": figure.high, "unit": figure.unit}
-            for name, figure in result.metrics.items()
-        },
-    }
+    return [_line(name, shown[name], axis) for name in names]

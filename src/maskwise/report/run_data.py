@@ -1,4 +1,4 @@
-"""The samples and replies behind a run, found again through its run.json: what a gallery shows."""
+"""The samples and predictions of a run, opened again through its run.json, for the gallery."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from maskwise.store.folder import MANIFEST
 
 @dataclass(frozen=True)
 class RunPaths:
-    """Where truth, predictions and images lie now, if not where the run or the dataset says."""
+    """Where the dataset, the predictions and the images are now, if not where the run or the dataset says."""
 
     truth: Path | None = None
     predictions: Path | None = None
@@ -28,23 +28,23 @@ class RunPaths:
 
 @dataclass(frozen=True)
 class RunData:
-    """A dataset and the replies to its samples, in its order."""
+    """A dataset and the predictions for its samples, in its order."""
 
     dataset: Dataset
-    replies: PredictionColumns
+    predictions: PredictionColumns
 
-    def reply(self, row: int) -> Prediction | None:
-        """What was said to the sample of a row; None where nobody replied. One that cannot be shown has an error."""
-        return prediction_at(self.replies, row, self.dataset.samples.id[row])
+    def prediction(self, row: int) -> Prediction | None:
+        """The prediction for the sample of a row; None if it is missing. One that cannot be shown has an error."""
+        return prediction_at(self.predictions, row, self.dataset.samples.id[row])
 
 
 def load_run_data(run: Run, paths: RunPaths) -> RunData:
-    """Open what the run was scored on; StoreError where it is gone or is not what it was."""
+    """Open what the run was scored on; StoreError if it is missing or has changed."""
     try:
         dataset = load_ground_truth(run, paths)
         return RunData(dataset, load_predictions(run, paths, dataset))
     except (OSError, ValueError) as error:
-        # The paths come from a file: a disk may refuse them in any way.
+        # The paths come from a file: opening them may raise any OSError.
         raise StoreError(f"what {run.location} was scored on cannot be opened: {error}") from None
 
 
@@ -56,7 +56,7 @@ def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionC
     path = paths.predictions or Path(facts.path or "")
     if not path.exists():
         raise StoreError(
-            f"{path}, the predictions of {run.location}, are gone; say where they lie: --predictions"
+            f"{path}, the predictions of {run.location}, are missing; give their new place with --predictions"
         )
     _check_unchanged(path, facts.sha256, "--predictions")
     return read_predictions(
@@ -65,7 +65,7 @@ def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionC
 
 
 def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
-    """The dataset of a run, or the part of it that the run was on."""
+    """The dataset of a run, or the subset that the run was on."""
     if run.dataset is not None and paths.truth is None:
         return run.dataset
     path = paths.truth or Path(run.info.dataset.path)
@@ -73,56 +73,58 @@ def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
     _check_unchanged(path / MANIFEST, run.info.dataset.sha256, "--dataset")
     if run.ids == dataset.samples.id:
         return dataset
-    # The manifest is the same, so every id is there: the run was on a part of the dataset.
+    # The manifest is the same, so all ids exist: the run was on a subset of the dataset.
     return dataset.take(np.array([dataset.samples.row[name] for name in run.ids], np.int64))
 
 
 def _check_unchanged(path: Path, sha256: str, option: str) -> None:
     if hash_path(path) != sha256:
-        raise StoreError(f"{path} is not what was scored: it changed, or another lies there now ({option})")
+        raise StoreError(
+            f"{path} is not what was scored: its content has changed; give the right one with {option}"
+        )
 
 
-def prediction_at(replies: PredictionColumns, row: int, sample: str) -> Prediction | None:
-    """One reply as a record. A mask that cannot be read makes it a failed one."""
-    state = replies.state[row]
+def prediction_at(columns: PredictionColumns, row: int, sample: str) -> Prediction | None:
+    """One prediction as a record. A mask that cannot be read makes it a failed one."""
+    state = columns.state[row]
     if state == MISSING:
         return None
     if state == FAILED:
-        return Prediction(sample=sample, error=replies.reasons.get(row, "failed"))
-    said = int(replies.mask_type[row])
+        return Prediction(sample=sample, error=columns.reasons.get(row, "failed"))
+    stated = int(columns.mask_type[row])
     try:
         return Prediction(
             sample=sample,
-            answer=_answer(replies, row),
-            mask_type=None if said == UNSTATED else MASK_TYPES[said],
-            regions=tuple(_region(replies, item) for item in range(*replies.offsets[row : row + 2].tolist())),
-            no_target=bool(replies.no_target[row]),
+            answer=_answer(columns, row),
+            mask_type=None if stated == UNSTATED else MASK_TYPES[stated],
+            regions=tuple(_region(columns, item) for item in range(*columns.offsets[row : row + 2].tolist())),
+            no_target=bool(columns.no_target[row]),
         )
     except (MaskError, RecordError) as error:
         return Prediction(sample=sample, error=str(error))
 
 
-def _region(replies: PredictionColumns, item: int) -> PredictedRegion:
+def _region(columns: PredictionColumns, item: int) -> PredictedRegion:
     visible, amodal = (
-        column.masks[item] if column.present[item] else None for column in (replies.visible, replies.amodal)
+        column.masks[item] if column.present[item] else None for column in (columns.visible, columns.amodal)
     )
-    name = replies.names.names[replies.names.codes[item]]
-    return PredictedRegion(visible=visible, amodal=amodal, score=float(replies.score[item]), name=name)
+    name = columns.names.names[columns.names.codes[item]]
+    return PredictedRegion(visible=visible, amodal=amodal, score=float(columns.score[item]), name=name)
 
 
-def _answer(replies: PredictionColumns, row: int) -> Answer | None:
-    """The words said; phrases are found again in them, in order."""
-    text = replies.answers[row] if len(replies.answers) else None
+def _answer(columns: PredictionColumns, row: int) -> Answer | None:
+    """The answer; its phrases are located in the text, in order."""
+    text = columns.answers[row] if len(columns.answers) else None
     if text is None:
         return None
-    phrases, found = [], replies.phrases
+    phrases, found = [], columns.phrases
     if found is not None and found.words is not None:
         cursor = 0
         for item in range(*np.searchsorted(found.sample, [row, row + 1]).tolist()):
             words = found.words.names[found.words.codes[item]]
             start = text.find(words, cursor) if words else -1
             if words and start >= 0:
-                members = found.members[found.offsets[item] : found.offsets[item + 1]] - replies.offsets[row]
+                members = found.members[found.offsets[item] : found.offsets[item + 1]] - columns.offsets[row]
                 phrases.append(Phrase(start=start, stop=start + len(words), regions=tuple(members.tolist())))
                 cursor = start + len(words)
     return Answer(text=text, phrases=tuple(phrases))

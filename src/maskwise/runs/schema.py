@@ -38,13 +38,18 @@ class IntervalOptions(msgspec.Struct, frozen=True):
 
 
 class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The dataset of a run. sha256: of its manifest; samples, images: how many of them the run is about."""
+    """The dataset of a run. sha256: of its manifest; samples, images: how many of them the run is about.
+
+    all_samples: how many the dataset has, if known. protocol: the official one according to the manifest, if any.
+    """
 
     path: str
     name: str
     sha256: str
     samples: int
     images: int
+    all_samples: int | None = None
+    protocol: str | None = None
 
 
 class PredictionsInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,11 +276,15 @@ class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PredictionCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Predictions that were read, those for a sample of the dataset, and those for an unknown sample."""
+    """Predictions that were read, those for a sample of the dataset, and those for an unknown sample.
+
+    with_mask_type: predictions that state a mask type; None if unknown.
+    """
 
     read: int
     matched: int
     unknown: int
+    with_mask_type: int | None = None
 
 
 class ScoresFile(msgspec.Struct, frozen=True, kw_only=True):

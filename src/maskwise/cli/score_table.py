@@ -1,0 +1,114 @@
+"""The scores of a run on the terminal."""
+
+import textwrap
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from maskwise.report.metric_labels import HEADLINE_METRICS, metric_label
+from maskwise.report.protocol_order import (
+    OFFICIAL,
+    describe_questions,
+    leading_protocols,
+    order_protocols,
+    protocol_note,
+    protocol_role,
+    states_mask_types,
+)
+from maskwise.runs import Run
+from maskwise.runs.schema import MetricValue, ProtocolScores
+from maskwise.runs.tables import MAIN_METRICS
+
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+
+
+def print_scores(run: Run, *, all_protocols: bool = False, show_all: bool = False) -> None:
+    """Print the official protocol and `strict`: gIoU, cIoU, headline metrics, and questions without a score.
+
+    all_protocols: every protocol of the run; show_all: also every metric.
+    """
+    console = Console(highlight=False)
+    names = order_protocols(run) if all_protocols or show_all else leading_protocols(run)
+    console.print(_main_table(run, names))
+    for name in names:
+        metrics = _other_metrics(run, name, show_all=show_all)
+        if metrics:
+            console.print(_wrap(name, metrics, console.width), soft_wrap=True)
+    for name in names:
+        _print_reasons(console, name, run.scores.protocols[name])
+        if protocol_note(run, name):
+            console.print(f"[yellow]{name}:[/] {protocol_note(run, name)}")
+    _print_omissions(console, run, hidden=len(run.scores.protocols) - len(names), show_all=show_all)
+
+
+def _main_table(run: Run, names: list[str]) -> Table:
+    level = f"{100 * run.info.intervals.level:g} %"
+    caption = f"percent with {level} intervals over images; {describe_questions(run)}"
+    table = Table(box=None, padding=(0, 2, 0, 0), caption=caption, caption_justify="left")
+    table.add_column("protocol", no_wrap=True)
+    for name in ("gIoU", "cIoU", "scored", "counted\nas zero", "left\nout"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in names:
+        found, role = run.scores.protocols[name], protocol_role(run, name)
+        counts = found.counts
+        table.add_row(
+            f"{name} ({role})" if role == OFFICIAL else name,
+            *(_percent(found.metrics[key]) for key in MAIN_METRICS),
+            *(f"{number:,}" for number in (counts.scored, counts.failed + counts.missing, counts.excluded)),
+        )
+    return table
+
+
+def _other_metrics(run: Run, name: str, *, show_all: bool) -> Mapping[str, MetricValue]:
+    """The metrics beside gIoU and cIoU that are defined and not fixed by the protocol."""
+    found = {
+        key: metric
+        for key, metric in run.scores.protocols[name].metrics.items()
+        if key not in MAIN_METRICS and metric.value is not None and not metric.gated
+    }
+    if show_all:
+        return found
+    wanted = [key for key in HEADLINE_METRICS if key in found]
+    if not states_mask_types(run):
+        wanted = [key for key in wanted if key != "mask_type_accuracy"]
+    return {key: found[key] for key in wanted}
+
+
+def _wrap(name: str, metrics: Mapping[str, MetricValue], width: int) -> str:
+    """The metrics of a protocol as markup, in lines of the terminal's width; a metric is never broken."""
+    parts = (f"{metric_label(key).label} {_percent(metric)}" for key, metric in metrics.items())
+    text = f"{name}: " + " · ".join(part.replace(" ", NO_BREAK_SPACE) for part in parts)
+    lines = escape(textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False))
+    return f"[bold]{name}[/]" + lines[len(name) :]
+
+
+def _percent(metric: MetricValue) -> str:
+    """Percent with the interval, a plain number for counts, - where undefined."""
+    if metric.value is None:
+        return "-"
+    scale, digits = (100, 1) if metric.unit == "fraction" else (1, 2)
+    value = f"{scale * metric.value:.{digits}f}"
+    if metric.low is None or metric.high is None:
+        return value
+    return f"{value} [{scale * metric.low:.{digits}f}, {scale * metric.high:.{digits}f}]"
+
+
+def _print_reasons(console: Console, name: str, found: ProtocolScores) -> None:
+    """Why questions have no score under a protocol."""
+    reasons = [f"{count:,} {reason}" for reason, count in found.counts.reasons.items()]
+    if reasons:
+        console.print(f"[yellow]{name}, without a score:[/] {escape('; '.join(reasons))}")
+
+
+def _print_omissions(console: Console, run: Run, *, hidden: int, show_all: bool) -> None:
+    for name, reason in run.scores.skipped.items():
+        if show_all or name in (run.info.dataset.protocol, "strict"):
+            console.print(f"[yellow]{name} was skipped:[/] {escape(reason)}")
+    unknown = run.scores.predictions.unknown
+    if unknown:
+        console.print(f"[yellow]{unknown:,} predictions are for samples that the dataset does not have[/]")
+    if not show_all:
+        others = f"{hidden} other protocols and " if hidden > 1 else "1 other protocol and " if hidden else ""
+        console.print(f"[dim]{others}all metrics: --all, or the report[/]")

@@ -1,0 +1,57 @@
+"""Numbers and texts as reports print them."""
+
+from maskwise.runs.schema import MetricValue
+
+MAX_TEXT = 600
+"""Characters shown of any text that comes from a dataset or a model."""
+UNDEFINED = "–"
+
+
+def format_metric(metric: MetricValue) -> str:
+    """Percent with one digit; a count with two digits."""
+    return format_value(metric.value, metric.unit)
+
+
+def format_interval(metric: MetricValue) -> str:
+    """The interval, or nothing where there is none."""
+    if metric.low is None or metric.high is None:
+        return ""
+    return f"{format_value(metric.low, metric.unit)} to {format_value(metric.high, metric.unit)}"
+
+
+def format_value(value: float | None, unit: str = "fraction") -> str:
+    """Percent with one digit and no percent sign; a count with two digits."""
+    if value is None:
+        return UNDEFINED
+    text = f"{value:.2f}" if unit == "count" else f"{100 * value:.1f}"
+    return _minus(text)
+
+
+def format_difference(value: float | None, unit: str = "fraction") -> str:
+    """Like `format_value`, with a sign."""
+    if value is None:
+        return UNDEFINED
+    text = f"{value:+.2f}" if unit == "count" else f"{100 * value:+.1f}"
+    return "0" + text[2:] if not float(text) else _minus(text)
+
+
+def format_tick(value: float) -> str:
+    """A value on an axis, in percent."""
+    return _minus(f"{100 * value:g}")
+
+
+def format_p(value: float | None) -> str:
+    """A p-value; below 0.001 as a bound."""
+    if value is None:
+        return UNDEFINED
+    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """The text, cut to at most `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _minus(text: str) -> str:
+    """The text with a minus sign instead of a hyphen, and without one before zero."""
+    return text if not text.startswith("-") else text[1:] if not float(text) else "−" + text[1:]

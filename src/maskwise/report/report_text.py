@@ -1,0 +1,135 @@
+"""The report of a run as Markdown and as JSON."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from maskwise.report.formatting import format_interval, format_metric, shorten
+from maskwise.report.metric_labels import metric_label, slice_label
+from maskwise.report.protocol_order import (
+    describe_questions,
+    order_protocols,
+    protocol_note,
+    protocol_role,
+    states_mask_types,
+)
+from maskwise.report.report_page import MAX_GROUPS, MAX_NAME, MAX_SLICINGS
+from maskwise.report.sample_selection import largest
+from maskwise.runs import Run
+from maskwise.runs.schema import MetricValue, ProtocolScores, SliceGroup
+from maskwise.runs.tables import MAIN_METRICS
+
+FORMAT = "maskwise report 3"
+
+
+def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
+    """Protocols, all metrics and slices of the main protocol, and counts, as Markdown tables."""
+    main, results = run.main_protocol(protocol), run.scores.protocols
+    names = order_protocols(run, protocol)
+    notes = [*run.notices, *filter(None, (protocol_note(run, name) for name in names))]
+    lines = [
+        f"# {_escape(run.info.dataset.name)}: {_escape(run.model_name)}",
+        "",
+        *(text for note in notes for text in (f"**{_escape(note)}**", "")),
+        f"{describe_questions(run)}. Values are percent, except counts, with {100 * run.info.intervals.level:g} % "
+        f"intervals over images. maskwise {_escape(run.info.maskwise)}.",
+        "",
+        *_table(
+            ("protocol", "gIoU", "cIoU", "scored", "counted as zero", "left out", "rule"),
+            [_protocol_row(run, name) for name in names],
+        ),
+        "",
+        f"## Metrics under {main}",
+        "",
+        *_table(("metric", "value", "interval", "method", ""), _metric_rows(run, results[main])),
+    ]
+    for slicing, groups in list(results[main].slices.items())[:MAX_SLICINGS]:
+        if len(groups) > 1:
+            title = f"## {_escape(slice_label(slicing))}"
+            lines += ["", title, "", *_slice_table(largest(groups, MAX_GROUPS))]
+    return "\n".join([*lines, ""])
+
+
+def _protocol_row(run: Run, name: str) -> tuple[str, ...]:
+    result, role = run.scores.protocols[name], protocol_role(run, name)
+    counts = result.counts
+    return (
+        f"{name} ({role})" if role else name,
+        *(_with_interval(result.metrics[metric]) for metric in MAIN_METRICS),
+        *(str(number) for number in (counts.scored, counts.failed + counts.missing, counts.excluded)),
+        result.rule,
+    )
+
+
+def _metric_rows(run: Run, result: ProtocolScores) -> list[tuple[str, ...]]:
+    return [
+        (
+            metric_label(name).label,
+            format_metric(metric),
+            format_interval(metric),
+            metric.method,
+            metric_label(name).meaning,
+        )
+        for name, metric in result.metrics.items()
+        if metric.value is not None
+        and not metric.gated
+        and (name != "mask_type_accuracy" or states_mask_types(run))
+    ]
+
+
+def _with_interval(metric: MetricValue) -> str:
+    interval = format_interval(metric)
+    return f"{format_metric(metric)} ({interval})" if interval else format_metric(metric)
+
+
+def _slice_table(groups: Sequence[SliceGroup]) -> list[str]:
+    rows = [
+        (group.name, str(group.samples), *(_with_interval(group.metrics[name]) for name in MAIN_METRICS))
+        for group in groups
+    ]
+    return _table(("group", "questions", "gIoU", "cIoU"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(map(_escape, row)) + " |" for row in rows]
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *lines]
+
+
+def _escape(text: str) -> str:
+    """The text on one line, with Markdown's special characters escaped."""
+    flat = shorten(" ".join(text.split()), 2 * MAX_NAME)
+    return "".join("\\" + sign if sign in "\\`*_{}[]<>#|!&~" else sign for sign in flat)
+
+
+def run_to_summary(run: Run) -> dict[str, Any]:
+    """The small JSON form: what was scored, counts and metrics of every protocol."""
+    info = run.info
+    return {
+        "format": FORMAT,
+        "run": run.location,
+        "dataset": info.dataset.name,
+        "official_protocol": info.dataset.protocol,
+        "predictions": run.predictions_info.path,
+        "model": info.evaluation and info.evaluation.inputs.model.name,
+        "notices": run.notices,
+        "maskwise": info.maskwise,
+        "samples": info.dataset.samples,
+        "all_samples": info.dataset.all_samples,
+        "images": info.dataset.images,
+        "level": info.intervals.level,
+        "protocols": {name: _summarize(run.scores.protocols[name]) for name in order_protocols(run)},
+    }
+
+
+def _summarize(result: ProtocolScores) -> dict[str, Any]:
+    counts = result.counts
+    return {
+        "rule": result.rule,
+        "options": result.options,
+        "counts": {
+            name: getattr(counts, name) for name in ("samples", "scored", "failed", "missing", "excluded")
+        },
+        "metrics": {
+            name: {key: getattr(metric, key) for key in ("value", "low", "high", "method", "unit")}
+            for name, metric in result.metrics.items()
+        },
+    }
