@@ -15,7 +15,8 @@ from rich.table import Table
 from maskwise.errors import ImageError, StoreError, UnknownNameError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.overlay import draw_overlay
-from maskwise.report.dataset_stats import DatasetCheck, Finding, compute_dataset_stats, validate_dataset
+from maskwise.report.dataset_stats import compute_dataset_stats
+from maskwise.report.dataset_validation import DatasetCheck, Finding, validate_dataset
 from maskwise.runs.environment import available_cores
 from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, Log

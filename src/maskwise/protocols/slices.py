@@ -1,4 +1,4 @@
-"""What samples are grouped by: mask type, object or part, number of targets, occlusion, size, category and the tags."""
+"""Slices: samples grouped by mask type, object or part, number of targets, occlusion, size, category and tags."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from maskwise.protocols.scoring_input import ScoringInput
 from maskwise.store import MASK_TYPES, Codes
 
 MAX_VALUES = 100
-"""A tag with more values than this is no slice; of categories as many are told."""
+"""Tags with more values are not used as slices; this many categories are kept."""
 
 OTHER = "other"
 OCCLUSION = ("unknown", "none", "0-20 %", "20-40 %", "40-70 %", "70-100 %")
@@ -22,7 +22,7 @@ SIZES = ("none", "small", "medium", "large")
 
 
 def slice_samples(inputs: ScoringInput) -> dict[str, Codes]:
-    """Every slicing with the group of each sample: codes int32 [samples] into names, which is never empty."""
+    """The slicings, each with the group of every sample: codes int32 [samples], positions in names (never empty)."""
     ground_truth = inputs.ground_truth
     tags = {
         name: Codes(codes.codes, tuple("untagged" if value is None else value for value in codes.names))
@@ -41,7 +41,7 @@ def slice_samples(inputs: ScoringInput) -> dict[str, Codes]:
 
 
 def _bands(values: Int64Array | Float64Array, edges: Sequence[float], names: tuple[str, ...]) -> Codes:
-    """Group 0 below the first edge, group k from the k-th edge on."""
+    """Group 0 is below the first edge, group k begins at the k-th edge."""
     return Codes(np.searchsorted(np.asarray(edges), values, side="right").astype(np.int32), names)
 
 
@@ -52,7 +52,7 @@ def _levels(ground_truth: GroundTruth) -> Codes:
 
 
 def _occlusion(inputs: ScoringInput) -> Codes:
-    """By the hidden share of the amodal area of the targets of which both masks are known."""
+    """By the hidden share of the amodal area, over the targets with both masks."""
     ground_truth = inputs.ground_truth
     rows = np.flatnonzero(ground_truth.visible.present & ground_truth.amodal.present)
     areas = pair_areas(
@@ -74,7 +74,7 @@ def _sizes(inputs: ScoringInput) -> Codes:
 
 
 def _categories(ground_truth: GroundTruth) -> Codes:
-    """The targets' name, `several` where they differ; the most frequent ones, the rest as `other`."""
+    """The name of the targets, `several` if they differ; the most frequent names, all others as `other`."""
     codes, names = ground_truth.names
     first = np.zeros(len(ground_truth), np.int64)
     some = ground_truth.counts > 0

@@ -17,7 +17,7 @@ class Axis:
     ticks: tuple[float, ...]
 
     def place(self, value: float) -> float:
-        """Where a value stands, in percent from the left, kept on the chart."""
+        """The position of a value in percent from the left, clipped to the chart."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(1.0, max(0.0, share)), 2)
 
@@ -33,9 +33,9 @@ class Bar:
     high: float | None
 
 
-def fraction_axis(figures: Iterable[MetricValue]) -> Axis:
-    """From 0 to a round number no figure or interval exceeds; to the left of 0 only where a figure lies there."""
-    known = [end for figure in figures for end in (figure.value, figure.low, figure.high) if end is not None]
+def fraction_axis(metrics: Iterable[MetricValue]) -> Axis:
+    """From 0 to a round number that no value or interval exceeds; symmetric where a value is negative."""
+    known = [end for metric in metrics for end in (metric.value, metric.low, metric.high) if end is not None]
     highest = max(known, default=1.0)
     high = next((end for end in NICE if highest <= end), 1.0)
     if min(known, default=0.0) < 0:
@@ -44,19 +44,19 @@ def fraction_axis(figures: Iterable[MetricValue]) -> Axis:
 
 
 def difference_axis(values: Iterable[float]) -> Axis:
-    """As far to the left of 0 as to the right, to a round number."""
+    """A symmetric axis to a round number."""
     reach = max((abs(value) for value in values), default=1.0)
     high = next((end for end in (0.01, 0.02, *NICE) if reach <= end), max(1.0, reach))
     return Axis(-high, high, (-high, 0.0, high))
 
 
-def make_bar(figure: MetricValue, axis: Axis) -> Bar | None:
-    """The bar of a figure; None where it is undefined."""
-    if figure.value is None:
+def make_bar(metric: MetricValue, axis: Axis) -> Bar | None:
+    """The bar of a metric; None where it is undefined."""
+    if metric.value is None:
         return None
-    zero, end = axis.place(0.0), axis.place(figure.value)
-    low = None if figure.low is None else axis.place(figure.low)
-    high = None if figure.high is None else axis.place(figure.high)
+    zero, end = axis.place(0.0), axis.place(metric.value)
+    low = None if metric.low is None else axis.place(metric.low)
+    high = None if metric.high is None else axis.place(metric.high)
     return Bar(min(zero, end), round(abs(end - zero), 2), end, low, high)
 
 

@@ -1,4 +1,4 @@
-"""A comparison of two runs for people: as a page, with the samples where they disagree most."""
+"""The comparison of two runs as one offline HTML page."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def comparison_to_html(
 
 
 def run_names(pair: RunPair) -> tuple[str, str]:
-    """What the runs are called: their folders."""
+    """The names of the runs' folders, shortened."""
     return shorten(pair.a.name, MAX_NAME), shorten(pair.b.name, MAX_NAME)
 
 
@@ -151,7 +151,7 @@ def _bar(change: MetricChange, axis: Axis) -> Bar | None:
 
 
 def _gallery(pair: RunPair, samples: int, paths: tuple[RunPaths, RunPaths]) -> Gallery:
-    """The gallery, or why there is none."""
+    """The gallery, or the reason why there is none."""
     try:
         data = [load_run_data(run, path) for run, path in zip((pair.a, pair.b), paths)]
     except MaskwiseError as error:

@@ -1,4 +1,4 @@
-"""Figures that papers print, from published_results.yaml: shown beside measured ones, never among them."""
+"""Results printed in papers, from published_results.yaml: shown beside measured ones, never among them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from maskwise.formats.json_files import read_yaml
 
 FILE = Path(__file__).with_name("published_results.yaml")
 MISSING = "-"
-"""What stands where the source prints nothing."""
+"""What the file has where the source prints nothing."""
 
 
 class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,12 +30,12 @@ class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def cells(self) -> list[tuple[str, list[str]]]:
-        """Each system with its figures as printed, split after split."""
+        """Each system with its values as printed, split after split."""
         return [(name, [text for part in parts for text in part.split("/")]) for name, *parts in self.rows]
 
 
 def read_published(path: Path = FILE) -> list[PublishedTable]:
-    """All published tables, checked: every row has a number, or MISSING, for every figure of every split."""
+    """All published tables, checked: every row has a number or MISSING for every metric of every split."""
     tables = read_yaml(path, list[PublishedTable])
     for table in tables:
         for name, cells in table.cells:

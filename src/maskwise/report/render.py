@@ -1,4 +1,4 @@
-"""The offline pages: templates filled, everything inline, nothing asked of any network."""
+"""Render templates to offline pages: everything is inline, nothing is loaded."""
 
 import base64
 import hashlib
@@ -20,11 +20,11 @@ from maskwise.report.formatting import (
 from maskwise.report.metric_labels import slice_label
 
 STRIPE_ANGLES = (45, -45, 68, -22)
-"""How the stripes of hidden parts run, by region, as in overlays."""
+"""Stripe directions of hidden parts by region, as in overlays."""
 
 
 def render(template: str, script: str = "page.js", **context: Any) -> str:
-    """A page as text. All text of the context is escaped; the page may load nothing and run only its own script."""
+    """A page as text. All texts of the context are escaped; the page can load nothing and run only its own script."""
     environment = _environment()
     source = _source(environment, script)
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode("ascii")
@@ -62,6 +62,6 @@ def _environment() -> Environment:
 
 
 def _source(environment: Environment, name: str) -> str:
-    """A file beside the templates, as it is."""
+    """The content of a file in the template folder."""
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]

@@ -1,4 +1,4 @@
-"""Which samples a gallery shows: the worst, the best, typical ones and those not scored."""
+"""Selection of the samples of a gallery: worst, best, typical, and those without a score."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -46,7 +46,7 @@ def select_disagreements(a: ScoreRows, b: ScoreRows, clusters: Int64s, count: in
 
 
 def _turns(codes: NDArray[np.int32]) -> Int64s:
-    """How many of the same code came before each."""
+    """How many equal codes come before each one."""
     order = np.argsort(codes, kind="stable")
     ranked = codes[order]
     first = np.searchsorted(ranked, ranked)
@@ -56,7 +56,7 @@ def _turns(codes: NDArray[np.int32]) -> Int64s:
 
 
 def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iterator[SelectedSample]:
-    """One of each kind, again and again; so a gallery that is cut short still has all kinds."""
+    """One sample of each kind in turn, so that a gallery that does not fit still has all kinds."""
     taken: set[int] = set()
     queues = {kind: _other_images_first(rows, clusters, count) for kind, rows in wanted.items()}
     for _ in range(count):
@@ -68,7 +68,7 @@ def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iter
 
 
 def _other_images_first(rows: Int64s, clusters: Int64s, count: int) -> Iterator[int]:
-    """The first rows, enough to choose `count` from: those with an image of their own, then the others."""
+    """The first rows, enough to choose `count` from: first one per image, then the others."""
     near = rows[: max(count, min(8 * count, len(rows) // 4))]
     _, first = np.unique(clusters[near], return_index=True)
     own = np.zeros(len(near), np.bool_)

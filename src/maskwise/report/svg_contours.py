@@ -1,4 +1,4 @@
-"""Masks as SVG paths: their outlines, traced exactly and then smoothed to what a screen can show."""
+"""Masks as SVG paths: contours traced along pixel edges and simplified to screen resolution."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,11 @@ from maskwise.masks.contours import count_corners, trace_rings
 CANVAS = 1600
 """The longer side of an image in path units."""
 TOLERANCE = 1.6
-"""How far, in path units, a smoothed outline may leave the true one: about half a pixel on a screen."""
+"""Largest distance of the simplified outline from the true one in path units: about half a pixel on a screen."""
 STAIR = 0.75
-"""As much, in pixels of the mask, is smoothed at least: the stairs of a slanted edge, which leave it by 0.71."""
+"""Smallest tolerance in mask pixels: the stairs of a slanted edge, which deviate by 0.71, are removed."""
 MAX_CORNERS, MAX_POINTS = 20_000, 1500
-"""Of one mask, before and after smoothing. One with more, as noise has, is traced on every 2nd, 4th, ... pixel."""
+"""Limits of one mask, before and after simplification. A mask with more is traced on every 2nd, 4th, ... pixel."""
 
 Points = NDArray[np.int64]
 """[n, 2] x, y."""
@@ -77,11 +77,9 @@ def _distances(points: Points, start: Points, end: Points) -> NDArray[np.float64
     """How far points lie from the line between two others, or from the one where they are the same."""
     along, away = end - start, points - start
     length = float(np.hypot(*along))
-    if length:
-        distances: NDArray[np.float64] = np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length
-    else:
-        distances = np.hypot(away[:, 0], away[:, 1])
-    return distances
+    if not length:
+        return np.asarray(np.hypot(away[:, 0], away[:, 1]), np.float64)
+    return np.asarray(np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length, np.float64)
 
 
 def _ring_to_path(ring: Points) -> str:
