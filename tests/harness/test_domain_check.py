@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from maskwise.harness.evaluate import DOMAIN_IMAGES, EvaluationConfig, evaluate
-from maskwise.report.report_page import run_to_markdown
+from maskwise.report.report_text import run_to_markdown
 from maskwise.runs import Run
 from maskwise.schema import Prediction
 from maskwise.world import write_scenes
