@@ -82,6 +82,11 @@ def test_what_is_wrong_is_said_in_one_line(
     assert not (tmp_path / "run").exists()
 
 
+def heed_ctrl_c() -> None:
+    """Restore the default for SIGINT: a suite that runs in the background ignores it, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_ctrl_c_leaves_a_run_that_continues(tmp_path: Path) -> None:
     """It is stopped at the second image, which takes as long as it has to."""
@@ -90,7 +95,9 @@ def test_ctrl_c_leaves_a_run_that_continues(tmp_path: Path) -> None:
     model = ("--model", f"{MORTALS}:Known", "--model-option", f"woken={woken}", "--protocol", "union")
     arguments = ["eval", str(dataset), *model, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-m", "maskwise.cli.main", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=ROOT, preexec_fn=heed_ctrl_c
+    ) as process:
         predictions = tmp_path / "run" / "predictions.jsonl"
         while process.poll() is None and not (predictions.exists() and predictions.stat().st_size):
             time.sleep(0.01)

@@ -69,9 +69,9 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
         (f"{FAKES}:WIDTH", {}, "is a int, not a factory"),
         (f"{FAKES}:strip", {"width": 3}, r"a Mask has no predict\(image, questions\)"),
         (f"{FAKES}:Painter", {"wieghts": "w3"}, "its options: weights, sleep, calls"),
-        ("oracle", {"drop": 2}, "drop=2 is not a chance"),
+        ("oracle", {"drop": 2}, "drop=2 is not a probability"),
         ("oracle", {"noise": "much"}, "option noise is 'much'; expected float"),
-        ("oracle", {"seed": -1}, "seed=-1 is not a whole number, 0 or more"),
+        ("oracle", {"seed": -1}, "seed=-1 is not an integer, 0 or more"),
         ("sys:exit", {}, "could not be opened: SystemExit"),
     ],
 )
