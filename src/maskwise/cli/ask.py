@@ -12,6 +12,7 @@ from maskwise.errors import ImageError, MaskwiseError
 from maskwise.harness.registry import parse_options
 from maskwise.schema import Prediction
 from maskwise.store.atomic import atomic_write
+from maskwise.terminal import echo
 
 
 def ask(
@@ -52,8 +53,8 @@ def ask(
     if out is not None and overlay is not None:
         _write(out, encoded, overlay)
     if warning is not None:
-        typer.echo(f"maskwise: warning: {warning}", err=True)
-    typer.echo(encoded.decode() if as_json else _describe(prediction, out))
+        echo(f"maskwise: warning: {warning}", err=True)
+    echo(encoded.decode() if as_json else _describe(prediction, out))
 
 
 def _write(folder: Path, encoded: bytes, overlay: Image.Image) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 
 from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
+from maskwise.terminal import echo, make_console
 
 app = typer.Typer(help="Build a dataset from annotated images.", no_args_is_help=True)
 
@@ -43,7 +43,7 @@ def build_occluded(
     options = OccludeOptions(rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed)
     source = Dataset.open(find_dataset(dataset), image_root=images)
     total = len(source.images) if limit is None else min(limit, len(source.images))
-    with Progress(console=Console(stderr=True)) as progress:
+    with Progress(console=make_console(stderr=True)) as progress:
         task = progress.add_task("images", total=total)
         counts = occlude(
             source,
@@ -55,9 +55,9 @@ def build_occluded(
             done=lambda: progress.advance(task),
         )
     if as_json:
-        typer.echo(json.dumps({"dataset": str(out), **counts._asdict()}))
+        echo(json.dumps({"dataset": str(out), **counts._asdict()}))
         return
-    typer.echo(
+    echo(
         f"{out}: {counts.pairs} pairs of original and composite from {counts.images} images "
         f"({counts.without_target} without a completely visible object, {counts.without_occluder} without an "
         "occluder that fits)"

@@ -20,6 +20,7 @@ from maskwise.report.dataset_validation import DatasetCheck, Finding, validate_d
 from maskwise.runs.environment import available_cores
 from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, Log
+from maskwise.terminal import echo, make_console
 
 LISTED = 10
 """How many findings of a kind are printed; JSON has them all."""
@@ -47,7 +48,7 @@ def validate(
 
     Example: maskwise validate data/val --images /data/coco
     """
-    progress, no_target = Console(stderr=True), 0
+    progress, no_target = make_console(stderr=True), 0
     try:
         with progress.status(f"checking {escape(str(dataset))}"):
             opened = Dataset.open(find_dataset(dataset), image_root=images)
@@ -56,10 +57,10 @@ def validate(
     except StoreError as error:
         found = DatasetCheck(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
     if as_json:
-        typer.echo(json.dumps(_validation_to_json(found) | {"no_target": no_target}, indent=2))
+        echo(json.dumps(_validation_to_json(found) | {"no_target": no_target}, indent=2))
     else:
         if no_target:
-            typer.echo(f"{no_target} of {len(opened)} questions have no target")
+            echo(f"{no_target} of {len(opened)} questions have no target")
         _print_validation(found)
     raise typer.Exit(1 if found.errors else 0)
 
@@ -69,14 +70,14 @@ def stats(dataset: Folder, as_json: AsJson = False) -> None:
 
     Example: maskwise stats data/val --json
     """
-    with Console(stderr=True).status(f"counting {escape(str(dataset))}"):
+    with make_console(stderr=True).status(f"counting {escape(str(dataset))}"):
         facts = msgspec.to_builtins(
             compute_dataset_stats(Dataset.open(find_dataset(dataset)), threads=available_cores())
         )
     if as_json:
-        typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
-    console = Console()
+    console = make_console()
     console.print(escape(facts["name"]), style="bold")
     sections = {
         "": facts["counts"],
@@ -159,7 +160,7 @@ def show(
         drawn.save(out)
     except (OSError, ValueError) as error:
         raise ImageError(f"cannot write {out}: {error}") from error
-    typer.echo(f"wrote {out} ({drawn.width} x {drawn.height}): {image if record is None else record.id}")
+    echo(f"wrote {out} ({drawn.width} x {drawn.height}): {image if record is None else record.id}")
 
 
 def _means_image(dataset: Dataset, key: str) -> bool:
@@ -224,7 +225,7 @@ def _validation_to_json(found: DatasetCheck) -> dict[str, Any]:
 
 
 def _print_validation(found: DatasetCheck) -> None:
-    console = Console()
+    console = make_console()
     for kind, findings in found.by_kind().items():
         colour = "red" if findings[0].level == "error" else "yellow"
         console.print(f"[{colour}]{findings[0].level}[/]: {escape(kind)} ({len(findings)})")

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -34,6 +33,7 @@ from maskwise.runs import Run
 from maskwise.runs.environment import available_cores
 from maskwise.runs.files import REPORT, write_errors
 from maskwise.store.atomic import atomic_write
+from maskwise.terminal import echo, make_console
 
 SIGNALLED = 128
 """A program that a signal ends has this exit code plus the number of the signal."""
@@ -137,9 +137,7 @@ def evaluate_model(
                 _write_report(done.run, images)
         except KeyboardInterrupt as stop:
             bars.stop()
-            typer.echo(
-                f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue", err=True
-            )
+            echo(f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue", err=True)
             number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
             raise typer.Exit(SIGNALLED + number) from None
     if as_json:
@@ -147,11 +145,9 @@ def evaluate_model(
     else:
         _print(done, folder, all_protocols=protocol is not None, show_all=show_all)
     if done.run is not None and done.run.domain_notice is not None:
-        typer.echo(f"maskwise: warning: {done.run.domain_notice}", err=True)
+        echo(f"maskwise: warning: {done.run.domain_notice}", err=True)
     if done.failed == done.samples:
-        typer.echo(
-            f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}", err=True
-        )
+        echo(f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}", err=True)
         raise typer.Exit(1)
 
 
@@ -211,7 +207,7 @@ def _bars(*, quiet: bool) -> Bars:
         _Rate(),
         TimeRemainingColumn(),
         _Failures(),
-        console=Console(stderr=True),
+        console=make_console(stderr=True),
         transient=True,
         disable=quiet,
         refresh_per_second=4,
@@ -237,11 +233,11 @@ def _print_json(done: EvaluationSummary, folder: Path) -> None:
         "failed": done.failed,
         "scores": None if done.run is None else done.run.scores,
     }
-    typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
 
 
 def _print(done: EvaluationSummary, folder: Path, *, all_protocols: bool, show_all: bool) -> None:
-    console = Console(highlight=False)
+    console = make_console(highlight=False)
     if done.run is not None:
         print_scores(done.run, all_protocols=all_protocols, show_all=show_all)
     console.print(f"{done.samples:,} questions about {done.images:,} images in {escape(str(folder))}")

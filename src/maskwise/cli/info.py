@@ -8,13 +8,13 @@ from importlib import metadata
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 import maskwise
 from maskwise.harness.evaluate import BUNDLED_DATASETS
 from maskwise.masks import kernel_name
 from maskwise.runs.environment import available_cores
+from maskwise.terminal import echo, make_console
 
 KERNELS = {
     "c": "C",
@@ -29,7 +29,7 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
     """
     facts = describe_installation()
     if as_json:
-        typer.echo(json.dumps(facts, indent=2))
+        echo(json.dumps(facts, indent=2))
         return
     table = Table.grid(padding=(0, 3))
     for name in ("version", "python", "platform", "threads"):
@@ -41,7 +41,7 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
         table.add_row(f"extra {extra}", state)
     for kind, names in facts["bundled"].items():
         table.add_row(f"bundled {kind}", ", ".join(names) or "none")
-    Console().print(table)
+    make_console().print(table)
 
 
 def describe_installation() -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from maskwise.terminal import echo
+
 STANDARD_INPUT = "-"
 
 
@@ -26,9 +28,9 @@ def intent(
     for question in _read_questions(questions):
         (prediction,) = classify_intent([question])
         if as_json:
-            typer.echo(json.dumps({"question": question, **prediction._asdict()}, ensure_ascii=False))
+            echo(json.dumps({"question": question, **prediction._asdict()}, ensure_ascii=False))
         else:
-            typer.echo(f"{prediction.mask_type}\t{prediction.probability:.3f}\t{question}")
+            echo(f"{prediction.mask_type}\t{prediction.probability:.3f}\t{question}")
 
 
 def _read_questions(questions: list[str]) -> Iterator[str]:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import track
 
 from maskwise.report.leaderboard import PAGE, leaderboard_to_json, make_leaderboard, write_site
 from maskwise.report.report_page import run_to_html
 from maskwise.runs import read_run
+from maskwise.terminal import echo, make_console
 
 
 def leaderboard(
@@ -38,7 +38,7 @@ def leaderboard(
     if out is None:
         found = make_leaderboard(opened)
     else:
-        console = Console(stderr=True)
+        console = make_console(stderr=True)
         found = write_site(
             out,
             opened,
@@ -48,6 +48,6 @@ def leaderboard(
             ),
         )
     if as_json:
-        typer.echo(leaderboard_to_json(found).decode(), nl=False)
+        echo(leaderboard_to_json(found).decode(), nl=False)
     elif out is not None:
-        typer.echo(f"wrote {out / PAGE}", err=True)
+        echo(f"wrote {out / PAGE}", err=True)

@@ -24,6 +24,7 @@ from maskwise.cli import (
     write,
 )
 from maskwise.errors import MaskwiseError
+from maskwise.terminal import echo
 
 app = typer.Typer(
     name="maskwise",
@@ -37,7 +38,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"maskwise {maskwise.__version__}")
+        echo(f"maskwise {maskwise.__version__}")
         raise typer.Exit
 
 
@@ -73,7 +74,7 @@ app.command()(serve.serve)
 
 
 def _print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
-    typer.echo(f"maskwise: warning: {message}", err=True)
+    echo(f"maskwise: warning: {message}", err=True)
 
 
 def main() -> None:
@@ -82,7 +83,7 @@ def main() -> None:
     try:
         app()
     except MaskwiseError as error:
-        typer.echo(f"maskwise: {error}", err=True)
+        echo(f"maskwise: {error}", err=True)
         sys.exit(2)
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -15,6 +14,7 @@ from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
 from maskwise.formats import AnnotationFormat, ReadSummary, list_formats, read_dataset
 from maskwise.harness.registry import list_models
 from maskwise.protocols import PROTOCOLS
+from maskwise.terminal import echo, make_console
 
 Name = Annotated[str, typer.Argument(help="A benchmark or format; `maskwise ls` lists them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -67,7 +67,7 @@ def read(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
+        echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
     else:
         _print_summary(summary)
 
@@ -79,9 +79,9 @@ def card(name: Name, as_json: AsJson = False) -> None:
     """
     reader = find_reader(name)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(_describe(reader)), indent=2).decode())
+        echo(msgspec.json.format(msgspec.json.encode(_describe(reader)), indent=2).decode())
         return
-    console = Console(highlight=False)
+    console = make_console(highlight=False)
     console.print(f"[bold]{escape(reader.title)}[/bold]")
     for section, fields in _sections(reader):
         console.print(f"\n[bold]{escape(section)}[/bold]")
@@ -101,9 +101,9 @@ def ls(
     """
     listed = {kind: names for kind, names in _list_all().items() if what in (None, kind)}
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
+        echo(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
         return
-    console = Console(highlight=False)
+    console = make_console(highlight=False)
     for kind, names in listed.items():
         console.print(f"[bold]{kind}[/bold]")
         table = Table.grid(padding=(0, 3))
@@ -141,14 +141,14 @@ def _progress(*, quiet: bool) -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=make_console(stderr=True),
         disable=quiet,
         transient=True,
     )
 
 
 def _print_summary(summary: ReadSummary) -> None:
-    console = Console(highlight=False)
+    console = make_console(highlight=False)
     counts = ", ".join(f"{count:,} {what}" for what, count in summary.kept.items())
     console.print(f"[bold]{summary.name} {escape(summary.split)}[/bold]: {counts} in {escape(summary.out)}")
     if summary.no_target:

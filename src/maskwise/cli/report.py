@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +18,7 @@ from maskwise.report.report_page import run_to_html
 from maskwise.report.report_text import run_to_markdown, run_to_summary
 from maskwise.report.run_data import RunPaths
 from maskwise.runs import read_run
+from maskwise.terminal import echo, make_console
 
 Format = Literal["html", "md", "json"]
 RunFolder = Annotated[
@@ -84,7 +84,7 @@ def compare(
         paths = RunPaths(images=images)
         _write(comparison_to_html(pair, found, samples=samples, paths=(paths, paths)), out)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
         _print_comparison(found)
 
@@ -101,18 +101,18 @@ def _form_of(out: Path | None) -> Format:
 
 def _write(text: str, out: Path | None) -> None:
     if out is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
         return
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{out} cannot be written: {error}") from None
-    typer.echo(f"wrote {out} ({len(text.encode()) / 1e6:.1f} MB)", err=True)
+    echo(f"wrote {out} ({len(text.encode()) / 1e6:.1f} MB)", err=True)
 
 
 def _print_comparison(found: RunComparison) -> None:
-    console = Console()
+    console = make_console()
     console.print(f"[bold]A[/bold] {escape(found.a)}\n[bold]B[/bold] {escape(found.b)}")
     console.print(
         f"{escape(found.dataset)}, {found.samples} questions about {found.images} images, {found.protocol}\n"

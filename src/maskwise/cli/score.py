@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from maskwise.cli.score_table import print_scores
@@ -17,6 +16,7 @@ from maskwise.harness.score import result_to_run, score
 from maskwise.protocols import PROTOCOLS, get
 from maskwise.runs import write_run
 from maskwise.store import Dataset
+from maskwise.terminal import echo, make_console
 
 Format = Literal["jsonl", "coco", "png", "npz"]
 
@@ -103,11 +103,11 @@ def score_predictions(
             bar.update(task, description="writing")
             write_run(out, run)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(run.scores), indent=2).decode())
+        echo(msgspec.json.format(msgspec.json.encode(run.scores), indent=2).decode())
     else:
         print_scores(run, all_protocols=protocol is not None, show_all=show_all)
         if out is not None:
-            typer.echo(f"Written to {out}; `maskwise report` makes a page of it.")
+            echo(f"Written to {out}; `maskwise report` makes a page of it.")
 
 
 def _read_options(
@@ -132,4 +132,4 @@ def _read_options(
 
 def _progress(*, quiet: bool) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
+    return Progress(*columns, console=make_console(stderr=True), transient=True, disable=quiet)

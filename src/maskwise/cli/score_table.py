@@ -20,6 +20,7 @@ from maskwise.report.protocol_order import (
 from maskwise.runs import Run
 from maskwise.runs.schema import MetricValue, ProtocolScores
 from maskwise.runs.tables import MAIN_METRICS
+from maskwise.terminal import make_console
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
@@ -29,7 +30,7 @@ def print_scores(run: Run, *, all_protocols: bool = False, show_all: bool = Fals
 
     all_protocols: every protocol of the run; show_all: also every metric.
     """
-    console = Console(highlight=False)
+    console = make_console(highlight=False)
     names = order_protocols(run) if all_protocols or show_all else leading_protocols(run)
     console.print(_main_table(run, names))
     for name in names:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from maskwise.errors import MaskwiseError
+from maskwise.terminal import echo
 
 
 def train(
@@ -82,7 +83,7 @@ def _missing_extra(command: str, error: ImportError) -> MaskwiseError:
 
 def _print_paths(paths: list[Path], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"files": [str(path) for path in paths]}))
+        echo(json.dumps({"files": [str(path) for path in paths]}))
     else:
         for path in paths:
-            typer.echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+            echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")

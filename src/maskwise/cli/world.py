@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from maskwise.store import read_manifest
+from maskwise.terminal import echo, make_console
 from maskwise.world import QUESTIONS, SIZE, write_scenes
 
 
@@ -39,7 +39,7 @@ def world(
     Example: maskwise world --scenes 1000 --seed 7 --split train --out scenes
     """
     columns = TextColumn("scenes"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=make_console(stderr=True)) as progress:
         task = progress.add_task("scenes", total=scenes)
         write_scenes(
             out,
@@ -56,6 +56,6 @@ def world(
         )
     counts = read_manifest(out).counts
     if as_json:
-        typer.echo(json.dumps({"dataset": str(out), "counts": counts}))
+        echo(json.dumps({"dataset": str(out), "counts": counts}))
     else:
-        typer.echo(f"{out}: " + ", ".join(f"{number} {name}" for name, number in counts.items()))
+        echo(f"{out}: " + ", ".join(f"{number} {name}" for name, number in counts.items()))

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from maskwise.formats import write_dataset
 from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
+from maskwise.terminal import echo, make_console
 
 
 def write(
@@ -38,7 +38,7 @@ def write(
 
     Example: maskwise write coco data/val --out coco_val
     """
-    with Console(stderr=True).status(f"writing {escape(str(out))}"):
+    with make_console(stderr=True).status(f"writing {escape(str(out))}"):
         opened = Dataset.open(find_dataset(dataset), image_root=images)
         write_dataset(opened, format, out, with_images=not no_images)
-    typer.echo(f"wrote {out} ({format}): {len(opened.images)} images, {len(opened)} questions")
+    echo(f"wrote {out} ({format}): {len(opened.images)} images, {len(opened)} questions")
