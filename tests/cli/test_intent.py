@@ -25,7 +25,19 @@ def test_json_prints_one_object_per_line() -> None:
     (line,) = run("the amodal mask of the dog", "--json").stdout.splitlines()
     answer = json.loads(line)
     assert answer.pop("probability") > 0.5
-    assert answer == {"question": "the amodal mask of the dog", "mask_type": "amodal"}
+    assert answer == {
+        "question": "the amodal mask of the dog",
+        "mask_type": "amodal",
+        "language_supported": True,
+    }
+
+
+def test_a_question_in_another_language_is_reported() -> None:
+    result = run("请分割被遮挡的整只狗", "--json")
+    answer = json.loads(result.stdout)
+    assert (answer["language_supported"], answer["probability"]) == (False, 0.5)
+    assert result.stderr == "maskwise: not in English, so the mask type is a guess: 请分割被遮挡的整只狗\n"
+    assert run("the dog").stderr == ""
 
 
 def test_a_dash_reads_standard_input_and_skips_blank_lines() -> None:

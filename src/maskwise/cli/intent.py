@@ -27,6 +27,8 @@ def intent(
 
     for question in _read_questions(questions):
         (prediction,) = classify_intent([question])
+        if not prediction.language_supported:
+            echo(f"maskwise: not in English, so the mask type is a guess: {question}", err=True)
         if as_json:
             echo(json.dumps({"question": question, **prediction._asdict()}, ensure_ascii=False))
         else:

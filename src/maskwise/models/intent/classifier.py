@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from maskwise.arrays import Float64Array
 from maskwise.models.intent.features import hash_features
+from maskwise.models.intent.language import english_share, is_english
+from maskwise.models.intent.spelling import MAX_CHARACTERS
 from maskwise.models.intent.tokenizer import QuestionTokenizer, RequestedMask, TokenizedQuestion
 
 QUANTUM = 1 / 512
@@ -20,10 +22,15 @@ QUANTUM = 1 / 512
 
 
 class IntentPrediction(NamedTuple):
-    """The mask type that a question requests, and its probability in [0.5, 1]."""
+    """The mask type that a question requests, and its probability in [0.5, 1].
+
+    language_supported: False where the question is not in English. Its words then say little, so the probability is
+    lowered by the share of words that are not English, to 0.5 where none is.
+    """
 
     mask_type: RequestedMask
     probability: float
+    language_supported: bool = True
 
 
 class TrainedWeights(NamedTuple):
@@ -53,11 +60,14 @@ class IntentClassifier(NamedTuple):
 
     def classify(self, question: str) -> IntentPrediction:
         """The prediction for one question; a question without words is visible, like every neutral question."""
-        tokens = self.tokenizer.tokenize(question)
-        if not tokens.words:
-            return IntentPrediction("visible", 1.0)
-        odds = self.log_odds(tokens)
-        return IntentPrediction("amodal" if odds > 0 else "visible", 1 / (1 + math.exp(-min(abs(odds), 30))))
+        text = question[:MAX_CHARACTERS]
+        vocabulary = self.tokenizer.vocabulary
+        supported = is_english(text, vocabulary)
+        odds = self.log_odds(self.tokenizer.tokenize(text))
+        if not supported:
+            odds *= english_share(text, vocabulary)
+        probability = 1 / (1 + math.exp(-min(abs(odds), 30)))
+        return IntentPrediction("amodal" if odds > 0 else "visible", probability, supported)
 
 
 def classify_intent(questions: Sequence[str]) -> list[IntentPrediction]:

@@ -1,4 +1,4 @@
-"""Hashed features of a tokenized question: n-grams of concepts, negated concepts, sequences of cues, clause moods."""
+"""Hashed features of a tokenized question: n-grams of concepts, negations, linking words, cue sequences, moods."""
 
 import itertools
 from collections.abc import Iterator
@@ -50,6 +50,26 @@ MOODS = {
 REQUESTS = ("ask", "who", "which", "what", "what like", "where", "how")
 """Moods of clauses that request something."""
 
+LINKS = (
+    *(
+        "who",
+        "whose",
+        "whom",
+        "which",
+        "that",
+        "where",
+        "when",
+        "while",
+        "what",
+        "how",
+        "because",
+        "since",
+        "as",
+    ),
+    *("with", "of", "to", "for", "by", "from", "in", "on", "and", "or", "is", "are"),
+)
+"""Words that tell what follows them apart from the request: a description, a reason, a place."""
+
 _MOOD_OF = {concept: mood for mood, concepts in MOODS.items() for concept in concepts.split()}
 _CUE_OF = {concept: cue for cue, concepts in CUES.items() for concept in concepts.split()}
 _BREAKS = frozenset(",;.?")
@@ -71,7 +91,7 @@ def extract_features(tokens: TokenizedQuestion) -> Iterator[tuple[str, tuple[str
         for start in range(len(concepts) - size + 1):
             ngram = concepts[start : start + size]
             if not _CUE_OF.keys().isdisjoint(ngram):
-                yield "ideas", ngram
+                yield "concepts", ngram
                 if size < 3:
                     yield "words", words[start : start + size]
     signed = _mark_negated(tokens.concepts)
@@ -79,11 +99,12 @@ def extract_features(tokens: TokenizedQuestion) -> Iterator[tuple[str, tuple[str
         yield "signed", (concept,)
         for other, later in signed[place + 1 : place + 6]:
             yield ("pair" if clause == later else "pair apart"), (concept, other)
+    yield from _link_features(tokens.concepts)
     yield from _mood_features(tokens.concepts)
     cues = _cue_sequence(tokens.concepts)
-    yield from _ngrams("course", ("^", *cues, "$"), range(2, 5))
+    yield from _ngrams("cues", ("^", *cues, "$"), range(2, 5))
     bare = [cue for cue in cues if cue not in ("|", "part", "shape")]
-    yield from _ngrams("bare course", ("^", *bare, "$"), range(2, 5))
+    yield from _ngrams("bare cues", ("^", *bare, "$"), range(2, 5))
 
 
 def _mark_negated(concepts: list[str]) -> list[tuple[str, int]]:
@@ -96,6 +117,22 @@ def _mark_negated(concepts: list[str]) -> list[tuple[str, int]]:
             found.append((f"not-{concept}" if negated else concept, clause))
         negated = negated or concept in _NEGATIONS
     return found
+
+
+def _link_features(concepts: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Cues with the last linking word before them in their clause.
+
+    "Whose whole coat is blue" describes an object, "the whole coat" requests a mask.
+    """
+    link = "^"
+    for concept in concepts:
+        if concept in _BREAKS:
+            link = "^"
+        elif concept in _CUE_OF:
+            yield "link", (link, concept)
+            yield "link", (link, _CUE_OF[concept])
+        elif concept in LINKS:
+            link = concept
 
 
 def _mood_features(concepts: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -111,10 +148,10 @@ def _mood_features(concepts: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]
     for mood, clause in moods:
         cues = _cue_sequence(clause)
         for cue in cues:
-            yield "tone", (mood, cue)
+            yield "mood", (mood, cue)
             yield "request", (request, cue)
-        yield from (("tone", (mood, *pair)) for pair in itertools.pairwise(cues))
-        yield from (("tone", (mood, concept)) for concept in clause if concept in _CUE_OF)
+        yield from (("mood", (mood, *pair)) for pair in itertools.pairwise(cues))
+        yield from (("mood", (mood, concept)) for concept in clause if concept in _CUE_OF)
     cues = [cue for _, clause in moods for cue in _cue_sequence(clause)]
     yield from (("request", (request, *pair)) for pair in itertools.pairwise(cues))
 

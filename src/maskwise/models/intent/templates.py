@@ -20,7 +20,7 @@ from typing import NamedTuple
 from maskwise.errors import RecordError
 from maskwise.models.intent.tokenizer import RequestedMask
 
-PHRASE_FILES = ("words", "acts")
+PHRASE_FILES = ("words", "acts", "reasoning")
 TEMPLATE_FILES: tuple[RequestedMask, ...] = ("visible", "amodal")
 
 _MARK = re.compile(r"<([a-z0-9]+)(?:\.(ing))?>|([()\[\]|])")

@@ -24,38 +24,48 @@ from maskwise.world import make_scene
 OUT = Path(__file__).with_name("weights.npz")
 
 CONTEXT_FAMILIES = frozenset(
-    ("plain", "hiding says where", "talk around it", "things people know", "pictures described")
+    (
+        "plain",
+        "hiding says where",
+        "talk around it",
+        "things people know",
+        "pictures described",
+        "reasoning questions",
+    )
 )
 """Families whose sentences can precede another sentence without changing the requested mask type."""
 
 CONTEXT_RATE = 0.2
 """Share of sentences with such a context sentence before them."""
 
+AMODAL_IN_FIVE = 2
+"""Amodal sentences among five: fewer than half, because visible is the default where the words leave it open."""
+
 PUNCTUATION_DROPOUT = 0.2
 """Share of sentences without the final mark, and share without commas."""
 
 
 class IntentTrainingConfig(NamedTuple):
-    """sentences: generated from the corpus, half of each type. scenes: of the world, whose questions are added.
+    """sentences: generated from the corpus. scenes: of the world, whose questions are added.
 
     weight_decay: factor of the squared weights in the loss. steps: maximum number of optimizer steps.
     """
 
-    sentences: int = 48_000
-    scenes: int = 80
+    sentences: int = 132_000
+    scenes: int = 160
     seed: int = 1
-    weight_decay: float = 2e-5
+    weight_decay: float = 1e-5
     steps: int = 120
 
 
 def generate_sentences(corpus: TemplateCorpus, count: int, seed: int) -> list[tuple[str, RequestedMask]]:
-    """Sentences with their mask type, alternating; every template of a type is equally likely."""
+    """Sentences with their mask type; every template of a type is equally likely."""
     rng = Random(seed)
-    templates = [[t for t in corpus.templates if t.mask_type == wanted] for wanted in ("visible", "amodal")]
-    contexts = [t for t in templates[0] if t.family in CONTEXT_FAMILIES]
+    visible, amodal = ([t for t in corpus.templates if t.mask_type == name] for name in ("visible", "amodal"))
+    contexts = [t for t in visible if t.family in CONTEXT_FAMILIES]
     found = []
     for number in range(count):
-        template = rng.choice(templates[number % 2])
+        template = rng.choice(amodal if number % 5 < AMODAL_IN_FIVE else visible)
         text = corpus.expand(template, rng)
         if rng.random() < PUNCTUATION_DROPOUT:
             text = text.rstrip(".!?")

@@ -28,6 +28,9 @@ EXCLUDED_FAMILIES = frozenset(
         "by other ways",
         "with what is in sight",
         "pictures described",
+        "reasoning questions",
+        "attributes with cue words",
+        "described by what cannot be seen",
     )
 )
 """Families of visible sentences whose noun phrase often says where the target is, not what it is."""
