@@ -96,7 +96,11 @@ def test_ctrl_c_leaves_a_run_that_continues(tmp_path: Path) -> None:
     arguments = ["eval", str(dataset), *model, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-m", "maskwise.cli.main", *arguments]
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, cwd=ROOT, preexec_fn=heed_ctrl_c
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509
     ) as process:
         predictions = tmp_path / "run" / "predictions.jsonl"
         while process.poll() is None and not (predictions.exists() and predictions.stat().st_size):
