@@ -5,7 +5,7 @@
     scores.headline()["giou"]
 
 One file a rule; its text states the rule and what is odd about it. A rule is a function from an `ScoringInput` (columns
-over a whole dataset, every overlap measured once) to `Scores` (per sample, its part in every figure).
+over a whole dataset, every overlap measured once) to `Scores` (per sample, its part in every metric).
 """
 
 import inspect

@@ -80,7 +80,7 @@ class PredictionColumns:
         for prediction in predictions:
             if prediction.sample not in row:
                 raise ProtocolError(
-                    f"a prediction is for sample {prediction.sample!r}, which the ground_truth lacks"
+                    f"a prediction is for sample {prediction.sample!r}, which the ground truth lacks"
                 )
             if row[prediction.sample] in by_row:
                 raise ProtocolError(f"two predictions for sample {prediction.sample!r}; keep one")
@@ -89,14 +89,18 @@ class PredictionColumns:
 
     @classmethod
     def _from_rows(cls, rows: Sequence[Prediction | None]) -> "PredictionColumns":
-        usable = [reply if reply is not None and reply.error is None else None for reply in rows]
-        parts: list[tuple[PredictedRegion, ...]] = [reply.regions if reply else () for reply in usable]
+        usable = [
+            prediction if prediction is not None and prediction.error is None else None for prediction in rows
+        ]
+        parts: list[tuple[PredictedRegion, ...]] = [
+            prediction.regions if prediction else () for prediction in usable
+        ]
         regions = [region for part in parts for region in part]
-        answers = [reply.answer if reply else None for reply in usable]
+        answers = [prediction.answer if prediction else None for prediction in usable]
         failed = {
-            item: reply.error
-            for item, reply in enumerate(rows)
-            if reply is not None and reply.error is not None
+            item: prediction.error
+            for item, prediction in enumerate(rows)
+            if prediction is not None and prediction.error is not None
         }
         return cls(
             state=np.array(
@@ -108,9 +112,9 @@ class PredictionColumns:
             amodal=mask_column([region.amodal for region in regions]),
             score=np.array([region.score for region in regions], np.float64),
             names=encode_strings([region.name for region in regions]),
-            mask_type=np.array([_mask_type_code(reply) for reply in usable], np.int8),
-            no_target=np.array([bool(reply and reply.no_target) for reply in usable], bool),
-            forced=np.array([bool(reply and reply.forced) for reply in usable], bool),
+            mask_type=np.array([_mask_type_code(prediction) for prediction in usable], np.int8),
+            no_target=np.array([bool(prediction and prediction.no_target) for prediction in usable], bool),
+            forced=np.array([bool(prediction and prediction.forced) for prediction in usable], bool),
             answers=[answer.text if answer else None for answer in answers],
             phrases=phrase_columns([(answer, len(part)) for answer, part in zip(answers, parts)]),
         )
@@ -126,7 +130,7 @@ class PredictionColumns:
         return replace(emptied, state=state, reasons={**self.reasons, **reasons})
 
     def take(self, rows: Int64Array) -> "PredictionColumns":
-        """The predictions of some samples, in the order given; row len(self) stands for a missing reply.
+        """The predictions of some samples, in the order given; row len(self) stands for a missing prediction.
 
         Each sample may be taken once.
         """
@@ -158,5 +162,9 @@ class PredictionColumns:
         )
 
 
-def _mask_type_code(reply: Prediction | None) -> int:
-    return UNSTATED if reply is None or reply.mask_type is None else MASK_TYPES.index(reply.mask_type)
+def _mask_type_code(prediction: Prediction | None) -> int:
+    return (
+        UNSTATED
+        if prediction is None or prediction.mask_type is None
+        else MASK_TYPES.index(prediction.mask_type)
+    )

@@ -40,7 +40,7 @@ def read_published(path: Path = FILE) -> list[PublishedTable]:
     for table in tables:
         for name, cells in table.cells:
             if len(cells) != len(table.splits) * len(table.figures) or not all(map(_is_figure, cells)):
-                raise FormatError(f"{path}, {table.title}, {name}: expected one number a figure and split")
+                raise FormatError(f"{path}, {table.title}, {name}: expected one number per metric and split")
     return tables
 
 
