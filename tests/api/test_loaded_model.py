@@ -100,7 +100,7 @@ def test_other_models_are_refused_with_a_sentence(given: Any) -> None:
         mw.load_model(given)
 
 
-@pytest.mark.parametrize("given", [3, None, [3]])
+@pytest.mark.parametrize("given", [3, None, [3], "", ["  "]])
 def test_other_questions_are_refused_with_a_sentence(scene: Path, given: Any) -> None:
     with pytest.raises(mw.ModelError, match="question"):
         mw.load_model(Square()).ask(scene, given)

@@ -79,6 +79,16 @@ def test_other_datasets_are_refused(toy: Path, tmp_path: Path) -> None:
         pair_runs(read_run(toy / "near"), other)
 
 
+def test_other_questions_of_one_dataset_are_refused(toy: Path) -> None:
+    near = read_run(toy / "near")
+    part = read_run(toy / "near")
+    part.ids = part.ids[:-1]
+    with pytest.raises(
+        ProtocolError, match="not the same ones: evaluate both with the same --limit and --seed"
+    ):
+        pair_runs(near, part)
+
+
 def changed(run: Path, copy: Path, change: dict) -> Run:
     shutil.copytree(run, copy)
     scores = json.loads((copy / "scores.json").read_text())

@@ -38,7 +38,7 @@ class ImageEncoding:
 
         Example: prediction = encoded.ask("the whole cup, hidden part included")
         """
-        questions = [question] if isinstance(question, str) else _check_questions(question)
+        questions = _check_questions([question] if isinstance(question, str) else question)
         predictions = self.model._call(self._predictor, self.image, questions)
         return predictions[0] if isinstance(question, str) else predictions
 
@@ -177,6 +177,8 @@ def _check_questions(questions: Any) -> list[str]:
     for question in listed:
         if not isinstance(question, str):
             raise ModelError(f"a question must be text, not {_kind(question)}")
+        if not question.strip():
+            raise ModelError("the question is empty; ask something about the image")
     return listed
 
 

@@ -56,11 +56,12 @@ def place(
     bottom, tall = int(rows[-1]), len(rows)
     tops = bottom + (random.uniform(*BELOW, PLACEMENTS) * tall).astype(int) - height
     lefts = random.integers(columns[0] - width, columns[-1] + 1, PLACEMENTS)
+    solid = soft_edge(scaled.mask) >= 0.5
     area, best = int(target.sum()), None
     for top, left in zip(tops.tolist(), lefts.tolist()):
         if not (0 <= top <= target.shape[0] - height and 0 <= left <= target.shape[1] - width):
             continue
-        rate = int((target[top : top + height, left : left + width] & scaled.mask).sum()) / area
+        rate = int((target[top : top + height, left : left + width] & solid).sum()) / area
         if rates[0] <= rate <= rates[1] and (best is None or abs(rate - wanted) < abs(best.rate - wanted)):
             best = CutoutPlacement(scaled, top, left, rate)
     return best

@@ -117,7 +117,12 @@ class RunPair:
 def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:
     """Check that two runs can be compared: one dataset, and one protocol with the same options."""
     one, other = a.info.dataset, b.info.dataset
-    if one.sha256 != other.sha256 or a.ids != b.ids:
+    if one.sha256 == other.sha256 and a.ids != b.ids:
+        raise ProtocolError(
+            f"{a.location} has {len(a.ids)} questions of {one.path}, {b.location} {len(b.ids)}, and not the same ones: "
+            "evaluate both with the same --limit and --seed"
+        )
+    if one.sha256 != other.sha256:
         raise ProtocolError(
             f"{a.location} was scored on {one.path} (sha256 {one.sha256[:12]}), {b.location} on {other.path} "
             f"(sha256 {other.sha256[:12]}): runs on different datasets cannot be compared; score both on one"

@@ -43,7 +43,7 @@ def describe_questions(run: Run) -> str:
     found = run.info.dataset
     images = f"{found.images:,} image" + ("" if found.images == 1 else "s")
     if found.all_samples is not None and found.all_samples != found.samples:
-        return f"{found.samples:,} of {found.all_samples:,} questions, about {images}"
+        return f"{found.samples:,} of {found.all_samples:,} questions, on {images}"
     return f"{found.samples:,} question{'' if found.samples == 1 else 's'} about {images}"
 
 

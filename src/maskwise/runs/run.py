@@ -181,7 +181,7 @@ class Run:
         if not known:
             raise StoreError(f"{self.location} was scored under no protocol, so there is nothing to show")
         if wanted is not None and wanted not in known:
-            raise UnknownNameError(f"protocol of run {self.location}", wanted, known)
+            raise UnknownNameError("protocol", wanted, known)
         return wanted or ("strict" if "strict" in known else known[0])
 
     # -- per sample
