@@ -152,3 +152,12 @@ def test_a_run_in_which_all_failed_says_so(tmp_path: Path) -> None:
     printed = CliRunner().invoke(app, list(map(str, arguments)))
     assert printed.exit_code == 1
     assert "all 6 questions failed; the first: ValueError" in printed.output
+
+
+def test_a_run_whose_masks_all_have_another_size_says_so(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "truth", 3)
+    arguments = ["eval", dataset, "--model", f"{FAKES}:WrongSize", "--out", tmp_path / "r"]
+    printed = CliRunner().invoke(app, list(map(str, arguments)))
+    assert printed.exit_code == 1
+    assert "no prediction could be scored: mask size differs from the image" in printed.output
+    assert "without intervals (fewer than 10 images)" in " ".join(printed.output.split())

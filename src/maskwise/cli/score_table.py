@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from maskwise.protocols.intervals import MIN_IMAGES, TOO_FEW_IMAGES
 from maskwise.report.metric_labels import HEADLINE_METRICS, metric_label
 from maskwise.report.protocol_order import (
     OFFICIAL,
@@ -45,8 +46,10 @@ def print_scores(run: Run, *, all_protocols: bool = False, show_all: bool = Fals
 
 
 def _main_table(run: Run, names: list[str]) -> Table:
+    few = run.info.dataset.images < MIN_IMAGES
     level = f"{100 * run.info.intervals.level:g} %"
-    caption = f"percent with {level} intervals over images; {describe_questions(run)}"
+    intervals = f"without intervals ({TOO_FEW_IMAGES})" if few else f"with {level} intervals over images"
+    caption = f"percent {intervals}; {describe_questions(run)}"
     table = Table(box=None, padding=(0, 2, 0, 0), caption=caption, caption_justify="left")
     table.add_column("protocol", no_wrap=True)
     for name in ("gIoU", "cIoU", "scored", "counted\nas zero", "left\nout"):
