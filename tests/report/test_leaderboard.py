@@ -205,7 +205,7 @@ def test_published_tables_are_whole(tmp_path: Path) -> None:
     assert ("CoReS-13B", ["65.5", "-"]) in [cells for table in tables for cells in table.cells]
     torn = msgspec.structs.replace(tables[0], rows=[["LISA", "13.8/18.3"]])
     (tmp_path / "torn.yaml").write_bytes(msgspec.yaml.encode([torn]))
-    with pytest.raises(FormatError, match="MMR, LISA: expected one number a figure and split"):
+    with pytest.raises(FormatError, match="MMR, LISA: expected one number per metric and split"):
         read_published(tmp_path / "torn.yaml")
 
 
