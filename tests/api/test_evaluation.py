@@ -173,3 +173,11 @@ def test_lists_describe_what_is_known_by_name() -> None:
     assert "mmr" in mw.list_benchmarks()
     assert "cocoa" in mw.list_formats()
     assert "strict" in mw.list_protocols()
+
+
+def test_masks_of_another_size_are_warned_about() -> None:
+    data = mw.load_dataset("world")[:12]
+    with pytest.warns(UserWarning, match="No prediction could be scored: mask size differs from the image"):
+        run = mw.score(data, [np.ones((1, 10, 10), bool)] * 12, protocols=["strict"])
+    assert run["strict"]["giou"] == 0
+    assert any("mask size" in notice for notice in run.notices)

@@ -159,5 +159,5 @@ def test_a_run_whose_masks_all_have_another_size_says_so(tmp_path: Path) -> None
     arguments = ["eval", dataset, "--model", f"{FAKES}:WrongSize", "--out", tmp_path / "r"]
     printed = CliRunner().invoke(app, list(map(str, arguments)))
     assert printed.exit_code == 1
-    assert "no prediction could be scored: mask size differs from the image" in printed.output
+    assert "No prediction could be scored: mask size differs from the image" in printed.output
     assert "without intervals (fewer than 10 images)" in " ".join(printed.output.split())

@@ -1,6 +1,7 @@
 """`evaluate`, `score`, `load_run` and `compare`: from a model or predictions to metrics with intervals."""
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -77,7 +78,7 @@ def score(
     run folder to write; without it the run stays in memory. protocols: names, all if None. options: by protocol.
     mask_type: of masks that do not say it.
 
-    Example: run = score("world", [np.zeros((n, 128, 128), bool), ...])
+    Example: run = score("world", [np.zeros((n, 224, 224), bool), ...])
     """
     if mask_type not in ("visible", "amodal"):
         raise ProtocolError(f"mask_type must be 'visible' or 'amodal', not {mask_type!r}")
@@ -90,6 +91,8 @@ def score(
         threads=_threads(),
     )
     run = result_to_run(result)
+    if run.failure_notice is not None:
+        warnings.warn(run.failure_notice, stacklevel=2)
     if out is None:
         return run
     write_run(Path(out), run)

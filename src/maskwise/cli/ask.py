@@ -38,7 +38,7 @@ def ask(
 ) -> None:
     """Ask a question about an image: an answer in words, the mask type it asks for, and the masks.
 
-    The bundled model knows the objects of `maskwise world` and no others. It warns about other images.
+    The bundled model knows the objects of `maskwise world` and no others. It warns about most other images.
 
     Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
     """

@@ -149,17 +149,9 @@ def evaluate_model(
     if done.failed == done.samples:
         echo(f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}", err=True)
         raise typer.Exit(1)
-    if done.run is not None and (reason := _why_nothing_was_scored(done.run)) is not None:
-        echo(f"maskwise: no prediction could be scored: {reason}", err=True)
+    if done.run is not None and done.run.failure_notice is not None:
+        echo(f"maskwise: {done.run.failure_notice}", err=True)
         raise typer.Exit(1)
-
-
-def _why_nothing_was_scored(run: Run) -> str | None:
-    """The first reason if no protocol scored any prediction, for example because of the size of their masks."""
-    counts = [scores.counts for scores in run.scores.protocols.values()]
-    if any(one.scored for one in counts) or not any(one.failed for one in counts):
-        return None
-    return next(reason for one in counts for reason in one.reasons)
 
 
 class _Terminated(KeyboardInterrupt):

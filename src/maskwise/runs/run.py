@@ -153,7 +153,9 @@ class Run:
 
     @property
     def notices(self) -> list[str]:
-        """What a reader has to know before the metrics: ground truth given to the model, a subset of the dataset."""
+        """What a reader has to know before the metrics: ground truth given to the model, a subset of the dataset,
+        nothing scored, images outside the model's domain.
+        """
         notices = {
             "This model is given the ground truth: its metrics test the protocols, not it.": self.uses_ground_truth,
             "Teacher-forced: the true answer was in the prompt.": self.teacher_forced,
@@ -164,8 +166,16 @@ class Run:
             if subset
             else []
         )
-        domain = [] if self.domain_notice is None else [self.domain_notice]
-        return [text for text, holds in notices.items() if holds] + part + domain
+        problems = [notice for notice in (self.failure_notice, self.domain_notice) if notice is not None]
+        return [text for text, holds in notices.items() if holds] + part + problems
+
+    @property
+    def failure_notice(self) -> str | None:
+        """A warning with the first reason if no protocol scored any prediction, for example by the size of masks."""
+        counts = [scores.counts for scores in self.scores.protocols.values()]
+        if any(one.scored for one in counts) or not any(one.failed for one in counts):
+            return None
+        return f"No prediction could be scored: {next(reason for one in counts for reason in one.reasons)}."
 
     @property
     def domain_notice(self) -> str | None:
