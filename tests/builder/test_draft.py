@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maskwise.builder.draft import AnnotatedImage, Draft, DraftTarget, draft_to_sample, find_phrases
+from maskwise.builder.draft import Draft, DraftTarget, SourceImage, draft_to_sample, find_phrases
 from maskwise.errors import RecordError
 from maskwise.schema import ImageInfo, Region
 
@@ -14,7 +14,7 @@ def box(left: int, top: int, right: int, bottom: int) -> np.ndarray:
     return mask
 
 
-IMAGE = AnnotatedImage(
+IMAGE = SourceImage(
     ImageInfo(id="im", width=20, height=10),
     (
         Region(id="a", name="cup", visible=box(0, 0, 4, 5), amodal=box(0, 0, 8, 5)),

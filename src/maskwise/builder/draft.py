@@ -1,4 +1,4 @@
-"""What recipes work on and make: annotated images, and drafts of samples that filters accept or reject."""
+"""What recipes work on and make: images with their regions, and drafts of samples that filters accept or reject."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ DraftKind = Literal["referring", "reasoning"]
 
 
 @dataclass(frozen=True)
-class AnnotatedImage:
+class SourceImage:
     """An image with all its regions. load: opens the pixels, where they are known.
 
     Measurements are made once, when they are first needed.
@@ -29,7 +29,7 @@ class AnnotatedImage:
     load: Callable[[], Image.Image] | None = None
 
     @classmethod
-    def of(cls, dataset: Dataset, key: int | str) -> "AnnotatedImage":
+    def of(cls, dataset: Dataset, key: int | str) -> "SourceImage":
         """The image of a row or an id of a dataset."""
         return cls(dataset.image(key), dataset.regions_of(key), lambda: dataset.open_image(key))
 
@@ -85,7 +85,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(id for target in self.targets for id in target.regions))
 
 
-def draft_to_sample(draft: Draft, image: AnnotatedImage, id: str) -> Sample:
+def draft_to_sample(draft: Draft, image: SourceImage, id: str) -> Sample:
     """The sample of a draft; RecordError if a phrase is not in the answer or a region not in the image."""
     spans = find_phrases(draft.answer, [target.phrase for target in draft.targets])
     place = {region: number for number, region in enumerate(draft.region_ids)}
