@@ -49,12 +49,15 @@ EXTRAS = {
     "fastapi": ["server"],
     "onnx": ["models"],
     "openai": ["writers"],
+    "peft": ["models"],
     "ray": ["harness"],
     "safetensors": ["models"],
     "shapely": ["masks"],
     "starlette": ["server"],
     "tensorboard": ["models"],
+    "tokenizers": ["models"],
     "torch": ["models"],
+    "transformers": ["models"],
     "uvicorn": ["server", "cli"],
 }
 """What an extra brings, and the packages that may import it."""

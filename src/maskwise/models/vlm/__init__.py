@@ -1,0 +1,1 @@
+"""The vision-language model with segmentation tokens (extra `vlm`)."""
