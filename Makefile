@@ -52,7 +52,7 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 
 test: lint ## formatting, types and all tests
 	@printf 'testing ...\n'
-	@$(PY) -m pytest
+	@$(PY) -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/.installed-dev ## formatting and types only
 	@printf 'checking style and format ...\n'
