@@ -1,68 +1,73 @@
-"""`maskwise train` and `maskwise export`: train the bundled model's networks and write them as ONNX files."""
+"""`maskwise train` and `maskwise export`: train a model and write it in the form in which it is used."""
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
+from rich.table import Table
 
 from maskwise.errors import MaskwiseError
-from maskwise.terminal import echo
+from maskwise.terminal import echo, make_console
+
+if TYPE_CHECKING:
+    from maskwise.models.dry_run import DryRun
 
 
 def train(
     config: Annotated[
         Path,
         typer.Argument(
-            help="A TOML file; configs/tiny.toml is that of the bundled model.", show_default=False
+            help="A TOML file; its key `model` names what is trained (configs/).", show_default=False
         ),
     ],
     *,
     out: Annotated[Path, typer.Option(help="Folder of the run; repeat the command to continue it.")] = Path(
         "runs/train"
     ),
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print parameters, memory, steps and samples; train nothing."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Train the small model, from rendering its scenes to its ONNX files. Finished stages are not repeated.
+    """Train a model. Repeating the command continues an interrupted run, with the same result.
 
     Training curves are in OUT/*.jsonl, and for TensorBoard in OUT/events. On several GPUs or machines: accelerate
-    launch -m maskwise.cli.main train CONFIG --out OUT
+    launch -m maskwise.cli.main train CONFIG --out OUT (docs/training.md)
 
     Example: maskwise train configs/tiny.toml --out runs/train
     """
-    try:
-        from maskwise.models.tiny.train import config as settings  # noqa: PLC0415
-        from maskwise.models.tiny.train import pipeline  # noqa: PLC0415
-    except ImportError as error:
-        raise _missing_extra("train", error) from None
-    read = settings.read_config(config)
+    from maskwise.models.trainers import trainer_of_config  # noqa: PLC0415
+
+    trainer = trainer_of_config(config)
+    settings = trainer.read_config(config)
+    if dry_run:
+        _print_dry_run(trainer.dry_run(settings), as_json)
+        return
     with _writing(out):
-        paths = pipeline.train(read, out)
+        paths = trainer.train(settings, out)
     _print_paths(paths, as_json)
 
 
 def export(
-    checkpoint: Annotated[
-        Path, typer.Argument(help="The folder that `maskwise train` wrote.", show_default=False)
-    ],
+    run: Annotated[Path, typer.Argument(help="The folder that `maskwise train` wrote.", show_default=False)],
     *,
     out: Annotated[Path | None, typer.Option(help="Output folder.  [default: the same folder]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Write a trained model as ONNX files, which run without torch.
+    """Write a trained model in the form in which it is used: for `tiny`, ONNX files, which run without torch.
 
     Example: maskwise export runs/train --out weights
     """
-    try:
-        from maskwise.models.tiny.train import export as exporter  # noqa: PLC0415
-        from maskwise.models.tiny.train import pipeline  # noqa: PLC0415
-    except ImportError as error:
-        raise _missing_extra("export", error) from None
-    trained = pipeline.load_trained(checkpoint)
-    with _writing(out or checkpoint):
-        paths = exporter.export(*trained, out or checkpoint)
+    from maskwise.models.trainers import trainer_of_run  # noqa: PLC0415
+
+    trainer = trainer_of_run(run)
+    with _writing(out or run):
+        paths = trainer.export_run(run, out or run)
     _print_paths(paths, as_json)
 
 
@@ -75,15 +80,65 @@ def _writing(folder: Path) -> Iterator[None]:
         raise MaskwiseError(f"cannot write to {folder}: {error}") from error
 
 
-def _missing_extra(command: str, error: ImportError) -> MaskwiseError:
-    return MaskwiseError(
-        f"maskwise {command} needs {error.name}, which the extra `train` installs: pip install 'maskwise[train]'"
-    )
-
-
 def _print_paths(paths: list[Path], as_json: bool) -> None:
     if as_json:
         echo(json.dumps({"files": [str(path) for path in paths]}))
     else:
         for path in paths:
             echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+
+
+def _print_dry_run(plan: "DryRun", as_json: bool) -> None:
+    if as_json:
+        echo(msgspec.json.encode(plan).decode())
+        return
+    tables = [
+        _table("parameters", ["module", "trainable", "frozen"], _parameter_rows(plan)),
+        _table(
+            "stages",
+            ["stage", "steps", "batch size", "trainable parameters"],
+            [(one.name, one.steps, one.batch_size, one.trainable) for one in plan.stages],
+        ),
+        _table(
+            "sources",
+            ["source", "images", "samples", "samples drawn"],
+            [(one.name, one.images, one.samples, one.drawn) for one in plan.sources],
+        ),
+        _table(
+            "memory",
+            ["per GPU, estimated", "GB"],
+            [(name, f"{size / 1e9:.2f}") for name, size in plan.memory.items()],
+        ),
+    ]
+    if plan.tokens:
+        tables.append(_table("tokens per sample", ["percentile", "tokens"], plan.tokens.items()))
+    console = make_console()
+    for table in tables:
+        console.print(table)
+    for note in plan.notes:
+        echo(note)
+
+
+def _parameter_rows(plan: "DryRun") -> list[tuple[object, ...]]:
+    rows = [(one.module, one.trainable, one.frozen) for one in plan.parameters]
+    total = (
+        "total",
+        sum(one.trainable for one in plan.parameters),
+        sum(one.frozen for one in plan.parameters),
+    )
+    return [*rows, total]
+
+
+def _table(title: str, columns: list[str], rows: Iterable[tuple[object, ...]]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*[_cell(value) for value in row])
+    return table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,6 +1,7 @@
 """Training of the bundled model (extra `train`): from rendered scenes or dataset folders to ONNX files.
 
 config, pipeline        the settings and the stages of a run
+dry_run                 what a run would do
 scene_dataset           training examples from rendered scenes
 annotated_dataset       training examples from a dataset folder
 augment                 copy-paste augmentation and colour-channel permutation

@@ -1,7 +1,7 @@
 """The settings of a training run, read from TOML."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -52,6 +52,7 @@ class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     files; stages may then be left out. `threads`: of torch and rendering.
     """
 
+    model: Literal["tiny"] = "tiny"
     seed: NaturalInt
     world: WorldData
     detector: Schedule | None = None

@@ -30,7 +30,8 @@ from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.model import BUNDLED_WEIGHTS, Tiny
 from maskwise.models.tiny.train.annotated_dataset import dataset_examples, unknown_categories
 from maskwise.models.tiny.train.checkpoints import load_weights
-from maskwise.models.tiny.train.config import Schedule, TrainingConfig
+from maskwise.models.tiny.train.config import Schedule, TrainingConfig, read_config
+from maskwise.models.tiny.train.dry_run import dry_run
 from maskwise.models.tiny.train.export import export
 from maskwise.models.tiny.train.grounder import Grounder
 from maskwise.models.tiny.train.grounding_batch import GroundingBatch, make_grounding_batch
@@ -50,6 +51,8 @@ from maskwise.models.tiny.train.trainer import TrainingTask, fit
 from maskwise.models.tiny.train.validation import Validation, world_validation
 from maskwise.store import Dataset
 from maskwise.store.atomic import atomic_write
+
+__all__ = ["dry_run", "export_run", "initial_networks", "load_trained", "read_config", "train"]
 
 T = TypeVar("T")
 
@@ -113,6 +116,11 @@ def load_trained(folder: Path) -> tuple[TwoStageDetector, Grounder]:
     return detector.eval(), grounder.eval()
 
 
+def export_run(run: Path, out: Path) -> list[Path]:
+    """Write the networks of a finished run as ONNX files."""
+    return export(*load_trained(run), out)
+
+
 def _check_config(config: TrainingConfig, path: Path) -> None:
     """A folder belongs to one run: another config would mix two."""
     new = json.loads(msgspec.json.encode(config))
@@ -120,7 +128,7 @@ def _check_config(config: TrainingConfig, path: Path) -> None:
         with atomic_write(path) as file:
             file.write(json.dumps(new, indent=2).encode() + b"\n")
         return
-    old = json.loads(path.read_text())
+    old = {"model": "tiny"} | json.loads(path.read_text())
     changed = [
         f"{key}: {old.get(key)} then, {new.get(key)} now"
         for key in {**old, **new}

@@ -1,0 +1,78 @@
+"""Trainers by name: the key `model` of a training config selects one; it is imported only when it is needed.
+
+A trainer is a module with the functions of `Trainer`. Its config is a msgspec struct with a field `model` that holds
+its name, and `train` writes that config to `config.json` in the folder of the run, where `export` finds it.
+"""
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
+
+import msgspec
+
+from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameError
+from maskwise.models.dry_run import DryRun
+
+DEFAULT = "tiny"
+"""The trainer of a config without the key `model`."""
+
+
+class TrainerModule(NamedTuple):
+    """Where a trainer is, and the extra that installs what it needs."""
+
+    module: str
+    extra: str
+
+
+TRAINERS = {"tiny": TrainerModule("maskwise.models.tiny.train.pipeline", "train")}
+
+
+class Trainer(Protocol):
+    """The functions of a trainer's module."""
+
+    def read_config(self, path: Path) -> Any:
+        """A TOML file; MaskwiseError names a field that is missing or invalid."""
+
+    def train(self, config: Any, folder: Path) -> list[Path]:
+        """Train, or continue training, in `folder`; returns the files to use."""
+
+    def export_run(self, run: Path, out: Path) -> list[Path]:
+        """Write the model of a finished run to `out`; returns the files."""
+
+    def dry_run(self, config: Any) -> DryRun:
+        """What `train` would do."""
+
+
+def trainer_of_config(path: Path) -> Trainer:
+    """The trainer that a TOML config asks for."""
+    try:
+        content = msgspec.toml.decode(path.read_bytes())
+    except (msgspec.MsgspecError, UnicodeError, OSError) as error:
+        raise MaskwiseError(f"{path}: {error}") from None
+    return find_trainer(content.get("model", DEFAULT))
+
+
+def trainer_of_run(run: Path) -> Trainer:
+    """The trainer that wrote a run's folder."""
+    path = run / "config.json"
+    if not path.exists():
+        raise MaskwiseError(f"{run} has no config.json; expected a folder that `maskwise train` wrote")
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise MaskwiseError(f"{path}: {error}") from None
+    return find_trainer(content.get("model", DEFAULT) if isinstance(content, dict) else None)
+
+
+def find_trainer(name: Any) -> Trainer:
+    """The trainer of a name. MissingDependencyError if its extra is not installed."""
+    if not isinstance(name, str) or name not in TRAINERS:
+        raise UnknownNameError("trainer", str(name), TRAINERS)
+    module, extra = TRAINERS[name]
+    try:
+        return cast("Trainer", importlib.import_module(module))
+    except ImportError as error:
+        if error.name is None or error.name.startswith("maskwise"):
+            raise
+        raise MissingDependencyError(f"training {name}", error.name, extra=extra) from None
