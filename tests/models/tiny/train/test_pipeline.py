@@ -168,8 +168,9 @@ def test_the_config_of_the_bundled_model_is_valid() -> None:
 def test_train_prints_json_and_names_a_file_in_place_of_the_folder(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maskwise.models.tiny.train.config.read_config", lambda _: config_of(run))
-    result = CliRunner().invoke(app, ["train", "any.toml", "--out", str(run / "run"), "--json"])
+    monkeypatch.setattr("maskwise.models.tiny.train.pipeline.read_config", lambda _: config_of(run))
+    any_config = str(TINY_CONFIG)
+    result = CliRunner().invoke(app, ["train", any_config, "--out", str(run / "run"), "--json"])
     assert len(json.loads(result.stdout)["files"]) == 3
-    result = CliRunner().invoke(app, ["train", "any.toml", "--out", str(run / "config.json")])
+    result = CliRunner().invoke(app, ["train", any_config, "--out", str(run / "config.json")])
     assert "cannot write to" in f"{result.exception} {result.output}"
