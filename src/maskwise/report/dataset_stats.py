@@ -5,6 +5,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from maskwise.arrays import Float64Array
 from maskwise.masks import pair_areas
 from maskwise.store import MASK_KINDS, MASK_TYPES, Codes, Dataset, MaskColumn
 
@@ -76,7 +77,11 @@ def _occlusion(visible: MaskColumn, amodal: MaskColumn, threads: int) -> dict[st
         return {}
     areas = pair_areas(visible.masks[both], amodal.masks[both], threads=threads)
     known = areas.b > 0
-    rate = 1 - areas.intersection[known] / areas.b[known]
+    return count_occlusion(1 - areas.intersection[known] / areas.b[known])
+
+
+def count_occlusion(rate: Float64Array) -> dict[str, int]:
+    """The number of regions in each occlusion band. rate: hidden shares of amodal masks."""
     bands = np.searchsorted(np.array(OCCLUSION_BANDS), rate, "left")
     bands[rate == 1] = len(OCCLUSION_BANDS)
     ends = [f"{round(100 * end)} %" for end in OCCLUSION_BANDS]

@@ -1,0 +1,159 @@
+"""The summary of a build: what was written, rejected, flagged and kept, what it cost, and statistics of the result.
+
+    summary = summarize_build(result, images, build=BuildFacts(recipe="r2sm", source="coco_val", out="r2sm_val"))
+
+`msgspec.json.encode(summary)` is the build.json that lies beside the report.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+import maskwise
+from maskwise.builder.draft import Draft, SourceImage
+from maskwise.builder.filters import MASK_TYPE_WORDING, FilterCount, FilterResult
+from maskwise.report.dataset_stats import count_occlusion
+
+WORD_BANDS = (5, 10, 15, 20, 30, 50)
+"""Upper ends of the bands of words per question and answer."""
+MAX_VALUES = 20
+"""Categories and tag values that are listed; tags with more values are left out."""
+
+
+class WriterFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that brought nothing. status: refused, truncated, invalid or failed."""
+
+    image_id: str
+    status: str
+    reason: str
+
+
+class WriterUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the writer did over all runs of the build. failures: some of them, as examples.
+
+    statuses: number of requests by the status of their completion; empty for a writer that makes no calls.
+    """
+
+    writer: str = "grammar"
+    model: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    statuses: dict[str, int] = {}
+    failures: tuple[WriterFailure, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """Requests with a completion of any status."""
+        return sum(self.statuses.values())
+
+
+class BuildFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a build was asked to do, and what its writer did. options: as given, for people to read."""
+
+    recipe: str
+    source: str
+    out: str
+    options: dict[str, str | int | float | bool | None] = {}
+    usage: WriterUsage = WriterUsage()
+
+
+class BuildStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """Histograms of the kept questions. Names are in ascending order, or most frequent first."""
+
+    questions_per_image: dict[str, int]
+    targets_per_question: dict[str, int]
+    occlusion: dict[str, int]
+    """Targets with both masks, each region once, by the hidden share of the amodal mask."""
+    words_per_question: dict[str, int]
+    words_per_answer: dict[str, int]
+    question_types: dict[str, int]
+    mask_types: dict[str, int]
+    categories: dict[str, int]
+    category_count: int
+    tags: dict[str, dict[str, int]]
+
+
+class BuildSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of build.json. images: all images of the source that were worked on."""
+
+    maskwise: str
+    build: BuildFacts
+    images: int
+    images_kept: int
+    written: int
+    rejected: int
+    flagged: int
+    kept: int
+    filters: tuple[FilterCount, ...]
+    flags: dict[str, int]
+    statistics: BuildStatistics
+
+
+def summarize_build(
+    result: FilterResult, images: Mapping[str, SourceImage], *, build: BuildFacts
+) -> BuildSummary:
+    """The summary of a build. images: all that were worked on, by id."""
+    flags = Counter({MASK_TYPE_WORDING: 0}) + Counter(flag.reason for flag in result.flags)
+    return BuildSummary(
+        maskwise=maskwise.__version__,
+        build=build,
+        images=len(images),
+        images_kept=len({draft.image_id for draft in result.kept}),
+        written=len(result.kept) + len(result.rejected),
+        rejected=len(result.rejected),
+        flagged=len({id(flag.draft) for flag in result.flags}),
+        kept=len(result.kept),
+        filters=result.counts,
+        flags=dict(flags),
+        statistics=_measure(result.kept, images),
+    )
+
+
+def _measure(drafts: tuple[Draft, ...], images: Mapping[str, SourceImage]) -> BuildStatistics:
+    per_image = Counter(draft.image_id for draft in drafts)
+    targets = dict.fromkeys((draft.image_id, id) for draft in drafts for id in draft.region_ids)
+    names = Counter(images[image].by_id[id].name.strip() for image, id in targets)
+    rates = [images[image].occlusion[id] for image, id in targets if id in images[image].occlusion]
+    return BuildStatistics(
+        questions_per_image=_count_numbers(per_image[image] for image in images),
+        targets_per_question=_count_numbers(len(draft.region_ids) for draft in drafts),
+        occlusion=count_occlusion(np.array(rates)) if rates else {},
+        words_per_question=_count_words(draft.question for draft in drafts),
+        words_per_answer=_count_words(draft.answer for draft in drafts),
+        question_types=_most_frequent(draft.kind for draft in drafts),
+        mask_types=_most_frequent(draft.mask_type for draft in drafts),
+        categories=dict(names.most_common(MAX_VALUES)),
+        category_count=len(names),
+        tags=_count_tags(drafts),
+    )
+
+
+def _count_numbers(numbers: Iterable[int]) -> dict[str, int]:
+    return {str(number): count for number, count in sorted(Counter(numbers).items())}
+
+
+def _count_words(texts: Iterable[str]) -> dict[str, int]:
+    """Texts by their number of words, in bands."""
+    lengths = np.array([len(text.split()) for text in texts], np.int64)
+    bands = np.bincount(np.searchsorted(np.array(WORD_BANDS), lengths), minlength=len(WORD_BANDS) + 1)
+    first = (1, *(end + 1 for end in WORD_BANDS))
+    names = [*(f"{low} to {high}" for low, high in zip(first, WORD_BANDS)), f"{first[-1]} or more"]
+    return {name: int(count) for name, count in zip(names, bands)}
+
+
+def _count_tags(drafts: Iterable[Draft]) -> dict[str, dict[str, int]]:
+    """Values of tags, most frequent first, of the tags with few values."""
+    values: dict[str, list[str]] = {}
+    for draft in drafts:
+        for name, value in draft.tags.items():
+            values.setdefault(name, []).append(value)
+    counts = {name: _most_frequent(found) for name, found in values.items()}
+    return {name: found for name, found in counts.items() if len(found) <= MAX_VALUES}
+
+
+def _most_frequent(values: Iterable[Any]) -> dict[str, int]:
+    return {str(value): count for value, count in Counter(values).most_common()}

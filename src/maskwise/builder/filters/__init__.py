@@ -1,0 +1,34 @@
+"""Filters of drafts: each has a name, a reason code and a count.
+
+    result = apply_filters(drafts, images, classify=classify_intent)
+    result.kept, result.rejected, result.flags, result.counts
+
+Filters run in the order of FILTERS, cheap ones first, and the first that rejects a draft gives the reason.
+"""
+
+from maskwise.builder.filters.apply_filters import FILTERS, MASK_TYPE_WORDING, apply_filters
+from maskwise.builder.filters.blind_check import AskWriter, blind_request
+from maskwise.builder.filters.filter import (
+    ClassifyWording,
+    Filter,
+    FilterCount,
+    FilterOptions,
+    FilterResult,
+    Flag,
+    Rejection,
+)
+
+__all__ = [
+    "FILTERS",
+    "MASK_TYPE_WORDING",
+    "AskWriter",
+    "ClassifyWording",
+    "Filter",
+    "FilterCount",
+    "FilterOptions",
+    "FilterResult",
+    "Flag",
+    "Rejection",
+    "apply_filters",
+    "blind_request",
+]

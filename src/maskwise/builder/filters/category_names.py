@@ -1,0 +1,113 @@
+"""Whether a text names a category: by its name, a synonym, a plural, another inflection or a compound."""
+
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+from maskwise.builder.filters.word_forms import base_forms, singular_forms, split_words, word_set
+
+ARTICLES = word_set("a an the some any my your his her its their our")
+POINTERS = word_set("this that these those")
+PREPOSITIONS = word_set(
+    "of in on at with without by from behind under over near for to inside beside between wearing holding sitting "
+    "standing that which who and"
+)
+AMBIGUOUS = word_set("can will may might must saw watch back left right fall park rest stand cover set")
+"""Categories that are also common words of other kinds: they count in the plural or after an article only."""
+
+NOT_BY_HEAD = frozenset(
+    {("hot", "dog"), ("guinea", "pig"), ("sea", "horse"), ("jelly", "fish"), ("star", "fish")}
+)
+"""Names that their last word does not stand for."""
+
+Words = tuple[str, ...]
+
+
+class CategoryLexicon(NamedTuple):
+    """Other names of a category, and the kinds of it. Names are tuples of words in the singular."""
+
+    equal: dict[Words, frozenset[Words]]
+    kinds: dict[Words, frozenset[Words]]
+
+
+def find_category_name(text: str, name: str) -> str | None:
+    """The words of a text that name a category; None if there are none.
+
+    name: as datasets write it: "wine glass", "cell_phone", "bow_(weapon)", "car, auto", "knife:blade", "man in white".
+    Of a compound the last word counts too: "glass" reveals a wine glass.
+    """
+    words = split_words(text)
+    for revealing in revealing_names(name):
+        place = _find(words, revealing)
+        if place is not None:
+            return " ".join(words[place : place + len(revealing)])
+    return None
+
+
+@functools.lru_cache(2**12)
+def revealing_names(name: str) -> tuple[Words, ...]:
+    """All names that reveal a category, their last words in the singular."""
+    lexicon, found = load_lexicon(), dict[Words, None]()
+    for one in split_names(name):
+        for singular in [
+            (*one[:-1], form) for form in sorted(singular_forms(one[-1]), key=len, reverse=True)
+        ]:
+            for equal in (singular, *sorted(lexicon.equal.get(singular, ()))):
+                found |= dict.fromkeys([equal, *_heads(equal), *sorted(lexicon.kinds.get(equal, ()))])
+    return tuple(found)
+
+
+def split_names(name: str) -> list[Words]:
+    """The names in a dataset's name of a category, each as words without articles and what follows the noun."""
+    plain = re.sub(r"\([^)]*\)", " ", name.replace("_", " "))
+    names = [_noun(split_words(part)) for part in re.split(r"[,;/:]|['’]s\s", plain)]
+    return [found for found in dict.fromkeys(names) if found]
+
+
+def _noun(words: Sequence[str]) -> Words:
+    kept = [word for word in words if word and word not in ARTICLES | POINTERS]
+    end = next((place for place, word in enumerate(kept) if word in PREPOSITIONS and place), len(kept))
+    return tuple(kept[:end])
+
+
+def _heads(name: Words) -> list[Words]:
+    """What a compound is a kind of, and its closed form: ("glass",) and ("wineglass",) for ("wine", "glass")."""
+    if len(name) > 1:
+        return [("".join(name),)] if name[-2:] in NOT_BY_HEAD else [("".join(name),), name[-1:]]
+    broader = (whole for whole, kinds in load_lexicon().kinds.items() if name in kinds)
+    return [whole for whole in broader if name[0].endswith(whole[0])]
+
+
+def _find(words: Sequence[str], name: Words) -> int | None:
+    """Where a name begins in words; only its last word may be inflected."""
+    *first, last = name
+    for place in range(len(words) - len(first)):
+        word = words[place + len(first)]
+        if last in base_forms(word) and words[place : place + len(first)] == first:
+            before = words[place - 1] if place else ""
+            if first or last not in AMBIGUOUS or before in ARTICLES or word == last + "s":
+                return place
+    return None
+
+
+@functools.cache
+def load_lexicon() -> CategoryLexicon:
+    """The synonyms and kinds that ship with the package."""
+    equal: defaultdict[Words, set[Words]] = defaultdict(set)
+    kinds: defaultdict[Words, set[Words]] = defaultdict(set)
+    text = resources.files("maskwise.builder.filters").joinpath("category_names.txt").read_text("utf-8")
+    for line in filter(None, (line.partition("#")[0].strip() for line in text.splitlines())):
+        whole, is_kinds, narrower = line.partition(" > ")
+        if is_kinds:
+            kinds[tuple(whole.split())] |= {(kind,) for kind in narrower.split()}
+            continue
+        names = {tuple(name.split()) for name in line.split(" = ")}
+        for name in names:
+            equal[name] |= names - {name}
+    return CategoryLexicon(
+        {name: frozenset(found) for name, found in equal.items()},
+        {name: frozenset(found) for name, found in kinds.items()},
+    )

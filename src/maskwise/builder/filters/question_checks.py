@@ -1,0 +1,99 @@
+"""Checks of the words of a question: what it gives away, coordinates and offensive words."""
+
+import functools
+import re
+from collections.abc import Iterator
+from importlib import resources
+
+from maskwise.builder.draft import Draft, SourceImage
+from maskwise.builder.filters.category_names import find_category_name
+from maskwise.builder.filters.filter import FilterContext
+from maskwise.builder.filters.word_forms import singular_forms, split_words
+
+NUMBER = r"-?\d+(?:\.\d+)?"
+COORDINATES = re.compile(
+    "|".join(
+        (
+            rf"[\[(<{{]\s*{NUMBER}(?:\s*[,;x×]\s*{NUMBER})+\s*[\])>}}]",  # (120, 45), [0.1, 0.2, 0.3, 0.4]
+            rf"(?<![\d,.]){NUMBER}(?:\s*,\s*{NUMBER}){{3}}(?![\d,.]*\d)",  # 12, 40, 80, 120
+            r"\b\d{2,}\s*[x×]\s*\d{2,}\b",  # 640x480, but not 4x4
+            r"\b\d+(?:st|nd|rd|th)?[\s-]*(?:px|pixels?)\b",
+            rf"\b[xy][12]?\s*[=:]\s*{NUMBER}",
+            r"\b(?:region|mark|marker|mask|box|bbox|segment|instance|annotation|object|target|label)s?\s*(?:no\.?|number|id)?"
+            r"\s*#?\d+\b",
+            r"\b(?:marked|labell?ed|tagged)\s+(?:as\s+|with\s+)?#?\d+\b",
+            r"(?:^|\b(?:is|are|of|does|do|can|segment|find|the|in|on|behind)\s+)#\d+\b",  # but not "jersey #23"
+            r"\b[a-z]+_\d+\b",  # knife_1
+            r"[\[<]/?(?:seg|region|mask|box|bbox|ref|rej)[\s_]?\d*[\]>]",
+            r"\b(?:bounding box(?:es)?|coordinates|bbox)\b",
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+def find_coordinates(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+    """Coordinates, sizes in pixels or the number of a mark in the question."""
+    found = COORDINATES.search(draft.question)
+    return f"the question contains {found.group().strip()!r}" if found else None
+
+
+def find_category_leak(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+    """The name of a target, or of the object it is a part of, in a reasoning question."""
+    if draft.kind != "reasoning":
+        return None
+    for name in dict.fromkeys(_names(draft, image)):
+        found = find_category_name(draft.question, name)
+        if found is not None:
+            return f"{found!r} reveals the target {name.strip()!r}"
+    return None
+
+
+def find_answer_leak(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+    """The noun of a phrase of the answer in a reasoning question."""
+    if draft.kind != "reasoning":
+        return None
+    for target in draft.targets:
+        found = find_category_name(draft.question, target.phrase)
+        if found is not None:
+            return f"{found!r} reveals {target.phrase!r} of the answer"
+    return None
+
+
+def find_toxic_word(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+    """An offensive word in the question or the answer."""
+    found = find_toxic(f"{draft.question} . {draft.answer}")
+    return None if found is None else f"the text contains {found!r}"
+
+
+def find_toxic(text: str) -> str | None:
+    """The first word or phrase of a text that is on the list, also in the plural; None if there is none."""
+    words = split_words(text)
+    for place, word in enumerate(words):
+        for listed in load_toxic_words().get(word[:2], ()):
+            if words[place : place + len(listed) - 1] == list(listed[:-1]):
+                last = words[place + len(listed) - 1 : place + len(listed)]
+                if last and listed[-1] in singular_forms(last[0]):
+                    return " ".join(listed)
+    return None
+
+
+@functools.cache
+def load_toxic_words() -> dict[str, list[tuple[str, ...]]]:
+    """The listed words and phrases by their first two letters."""
+    text = resources.files("maskwise.builder.filters").joinpath("toxic_words.txt").read_text("utf-8")
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            words = tuple(split_words(line))
+            found.setdefault(words[0][:2], []).append(words)
+    return found
+
+
+def _names(draft: Draft, image: SourceImage) -> Iterator[str]:
+    """The names of the targets and of the objects they are parts of."""
+    for id in draft.region_ids:
+        region = image.by_id.get(id)
+        while region is not None:
+            yield region.name
+            region = image.by_id.get(region.part_of) if region.part_of is not None else None

@@ -1,0 +1,78 @@
+"""Word forms of English: a text as words, and the words of which a word may be a plural or another inflection."""
+
+import functools
+import re
+
+WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+CONTRACTION = re.compile(r"'(s|d|ll|re|ve|m|t)?$")
+
+IRREGULAR = {
+    "calves": "calf",
+    "children": "child",
+    "dice": "die",
+    "feet": "foot",
+    "geese": "goose",
+    "halves": "half",
+    "hooves": "hoof",
+    "knives": "knife",
+    "leaves": "leaf",
+    "lives": "life",
+    "loaves": "loaf",
+    "mice": "mouse",
+    "oxen": "ox",
+    "people": "person",
+    "scarves": "scarf",
+    "shelves": "shelf",
+    "skier": "ski",
+    "skiers": "ski",
+    "teeth": "tooth",
+    "wives": "wife",
+    "wolves": "wolf",
+}
+
+PLURALS = (("men", "man"), ("ies", "y"), ("es", ""), ("s", ""))
+
+VOWELS = "aeiouy"
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The set of words separated by spaces."""
+    return frozenset(words.split())
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text in lower case, in order, without possessive endings; hyphens separate words."""
+    found = WORD.findall(text.casefold().replace("’", "'"))
+    return [CONTRACTION.sub("", word) for word in found]
+
+
+@functools.lru_cache(2**14)
+def singular_forms(word: str) -> frozenset[str]:
+    """The word, and the words of which it may be the plural. Expects lower case."""
+    forms = {word, IRREGULAR.get(word, word)}
+    for ending, singular in PLURALS:
+        if word.endswith(ending) and len(word) - len(ending) > 1 and not word.endswith("ss"):
+            forms.add(word[: -len(ending)] + singular)
+    return frozenset(forms)
+
+
+@functools.lru_cache(2**14)
+def base_forms(word: str) -> frozenset[str]:
+    """Its singular forms, and the words of which it may be another inflection: "skiing" of ski, "biking" of bike."""
+    forms = set(singular_forms(word))
+    for ending in ("ing", "ed"):
+        forms |= _without_suffix(word, ending)
+    for ending in ("er", "ers"):
+        if word.endswith(ending) and len(word) - len(ending) > 4:
+            forms.add(word[: -len(ending)])
+    return frozenset(forms)
+
+
+def _without_suffix(word: str, ending: str) -> set[str]:
+    stem = word.removesuffix(ending)
+    if stem == word or len(stem) < 2 or not any(letter in VOWELS for letter in stem):
+        return set()
+    forms = {stem, stem + "e"}
+    if stem[-1] == stem[-2] and stem[-1] not in VOWELS:
+        forms.add(stem[:-1])
+    return forms
