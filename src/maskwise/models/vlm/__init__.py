@@ -1,1 +1,21 @@
-"""The vision-language model with segmentation tokens (extra `vlm`)."""
+"""A vision-language model with visible and amodal mask decoders: AURA, R2SM and M2SA in one (extra `vlm`).
+
+In order of the data flow; docs/vlm.md maps the sections of the papers to these files:
+
+config          the settings: which networks are joined, losses, sizes
+tokens          segmentation tokens in answers
+nano_tokenizer  a tokenizer trained on the world's texts
+processor       texts and images to tensors
+batch           a batch of images with questions
+vision_language Qwen-VL or LLaVA: images and texts to hidden states
+segmenter       SAM, SAM 2 or SAM 3: images to features, prompts to masks
+early_features  features of an early encoder block, for parts (M2SA)
+projector       hidden state of a token to a prompt
+occlusion_head  occlusion rate, and the prompt of the amodal decoder (AURA)
+mask_decoders   the visible and the amodal decoder
+losses          text, mask, occlusion and dense losses
+model           all of it in one forward
+initialization  random weights for small widths
+nano            the model in small
+build           model and processor from a config
+"""

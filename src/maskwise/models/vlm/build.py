@@ -1,0 +1,194 @@
+"""Assemble the model and its processor from a config."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoTokenizer,
+    CLIPImageProcessorPil,
+    PreTrainedModel,
+    Qwen2VLImageProcessorPil,
+)
+
+from maskwise.errors import ModelError
+from maskwise.models.vlm.config import Pretrained, VlmConfig
+from maskwise.models.vlm.initialization import scale_initialization
+from maskwise.models.vlm.mask_decoders import MaskDecoders
+from maskwise.models.vlm.model import VlmModel
+from maskwise.models.vlm.nano_tokenizer import IMAGE_TOKENS, train_nano_tokenizer
+from maskwise.models.vlm.occlusion_head import OcclusionHead
+from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.models.vlm.projector import PromptProjector
+from maskwise.models.vlm.segmenter import Segmenter, find_segmenter_family
+from maskwise.models.vlm.vision_language import VisionLanguage, find_vision_language_class
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def build_model(
+    config: VlmConfig, processor: VlmProcessor | None = None, *, device: str = "cpu", weights: bool = True
+) -> VlmModel:
+    """The model with the weights that the config names, or random ones.
+
+    processor: that of the model; without it, the ids of the segmentation tokens are not known and only shapes are
+    right. device: "meta" makes shapes without memory. weights: False loads none; they are then loaded by the caller.
+    """
+    load = weights and device != "meta"
+    with torch.device(device):
+        language = _build_part(config, config.vision_language, load=load)
+        segmenter = _build_part(config, config.segmenter, load=load)
+        model = _join(config, language, segmenter, processor)
+    return model.to(DTYPES[config.dtype]) if device != "meta" else model
+
+
+def _join(
+    config: VlmConfig, language: PreTrainedModel, segmenter: PreTrainedModel, processor: VlmProcessor | None
+) -> VlmModel:
+    if processor is not None:
+        _resize_embeddings(language, len(processor.tokenizer))
+        language.config.image_token_id = processor.image_token_id
+    width = int(language.config.get_text_config().hidden_size)
+    prompt_width = int(segmenter.config.mask_decoder_config.hidden_size)
+    vectors = config.prompt_vectors
+    head = OcclusionHead(prompt_width, vectors) if config.occlusion_head else None
+    return VlmModel(
+        config,
+        VisionLanguage(language),
+        Segmenter(segmenter, config.early_block),
+        decoders=MaskDecoders(segmenter, head, visible_inside_amodal=config.visible_inside_amodal),
+        projector=PromptProjector(width, config.projector_width or width, prompt_width, vectors),
+        seg_token_ids=processor.seg_token_ids if processor is not None else (),
+    )
+
+
+def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTrainedModel:
+    """One of the two networks: pretrained, or with random weights."""
+    is_language = part is config.vision_language
+    described = read_architecture(part)
+    kind = described.model_type
+    found = find_vision_language_class(kind) if is_language else find_segmenter_family(kind).model
+    if load and part.name is not None:
+        return _from_pretrained(found, part.name)
+    model: PreTrainedModel = found(described) if is_language else found(_segmenter_config(found, described))
+    if config.scaled_init and part.name is None and next(model.parameters()).device.type != "meta":
+        width = described.get_text_config().hidden_size if is_language else 0
+        scale_initialization(model, width**-0.5 if is_language else 1.0)
+    return model
+
+
+def _from_pretrained(found: type[PreTrainedModel], name: str) -> PreTrainedModel:
+    try:
+        model: PreTrainedModel = found.from_pretrained(name)
+    except OSError as error:
+        raise _missing_weights(name, error) from None
+    return model
+
+
+def read_architecture(part: Pretrained) -> Any:
+    """The transformers config of a part: its own, or that of its hub name or folder."""
+    if part.config is not None:
+        fields = copy.deepcopy(part.config)
+        return AutoConfig.for_model(fields.pop("model_type"), **fields)
+    try:
+        return AutoConfig.from_pretrained(part.name)
+    except OSError as error:
+        raise _missing_weights(str(part.name), error) from None
+
+
+def _missing_weights(name: str, error: OSError) -> ModelError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return ModelError(
+        f"{name}: the model cannot be loaded ({reason}). Expected a folder, or a hub name and a connection. To use it "
+        f"offline, run `hf download {name}` on a machine with a connection and give the folder as `name`"
+    )
+
+
+def _segmenter_config(found: type[PreTrainedModel], described: Any) -> Any:
+    """The config for the image model; folders of SAM 2 and SAM 3 may have that of the video model."""
+    if isinstance(described, found.config_class):
+        return described
+    return found.config_class.from_dict(described.to_dict())
+
+
+def _resize_embeddings(language: PreTrainedModel, tokens: int) -> None:
+    """Make room for new tokens. Embeddings are never made smaller: many have more rows than the tokenizer tokens."""
+    if language.get_input_embeddings().num_embeddings < tokens:
+        language.resize_token_embeddings(tokens, mean_resizing=False)
+
+
+def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcessor:
+    """The processor of a model: from `folder` if it was saved there, from the hub name, or trained here."""
+    described = read_architecture(config.vision_language)
+    source = str(folder) if folder is not None else config.vision_language.name
+    if source is None:
+        vocabulary = described.get_text_config().vocab_size
+        tokenizer = train_nano_tokenizer(vocabulary, config.seg_tokens, config.vocabulary_scenes)
+    else:
+        tokenizer = _load_tokenizer(source, config)
+    image_token = _find_image_token(tokenizer, described)
+    is_qwen = described.model_type.startswith("qwen")
+    size = None if is_qwen else described.vision_config.image_size // described.vision_config.patch_size
+    full = not is_qwen and described.vision_feature_select_strategy == "full"
+    return VlmProcessor(
+        config,
+        tokenizer,
+        _load_image_processor(source, config, described),
+        image_token=image_token,
+        family=find_segmenter_family(read_architecture(config.segmenter).model_type),
+        grid_size=None if size is None else (size, size),
+        extra_tokens=int(full),
+    )
+
+
+def _load_tokenizer(source: str, config: VlmConfig) -> Any:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    except OSError as error:
+        raise _missing_weights(source, error) from None
+    if tokenizer.chat_template is None:
+        tokenizer.chat_template = _read_chat_template(Path(source))
+    known = tokenizer.get_vocab()
+    new = [token for token in config.seg_tokens if token not in known]
+    if new:
+        tokenizer.add_special_tokens({"additional_special_tokens": new}, replace_extra_special_tokens=False)
+    return tokenizer
+
+
+def _read_chat_template(folder: Path) -> str:
+    """The chat template that a processor, not its tokenizer, was saved with."""
+    for name in ("chat_template.jinja", "chat_template.json"):
+        if (folder / name).is_file():
+            text = (folder / name).read_text()
+            return str(json.loads(text)["chat_template"]) if name.endswith("json") else text
+    raise ModelError(
+        f"{folder}: no chat template; expected one in tokenizer_config.json or chat_template.jinja"
+    )
+
+
+def _find_image_token(tokenizer: Any, described: Any) -> str:
+    """The image token: that of the nano tokenizer, or the one whose id the architecture names."""
+    if IMAGE_TOKENS[1] in tokenizer.get_vocab():
+        return IMAGE_TOKENS[1]
+    return str(tokenizer.convert_ids_to_tokens(described.image_token_id))
+
+
+def _load_image_processor(source: str | None, config: VlmConfig, described: Any) -> Any:
+    """The image processor of the vision-language model, in the variant without torchvision."""
+    vision = described.vision_config
+    if described.model_type.startswith("qwen"):
+        if source is not None:
+            return Qwen2VLImageProcessorPil.from_pretrained(source)
+        return Qwen2VLImageProcessorPil(
+            size={"shortest_edge": config.min_pixels, "longest_edge": config.max_pixels},
+            patch_size=vision.patch_size,
+            temporal_patch_size=vision.temporal_patch_size,
+            merge_size=vision.spatial_merge_size,
+        )
+    if source is not None:
+        return CLIPImageProcessorPil.from_pretrained(source)
+    square = {"height": vision.image_size, "width": vision.image_size}
+    return CLIPImageProcessorPil(size=square, do_center_crop=False)

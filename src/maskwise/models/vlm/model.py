@@ -1,0 +1,197 @@
+"""The model: a vision-language model writes an answer with segmentation tokens, and each token prompts mask decoders.
+
+    output = model(batch)                    one forward for training: all losses that are on
+    features = model.encode_images(batch)    both encoders, once per image
+    masks = model.decode(features, ...)      mask logits of hidden states
+
+Each token's hidden state is that of the token itself, as in Sa2VA; LISA takes the state before it.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from maskwise.models.vlm.batch import IGNORED, DenseTargets, MaskTargets, VlmBatch
+from maskwise.models.vlm.config import VlmConfig
+from maskwise.models.vlm.losses import (
+    alignment_loss,
+    bce_loss,
+    dice_loss,
+    occlusion_loss,
+    region_words_loss,
+    text_loss,
+)
+from maskwise.models.vlm.mask_decoders import MaskDecoders
+from maskwise.models.vlm.projector import PromptProjector
+from maskwise.models.vlm.segmenter import Segmenter, SegmenterFeatures
+from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage
+
+
+class EncodedFeatures(NamedTuple):
+    """Images after both encoders; None for a batch without images."""
+
+    language: ImageFeatures
+    segmenter: SegmenterFeatures | None
+
+
+class DecodedMasks(NamedTuple):
+    """visible, amodal: logits [n, h, w]. occlusion_rate: [n], or None without an occlusion head."""
+
+    visible: torch.Tensor
+    amodal: torch.Tensor
+    occlusion_rate: torch.Tensor | None
+
+
+@dataclass(frozen=True)
+class VlmOutput:
+    """loss: the weighted sum of `losses`, each a scalar. masks: of the segmentation tokens, row by row; None without
+    images.
+    """
+
+    loss: torch.Tensor
+    losses: dict[str, torch.Tensor] = field(default_factory=dict)
+    masks: DecodedMasks | None = None
+
+
+class VlmModel(nn.Module):
+    """A vision-language model, a segmenter with two mask decoders, and the projector between them."""
+
+    def __init__(
+        self,
+        config: VlmConfig,
+        vision_language: VisionLanguage,
+        segmenter: Segmenter,
+        *,
+        decoders: MaskDecoders,
+        projector: PromptProjector,
+        seg_token_ids: tuple[int, ...],
+    ) -> None:
+        super().__init__()
+        self.config, self.seg_token_ids = config, seg_token_ids
+        self.vision_language, self.segmenter = vision_language, segmenter
+        self.decoders, self.projector = decoders, projector
+
+    def forward(self, batch: VlmBatch) -> VlmOutput:
+        """All losses of a batch made by `collate` with answers."""
+        features = self.encode_images(batch)
+        states = self.vision_language.encode_text(batch.text_inputs(), features.language, batch.image_index)
+        losses = self._text_losses(batch, states)
+        masks = None
+        if features.segmenter is not None:
+            masks = self._mask_losses(batch, states, features.segmenter, losses=losses)
+            self._region_words_loss(batch, features.language, losses)
+        weights = self.config.losses
+        loss = sum((getattr(weights, name) * one for name, one in losses.items()), states.new_zeros(()))
+        return VlmOutput(loss, losses, masks)
+
+    def encode_images(self, batch: VlmBatch) -> EncodedFeatures:
+        """Run both encoders on the images of a batch."""
+        if batch.pixel_values is None or batch.segmenter_pixels is None:
+            return EncodedFeatures(None, None)
+        language = self.vision_language.encode_images(batch.pixel_values, batch.image_grid_thw)
+        pixels = batch.segmenter_pixels.to(next(self.segmenter.parameters()).dtype)
+        return EncodedFeatures(language, self.segmenter.encode(pixels))
+
+    def decode(
+        self, features: SegmenterFeatures, states: torch.Tensor, image_index: torch.Tensor
+    ) -> DecodedMasks:
+        """Masks of hidden states [n, width]; image_index: [n]. n may be 0.
+
+        The decoders run even then, on one prompt, so that every process of a distributed run has gradients for them.
+        """
+        n = len(states)
+        if not n:
+            states, image_index = states.new_zeros((1, states.shape[1])), image_index.new_zeros(1)
+        prompts = self.projector(states)
+        visible, amodal, rates = self.decoders(self.segmenter, features, image_index, prompts=prompts)
+        return DecodedMasks(visible[:n], amodal[:n], None if rates is None else rates[:n])
+
+    def seg_positions(self, batch: VlmBatch) -> torch.Tensor:
+        """True where a segmentation token stands in a question about an image: bool [q, tokens]."""
+        ids = torch.tensor(self.seg_token_ids, device=batch.input_ids.device)
+        has_image = torch.tensor([image >= 0 for image in batch.image_index], device=ids.device)
+        return torch.isin(batch.input_ids, ids) & has_image[:, None]
+
+    def _text_losses(self, batch: VlmBatch, states: torch.Tensor) -> dict[str, torch.Tensor]:
+        if not self.config.losses.text or batch.labels is None:
+            return {}
+        labels = batch.labels[:, 1:]
+        answered = labels != IGNORED
+        # The logits of a large vocabulary are computed only where an answer is.
+        return {"text": text_loss(self.vision_language.logits(states[:, :-1][answered]), labels[answered])}
+
+    def _mask_losses(
+        self,
+        batch: VlmBatch,
+        states: torch.Tensor,
+        features: SegmenterFeatures,
+        *,
+        losses: dict[str, torch.Tensor],
+    ) -> DecodedMasks | None:
+        """Add the losses of the masks of segmentation tokens and, with dense supervision, of named regions."""
+        weights = self.config.losses
+        positions = self.seg_positions(batch)
+        asked = torch.tensor(batch.image_index, device=states.device)
+        rows = positions.nonzero()[:, 0]
+        prompted, images = states[positions], asked[rows]
+        n, named = len(rows), self._named_regions(batch.dense)
+        if named is not None:
+            vectors, name_images = named
+            prompted, images = torch.cat([prompted, vectors]), torch.cat([images, name_images])
+        if not (weights.bce or weights.dice or weights.occlusion):
+            return None
+        masks = self.decode(features, prompted, images)
+        tokens = DecodedMasks(*(None if one is None else one[:n] for one in masks))
+        if batch.masks is not None:
+            losses |= self._losses_of_masks(tokens, batch.masks)
+        if named is not None and batch.dense is not None:
+            rest = DecodedMasks(*(None if one is None else one[n:] for one in masks))
+            found = self._losses_of_masks(rest, batch.dense.masks)
+            losses["name_prompt"] = sum(
+                (getattr(weights, name) * one for name, one in found.items()), states.new_zeros(())
+            )
+        if weights.name_alignment and batch.token_names is not None:
+            names = self._name_vectors(batch.token_names).detach()
+            losses["name_alignment"] = alignment_loss(prompted[:n], names)
+        return tokens
+
+    def _losses_of_masks(self, masks: DecodedMasks, targets: MaskTargets) -> dict[str, torch.Tensor]:
+        weights, found = self.config.losses, {}
+        pairs = [
+            (masks.visible[targets.visible_known], targets.visible[targets.visible_known]),
+            (masks.amodal[targets.amodal_known], targets.amodal[targets.amodal_known]),
+        ]
+        if weights.bce:
+            found["bce"] = sum(
+                (bce_loss(*pair, self.config.positive_weight) for pair in pairs), masks.visible.new_zeros(())
+            )
+        if weights.dice:
+            found["dice"] = sum((dice_loss(*pair) for pair in pairs), masks.visible.new_zeros(()))
+        if weights.occlusion and masks.occlusion_rate is not None:
+            known = targets.visible_known & targets.amodal_known
+            found["occlusion"] = occlusion_loss(masks.occlusion_rate[known], targets.occlusion_rate[known])
+        return found
+
+    def _named_regions(self, dense: DenseTargets | None) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The vectors of the regions' names, in place of hidden states, and their images."""
+        if dense is None or not self.config.losses.name_prompt or not len(dense.names):
+            return None
+        return self._name_vectors(dense.names), dense.image_index
+
+    def _name_vectors(self, names: torch.Tensor) -> torch.Tensor:
+        """The mean embedding of the words of each name, [n, width]. names: [n, words], padded with -1."""
+        known = (names >= 0).unsqueeze(-1)
+        vectors = self.vision_language.embeddings[names.clamp(min=0)] * known
+        return vectors.sum(1) / known.sum(1).clamp(min=1)
+
+    def _region_words_loss(
+        self, batch: VlmBatch, features: ImageFeatures, losses: dict[str, torch.Tensor]
+    ) -> None:
+        if batch.dense is None or not self.config.losses.region_words:
+            return
+        tokens = torch.cat(tuple(features.pooler_output))
+        logits = functional.layer_norm(tokens, tokens.shape[-1:]) @ self.vision_language.embeddings.T
+        losses["region_words"] = region_words_loss(logits, batch.dense.words, batch.dense.word_weights)

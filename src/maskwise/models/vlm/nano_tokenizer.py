@@ -1,0 +1,52 @@
+"""A tokenizer for models that start from random weights: byte-level BPE trained on the texts of the world's grammar."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from maskwise.world import stream_scenes
+
+PAD, START, END = "<|pad|>", "<|assistant|>", "<|end|>"
+IMAGE_TOKENS = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
+VIDEO = "<|video_pad|>"
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{% for item in message['content'] %}"
+    "{% if item['type'] == 'image' %}" + "".join(IMAGE_TOKENS) + "{% else %}{{ item['text'] }}{% endif %}"
+    "{% endfor %}{% endfor %}{% if add_generation_prompt %}" + START + "{% endif %}"
+)
+"""Short, because a small model spends its time on tokens: image, question, start of the answer."""
+
+
+def train_nano_tokenizer(vocabulary: int, seg_tokens: tuple[str, str], scenes: int) -> Any:
+    """A tokenizer of at most this vocabulary, special tokens included."""
+    special = [PAD, START, END, *IMAGE_TOKENS, VIDEO, *seg_tokens]
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[AddedToken(one, special=True, normalized=False) for one in special],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_grammar_texts(scenes), trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=special[1:],
+        chat_template=CHAT_TEMPLATE,
+    )
+
+
+def _grammar_texts(scenes: int) -> Iterator[str]:
+    """Questions, answers and names of scenes of the training split."""
+    for _, scene in zip(range(scenes), stream_scenes(0, "train", 32)):
+        for question in scene.questions:
+            yield question.text
+            yield question.answer.text
+        for node in scene.nodes:
+            yield f"the {node.name}"

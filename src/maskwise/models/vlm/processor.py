@@ -1,0 +1,171 @@
+"""The processor: tokenizer, chat template and the image processors of both encoders.
+
+Positions of image tokens come from the tokenizer's image token, never from an offset. A prompt is the chat template
+with `add_generation_prompt`; the answer is appended to it, so that training and generation see the same prompt.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch.nn import functional
+
+from maskwise.arrays import BoolArray
+from maskwise.errors import ModelError
+from maskwise.models.vlm.batch import IGNORED
+from maskwise.models.vlm.config import VlmConfig
+from maskwise.models.vlm.segmenter import SegmenterFamily
+from maskwise.models.vlm.tokens import write_seg_answer
+from maskwise.schema import Sample
+
+
+@dataclass(frozen=True)
+class EncodedImages:
+    """Images as input of both encoders. token_grids: rows and columns of image tokens; token_counts: their number."""
+
+    pixel_values: torch.Tensor | None
+    image_grid_thw: torch.Tensor | None
+    segmenter_pixels: torch.Tensor | None
+    token_grids: list[tuple[int, int]]
+    token_counts: list[int]
+
+
+@dataclass(frozen=True)
+class EncodedTurn:
+    """A question, with its answer or without. labels: IGNORED outside the answer. targets: the position of the target
+    of each segmentation token.
+    """
+
+    input_ids: list[int]
+    labels: list[int]
+    targets: tuple[int, ...]
+
+
+class VlmProcessor:
+    """Texts and images to tensors. `grid_size`: rows and columns of image tokens of a model with a fixed resolution;
+    None for a variable one. `extra_tokens`: image tokens beside the grid (a class token).
+    """
+
+    def __init__(
+        self,
+        config: VlmConfig,
+        tokenizer: Any,
+        image_processor: Any,
+        *,
+        image_token: str,
+        family: SegmenterFamily,
+        grid_size: tuple[int, int] | None = None,
+        extra_tokens: int = 0,
+    ) -> None:
+        self.config, self.tokenizer, self.image_processor = config, tokenizer, image_processor
+        self.image_token, self.family = image_token, family
+        self.grid_size, self.extra_tokens = grid_size, extra_tokens
+        self.image_token_id = int(tokenizer.convert_tokens_to_ids(image_token))
+        self.seg_token_ids = tuple(int(tokenizer.convert_tokens_to_ids(one)) for one in config.seg_tokens)
+        self.eos_token_id = int(tokenizer.eos_token_id)
+        pad = tokenizer.pad_token_id
+        self.pad_token_id = self.eos_token_id if pad is None else int(pad)
+
+    # -- images
+
+    def encode_images(self, images: Sequence[Image.Image]) -> EncodedImages:
+        """Images of any size as input of both encoders."""
+        if not images:
+            return EncodedImages(None, None, None, [], [])
+        found = self.image_processor(images=list(images), return_tensors="pt")
+        grid = found.get("image_grid_thw")
+        if grid is None:
+            assert self.grid_size is not None
+            grids = [self.grid_size] * len(images)
+        else:
+            merge = self.image_processor.merge_size
+            grids = [(int(height) // merge, int(width) // merge) for _, height, width in grid.tolist()]
+        pixels = torch.stack([self._segmenter_pixels(image) for image in images])
+        counts = [rows * columns + self.extra_tokens for rows, columns in grids]
+        return EncodedImages(found["pixel_values"], grid, pixels, grids, counts)
+
+    def _segmenter_pixels(self, image: Image.Image) -> torch.Tensor:
+        """An image as input of the segmenter, [3, size, size]."""
+        size = self.config.image_size
+        width, height = self._resized(image.size)
+        resized = image.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
+        pixels = torch.from_numpy(np.asarray(resized, np.float32) / 255).permute(2, 0, 1)
+        mean, std = (torch.tensor(values).view(3, 1, 1) for values in self.family.normalization)
+        return functional.pad((pixels - mean) / std, (0, size - width, 0, size - height))
+
+    def _resized(self, image_size: tuple[int, int]) -> tuple[int, int]:
+        """Width and height of an image within the segmenter's input."""
+        size = self.config.image_size
+        if not self.family.pad:
+            return size, size
+        width, height = (max(1, round(side * size / max(image_size))) for side in image_size)
+        return width, height
+
+    def resize_mask(self, mask: BoolArray) -> torch.Tensor:
+        """A mask (height, width) at the resolution of the mask logits: the covered share of each cell, 0 to 1."""
+        size = self.config.mask_size
+        plane = torch.from_numpy(np.ascontiguousarray(mask)).float()[None, None]
+        if self.family.pad:
+            side = max(mask.shape)
+            plane = functional.pad(plane, (0, side - mask.shape[1], 0, side - mask.shape[0]))
+        return functional.interpolate(plane, (size, size), mode="area")[0, 0]
+
+    def restore_masks(self, logits: torch.Tensor, image_size: tuple[int, int]) -> torch.Tensor:
+        """Mask logits [n, h, w] at the size (width, height) of the image, [n, height, width], bilinear."""
+        if not len(logits):
+            return logits.new_zeros((0, image_size[1], image_size[0]))
+        planes = logits.float().unsqueeze(1)
+        size = self.config.image_size
+        if self.family.pad:
+            planes = functional.interpolate(planes, (size, size), mode="bilinear", align_corners=False)
+            width, height = self._resized(image_size)
+            planes = planes[..., :height, :width]
+        shape = (image_size[1], image_size[0])
+        return functional.interpolate(planes, shape, mode="bilinear", align_corners=False)[:, 0]
+
+    # -- texts
+
+    def prompt(self, question: str, image_tokens: int) -> str:
+        """The text before the answer: the chat template with the image, if any, and the question."""
+        content = [{"type": "image"}] if image_tokens else []
+        messages = [{"role": "user", "content": [*content, {"type": "text", "text": question}]}]
+        text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return text.replace(self.image_token, self.image_token * image_tokens)
+
+    def encode_turn(self, sample: Sample, image_tokens: int, *, answer: bool) -> EncodedTurn:
+        """A question as tokens, with its answer or without."""
+        question = self.escape(sample.question)
+        prompt = self._tokens(self.prompt(question, image_tokens))
+        if not answer:
+            return EncodedTurn(prompt, [IGNORED] * len(prompt), ())
+        written = write_seg_answer(sample, self.config.seg_tokens)
+        answered = [*self._tokens(written.text), self.eos_token_id]
+        if len(prompt) + len(answered) - image_tokens > self.config.text_length:
+            raise ModelError(
+                f"sample {sample.id!r}: question and answer have {len(prompt) + len(answered) - image_tokens} tokens; "
+                f"text_length allows {self.config.text_length}"
+            )
+        return EncodedTurn(prompt + answered, [IGNORED] * len(prompt) + answered, written.targets)
+
+    def escape(self, text: str) -> str:
+        """A text in which special tokens are spaced out, so that a question cannot contain an image or a seg token."""
+        for token in self.tokenizer.all_special_tokens:
+            text = text.replace(token, " ".join(token)) if token in text else text
+        return text
+
+    def name_tokens(self, name: str) -> list[int]:
+        """The tokens of a region's name, as they stand within a sentence."""
+        return self._tokens(" " + self.escape(name))
+
+    def _tokens(self, text: str) -> list[int]:
+        found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer, chat template and image processor; `build_processor` reads them again."""
+        self.tokenizer.save_pretrained(folder)
+        self.image_processor.save_pretrained(folder)
