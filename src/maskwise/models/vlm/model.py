@@ -44,6 +44,11 @@ class DecodedMasks(NamedTuple):
     amodal: torch.Tensor
     occlusion_rate: torch.Tensor | None
 
+    def part(self, chosen: slice) -> "DecodedMasks":
+        """Some of the masks."""
+        rates = None if self.occlusion_rate is None else self.occlusion_rate[chosen]
+        return DecodedMasks(self.visible[chosen], self.amodal[chosen], rates)
+
 
 @dataclass(frozen=True)
 class VlmOutput:
@@ -106,8 +111,9 @@ class VlmModel(nn.Module):
         if not n:
             states, image_index = states.new_zeros((1, states.shape[1])), image_index.new_zeros(1)
         prompts = self.projector(states)
-        visible, amodal, rates = self.decoders(self.segmenter, features, image_index, prompts=prompts)
-        return DecodedMasks(visible[:n], amodal[:n], None if rates is None else rates[:n])
+        return DecodedMasks(*self.decoders(self.segmenter, features, image_index, prompts=prompts)).part(
+            slice(n)
+        )
 
     def seg_positions(self, batch: VlmBatch) -> torch.Tensor:
         """True where a segmentation token stands in a question about an image: bool [q, tokens]."""
@@ -144,12 +150,11 @@ class VlmModel(nn.Module):
         if not (weights.bce or weights.dice or weights.occlusion):
             return None
         masks = self.decode(features, prompted, images)
-        tokens = DecodedMasks(*(None if one is None else one[:n] for one in masks))
+        tokens = masks.part(slice(n))
         if batch.masks is not None:
             losses |= self._losses_of_masks(tokens, batch.masks)
         if named is not None and batch.dense is not None:
-            rest = DecodedMasks(*(None if one is None else one[n:] for one in masks))
-            found = self._losses_of_masks(rest, batch.dense.masks)
+            found = self._losses_of_masks(masks.part(slice(n, None)), batch.dense.masks)
             losses["name_prompt"] = sum(
                 (getattr(weights, name) * one for name, one in found.items()), states.new_zeros(())
             )

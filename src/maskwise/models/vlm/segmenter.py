@@ -148,7 +148,7 @@ def _block_width(model: PreTrainedModel, block: int) -> int:
 def _to_map(states: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     """Encoder states [b, h, w, channels] or [b, tokens, channels] as [b, channels, h, w]."""
     if states.ndim == 3:
-        states = states.unflatten(1, size)
+        states = states.view(len(states), *size, -1)
     return states.permute(0, 3, 1, 2)
 
 

@@ -69,7 +69,8 @@ def read_seg_answer(pieces: Sequence[str], kinds: Sequence[int]) -> tuple[Answer
     pieces: the texts before, between and after the tokens (one more than tokens). kinds: 0 = visible, 1 = amodal.
     A visible token directly followed by an amodal one is one target, wanted in both types.
     """
-    text, targets, span = "", [], (0, 0)
+    text, span = "", (0, 0)
+    targets: list[SegTarget] = []
     for number, (piece, kind) in enumerate(zip(pieces, kinds)):
         adjacent = number > 0 and not piece.strip()
         if adjacent and kind == 1 and targets[-1].amodal is None:

@@ -116,7 +116,7 @@ def _features_of(features: ImageFeatures, image_index: Sequence[int]) -> dict[st
     chosen = [image for image in image_index if image >= 0]
     if features is None or not chosen:
         return {}
-    selected = {"pooler_output": tuple(features.pooler_output[image] for image in chosen)}
+    selected: dict[str, Any] = {"pooler_output": tuple(features.pooler_output[image] for image in chosen)}
     if getattr(features, "deepstack_features", None) is not None:
         selected["deepstack_features"] = [
             tuple(layer[image] for image in chosen) for layer in features.deepstack_features
