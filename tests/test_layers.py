@@ -24,6 +24,7 @@ PACKAGES = [
     "store",
     "formats",
     "benchmarks",
+    "downloads",
     "world",
     "protocols",
     "runs",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from maskwise.api.listing import list_benchmarks, list_formats, list_models, list_protocols
     from maskwise.api.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.errors import (
+        DownloadError,
         FormatError,
         ImageError,
         MaskError,
@@ -55,6 +56,7 @@ __all__ = [
     "Answer",
     "Dataset",
     "DatasetWriter",
+    "DownloadError",
     "FormatError",
     "ImageEncoding",
     "ImageError",
@@ -103,6 +105,7 @@ _MODULES = {
     "api.listing": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "api.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
     "errors": [
+        "DownloadError",
         "FormatError",
         "ImageError",
         "MaskError",

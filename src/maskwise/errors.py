@@ -6,6 +6,7 @@ MaskwiseError                 base; the command line prints it without a traceba
 ├── RecordError               record with an invalid or contradictory field
 ├── StoreError                dataset folder, run folder or log that is missing, incomplete or changed
 ├── FormatError               annotation file that does not follow its format
+├── DownloadError             file that cannot be downloaded, verified or unpacked
 ├── ProtocolError             protocol that cannot score the given data
 ├── ModelError                model that cannot be loaded, or that returned something else than predictions
 │   └── ModelGoneError        model that can no longer be reached: the run stops and can be continued
@@ -43,6 +44,10 @@ class StoreError(MaskwiseError):
 
 class FormatError(MaskwiseError):
     """An annotation file or folder that does not follow its format."""
+
+
+class DownloadError(MaskwiseError):
+    """A file that is missing, or that cannot be downloaded, verified or unpacked safely."""
 
 
 class ProtocolError(MaskwiseError):

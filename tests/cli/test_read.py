@@ -70,7 +70,7 @@ def test_card_of_every_name() -> None:
 
 def test_ls_lists_all_or_one_kind() -> None:
     listed = json.loads(run("ls", "--json").stdout)
-    assert set(listed) == {"benchmarks", "formats", "protocols", "models"}
+    assert set(listed) == {"benchmarks", "formats", "protocols", "models", "downloads"}
     assert {"mmr", "r2sm", "amodalreasonseg"} <= set(listed["benchmarks"])
     assert {"cocoa", "ade20k"} <= set(listed["formats"])
     assert {"strict", "lisa"} <= set(listed["protocols"])

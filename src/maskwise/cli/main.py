@@ -12,6 +12,7 @@ from maskwise.cli import (
     build,
     datasets,
     evaluate,
+    get,
     info,
     intent,
     leaderboard,
@@ -59,6 +60,7 @@ app.command()(read.ls)
 app.command()(read.card)
 app.command()(read.read)
 app.command()(write.write)
+app.command()(get.get)
 app.command()(world.world)
 app.add_typer(build.app, name="build")
 app.command()(ask.ask)

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
+from maskwise.downloads import list_downloads
 from maskwise.formats import AnnotationFormat, ReadSummary, list_formats, read_dataset
 from maskwise.harness.registry import list_models
 from maskwise.protocols import PROTOCOLS
@@ -18,7 +19,7 @@ from maskwise.terminal import echo, make_console
 
 Name = Annotated[str, typer.Argument(help="A benchmark or format; `maskwise ls` lists them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Listed = Literal["benchmarks", "formats", "protocols", "models"]
+Listed = Literal["benchmarks", "formats", "protocols", "models", "downloads"]
 
 
 def read(
@@ -95,7 +96,7 @@ def ls(
     what: Annotated[Listed | None, typer.Argument(help="Only these.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what maskwise knows by name: benchmarks, formats, protocols, models.
+    """List what maskwise knows by name: benchmarks, formats, protocols, models, downloads.
 
     Example: maskwise ls benchmarks
     """
@@ -121,6 +122,7 @@ def _list_all() -> dict[str, dict[str, str]]:
         "formats": {name: format.title for name, format in list_formats().items()},
         "protocols": {name: protocol.description for name, protocol in PROTOCOLS.items()},
         "models": list_models(),
+        "downloads": {name: download.title for name, download in list_downloads().items()},
     }
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from maskwise import __version__
 from maskwise.benchmarks import list_benchmarks
+from maskwise.downloads import data_folder, list_downloads
 from maskwise.errors import MaskwiseError, ModelGoneError, ProtocolError, StoreError
 from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
@@ -229,6 +230,11 @@ def find_dataset(name: str | Path) -> Path:
     """The folder of a dataset, given by its path or, if it comes with the package, by its name."""
     if str(name) in BUNDLED_DATASETS:
         return BUNDLED_DATASETS[str(name)]()
+    if not Path(name).exists() and str(name) in list_downloads():
+        downloaded = data_folder() / str(name)
+        if not downloaded.is_dir():
+            raise StoreError(f"dataset {name} was not downloaded yet: maskwise get {name}")
+        return downloaded
     if not Path(name).exists() and str(name).lower() in list_benchmarks():
         short = str(name).lower()
         raise StoreError(

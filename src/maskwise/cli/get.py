@@ -1,0 +1,135 @@
+"""`maskwise get`: download publicly hosted benchmarks and weights."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from maskwise.downloads import (
+    Consent,
+    Download,
+    data_folder,
+    find_download,
+    get_dataset,
+    get_weights,
+    list_downloads,
+    weights_folder,
+)
+from maskwise.downloads.get import Progress as Report
+from maskwise.terminal import echo, make_console
+
+
+def get(
+    name: Annotated[str | None, typer.Argument(help="What to download; without it, the list.")] = None,
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="The file or dataset folder to write, if not the shared one.", show_default=False
+        ),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Take the weights from this file instead of downloading.", show_default=False
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="The folder of images that are not part of the download.", show_default=False),
+    ] = None,
+    no_images: Annotated[bool, typer.Option("--no-images", help="Convert annotations only.")] = False,
+    embed: Annotated[bool, typer.Option("--embed", help="Store the images in the dataset.")] = False,
+    accept_licence: Annotated[
+        bool, typer.Option("--accept-licence", help="You read the licence and agree to it.")
+    ] = False,
+    accept_unverified: Annotated[
+        bool, typer.Option("--accept-unverified", help="Take a file whose sha256 is not known.")
+    ] = False,
+    sha256: Annotated[
+        str | None, typer.Option(help="The sha256 that the file must have.", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older dataset.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Download a benchmark or weights: resumed, verified by sha256, unpacked safely and converted.
+
+    Names the licence first; one that is not permissive has to be accepted. Files are kept in $MASKWISE_WEIGHTS and
+    $MASKWISE_DATA, or in ~/.cache/maskwise. Without a name it lists what there is.
+
+    Example: maskwise get yolox_nano.onnx
+    """
+    if name is None:
+        print_downloads(as_json=as_json)
+        return
+    download = find_download(name)
+    if not as_json:
+        echo(f"{download.title}\nlicence: {download.licence} ({download.page})")
+    consent = Consent(licence=accept_licence, unverified=accept_unverified, sha256=sha256)
+    with _progress(quiet=as_json) as report:
+        if download.kind == "weights":
+            path = get_weights(download, out=out, source=source, consent=consent, progress=report)
+            result: dict[str, object] = {"file": str(path)}
+        else:
+            summary = get_dataset(
+                download,
+                out=out,
+                images=images,
+                with_images=not no_images,
+                embed=embed,
+                overwrite=overwrite,
+                consent=consent,
+                progress=report,
+            )
+            result = {"dataset": summary.out, **summary.kept}
+    if as_json:
+        facts = {"name": name, "licence": download.licence, **result}
+        echo(msgspec.json.format(msgspec.json.encode(facts), indent=2).decode())
+    else:
+        echo(", ".join(f"{key}: {value}" for key, value in result.items()))
+
+
+def print_downloads(*, as_json: bool) -> None:
+    """Print the table of downloads."""
+    known = list_downloads()
+    if as_json:
+        echo(msgspec.json.format(msgspec.json.encode(list(known.values())), indent=2).decode())
+        return
+    console = make_console(highlight=False)
+    table = Table(box=None, padding=(0, 2))
+    for column in ("name", "size", "sha256", "address"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("licence")
+    for download in known.values():
+        table.add_row(*map(escape, _row(download)))
+    console.print(table)
+    console.print(
+        f"weights are kept in {escape(str(weights_folder()))}, data in {escape(str(data_folder()))}"
+    )
+
+
+def _row(download: Download) -> tuple[str, ...]:
+    size = "unknown" if download.bytes is None else f"{download.bytes / 1e6:,.1f} MB"
+    verified = "known" if download.verified else "not known"
+    return download.name, size, verified, "by hand" if download.by_hand else "direct", download.licence
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Report]:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=make_console(stderr=True),
+        disable=quiet,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)

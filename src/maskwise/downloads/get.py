@@ -1,0 +1,201 @@
+"""Get a download: take what is here, fetch and verify the rest, unpack it and convert it to a dataset folder."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from maskwise.benchmarks import find_reader
+from maskwise.downloads.fetch import fetch
+from maskwise.downloads.local_files import (
+    check_file,
+    data_folder,
+    explain,
+    matches,
+    trust,
+    weights_folder,
+)
+from maskwise.downloads.table import Download, HostedFile
+from maskwise.downloads.unpack import is_archive, unpack
+from maskwise.errors import DownloadError
+from maskwise.formats import ReadSummary, read_dataset
+from maskwise.store.atomic import PARTIAL, atomic_write
+from maskwise.store.folder import file_facts
+from maskwise.store.lock import locked
+
+Progress = Callable[[str, int, int | None], object]
+"""Called with what is being done, how much of it is done, and the whole, if it is known."""
+
+
+class Consent(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user agreed to. `sha256`: the hash of a file that the table does not know."""
+
+    licence: bool = False
+    unverified: bool = False
+    sha256: str | None = None
+
+
+def get_weights(
+    download: Download,
+    *,
+    out: Path | None = None,
+    source: Path | None = None,
+    consent: Consent = Consent(),
+    progress: Progress = lambda what, done, total: None,
+    pause: Callable[[float], object] = time.sleep,
+) -> Path:
+    """The file of weights in the weights folder; it is downloaded, or copied from `source`, if it is not there.
+
+    out: also copy it to this file.
+    """
+    check_consent(download, consent)
+    path = weights_folder() / download.files[0].file
+    if source is not None:
+        _take(source, path, download.files[0], consent)
+    _ensure(path, download, download.files[0], consent=consent, progress=progress, pause=pause)
+    if out is None:
+        return path
+    _copy(path, out)
+    return out
+
+
+def get_dataset(
+    download: Download,
+    *,
+    out: Path | None = None,
+    images: Path | None = None,
+    with_images: bool = True,
+    embed: bool = False,
+    overwrite: bool = False,
+    consent: Consent = Consent(),
+    progress: Progress = lambda what, done, total: None,
+    pause: Callable[[float], object] = time.sleep,
+) -> ReadSummary:
+    """Download the files that are not in the data folder, unpack them, and convert them to the dataset folder `out`.
+
+    out: `NAME` in the data folder if None, where commands find it by name. images: the folder of images that are not
+    part of the download.
+    """
+    check_consent(download, consent)
+    assert download.reader is not None
+    raw = data_folder() / "raw" / download.name
+    if not raw.is_dir():
+        _unpack_all(download, raw, consent=consent, progress=progress, pause=pause)
+    return read_dataset(
+        find_reader(download.reader),
+        raw,
+        out or data_folder() / download.name,
+        split=download.split,
+        images=images,
+        with_images=with_images,
+        embed=embed,
+        overwrite=overwrite,
+        progress=lambda done, total: progress(f"converting {download.name}", done, total),
+    )
+
+
+def check_consent(download: Download, consent: Consent) -> None:
+    """Refuse to go on before the user accepted a licence that restricts use or is not known."""
+    if not (download.permissive or consent.licence):
+        raise DownloadError(
+            f"{download.name} is not under a permissive licence: {download.licence}. Read {download.page}, and if "
+            f"you agree: maskwise get {download.name} --accept-licence"
+        )
+
+
+def _unpack_all(
+    download: Download,
+    raw: Path,
+    *,
+    consent: Consent,
+    progress: Progress,
+    pause: Callable[[float], object],
+) -> None:
+    """Fetch all files and unpack them into the folder `raw`, which exists when all of it is there."""
+    if not download.files:
+        raise DownloadError(f"{download.name} has to be fetched by hand.\n{explain(download)}")
+    paths = [data_folder() / file.file for file in download.files]
+    for path, file in zip(paths, download.files):
+        _ensure(path, download, file, consent=consent, progress=progress, pause=pause)
+    partial = raw.with_name(f".{raw.name}{PARTIAL}")
+    partial.mkdir(parents=True, exist_ok=True)
+    with locked(partial, f"{raw} is being written by another process"):
+        for entry in partial.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for path in paths:
+            if is_archive(path):
+                what = f"unpacking {path.name}"
+                unpack(path, partial, lambda done, what=what: progress(what, done, None))  # type: ignore[misc]
+            else:
+                _copy(path, partial / path.name)
+        partial.rename(raw)
+
+
+def _ensure(
+    path: Path,
+    download: Download,
+    file: HostedFile,
+    *,
+    consent: Consent,
+    progress: Progress,
+    pause: Callable[[float], object],
+) -> None:
+    """Make sure that a verified file is at `path`."""
+    if path.is_file():
+        if consent.unverified and not file.versions:
+            trust(path, file_facts(path).sha256)
+        check_file(path, file)
+        return
+    if not file.urls:
+        raise DownloadError(f"{file.file} has to be fetched by hand.\n{explain(download)}")
+    given = (consent.sha256,) if consent.sha256 else ()
+    expected = tuple(version.sha256 for version in file.versions) or given
+    if not expected and not consent.unverified:
+        raise DownloadError(
+            f"the sha256 of {file.file} is not known, so it cannot be verified. Give it with --sha256, or accept "
+            "whatever the server sends with --accept-unverified"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found = fetch(
+            file.urls,
+            path,
+            bytes=file.bytes,
+            sha256=expected,
+            progress=lambda done, total: progress(f"downloading {file.file}", done, total),
+            pause=pause,
+        )
+    except DownloadError as error:
+        raise DownloadError(f"{error}\nWithout a connection:\n{explain(download)}") from None
+    except OSError as error:
+        raise DownloadError(f"cannot write {path}: {error.strerror or error}") from None
+    if all(version.sha256 != found for version in file.versions):
+        trust(path, found)
+
+
+def _take(source: Path, path: Path, file: HostedFile, consent: Consent) -> None:
+    """Copy a file that the user has to its place; one that the table does not know only if the user trusts it."""
+    if not source.is_file():
+        raise DownloadError(f"{source} does not exist")
+    facts = file_facts(source)
+    known = any(matches(version, facts.bytes, facts.sha256) for version in file.versions)
+    if not known and consent.sha256 != facts.sha256 and not consent.unverified:
+        raise DownloadError(
+            f"{source} has {facts.bytes} bytes and sha256 {facts.sha256}, which is no known version of {file.file}. "
+            f"If you trust it, repeat with --sha256 {facts.sha256} or --accept-unverified"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not (path.exists() and path.samefile(source)):
+        _copy(source, path)
+    if not known:
+        trust(path, facts.sha256)
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        with open(source, "rb") as opened, atomic_write(target) as file:
+            shutil.copyfileobj(opened, file)
+    except OSError as error:
+        raise DownloadError(f"cannot copy {source} to {target}: {error.strerror or error}") from None
