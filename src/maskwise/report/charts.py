@@ -1,6 +1,6 @@
 """The geometry of charts, in percent of their width; templates/parts.html draws them as SVG."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from maskwise.runs.schema import CalibrationBin, ConfusionMatrix, MetricValue
@@ -58,6 +58,27 @@ def make_bar(metric: MetricValue, axis: Axis) -> Bar | None:
     low = None if metric.low is None else axis.place(metric.low)
     high = None if metric.high is None else axis.place(metric.high)
     return Bar(min(zero, end), round(abs(end - zero), 2), end, low, high)
+
+
+@dataclass(frozen=True)
+class HistogramBar:
+    """One bar of a histogram. width: in percent of the largest bar; share: of the total, 0 to 1."""
+
+    name: str
+    count: int
+    width: float
+    share: float
+
+
+def make_histogram(counts: Mapping[str, int]) -> list[HistogramBar]:
+    """The bars of a histogram in the order given; none if nothing was counted."""
+    total, most = sum(counts.values()), max(counts.values(), default=0)
+    if not total:
+        return []
+    return [
+        HistogramBar(name, count, round(100 * count / most, 2), count / total)
+        for name, count in counts.items()
+    ]
 
 
 @dataclass(frozen=True)

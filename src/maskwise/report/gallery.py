@@ -1,9 +1,10 @@
 """The gallery of a page: samples as cards with image, masks as SVG paths and texts, within a size limit."""
 
 import base64
+import functools
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +21,7 @@ from maskwise.report.run_data import RunData
 from maskwise.report.sample_selection import SelectedSample
 from maskwise.report.svg_contours import canvas_size, mask_to_path
 from maskwise.runs.tables import ScoreRows
-from maskwise.schema import Answer, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
 
 MAX_BYTES = 7_000_000
 """Limit for all cards and images together; the rest of a page has limits of its own and stays below 3 MB."""
@@ -154,33 +155,44 @@ class GalleryRun:
 
 def fill_gallery(selected: Sequence[SelectedSample], runs: Sequence[GalleryRun]) -> Gallery:
     """Cards for the selected samples, up to the size limit; cards of one kind are adjacent."""
-    gallery, used = Gallery(), 0
+    dataset = runs[0].data.dataset
     frames: dict[str, CardImage] = {}
-    for kind, row in selected:
-        sample = runs[0].data.dataset[row]
-        new = sample.image_id not in frames
-        frame = frames.get(sample.image_id) or make_card_image(
-            runs[0].data, sample.image_id, key=f"p{len(frames)}"
-        )
-        card = make_card(kind, row, sample, frame=frame, runs=runs)
-        size = card.bytes + (len(frame.uri or "") if new else 0)
+
+    def make_cards() -> Iterator[Card]:
+        for kind, row in selected:
+            sample = dataset[row]
+            id = sample.image_id
+            if id not in frames:
+                load = functools.partial(dataset.open_image, id)
+                frames[id] = make_card_image(dataset.image(id), load, key=f"p{len(frames)}")
+            yield make_card(kind, row, sample, frame=frames[id], runs=runs)
+
+    return collect_cards(make_cards())
+
+
+def collect_cards(cards: Iterable[Card]) -> Gallery:
+    """Cards up to the size limit, the first ones first; cards of one kind are adjacent."""
+    gallery, used = Gallery(), 0
+    shown: set[str] = set()
+    kinds: dict[str, int] = {}
+    for card in cards:
+        kinds.setdefault(card.kind, len(kinds))
+        size = card.bytes + (len(card.frame.uri or "") if card.frame.key not in shown else 0)
         if used + size > MAX_BYTES:
             gallery.left_out += 1
             continue
         used += size
-        frames[sample.image_id] = frame
+        shown.add(card.frame.key)
         gallery.cards.append(card)
-    kinds = list(dict.fromkeys(kind for kind, _ in selected))
-    gallery.cards.sort(key=lambda card: kinds.index(card.kind))
+    gallery.cards.sort(key=lambda card: kinds[card.kind])
     return gallery
 
 
-def make_card_image(data: RunData, image: str, *, key: str) -> CardImage:
+def make_card_image(image: ImageInfo, load: Callable[[], Image.Image], *, key: str) -> CardImage:
     """An image, small enough for a page; if it cannot be opened, a frame with the problem."""
-    info = data.dataset.image(image)
-    width, height = canvas_size(info.width, info.height)
+    width, height = canvas_size(image.width, image.height)
     try:
-        pixels = data.dataset.open_image(image)
+        pixels = load()
     except ImageError as error:
         return CardImage(key, width, height, None, shorten(str(error), 2 * MAX_NAME))
     pixels.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
@@ -218,7 +230,7 @@ def _ground_truth_panel(sample: Sample) -> CardPanel:
     colours = list(range(len(sample.targets)))
     return CardPanel(
         title="Ground truth",
-        shapes=_shapes(sample.targets, colours, [""] * len(colours)),
+        shapes=make_shapes(sample.targets, colours, [""] * len(colours)),
         words=colour_phrases(sample.answer, colours),
         mask_type=sample.mask_type,
         note=_too_many(len(sample.targets))
@@ -247,7 +259,7 @@ def _prediction_panel(
         remark = f"Predicted: no target. {remark}" if prediction.no_target else f"No mask. {remark}"
     return CardPanel(
         title=run.title,
-        shapes=_shapes(regions, colours, notes),
+        shapes=make_shapes(regions, colours, notes),
         words=colour_phrases(prediction.answer, colours),
         mask_type=prediction.mask_type,
         wrong_type=_has_wrong_type(sample, prediction),
@@ -269,9 +281,10 @@ def _too_many(regions: int) -> str | None:
     return f"{regions - MAX_REGIONS} more regions are not drawn." if regions > MAX_REGIONS else None
 
 
-def _shapes(
+def make_shapes(
     regions: Sequence[Drawable], colours: Sequence[int], notes: Iterable[str]
 ) -> tuple[RegionPaths, ...]:
+    """The paths of regions, as many as are drawn, with their colours and notes."""
     return tuple(
         _shape(region, colour, note)
         for region, colour, note in list(zip(regions, colours, notes))[:MAX_REGIONS]
