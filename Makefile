@@ -118,6 +118,6 @@ $(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [dev,llm,ray,train,vlm,web]
+EXTRA_dev := [dev,llm,postgres,ray,train,vlm,web]
 EXTRA_bench := [bench]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

@@ -54,6 +54,7 @@ EXTRAS = {
     "ray": ["harness"],
     "safetensors": ["models"],
     "shapely": ["masks"],
+    "sqlalchemy": ["review", "server"],
     "starlette": ["server"],
     "tensorboard": ["models"],
     "tokenizers": ["models"],

@@ -1,0 +1,1 @@
+"""Review of datasets by people: queue, decisions, audit log, agreement and export, on SQLite or PostgreSQL."""

@@ -1,0 +1,278 @@
+"""The audit log: append an event, and apply it to the tables that follow from the log.
+
+Appending and rebuilding use the same function, `apply_event`, so that the state always is what the log says. Kinds of
+events: `project_created`, `items_added`, `controls_added`, `reviewer_added`, `decided`, `undone`.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, select, update
+
+from maskwise.review import tables
+from maskwise.review.consensus import Opinion, settle
+from maskwise.review.records import STATUS_OF, ControlAnswer, DecidedPayload, EditedSample, ReviewItem
+
+BATCH = 500
+"""Events that `read_events` takes from the database at once."""
+
+
+class Event(NamedTuple):
+    """One line of the audit log."""
+
+    seq: int
+    uuid: str
+    at: float
+    kind: str
+    actor: str
+    item: int | None
+    payload: str
+
+
+def append_event(
+    connection: Connection,
+    kind: str,
+    payload: object,
+    *,
+    actor: str = "",
+    item: int | None = None,
+    id: str | None = None,
+) -> Event:
+    """Append an event and apply it, in the transaction of the connection."""
+    values: dict[str, Any] = {
+        "uuid": id or str(uuid.uuid4()),
+        "at": time.time(),
+        "kind": kind,
+        "actor": actor,
+        "item": item,
+        "payload": msgspec.json.encode(payload).decode(),
+    }
+    key = connection.execute(_INSERT_EVENT, values).inserted_primary_key
+    assert key is not None
+    event = Event(seq=key[0], **values)
+    apply_event(connection, event)
+    return event
+
+
+def find_event(connection: Connection, id: str) -> Event | None:
+    """The event with this UUID."""
+    row = connection.execute(_FIND_EVENT, {"id": id}).first()
+    return None if row is None else Event(*row)
+
+
+def read_events(connection: Connection, after: int = 0) -> Iterator[Event]:
+    """All events with a larger number than `after`, in order."""
+    while True:
+        found = page_of_events(connection, after, BATCH)
+        yield from found
+        if len(found) < BATCH:
+            return
+        after = found[-1].seq
+
+
+def page_of_events(connection: Connection, after: int, limit: int) -> list[Event]:
+    """At most `limit` events with a larger number than `after`, in order."""
+    seq = tables.events.c.seq
+    query = select(tables.events).where(seq > after).order_by(seq).limit(limit)
+    return [Event(*row) for row in connection.execute(query)]
+
+
+def rebuild_state(connection: Connection) -> int:
+    """Make the derived tables anew from the audit log; returns the number of events. Leases are dropped."""
+    for table in tables.DERIVED:
+        connection.execute(delete(table))
+    count = 0
+    for event in read_events(connection):
+        apply_event(connection, event)
+        count += 1
+    return count
+
+
+def apply_event(connection: Connection, event: Event) -> None:
+    """Change the derived tables as an event says."""
+    _APPLY[event.kind](connection, event)
+
+
+# -- one function per kind
+
+
+def _create_project(connection: Connection, event: Event) -> None:
+    connection.execute(insert(tables.project).values(**msgspec.json.decode(event.payload)))
+
+
+def _add_items(connection: Connection, event: Event) -> None:
+    added = msgspec.json.decode(event.payload, type=list[ReviewItem])
+    connection.execute(
+        insert(tables.items),
+        [{**msgspec.structs.asdict(one), "status": "open", "final": None, "control": None} for one in added],
+    )
+    connection.execute(
+        insert(tables.slots),
+        [_slot(one.item, slot, "review", place=one.place) for one in added for slot in range(one.needed)],
+    )
+
+
+def _add_controls(connection: Connection, event: Event) -> None:
+    """Control items are decided already; each reviewer gets a slot of their own."""
+    names = connection.scalars(_measured_reviewers()).all()
+    for item, answer in msgspec.json.decode(event.payload, type=dict[int, ControlAnswer]).items():
+        connection.execute(
+            update(tables.items)
+            .where(tables.items.c.item == item)
+            .values(status=STATUS_OF[answer.verdict], control=msgspec.json.encode(answer).decode())
+        )
+        connection.execute(delete(tables.slots).where(tables.slots.c.item == item))
+        for name in names:
+            _add_control_slot(connection, item, name)
+
+
+def _add_reviewer(connection: Connection, event: Event) -> None:
+    values = msgspec.json.decode(event.payload)
+    same = tables.reviewers.c.name == values["name"]
+    if connection.scalar(select(tables.reviewers.c.name).where(same)) is not None:
+        connection.execute(update(tables.reviewers).where(same).values(**values))
+        return
+    connection.execute(insert(tables.reviewers).values(**values))
+    if values["role"] != "owner":
+        controls = select(tables.items.c.item).where(tables.items.c.control.is_not(None))
+        for item in connection.scalars(controls.order_by(tables.items.c.item)).all():
+            _add_control_slot(connection, item, values["name"])
+
+
+def _decide(connection: Connection, event: Event) -> None:
+    payload = msgspec.json.decode(event.payload, type=DecidedPayload)
+    assert event.item is not None
+    values = {
+        "id": event.uuid,
+        "seq": event.seq,
+        "item": event.item,
+        "slot": payload.slot,
+        "kind": payload.kind,
+        "reviewer": event.actor,
+        "verdict": payload.verdict,
+        "reason": payload.reason,
+        "note": payload.note,
+        "edit": None if payload.edit is None else msgspec.json.encode(payload.edit).decode(),
+        "seconds": payload.seconds,
+        "at": event.at,
+        "undone": False,
+    }
+    connection.execute(_INSERT_DECISION, values)
+    skipped = payload.verdict == "skip"
+    _set_slot(connection, event.item, payload.slot, None if skipped else event.actor)
+    if not skipped:
+        _settle_item(connection, event.item)
+
+
+def _undo(connection: Connection, event: Event) -> None:
+    found = tables.decisions.c.id == msgspec.json.decode(event.payload)["decision"]
+    connection.execute(update(tables.decisions).where(found).values(undone=True))
+    row = connection.execute(
+        select(tables.decisions.c.item, tables.decisions.c.slot, tables.decisions.c.verdict).where(found)
+    ).one()
+    if row.verdict != "skip":
+        _set_slot(connection, row.item, row.slot, None)
+        _settle_item(connection, row.item)
+
+
+_APPLY: dict[str, Callable[[Connection, Event], None]] = {
+    "project_created": _create_project,
+    "items_added": _add_items,
+    "controls_added": _add_controls,
+    "reviewer_added": _add_reviewer,
+    "decided": _decide,
+    "undone": _undo,
+}
+
+
+# Statements that every decision runs are made once: making one takes longer than running it.
+_INSERT_EVENT = insert(tables.events)
+_INSERT_DECISION = insert(tables.decisions)
+_FIND_EVENT = select(tables.events).where(tables.events.c.uuid == bindparam("id"))
+_FIND_ITEM = select(tables.items).where(tables.items.c.item == bindparam("item_"))
+_SET_SLOT = update(tables.slots).where(
+    tables.slots.c.item == bindparam("item_"), tables.slots.c.slot == bindparam("slot_")
+)
+_SET_ITEM = update(tables.items).where(tables.items.c.item == bindparam("item_"))
+_OPINIONS = (
+    select(
+        tables.decisions.c.id, tables.decisions.c.kind, tables.decisions.c.verdict, tables.decisions.c.edit
+    )
+    .where(
+        tables.decisions.c.item == bindparam("item_"),
+        tables.decisions.c.undone.is_(False),
+        tables.decisions.c.verdict != "skip",
+    )
+    .order_by(tables.decisions.c.seq)
+)
+
+
+def _set_slot(connection: Connection, item: int, slot: int, decided_by: str | None) -> None:
+    values = {"done": decided_by is not None, "holder": decided_by, "expires": None}
+    connection.execute(_SET_SLOT, {"item_": item, "slot_": slot, **values})
+
+
+def _settle_item(connection: Connection, item: int) -> None:
+    """Derive the status of an item from its decisions; a disputed item gets a slot for adjudication."""
+    row = connection.execute(_FIND_ITEM, {"item_": item}).one()
+    if row.control is not None:
+        return
+    found = connection.execute(_OPINIONS, {"item_": item}).all()
+    outcome = settle(_opinions(found, "review"), _opinions(found, "adjudication"), row.needed)
+    if (outcome.status, outcome.final) != (row.status, row.final):
+        connection.execute(_SET_ITEM, {"item_": item, "status": outcome.status, "final": outcome.final})
+    if row.needed > 1:
+        _open_adjudication(connection, row, disputed=outcome.status == "disputed")
+
+
+def _open_adjudication(connection: Connection, item: Row[Any], *, disputed: bool) -> None:
+    """Offer a disputed item for adjudication, and withdraw the offer where the dispute is over."""
+    slots, number = tables.slots, item.needed
+    place = and_(slots.c.item == item.item, slots.c.slot == number)
+    exists = connection.scalar(select(func.count()).select_from(slots).where(place))
+    if disputed and not exists:
+        values = _slot(item.item, number, "adjudication", place=item.place)
+        connection.execute(insert(slots).values(**values))
+    elif not disputed and exists:
+        connection.execute(delete(slots).where(place, slots.c.done.is_(False)))
+
+
+def _opinions(rows: Sequence[Any], kind: str) -> list[Opinion]:
+    return [Opinion(row.id, row.verdict, decode_edit(row.edit)) for row in rows if row.kind == kind]
+
+
+def decode_edit(text: str | None) -> EditedSample | None:
+    """The edited sample of a decision."""
+    return None if text is None else msgspec.json.decode(text, type=EditedSample)
+
+
+def _add_control_slot(connection: Connection, item: int, reviewer: str) -> None:
+    slots = tables.slots
+    row = connection.execute(
+        select(func.coalesce(func.max(slots.c.slot), -1)).where(slots.c.item == item)
+    ).scalar_one()
+    place = connection.scalar(select(tables.items.c.place).where(tables.items.c.item == item)) or 0
+    connection.execute(
+        insert(slots).values(**_slot(item, row + 1, "control", place=place, reserved=reviewer))
+    )
+
+
+def _measured_reviewers() -> Any:
+    names = tables.reviewers.c
+    return select(names.name).where(names.role != "owner").order_by(names.name)
+
+
+def _slot(item: int, slot: int, kind: str, *, place: int, reserved: str | None = None) -> dict[str, Any]:
+    return {
+        "item": item,
+        "slot": slot,
+        "kind": kind,
+        "place": place,
+        "reserved": reserved,
+        "done": False,
+        "holder": None,
+        "expires": None,
+    }

@@ -1,0 +1,175 @@
+"""Open the database of a review: SQLite by default, PostgreSQL by URL.
+
+What was written is on the disk when `write` returns: SQLite runs with a write-ahead log and `synchronous=FULL`. It
+takes the write lock at the beginning (BEGIN IMMEDIATE), so that no transaction fails half-way because another one
+wrote. On PostgreSQL rows are locked where they are read for a change.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import URL, Connection, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, InternalError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import QueuePool
+
+from maskwise.errors import MaskwiseError, MissingDependencyError, StoreError
+from maskwise.review.tables import metadata
+
+BUSY_SECONDS = 30.0
+"""How long a transaction waits for another process that writes to the same SQLite file."""
+
+CONNECTIONS = 16
+SQLITE = "sqlite"
+POSTGRES = "postgresql"
+
+T = TypeVar("T")
+
+
+class ReviewDatabase:
+    """A database with the tables of a review. Threads may share it; so may processes."""
+
+    def __init__(self, url: str | Path) -> None:
+        self.url = _parse_url(url)
+        self.is_sqlite = self.url.get_backend_name() == SQLITE
+        self._writer = threading.Lock()
+        self._waiting: list[_Job[Any]] = []
+        try:
+            self.engine = create_engine(self.url, poolclass=QueuePool, **_engine_options(self.is_sqlite))
+        except ModuleNotFoundError:
+            raise MissingDependencyError("a review on PostgreSQL", "psycopg", extra="postgres") from None
+        if self.is_sqlite:
+            event.listen(self.engine, "connect", _prepare_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+
+    @property
+    def name(self) -> str:
+        """The URL without its password."""
+        return self.url.render_as_string(hide_password=True)
+
+    def create_tables(self) -> None:
+        """Create the tables that are missing."""
+        with self._errors(), self.engine.begin() as connection:
+            if not self.is_sqlite:
+                # Two servers that start together must not both create them.
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7305801)")
+            metadata.create_all(connection)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run a function in a transaction; committed, and on the disk, when this returns.
+
+        SQLite has one writer and waits for the disk at each commit. So what several threads want to write at the same
+        time is committed together, each function in a savepoint of its own.
+        """
+        job = _Job(work)
+        if not self.is_sqlite:
+            with self._errors(), self.engine.begin() as connection:
+                job.run(connection)
+            return job.result()
+        self._waiting.append(job)
+        with self._writer:
+            if not job.finished:
+                self._write_waiting()
+        return job.result()
+
+    def _write_waiting(self) -> None:
+        jobs, self._waiting = self._waiting, []
+        try:
+            with self._errors(), self.engine.begin() as connection:
+                for job in jobs:
+                    job.run_in_savepoint(connection)
+        except BaseException as error:
+            for job in jobs:
+                job.error = error
+        finally:
+            for job in jobs:
+                job.finished = True
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads, from one state of the database where the database can (SQLite)."""
+        with self._errors(), self.engine.connect().execution_options(only_reads=True) as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of the connection as DatabaseUnavailableError; broken constraints stay what they are."""
+        try:
+            yield
+        except (OperationalError, InternalError, PoolTimeoutError) as error:
+            raise DatabaseUnavailableError(f"{self.name}: {getattr(error, 'orig', error)}") from error
+
+
+class _Job(Generic[T]):
+    """A function to run in a transaction, and what it returned or raised."""
+
+    def __init__(self, work: Callable[[Connection], T]) -> None:
+        self._work, self._value = work, list[T]()
+        self.error: BaseException | None = None
+        self.finished = False
+
+    def run(self, connection: Connection) -> None:
+        self._value.append(self._work(connection))
+
+    def run_in_savepoint(self, connection: Connection) -> None:
+        """Run; what the function raises undoes its changes alone."""
+        try:
+            with connection.begin_nested():
+                self.run(connection)
+        except (MaskwiseError, IntegrityError) as error:
+            self.error = error
+
+    def result(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return self._value[0]
+
+
+class DatabaseUnavailableError(StoreError):
+    """A database that cannot be reached or is busy: the same request may succeed later."""
+
+
+def default_database(dataset: Path) -> Path:
+    """The SQLite file of a review: beside the dataset folder."""
+    folder = dataset.absolute()
+    return folder.with_name(f"{folder.name}.review.sqlite")
+
+
+def _parse_url(url: str | Path) -> URL:
+    if isinstance(url, Path) or "://" not in url:
+        return URL.create(SQLITE, database=str(url))
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise StoreError(f"expected the URL of a database, found {url.partition(':')[0]}:...") from None
+    backend = parsed.get_backend_name()
+    if backend not in (SQLITE, POSTGRES, "postgres"):
+        raise StoreError(f"expected a URL sqlite:///FILE or postgresql://..., found {backend}://")
+    return parsed if backend == SQLITE else parsed.set(drivername=f"{POSTGRES}+psycopg")
+
+
+def _engine_options(is_sqlite: bool) -> dict[str, Any]:
+    options: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
+    if is_sqlite:
+        return options | {"connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}}
+    return options | {"pool_pre_ping": True}
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # Transactions begin where `_begin_sqlite` says.
+    cursor = connection.cursor()
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {setting}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    reads = connection.get_execution_options().get("only_reads", False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")

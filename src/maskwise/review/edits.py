@@ -1,0 +1,140 @@
+"""Check what a reviewer changed, and apply it to the sample.
+
+Everything is checked on the server: texts, sizes, run lengths and bytes of masks, targets and phrases.
+"""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import UNSET
+
+from maskwise.errors import MaskwiseError, RecordError
+from maskwise.masks import Mask
+from maskwise.review.reasons import REJECT_REASONS
+from maskwise.review.records import (
+    MAX_ANSWER,
+    MAX_MASK_BYTES,
+    DecisionDraft,
+    EditedSample,
+    NewDecision,
+    SampleEdit,
+    TargetEdit,
+)
+from maskwise.schema import Answer, Region, Sample
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+class InvalidDecisionError(MaskwiseError):
+    """A decision, draft or edit with an invalid field."""
+
+
+def check_decision(decision: NewDecision | DecisionDraft) -> None:
+    """Check the fields that do not depend on the sample."""
+    _check_text("note", decision.note)
+    if decision.reason is not None and decision.reason not in REJECT_REASONS:
+        raise InvalidDecisionError(
+            f"reason {decision.reason!r} is unknown; known: {', '.join(REJECT_REASONS)}"
+        )
+    if isinstance(decision, DecisionDraft):
+        return
+    if (decision.verdict == "reject") != (decision.reason is not None):
+        raise InvalidDecisionError("`reject` needs a reason, and no other verdict takes one")
+    if (decision.verdict == "fix") != (decision.edit is not None):
+        raise InvalidDecisionError("`fix` needs an edit, and no other verdict takes one")
+
+
+def apply_edit(
+    sample: Sample, regions: Iterable[Region], edit: SampleEdit, *, size: tuple[int, int]
+) -> EditedSample:
+    """The sample after an edit. regions: those of its image. size: height and width of the image."""
+    known = {region.id: region for region in regions} | {region.id: region for region in sample.targets}
+    question = sample.question if edit.question is UNSET else edit.question
+    answer = sample.answer if edit.answer is UNSET else edit.answer
+    mask_type = sample.mask_type if edit.mask_type is UNSET else edit.mask_type
+    _check_text("question", question)
+    _check_answer(answer)
+    targets = (
+        sample.targets
+        if edit.targets is UNSET
+        else tuple(_apply_target(known, target, size) for target in edit.targets)
+    )
+    if len({target.id for target in targets}) != len(targets):
+        raise InvalidDecisionError("a region occurs twice among the targets")
+    try:
+        # The record checks sizes, and that phrases refer to targets.
+        Sample(id=sample.id, image_id=sample.image_id, question=question, answer=answer, targets=targets)
+    except RecordError as error:
+        raise InvalidDecisionError(str(error)) from None
+    return EditedSample(question=question, mask_type=mask_type, targets=targets, answer=answer)
+
+
+def changes_nothing(sample: Sample, edited: EditedSample) -> bool:
+    """Whether an edited sample equals the original."""
+    return edited == EditedSample(
+        question=sample.question, mask_type=sample.mask_type, targets=sample.targets, answer=sample.answer
+    )
+
+
+def to_sample(sample: Sample, edited: EditedSample) -> Sample:
+    """The sample with the content of an edit."""
+    return Sample(
+        id=sample.id,
+        image_id=sample.image_id,
+        question=edited.question,
+        mask_type=edited.mask_type,
+        targets=edited.targets,
+        answer=edited.answer,
+        ignore=sample.ignore,
+        tags=sample.tags,
+    )
+
+
+def check_mask(mask: Mask, size: tuple[int, int], name: str) -> None:
+    """Refuse a mask of another size than the image, or with too many bytes. Its runs were checked when it was made."""
+    if mask.size != size:
+        raise InvalidDecisionError(f"{name}: expected a mask of height and width {size}, found {mask.size}")
+    if len(mask.counts) > MAX_MASK_BYTES:
+        raise InvalidDecisionError(
+            f"{name}: the mask has {len(mask.counts)} bytes, more than the limit of {MAX_MASK_BYTES}"
+        )
+
+
+def _apply_target(known: dict[str, Region], edit: TargetEdit, size: tuple[int, int]) -> Region:
+    _check_text("target id", edit.id)
+    if edit.name is not UNSET:
+        _check_text("target name", edit.name)
+    for name, mask in (("visible", edit.visible), ("amodal", edit.amodal)):
+        if isinstance(mask, Mask):
+            check_mask(mask, size, f"target {edit.id!r}, {name}")
+    changes = {
+        field: value
+        for field in ("name", "visible", "amodal")
+        if (value := getattr(edit, field)) is not UNSET
+    }
+    if edit.id not in known and "name" not in changes:
+        raise InvalidDecisionError(f"target {edit.id!r} is a new region and needs a name")
+    try:
+        if edit.id in known:
+            return msgspec.structs.replace(known[edit.id], **changes)
+        return Region(id=edit.id, **changes)
+    except RecordError as error:
+        raise InvalidDecisionError(str(error)) from None
+
+
+def _check_answer(answer: Answer | None) -> None:
+    if answer is None:
+        return
+    _check_text("answer", answer.text)
+    if len(answer.text) > MAX_ANSWER:
+        raise InvalidDecisionError(
+            f"the answer has {len(answer.text)} characters, more than the limit of {MAX_ANSWER}"
+        )
+
+
+def _check_text(name: str, text: str) -> None:
+    """Refuse control characters: databases cannot store them all, and no question needs them."""
+    found = _CONTROL.search(text)
+    if found is not None:
+        raise InvalidDecisionError(f"{name}: control character U+{ord(found[0]):04X} is not allowed")

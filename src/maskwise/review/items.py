@@ -1,0 +1,149 @@
+"""What a reviewer is shown: the sample with its image, masks, flags and problems, and the reviewer's draft."""
+
+import datetime
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from maskwise.masks import Mask
+from maskwise.review import tables
+from maskwise.review.audit_log import decode_edit
+from maskwise.review.mask_problems import MaskProblem, find_mask_problems
+from maskwise.review.records import DecisionDraft, EditedSample, Verdict
+from maskwise.schema import Answer, MaskType, Region, Sample
+from maskwise.store import Dataset
+
+IMAGE_URL = "/review/api/images/"
+"""Where the page finds an image; the row of the image follows."""
+
+FLAGS_TAG = "flags"
+"""The tag in which the builder names, separated by commas, why a person should look at a sample."""
+
+
+class ItemImage(msgspec.Struct, frozen=True, kw_only=True):
+    """The image of an item."""
+
+    id: str
+    url: str
+    width: int
+    height: int
+
+
+class ItemRegion(msgspec.Struct, frozen=True, kw_only=True):
+    """A region of an item; masks that are not known are null."""
+
+    id: str
+    name: str
+    visible: Mask | None
+    amodal: Mask | None
+    part_of: str | None
+    order: int | None
+
+
+class BlindOpinion(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision shown for adjudication, without its reviewer."""
+
+    label: str
+    verdict: Verdict
+    reason: str | None
+    note: str
+    edit: EditedSample | None
+
+
+class ItemView(msgspec.Struct, frozen=True, kw_only=True):
+    """An item as a reviewer sees it; `docs/review_api.md` describes the fields."""
+
+    item: int
+    sample: str
+    kind: Literal["review", "adjudication"]
+    lease_expires: str | None
+    image: ItemImage
+    question: str
+    answer: Answer | None
+    mask_type: MaskType
+    targets: list[ItemRegion]
+    regions: list[ItemRegion]
+    ignore: Mask | None
+    tags: dict[str, str]
+    flags: list[str]
+    problems: list[MaskProblem]
+    draft: DecisionDraft | None
+    opinions: list[BlindOpinion]
+
+
+def view_item(
+    dataset: Dataset,
+    item: int,
+    *,
+    expires: float | None,
+    draft: DecisionDraft | None,
+    opinions: Sequence[BlindOpinion] | None,
+) -> ItemView:
+    """The item of a row of the dataset. opinions: for an adjudication, the decisions to choose from."""
+    sample = dataset[item]
+    row = int(dataset.samples.image[item])
+    image = dataset.image(row)
+    shown = {target.id for target in sample.targets}
+    others = [region for region in dataset.regions_of(row) if region.id not in shown]
+    return ItemView(
+        item=item,
+        sample=sample.id,
+        kind="review" if opinions is None else "adjudication",
+        lease_expires=None if expires is None else to_iso(expires),
+        image=ItemImage(id=image.id, url=f"{IMAGE_URL}{row}", width=image.width, height=image.height),
+        question=sample.question,
+        answer=sample.answer,
+        mask_type=sample.mask_type,
+        targets=[_view_region(region) for region in sample.targets],
+        regions=[_view_region(region) for region in others],
+        ignore=sample.ignore,
+        tags=sample.tags,
+        flags=sample_flags(sample),
+        problems=find_mask_problems(sample.targets),
+        draft=draft,
+        opinions=list(opinions or ()),
+    )
+
+
+def blind_opinions(connection: Connection, item: int) -> list[BlindOpinion]:
+    """The reviews of a disputed item, labelled A, B, ... in an order that says nothing about who made them."""
+    made = tables.decisions.c
+    query = select(made.id, made.verdict, made.reason, made.note, made.edit).where(
+        made.item == item, made.kind == "review", made.undone.is_(False), made.verdict != "skip"
+    )
+    # The ids are random, so their order is, too.
+    rows: Sequence[Any] = connection.execute(query.order_by(made.id)).all()
+    return [
+        BlindOpinion(
+            label=chr(ord("A") + number),
+            verdict=row.verdict,
+            reason=row.reason,
+            note=row.note,
+            edit=decode_edit(row.edit),
+        )
+        for number, row in enumerate(rows)
+    ]
+
+
+def sample_flags(sample: Sample) -> list[str]:
+    """Why the builder wants a person to look at a sample; empty for most."""
+    return [flag.strip() for flag in sample.tags.get(FLAGS_TAG, "").split(",") if flag.strip()]
+
+
+def to_iso(seconds: float) -> str:
+    """A time (seconds since 1970) as ISO 8601 in UTC, with microseconds."""
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _view_region(region: Region) -> ItemRegion:
+    return ItemRegion(
+        id=region.id,
+        name=region.name,
+        visible=region.visible,
+        amodal=region.amodal,
+        part_of=region.part_of,
+        order=region.order,
+    )

@@ -1,0 +1,173 @@
+"""Begin the review of a dataset: its items, control items and reviewers.
+
+A database holds the review of one dataset. What is chosen at the beginning (share of double reviews, control items)
+stays; reviewers can be added at any time.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from maskwise.errors import MaskwiseError, RecordError, StoreError, UnknownNameError
+from maskwise.review import tables
+from maskwise.review.audit_log import append_event
+from maskwise.review.edits import InvalidDecisionError, apply_edit
+from maskwise.review.items import FLAGS_TAG, sample_flags
+from maskwise.review.records import ROLES, ControlAnswer, ReviewItem, Role, SampleEdit
+from maskwise.store import Dataset
+
+ITEMS_PER_EVENT = 5000
+TOKEN_BYTES = 32
+OWNER = "owner"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+
+
+@dataclass(frozen=True)
+class ProjectOptions:
+    """double_share: share of the items that two reviewers decide, 0 to 1. controls: known answers by sample id."""
+
+    double_share: float = 0.0
+    controls: Mapping[str, ControlAnswer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.double_share <= 1.0:
+            raise MaskwiseError(f"the share of double reviews must be 0 to 1, not {self.double_share}")
+
+
+class ControlLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line of a file of control items: the sample and its known answer."""
+
+    sample: str
+    verdict: str
+    reason: str | None = None
+    edit: SampleEdit | None = None
+
+
+def create_project(connection: Connection, dataset: Dataset, options: ProjectOptions) -> None:
+    """Write the beginning of the audit log."""
+    if not len(dataset):
+        raise StoreError(f"{dataset.path} has no samples to review")
+    facts = {
+        "hash": dataset_hash(dataset),
+        "name": dataset.name,
+        "path": str(dataset.path.absolute()),
+        "samples": len(dataset),
+        "double_share": options.double_share,
+    }
+    append_event(connection, "project_created", facts)
+    items = list(_review_items(dataset, options))
+    for first in range(0, len(items), ITEMS_PER_EVENT):
+        append_event(connection, "items_added", items[first : first + ITEMS_PER_EVENT])
+    if options.controls:
+        rows = {dataset.samples.row[sample]: answer for sample, answer in options.controls.items()}
+        append_event(connection, "controls_added", rows)
+
+
+def check_project(connection: Connection, dataset: Dataset) -> bool:
+    """Whether the database has a review; StoreError if it is the review of another dataset."""
+    row = connection.execute(select(tables.project)).first()
+    if row is None:
+        return False
+    if row.hash != dataset_hash(dataset):
+        raise StoreError(
+            f"the database holds the review of {row.name!r} ({row.path}), and {dataset.path} is another dataset or has "
+            "changed since; use another database (--db)"
+        )
+    return True
+
+
+def add_reviewer(connection: Connection, name: str, role: Role, *, actor: str = "") -> str:
+    """Add a reviewer, or give one a new token; returns the token, of which the database has only the hash."""
+    if not _NAME.fullmatch(name):
+        raise MaskwiseError(
+            f"a reviewer's name is a pseudonym of up to 40 letters, digits, dots, - and _, not {name!r}"
+        )
+    if role not in ROLES:
+        raise UnknownNameError("role", role, ROLES)
+    before = connection.scalar(select(tables.reviewers.c.role).where(tables.reviewers.c.name == name))
+    if before is not None and before != role:
+        raise MaskwiseError(f"{name!r} is registered as {before}; choose another name for a {role}")
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    facts = {"name": name, "role": role, "token_hash": hash_token(token)}
+    append_event(connection, "reviewer_added", facts, actor=actor)
+    return token
+
+
+def hash_token(token: str) -> str:
+    """What the database stores of a token. Tokens are random, so that a plain hash is enough."""
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+def dataset_hash(dataset: Dataset) -> str:
+    """A hash of the content of a dataset, from the hashes in its manifest."""
+    files = {name: facts.sha256 for name, facts in dataset.manifest.files.items()}
+    return hashlib.sha256(msgspec.json.encode(files, order="sorted")).hexdigest()[:32]
+
+
+def read_controls(path: Path, dataset: Dataset) -> dict[str, ControlAnswer]:
+    """The control items of a JSONL file: {"sample": ID, "verdict": "accept" | "fix" | "reject", "edit": ...}."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                control = msgspec.json.decode(line, type=ControlLine)
+                found[control.sample] = _to_answer(control, dataset)
+            except (msgspec.DecodeError, UnicodeDecodeError, MaskwiseError) as error:
+                raise RecordError(f"{path}, line {number}: {error}") from None
+    return found
+
+
+def _to_answer(control: ControlLine, dataset: Dataset) -> ControlAnswer:
+    if control.verdict not in ("accept", "fix", "reject"):
+        raise InvalidDecisionError(f"verdict must be accept, fix or reject, not {control.verdict!r}")
+    if (control.verdict == "fix") != (control.edit is not None):
+        raise InvalidDecisionError("`fix` needs an edit, and no other verdict takes one")
+    sample = dataset.sample(control.sample)
+    edit = None
+    if control.edit is not None:
+        image = dataset.image(sample.image_id)
+        regions = dataset.regions_of(sample.image_id)
+        edit = apply_edit(sample, regions, control.edit, size=(image.height, image.width))
+    return msgspec.convert(
+        {"verdict": control.verdict, "reason": control.reason, "edit": edit}, ControlAnswer
+    )
+
+
+def _review_items(dataset: Dataset, options: ProjectOptions) -> Iterator[ReviewItem]:
+    """All samples: flagged ones first, otherwise in the order of the dataset."""
+    flagged = _flagged_rows(dataset)
+    order = [*flagged, *(row for row in range(len(dataset)) if row not in flagged)]
+    for place, row in enumerate(order):
+        sample = dataset.samples.id[row]
+        double = _is_double(dataset_hash(dataset), sample, options.double_share)
+        yield ReviewItem(row, sample, place, 2 if double else 1)
+
+
+def _flagged_rows(dataset: Dataset) -> dict[int, None]:
+    if FLAGS_TAG not in dataset.samples.tag_names:
+        return {}
+    return {row: None for row, sample in enumerate(dataset) if sample_flags(sample)}
+
+
+def _is_double(seed: str, sample: str, share: float) -> bool:
+    """Whether two reviewers decide about a sample: chosen by a hash, so that it does not depend on the order."""
+    digest = hashlib.sha256(f"{seed}/{sample}".encode()).digest()
+    return int.from_bytes(digest[:6], "big") < share * 2**48
+
+
+def find_reviewer(connection: Connection, token: str) -> Any:
+    """The row of the reviewer with this token, or None."""
+    same = tables.reviewers.c.token_hash == hash_token(token)
+    return connection.execute(select(tables.reviewers).where(same)).first()

@@ -1,0 +1,115 @@
+"""What reviewers send and what the audit log stores: decisions, edits, control items."""
+
+from typing import Annotated, Literal, get_args
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from maskwise.masks import Mask
+from maskwise.schema import Answer, MaskType, Region
+
+Verdict = Literal["accept", "fix", "reject", "skip"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+Role = Literal["reviewer", "adjudicator", "owner"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+SlotKind = Literal["review", "adjudication", "control"]
+
+STATUS_OF = {"accept": "accepted", "fix": "fixed", "reject": "rejected"}
+"""The status that a final verdict gives an item. Other statuses: `open` and `disputed`."""
+
+MAX_QUESTION, MAX_ANSWER, MAX_NOTE, MAX_NAME = 2000, 8000, 2000, 200
+"""Characters."""
+
+MAX_TARGETS = 256
+MAX_MASK_BYTES = 2**20
+MAX_BODY_BYTES = 2**23
+MAX_POINTS = 64
+MAX_LEASED = 16
+"""Items leased by one request."""
+
+
+class _Received(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of what is received: unknown fields are refused."""
+
+
+class TargetEdit(_Received, frozen=True, kw_only=True):
+    """A target after an edit: a region of the image with changes, or a new region. Null removes a mask."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+    name: Annotated[str, Meta(max_length=MAX_NAME)] | UnsetType = UNSET
+    visible: Mask | UnsetType | None = UNSET
+    amodal: Mask | UnsetType | None = UNSET
+
+
+class SampleEdit(_Received, frozen=True, kw_only=True):
+    """Changes to a sample. What is absent stays as it is; `targets` is the whole list."""
+
+    question: Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)] | UnsetType = UNSET
+    answer: Answer | UnsetType | None = UNSET
+    mask_type: MaskType | UnsetType = UNSET
+    targets: Annotated[list[TargetEdit], Meta(max_length=MAX_TARGETS)] | UnsetType = UNSET
+
+
+class DecisionDraft(_Received, frozen=True, kw_only=True):
+    """A decision that is not finished."""
+
+    verdict: Verdict | None = None
+    reason: str | None = None
+    note: Annotated[str, Meta(max_length=MAX_NOTE)] = ""
+    edit: SampleEdit | None = None
+    seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
+
+
+class NewDecision(_Received, frozen=True, kw_only=True):
+    """A decision as a reviewer sends it. `id` is made by the client: a repeated request is not counted twice."""
+
+    id: UUID
+    item: int
+    verdict: Verdict
+    reason: str | None = None
+    note: Annotated[str, Meta(max_length=MAX_NOTE)] = ""
+    edit: SampleEdit | None = None
+    seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
+    next: Annotated[int, Meta(ge=0, le=MAX_LEASED)] = 0
+
+
+class EditedSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A sample as a reviewer left it: what a fix stores, complete, so that it means the same without the dataset."""
+
+    question: str
+    mask_type: MaskType
+    targets: tuple[Region, ...]
+    answer: Answer | None = None
+
+
+class DecidedPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the event `decided` stores. `sent` is the hash of the request, to recognise a repeated one."""
+
+    slot: int
+    kind: SlotKind
+    verdict: Verdict
+    sent: str
+    reason: str | None = None
+    note: str = ""
+    edit: EditedSample | None = None
+    seconds: float | None = None
+
+
+class ControlAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The known answer of a control item. `edit`: for `fix`, the corrected sample."""
+
+    verdict: Literal["accept", "fix", "reject"]
+    reason: str | None = None
+    edit: EditedSample | None = None
+
+
+class ReviewItem(msgspec.Struct, frozen=True):
+    """A row of the queue: the sample's number and id, its place, and how many reviews it needs."""
+
+    item: int
+    sample: str
+    place: int
+    needed: int

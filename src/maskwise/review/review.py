@@ -1,0 +1,249 @@
+"""A dataset under review: the dataset, its database, and what reviewers do with them.
+
+review = Review(dataset, ReviewDatabase("DATASET.review.sqlite"))
+review.create(ProjectOptions(double_share=0.2))
+token = review.add_reviewer("ada", "reviewer")
+reviewer = review.find_reviewer(token)
+for item in review.queue(reviewer, 3): ...   # leases items
+review.decide(reviewer, decision)            # appends to the audit log
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import IntegrityError
+
+from maskwise.errors import MaskwiseError
+from maskwise.review import decisions, project, tables
+from maskwise.review.audit_log import Event, page_of_events, rebuild_state
+from maskwise.review.database import DatabaseUnavailableError, ReviewDatabase
+from maskwise.review.edits import InvalidDecisionError, apply_edit, changes_nothing, check_decision
+from maskwise.review.items import ItemView, blind_opinions, view_item
+from maskwise.review.project import ProjectOptions
+from maskwise.review.queue import (
+    Lease,
+    Reviewer,
+    count_open,
+    find_lease,
+    lease_items,
+    release_leases,
+    renew_leases,
+)
+from maskwise.review.records import DecisionDraft, EditedSample, NewDecision, Role, SampleEdit
+from maskwise.review.statistics import ReviewStats, compute_review_stats
+from maskwise.store import Dataset
+
+ATTEMPTS = 4
+"""How often a transaction is tried: two requests of one reviewer may collide on a constraint."""
+
+T = TypeVar("T")
+
+
+class BlindItemError(MaskwiseError):
+    """An item that this reviewer may not see: review is blind."""
+
+
+class UnknownItemError(MaskwiseError):
+    """A number that is no item."""
+
+
+class ReviewerProgress(NamedTuple):
+    """decided: decisions of a reviewer that count. open: items that the reviewer holds or can be given."""
+
+    decided: int
+    open: int
+
+
+class DecisionResult(NamedTuple):
+    """row: the stored decision. replayed: it was stored before. leases: what the reviewer holds now."""
+
+    row: Any
+    replayed: bool
+    leases: list[Lease]
+
+
+class Review:
+    """A dataset under review. lease_seconds: how long an item is kept for a reviewer who says nothing."""
+
+    def __init__(self, dataset: Dataset, database: ReviewDatabase, *, lease_seconds: float = 900.0) -> None:
+        self.dataset, self.database, self.lease_seconds = dataset, database, lease_seconds
+
+    # -- the project
+
+    def create(self, options: ProjectOptions | None = None) -> bool:
+        """Begin the review, unless the database has it already. Returns whether it was begun now."""
+        self.database.create_tables()
+        return self._write(lambda connection: self._create(connection, options or ProjectOptions()))
+
+    def _create(self, connection: Connection, options: ProjectOptions) -> bool:
+        if project.check_project(connection, self.dataset):
+            return False
+        project.create_project(connection, self.dataset, options)
+        return True
+
+    def facts(self) -> Any:
+        """The row of the project: hash, name, path, samples, double_share."""
+        with self.database.read() as connection:
+            return connection.execute(select(tables.project)).one()
+
+    def add_reviewer(self, name: str, role: Role = "reviewer", *, actor: str = "") -> str:
+        """Add a reviewer, or make a new token for one; returns the token."""
+        return self._write(lambda connection: project.add_reviewer(connection, name, role, actor=actor))
+
+    def reviewers(self) -> dict[str, Role]:
+        """The roles of all reviewers, by name."""
+        names = tables.reviewers.c
+        with self.database.read() as connection:
+            return {row.name: row.role for row in connection.execute(select(names.name, names.role))}
+
+    def find_reviewer(self, token: str) -> Reviewer | None:
+        """The reviewer with this token."""
+        with self.database.read() as connection:
+            row = project.find_reviewer(connection, token)
+        return None if row is None else Reviewer(row.name, row.role)
+
+    def events(self, after: int, limit: int) -> list[Event]:
+        """A page of the audit log."""
+        with self.database.read() as connection:
+            return page_of_events(connection, after, limit)
+
+    def stats(self) -> ReviewStats:
+        """Progress, throughput, agreement and reviewers."""
+        with self.database.read() as connection:
+            return compute_review_stats(connection)
+
+    def rebuild(self) -> int:
+        """Make the state anew from the audit log; returns the number of events."""
+        return self._write(rebuild_state)
+
+    # -- the queue
+
+    def queue(self, reviewer: Reviewer, count: int) -> list[ItemView]:
+        """Lease items until the reviewer holds `count`; those already held come first."""
+        return self.view_leases(
+            reviewer, self._write(lambda connection: self._lease(connection, reviewer, count))
+        )
+
+    def _lease(self, connection: Connection, reviewer: Reviewer, count: int) -> list[Lease]:
+        return lease_items(connection, reviewer, count, seconds=self.lease_seconds)
+
+    def progress(self, reviewer: Reviewer) -> ReviewerProgress:
+        """How far a reviewer is."""
+        with self.database.read() as connection:
+            return ReviewerProgress(
+                decisions.count_decisions(connection, reviewer.name), count_open(connection, reviewer)
+            )
+
+    def item(self, reviewer: Reviewer, item: int) -> ItemView:
+        """One item, if the reviewer holds it or has decided about it."""
+        self._check_item(item)
+        with self.database.read() as connection:
+            lease = find_lease(connection, reviewer.name, item)
+            if lease is None and not decisions.has_decided(connection, reviewer.name, item):
+                raise BlindItemError(f"item {item} is not yours")
+        if lease is None:
+            return view_item(self.dataset, item, expires=None, draft=None, opinions=None)
+        return self.view_leases(reviewer, [lease])[0]
+
+    def renew(self, reviewer: Reviewer, renewed: Sequence[int], released: Sequence[int]) -> dict[int, float]:
+        """Prolong and give back leases; returns the ends of those still held."""
+        for item in (*renewed, *released):
+            self._check_item(item)
+
+        def change(connection: Connection) -> dict[int, float]:
+            release_leases(connection, reviewer, released)
+            return renew_leases(connection, reviewer, renewed, seconds=self.lease_seconds)
+
+        return self._write(change)
+
+    def view_leases(self, reviewer: Reviewer, leases: Sequence[Lease]) -> list[ItemView]:
+        """The items of leases, as the reviewer sees them."""
+        with self.database.read() as connection:
+            drafts = decisions.read_drafts(connection, reviewer.name, [lease.item for lease in leases])
+            opinions = {
+                lease.item: blind_opinions(connection, lease.item)
+                for lease in leases
+                if lease.kind == "adjudication"
+            }
+        return [
+            view_item(
+                self.dataset,
+                lease.item,
+                expires=lease.expires,
+                draft=drafts.get(lease.item),
+                opinions=opinions.get(lease.item),
+            )
+            for lease in leases
+        ]
+
+    # -- decisions
+
+    def decide(self, reviewer: Reviewer, decision: NewDecision) -> DecisionResult:
+        """Store a decision, and lease `decision.next` items."""
+        self._check_item(decision.item)
+        check_decision(decision)
+        edited = None if decision.edit is None else self._apply_edit(decision.item, decision.edit)
+        if edited is not None and changes_nothing(self.dataset[decision.item], edited):
+            raise InvalidDecisionError("the edit changes nothing; accept the sample instead")
+
+        def store(connection: Connection) -> DecisionResult:
+            replayed = decisions.decide(connection, reviewer, decision, edited)
+            row = decisions.find_decision(connection, str(decision.id))
+            leases = self._lease(connection, reviewer, decision.next) if decision.next else []
+            return DecisionResult(row, replayed, leases)
+
+        return self._write(store)
+
+    def undo(self, reviewer: Reviewer, id: str, decision: str | None = None) -> decisions.Undone:
+        """Take back a decision; its item is leased to the reviewer again."""
+        return self._write(
+            lambda connection: decisions.undo(
+                connection, reviewer, id, decision=decision, seconds=self.lease_seconds
+            )
+        )
+
+    def save_draft(self, reviewer: Reviewer, item: int, draft: DecisionDraft) -> float:
+        """Keep an unfinished decision and renew the lease; returns the time."""
+        self._check_item(item)
+        check_decision(draft)
+        if draft.edit is not None:
+            self._apply_edit(item, draft.edit)
+
+        def save(connection: Connection) -> float:
+            if not renew_leases(connection, reviewer, [item], seconds=self.lease_seconds):
+                raise BlindItemError(f"item {item} is not yours")
+            return decisions.save_draft(connection, reviewer.name, item, draft)
+
+        return self._write(save)
+
+    def discard_draft(self, reviewer: Reviewer, item: int) -> None:
+        """Remove a draft."""
+        self._check_item(item)
+        self._write(lambda connection: decisions.discard_draft(connection, reviewer.name, item))
+
+    def history(self, reviewer: Reviewer, *, before: int | None, limit: int) -> Sequence[Any]:
+        """A reviewer's decisions, latest first."""
+        with self.database.read() as connection:
+            return decisions.list_decisions(connection, reviewer.name, before=before, limit=limit)
+
+    # -- inside
+
+    def _apply_edit(self, item: int, edit: SampleEdit) -> EditedSample:
+        sample = self.dataset[item]
+        image = self.dataset.image(sample.image_id)
+        regions = self.dataset.regions_of(sample.image_id)
+        return apply_edit(sample, regions, edit, size=(image.height, image.width))
+
+    def _check_item(self, item: int) -> None:
+        if not 0 <= item < len(self.dataset):
+            raise UnknownItemError(f"no item {item}: expected 0 to {len(self.dataset) - 1}")
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        """Run a transaction. It is repeated where another one was in the way."""
+        for _ in range(ATTEMPTS):
+            try:
+                return self.database.write(work)
+            except IntegrityError:
+                continue  # Another request of the same reviewer was faster.
+        raise DatabaseUnavailableError("other requests were in the way; try again")
