@@ -40,6 +40,10 @@ BUILT_IN = {
     "tiny": BuiltIn(
         "maskwise.models.tiny:load", "the bundled model, small, for images of the world benchmark"
     ),
+    "vlm": BuiltIn(
+        "maskwise.models.vlm.predictor:load",
+        "a trained vision-language model with mask decoders; --model-option checkpoint=FOLDER (extra vlm)",
+    ),
     "oracle": BuiltIn(
         "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"
     ),

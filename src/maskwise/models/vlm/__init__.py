@@ -5,6 +5,7 @@ In order of the data flow; docs/vlm.md maps the sections of the papers to these 
 config          the settings: which networks are joined, losses, sizes
 tokens          segmentation tokens in answers
 nano_tokenizer  a tokenizer trained on the world's texts
+paraphrase      questions of the world in other words
 processor       texts and images to tensors
 batch           a batch of images with questions
 vision_language Qwen-VL or LLaVA: images and texts to hidden states
@@ -18,4 +19,15 @@ model           all of it in one forward
 initialization  random weights for small widths
 nano            the model in small
 build           model and processor from a config
+folder          a model in a folder
+generation      answers to questions, with masks
+predictor       the model in `maskwise eval`, `ask` and `serve`
+train           its training: data, LoRA, trainer
 """
+
+from importlib.util import find_spec
+
+from maskwise.errors import MissingDependencyError
+
+if find_spec("transformers") is None:
+    raise MissingDependencyError("the model vlm", "transformers", extra="vlm")

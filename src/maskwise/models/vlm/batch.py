@@ -147,6 +147,21 @@ def collate(
     )
 
 
+def add_prompts(image: VlmBatch, questions: Sequence[str], processor: "VlmProcessor") -> VlmBatch:
+    """Questions about the only image of a batch that has been collated already, as prompts padded at the left."""
+    tokens = processor.count_image_tokens(image.image_grid_thw)[0]
+    rows = [processor.encode_prompt(question, tokens) for question in questions]
+    device = image.input_ids.device
+    input_ids = pad_rows(rows, processor.pad_token_id, left=True).to(device)
+    return replace(
+        image,
+        input_ids=input_ids,
+        attention_mask=pad_rows([[1] * len(row) for row in rows], 0, left=True).to(device),
+        mm_token_type_ids=(input_ids == processor.image_token_id).long(),
+        image_index=(0,) * len(rows),
+    )
+
+
 def pad_rows(rows: Sequence[Sequence[int]], value: int, *, left: bool = False) -> torch.Tensor:
     """Rows of different lengths as one tensor [rows, longest]."""
     longest = max(map(len, rows), default=0)

@@ -82,7 +82,7 @@ class VlmModel(nn.Module):
     def forward(self, batch: VlmBatch) -> VlmOutput:
         """All losses of a batch made by `collate` with answers."""
         features = self.encode_images(batch)
-        states = self.vision_language.encode_text(batch.text_inputs(), features.language, batch.image_index)
+        states = self._encode_text(batch, features.language)
         losses = self._text_losses(batch, states)
         masks = None
         if features.segmenter is not None:
@@ -99,6 +99,12 @@ class VlmModel(nn.Module):
         language = self.vision_language.encode_images(batch.pixel_values, batch.image_grid_thw)
         pixels = batch.segmenter_pixels.to(next(self.segmenter.parameters()).dtype)
         return EncodedFeatures(language, self.segmenter.encode(pixels))
+
+    def _encode_text(self, batch: VlmBatch, features: ImageFeatures) -> torch.Tensor:
+        """Last hidden states [q, tokens, width]; images without questions have none and train by dense supervision."""
+        if not len(batch):
+            return self.vision_language.embeddings.new_zeros((0, 0, self.vision_language.width))
+        return self.vision_language.encode_text(batch.text_inputs(), features, batch.image_index)
 
     def decode(
         self, features: SegmenterFeatures, states: torch.Tensor, image_index: torch.Tensor
@@ -118,11 +124,11 @@ class VlmModel(nn.Module):
     def seg_positions(self, batch: VlmBatch) -> torch.Tensor:
         """True where a segmentation token stands in a question about an image: bool [q, tokens]."""
         ids = torch.tensor(self.seg_token_ids, device=batch.input_ids.device)
-        has_image = torch.tensor([image >= 0 for image in batch.image_index], device=ids.device)
+        has_image = torch.tensor(batch.image_index, dtype=torch.long, device=ids.device) >= 0
         return torch.isin(batch.input_ids, ids) & has_image[:, None]
 
     def _text_losses(self, batch: VlmBatch, states: torch.Tensor) -> dict[str, torch.Tensor]:
-        if not self.config.losses.text or batch.labels is None:
+        if not self.config.losses.text or batch.labels is None or not len(batch):
             return {}
         labels = batch.labels[:, 1:]
         answered = labels != IGNORED
@@ -140,7 +146,7 @@ class VlmModel(nn.Module):
         """Add the losses of the masks of segmentation tokens and, with dense supervision, of named regions."""
         weights = self.config.losses
         positions = self.seg_positions(batch)
-        asked = torch.tensor(batch.image_index, device=states.device)
+        asked = torch.tensor(batch.image_index, dtype=torch.long, device=states.device)
         rows = positions.nonzero()[:, 0]
         prompted, images = states[positions], asked[rows]
         n, named = len(rows), self._named_regions(batch.dense)

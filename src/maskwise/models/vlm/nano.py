@@ -6,7 +6,7 @@ from maskwise.models.vlm.config import LossWeights, Pretrained, VlmConfig
 
 
 def nano_config(
-    *, image_size: int = 128, width: int = 128, layers: int = 4, vocabulary: int = 1024, **options: Any
+    *, image_size: int = 128, width: int = 128, layers: int = 4, vocabulary: int = 1536, **options: Any
 ) -> VlmConfig:
     """Qwen3-VL and SAM 2 in the size of a few million parameters. options: other fields of VlmConfig."""
     defaults: dict[str, Any] = {

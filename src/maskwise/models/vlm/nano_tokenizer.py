@@ -1,11 +1,13 @@
 """A tokenizer for models that start from random weights: byte-level BPE trained on the texts of the world's grammar."""
 
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from maskwise.models.vlm.paraphrase import Paraphraser
 from maskwise.world import stream_scenes
 
 PAD, START, END = "<|pad|>", "<|assistant|>", "<|end|>"
@@ -43,10 +45,12 @@ def train_nano_tokenizer(vocabulary: int, seg_tokens: tuple[str, str], scenes: i
 
 
 def _grammar_texts(scenes: int) -> Iterator[str]:
-    """Questions, answers and names of scenes of the training split."""
+    """Questions, their paraphrases, answers and names of scenes of the training split."""
+    paraphraser, rng = Paraphraser(), Random(0)
     for _, scene in zip(range(scenes), stream_scenes(0, "train", 32)):
         for question in scene.questions:
             yield question.text
+            yield paraphraser.rephrase(question.np, question.mask_type, rng)
             yield question.answer.text
         for node in scene.nodes:
             yield f"the {node.name}"

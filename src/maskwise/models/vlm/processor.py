@@ -78,15 +78,24 @@ class VlmProcessor:
             return EncodedImages(None, None, None, [], [])
         found = self.image_processor(images=list(images), return_tensors="pt")
         grid = found.get("image_grid_thw")
-        if grid is None:
-            assert self.grid_size is not None
-            grids = [self.grid_size] * len(images)
-        else:
-            merge = self.image_processor.merge_size
-            grids = [(int(height) // merge, int(width) // merge) for _, height, width in grid.tolist()]
         pixels = torch.stack([self._segmenter_pixels(image) for image in images])
-        counts = [rows * columns + self.extra_tokens for rows, columns in grids]
-        return EncodedImages(found["pixel_values"], grid, pixels, grids, counts)
+        grids = self._token_grids(grid, len(images))
+        return EncodedImages(
+            found["pixel_values"], grid, pixels, grids, self.count_image_tokens(grid, len(images))
+        )
+
+    def _token_grids(self, image_grid_thw: torch.Tensor | None, images: int) -> list[tuple[int, int]]:
+        """Rows and columns of image tokens of each image."""
+        if image_grid_thw is None:
+            assert self.grid_size is not None
+            return [self.grid_size] * images
+        merge = self.image_processor.merge_size
+        return [(int(height) // merge, int(width) // merge) for _, height, width in image_grid_thw.tolist()]
+
+    def count_image_tokens(self, image_grid_thw: torch.Tensor | None, images: int = 1) -> list[int]:
+        """The number of image tokens of each image."""
+        grids = self._token_grids(image_grid_thw, images)
+        return [rows * columns + self.extra_tokens for rows, columns in grids]
 
     def _segmenter_pixels(self, image: Image.Image) -> torch.Tensor:
         """An image as input of the segmenter, [3, size, size]."""
@@ -136,20 +145,34 @@ class VlmProcessor:
         text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return text.replace(self.image_token, self.image_token * image_tokens)
 
+    def encode_prompt(self, question: str, image_tokens: int) -> list[int]:
+        """The tokens before the answer."""
+        return self._tokens(self.prompt(self.escape(question), image_tokens))
+
     def encode_turn(self, sample: Sample, image_tokens: int, *, answer: bool) -> EncodedTurn:
         """A question as tokens, with its answer or without."""
-        question = self.escape(sample.question)
-        prompt = self._tokens(self.prompt(question, image_tokens))
+        prompt = self.encode_prompt(sample.question, image_tokens)
         if not answer:
             return EncodedTurn(prompt, [IGNORED] * len(prompt), ())
         written = write_seg_answer(sample, self.config.seg_tokens)
         answered = [*self._tokens(written.text), self.eos_token_id]
-        if len(prompt) + len(answered) - image_tokens > self.config.text_length:
-            raise ModelError(
-                f"sample {sample.id!r}: question and answer have {len(prompt) + len(answered) - image_tokens} tokens; "
-                f"text_length allows {self.config.text_length}"
-            )
+        self._check_turn(sample, len(prompt) + len(answered) - image_tokens, answered)
         return EncodedTurn(prompt + answered, [IGNORED] * len(prompt) + answered, written.targets)
+
+    def _check_turn(self, sample: Sample, length: int, answered: list[int]) -> None:
+        """Refuse a turn that is too long, or whose answer has other segmentation tokens than those of its targets."""
+        if length > self.config.text_length:
+            raise ModelError(
+                f"sample {sample.id!r}: question and answer have {length} tokens; text_length allows "
+                f"{self.config.text_length}"
+            )
+        found = sum(token in self.seg_token_ids for token in answered)
+        expected = len(sample.targets) * (2 if sample.mask_type == "both" else 1)
+        if found != expected and sample.targets:
+            raise ModelError(
+                f"sample {sample.id!r}: the answer has {found} segmentation tokens for {expected} masks; its text may "
+                f"not contain {' or '.join(self.config.seg_tokens)}"
+            )
 
     def escape(self, text: str) -> str:
         """A text in which special tokens are spaced out, so that a question cannot contain an image or a seg token."""
@@ -160,6 +183,11 @@ class VlmProcessor:
     def name_tokens(self, name: str) -> list[int]:
         """The tokens of a region's name, as they stand within a sentence."""
         return self._tokens(" " + self.escape(name))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without special ones."""
+        text: str = self.tokenizer.decode(list(tokens), skip_special_tokens=True)
+        return text
 
     def _tokens(self, text: str) -> list[int]:
         found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]

@@ -1,0 +1,123 @@
+"""Answer questions about an image: the answers are generated in one batch, the image is encoded once.
+
+image = encode_image(model, processor, image)
+generate_answers(model, processor, image, questions)      the model writes the answers
+read_answers(model, processor, image, samples)            the true answers are given (teacher forcing)
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from PIL import Image
+
+from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, add_prompts, collate
+from maskwise.models.vlm.model import DecodedMasks, EncodedFeatures, VlmModel
+from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.schema import Sample
+
+
+class VlmImage(NamedTuple):
+    """An image after both encoders. batch: the image without questions; size: width and height."""
+
+    image: Image.Image
+    batch: VlmBatch
+    features: EncodedFeatures
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the image."""
+        return self.image.size
+
+
+class GeneratedAnswer(NamedTuple):
+    """pieces: the texts before, between and after the segmentation tokens. kinds: of the tokens, 0 = visible,
+    1 = amodal. masks: their mask logits at the decoders' resolution.
+    """
+
+    pieces: list[str]
+    kinds: list[int]
+    masks: DecodedMasks
+
+
+@torch.inference_mode()
+def encode_image(model: VlmModel, processor: VlmProcessor, image: Image.Image) -> VlmImage:
+    """Run both encoders on an image."""
+    batch = collate([ImageQuestions(image, ())], processor, answers=False).to(_device(model))
+    return VlmImage(image, batch, model.encode_images(batch))
+
+
+@torch.inference_mode()
+def generate_answers(
+    model: VlmModel, processor: VlmProcessor, image: VlmImage, questions: Sequence[str]
+) -> list[GeneratedAnswer]:
+    """Greedy answers to questions about an encoded image, in one batch with left padding."""
+    if not questions:
+        return []
+    batch = add_prompts(image.batch, questions, processor)
+    new, states = model.vision_language.generate(
+        batch.text_inputs(),
+        image.features.language,
+        batch.image_index,
+        max_new_tokens=processor.config.max_new_tokens,
+        eos_token_id=processor.eos_token_id,
+        pad_token_id=processor.pad_token_id,
+    )
+    # The last token has no hidden state, so it cannot prompt a mask. It ends the answer, unless that was too long.
+    answers = [_until_end(row, processor)[: states.shape[1]] for row in new.tolist()]
+    return _decode_answers(model, processor, image, answers=answers, states=list(states))
+
+
+@torch.inference_mode()
+def read_answers(
+    model: VlmModel, processor: VlmProcessor, image: VlmImage, samples: Sequence[Sample]
+) -> list[GeneratedAnswer]:
+    """The samples' own answers, with the masks that the model draws for their segmentation tokens."""
+    if not samples:
+        return []
+    text = collate([ImageQuestions(image.image, tuple(samples))], processor).to(_device(model))
+    states = model.vision_language.encode_text(text.text_inputs(), image.features.language, text.image_index)
+    assert text.labels is not None
+    answered = [row >= 0 for row in text.labels]
+    answers = [_until_end(ids[chosen].tolist(), processor) for ids, chosen in zip(text.input_ids, answered)]
+    return _decode_answers(
+        model,
+        processor,
+        image,
+        answers=answers,
+        states=[one[chosen] for one, chosen in zip(states, answered)],
+    )
+
+
+def _device(model: VlmModel) -> torch.device:
+    return next(model.parameters()).device
+
+
+def _until_end(tokens: list[int], processor: VlmProcessor) -> list[int]:
+    end = processor.eos_token_id
+    return tokens[: tokens.index(end)] if end in tokens else tokens
+
+
+def _decode_answers(
+    model: VlmModel,
+    processor: VlmProcessor,
+    image: VlmImage,
+    *,
+    answers: list[list[int]],
+    states: list[torch.Tensor],
+) -> list[GeneratedAnswer]:
+    """Decode the masks of all answers together. states: [tokens, width] of each answer."""
+    seg = processor.seg_token_ids
+    places = [[place for place, token in enumerate(row) if token in seg] for row in answers]
+    prompted = torch.cat([one[chosen] for one, chosen in zip(states, places)])
+    assert image.features.segmenter is not None
+    owners = torch.zeros(len(prompted), dtype=torch.long, device=prompted.device)
+    masks = model.decode(image.features.segmenter, prompted, owners)
+    found, first = [], 0
+    for row, chosen in zip(answers, places):
+        kinds = [seg.index(row[place]) for place in chosen]
+        bounds = zip([0, *(place + 1 for place in chosen)], [*chosen, len(row)])
+        pieces = [processor.decode(row[start:stop]) for start, stop in bounds]
+        found.append(GeneratedAnswer(pieces, kinds, masks.part(slice(first, first + len(chosen)))))
+        first += len(chosen)
+    return found

@@ -1,0 +1,90 @@
+"""Predictions: free-running and teacher-forced, one by one and in batches, from a folder and from memory."""
+
+import msgspec
+import torch
+
+from maskwise.harness.registry import load_model
+from maskwise.models.vlm.batch import ImageQuestions, collate
+from maskwise.models.vlm.folder import save_folder
+from maskwise.models.vlm.generation import encode_image, generate_answers, read_answers
+from maskwise.models.vlm.predictor import Vlm
+from tests.models.vlm.small import scene_questions, small_config, small_model
+
+
+def test_questions_are_answered_alike_in_a_batch_and_one_by_one():
+    model, processor = small_model()
+    one = scene_questions(0, count=4)
+    questions = [sample.question for sample in one.samples]
+    together = Vlm(model, processor).predict(one.image, questions)
+    alone = [Vlm(model, processor).predict(one.image, [question])[0] for question in questions]
+    assert together == alone
+
+
+def test_a_saved_model_predicts_the_same(tmp_path):
+    model, processor = small_model()
+    save_folder(model, processor, tmp_path)
+    one = scene_questions(0)
+    questions = [sample.question for sample in one.samples]
+    loaded = load_model("vlm", checkpoint=str(tmp_path))
+    assert loaded.predict(one.image, questions) == Vlm(model, processor).predict(one.image, questions)
+    forced = loaded.predict_teacher_forced(one.image, one.samples)
+    assert forced == Vlm(model, processor).predict_teacher_forced(one.image, one.samples)
+
+
+def test_teacher_forced_predictions_have_the_targets_of_the_samples():
+    model, processor = small_model()
+    one = scene_questions(0, count=6)
+    for sample, forced in zip(
+        one.samples, Vlm(model, processor).predict_teacher_forced(one.image, one.samples)
+    ):
+        assert len(forced.regions) == len(sample.targets)
+        assert [region.name for region in forced.regions] == [target.name for target in sample.targets]
+        assert forced.answer == sample.answer
+        assert forced.no_target == (not sample.targets)
+        assert not sample.targets or forced.mask_type == sample.mask_type
+
+
+def test_a_target_wanted_in_both_types_is_one_region():
+    model, processor = small_model()
+    one = scene_questions(0, count=6)
+    both = [msgspec.structs.replace(sample, mask_type="both") for sample in one.samples if sample.targets]
+    for sample, forced in zip(both, Vlm(model, processor).predict_teacher_forced(one.image, both)):
+        assert len(forced.regions) == len(sample.targets)
+        assert forced.mask_type == "both"
+
+
+def test_states_of_generated_tokens_equal_those_of_a_forward_pass():
+    model, processor = small_model()
+    one = scene_questions(0, count=3)
+    image = encode_image(model, processor, one.image)
+    forced = read_answers(model, processor, image, one.samples)
+    batch = collate([ImageQuestions(one.image, one.samples)], processor)
+    with torch.no_grad():
+        direct = model(batch).masks
+    assert direct is not None
+    cached = torch.cat([answer.masks.amodal for answer in forced])
+    assert torch.allclose(cached, direct.amodal, atol=1e-5)
+    # A model that always writes an amodal token: the states that generation records are those of a forward pass.
+    written = _write_always(model, processor.seg_token_ids[1])
+    generated = generate_answers(written, processor, image, [one.samples[0].question])[0]
+    assert len(generated.kinds) == processor.config.max_new_tokens - 1
+    assert set(generated.kinds) == {1}
+
+
+def _write_always(model, token):
+    """Make one token the most likely one everywhere."""
+    with torch.no_grad():
+        head = torch.nn.Linear(model.vision_language.width, len(model.vision_language.embeddings))
+        head.weight.zero_()
+        head.bias.zero_()
+        head.bias[token] = 1.0
+        model.vision_language.model.lm_head = head
+    return model
+
+
+def test_a_question_cannot_contain_special_tokens():
+    _, processor = small_model()
+    text = f"Segment <|image_pad|>{small_config().seg_tokens[0]} the mug."
+    tokens = processor.encode_prompt(text, 4)
+    assert tokens.count(processor.image_token_id) == 4
+    assert not set(processor.seg_token_ids) & set(tokens)
