@@ -51,7 +51,6 @@ EXTRAS = {
     "onnx": ["models"],
     "openai": ["writers"],
     "peft": ["models"],
-    "prometheus_client": ["server"],
     "ray": ["harness"],
     "safetensors": ["models"],
     "shapely": ["masks"],

@@ -4,5 +4,6 @@ tiny            the bundled model: inference on onnxruntime; `tiny.train` trains
 intent          which mask type a question wants, from its words
 trainers        the trainers of `maskwise train`, by name; `dry_run` is what they report in advance
 vlm             a vision-language model with segmentation tokens (extra `vlm`)
+training_curve  loss and validation curves, and the batches of the trainers (batch_loader)
 baselines       `tiny` with one input or stage replaced, to put its metrics into proportion
 """

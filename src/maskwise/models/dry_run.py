@@ -21,12 +21,14 @@ class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourcePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A source of samples: its size, and how many samples the run draws from it. None: not known in advance."""
+    """A source of samples: its images and samples (None if it cannot be opened here), and how many samples the run
+    draws from it.
+    """
 
     name: str
     images: int | None
     samples: int | None
-    drawn: int
+    drawn: int | None
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ its name, and `train` writes that config to `config.json` in the folder of the r
 
 import importlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -13,6 +14,7 @@ import msgspec
 
 from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameError
 from maskwise.models.dry_run import DryRun
+from maskwise.store.atomic import atomic_write
 
 DEFAULT = "tiny"
 """The trainer of a config without the key `model`."""
@@ -25,7 +27,10 @@ class TrainerModule(NamedTuple):
     extra: str
 
 
-TRAINERS = {"tiny": TrainerModule("maskwise.models.tiny.train.pipeline", "train")}
+TRAINERS = {
+    "tiny": TrainerModule("maskwise.models.tiny.train.pipeline", "train"),
+    "vlm": TrainerModule("maskwise.models.vlm.train.pipeline", "vlm"),
+}
 
 
 class Trainer(Protocol):
@@ -76,3 +81,25 @@ def find_trainer(name: Any) -> Trainer:
         if error.name is None or error.name.startswith("maskwise"):
             raise
         raise MissingDependencyError(f"training {name}", error.name, extra=extra) from None
+
+
+def record_config(config: msgspec.Struct, folder: Path, *, ignored: Collection[str] = ()) -> None:
+    """Write the config of a run to its folder, or compare it with the one there: another config would mix two runs.
+
+    ignored: fields that do not change the result.
+    """
+    path, new = folder / "config.json", json.loads(msgspec.json.encode(config))
+    if not path.exists():
+        with atomic_write(path) as file:
+            file.write(json.dumps(new, indent=2).encode() + b"\n")
+        return
+    old = {"model": DEFAULT} | json.loads(path.read_text())
+    changed = [
+        f"{key}: {old.get(key)} then, {new.get(key)} now"
+        for key in {**old, **new}
+        if old.get(key) != new.get(key) and key not in ignored
+    ]
+    if changed:
+        raise MaskwiseError(
+            f"{folder} holds a run with another config ({'; '.join(changed)}); choose another --out"
+        )

@@ -30,17 +30,9 @@ IRREGULAR = {
     "wolves": "wolf",
 }
 
-PLURALS = (
-    (re.compile(r"men$"), "man"),
-    (re.compile(r"(.[^aeiou])ies$"), r"\1y"),
-    (re.compile(r"(.[sxzo]|[cs]h)es$"), r"\1"),
-    (re.compile(r"(.[^s])s$"), r"\1"),
-)
-"""Endings of plurals and of their singulars."""
+PLURALS = (("men", "man"), ("ies", "y"), ("es", ""), ("s", ""))
 
-DOUBLED = re.compile(r"([^aeiouy])\1$")
-DOUBLES = re.compile(r"(?:^|[^aeiou])[aeiouy][^aeiouwxy]$")
-"""Words of one short syllable double their last letter before -ing and -ed: "rating" comes from rate, not rat."""
+VOWELS = "aeiouy"
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -57,8 +49,11 @@ def split_words(text: str) -> list[str]:
 @functools.lru_cache(2**14)
 def singular_forms(word: str) -> frozenset[str]:
     """The word, and the words of which it may be the plural. Expects lower case."""
-    found = {ending.sub(singular, word) for ending, singular in PLURALS}
-    return frozenset(found | {word, IRREGULAR.get(word, word)})
+    forms = {word, IRREGULAR.get(word, word)}
+    for ending, singular in PLURALS:
+        if word.endswith(ending) and len(word) - len(ending) > 1 and not word.endswith("ss"):
+            forms.add(word[: -len(ending)] + singular)
+    return frozenset(forms)
 
 
 @functools.lru_cache(2**14)
@@ -75,8 +70,9 @@ def base_forms(word: str) -> frozenset[str]:
 
 def _without_suffix(word: str, ending: str) -> set[str]:
     stem = word.removesuffix(ending)
-    if stem == word or len(stem) < 2 or not re.search(r"[aeiouy]", stem):
+    if stem == word or len(stem) < 2 or not any(letter in VOWELS for letter in stem):
         return set()
-    if DOUBLED.search(stem):
-        return {stem, stem[:-1]}
-    return {stem + "e"} if DOUBLES.search(stem) and len(stem) < 5 else {stem, stem + "e"}
+    forms = {stem, stem + "e"}
+    if stem[-1] == stem[-2] and stem[-1] not in VOWELS:
+        forms.add(stem[:-1])
+    return forms

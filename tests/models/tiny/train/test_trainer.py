@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch", reason="the extra `train` is not installed"
 from torch import nn  # noqa: E402
 
 from maskwise.errors import MaskwiseError  # noqa: E402
+from maskwise.models.batch_loader import load_batches  # noqa: E402
 from maskwise.models.tiny.train.config import Schedule  # noqa: E402
-from maskwise.models.tiny.train.dataloader import load_batches  # noqa: E402
 from maskwise.models.tiny.train.trainer import (  # noqa: E402
     TrainingTask,
     average_weights,

@@ -12,7 +12,6 @@
 A stage whose weights exist is skipped; within a stage, training continues from its last checkpoint.
 """
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -49,8 +48,8 @@ from maskwise.models.tiny.train.sentence_templates import make_templates
 from maskwise.models.tiny.train.targets import DetectorBatch, make_detector_batch
 from maskwise.models.tiny.train.trainer import TrainingTask, fit
 from maskwise.models.tiny.train.validation import Validation, world_validation
+from maskwise.models.trainers import record_config
 from maskwise.store import Dataset
-from maskwise.store.atomic import atomic_write
 
 __all__ = ["dry_run", "export_run", "initial_networks", "load_trained", "read_config", "train"]
 
@@ -72,7 +71,7 @@ def train(config: TrainingConfig, folder: Path) -> list[Path]:
     torch.set_num_threads(config.threads)
     with process.main_process_first():
         folder.mkdir(parents=True, exist_ok=True)
-        _check_config(config, folder / "config.json")
+        record_config(config, folder)
         examples = _load_examples(config, folder / "scenes")
         validations = _load_validations(config, folder / "val")
     set_seed(config.seed)
@@ -119,25 +118,6 @@ def load_trained(folder: Path) -> tuple[TwoStageDetector, Grounder]:
 def export_run(run: Path, out: Path) -> list[Path]:
     """Write the networks of a finished run as ONNX files."""
     return export(*load_trained(run), out)
-
-
-def _check_config(config: TrainingConfig, path: Path) -> None:
-    """A folder belongs to one run: another config would mix two."""
-    new = json.loads(msgspec.json.encode(config))
-    if not path.exists():
-        with atomic_write(path) as file:
-            file.write(json.dumps(new, indent=2).encode() + b"\n")
-        return
-    old = {"model": "tiny"} | json.loads(path.read_text())
-    changed = [
-        f"{key}: {old.get(key)} then, {new.get(key)} now"
-        for key in {**old, **new}
-        if old.get(key) != new.get(key)
-    ]
-    if changed:
-        raise MaskwiseError(
-            f"{path.parent} holds a run with another config ({'; '.join(changed)}); choose another --out"
-        )
 
 
 def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:

@@ -4,9 +4,7 @@ The batch of step n depends on the seed and n only, so an interrupted run ends w
 one. `accelerate` places the network on the available hardware, in one process or several.
 """
 
-import json
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,15 +13,13 @@ import msgspec
 import torch
 from accelerate import Accelerator
 from accelerate.utils import send_to_device
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
-from torch.utils.tensorboard import SummaryWriter
 
+from maskwise.models.batch_loader import load_batches
 from maskwise.models.tiny.train.checkpoints import CheckpointFolder, load_weights, save_weights
 from maskwise.models.tiny.train.config import Schedule
-from maskwise.models.tiny.train.dataloader import load_batches
+from maskwise.models.training_curve import TrainingCurve, training_progress
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -92,7 +88,7 @@ def fit(name: str, network: Network, task: TrainingTask, schedule: Schedule, *, 
         process=accelerator.process_index,
         processes=accelerator.num_processes,
     )
-    with _progress(curve is not None) as progress:
+    with training_progress(curve is not None) as progress:
         bar = progress.add_task(name, total=schedule.last_step, completed=step)
         for batch in batches:
             for group in optimizer.param_groups:
@@ -117,47 +113,6 @@ def fit(name: str, network: Network, task: TrainingTask, schedule: Schedule, *, 
         save_weights(network, finished)
     accelerator.wait_for_everyone()
     return network
-
-
-class TrainingCurve:
-    """The mean loss terms between checkpoints and the validation metrics: one line of JSON per checkpoint, and
-    TensorBoard events.
-    """
-
-    def __init__(self, folder: Path, name: str, step: int) -> None:
-        self.path = folder / f"{name}.jsonl"
-        # Lines after the last checkpoint will be written again.
-        known = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
-        self.path.write_text("".join(line for line in known if json.loads(line)["step"] <= step))
-        self.events = SummaryWriter(str(folder / "events" / name), purge_step=step + 1)
-        self.started, self.last_step = time.perf_counter(), step
-        self.sums: dict[str, float] = {}
-
-    def add(self, terms: dict[str, Tensor]) -> None:
-        """Add the loss terms of one step."""
-        for name, value in terms.items():
-            self.sums[name] = self.sums.get(name, 0.0) + float(value.detach())
-
-    def write(self, step: int, metrics: dict[str, float]) -> None:
-        """Write the means since the last call."""
-        steps = step - self.last_step
-        means = {name: total / steps for name, total in self.sums.items()}
-        pace = (time.perf_counter() - self.started) / steps
-        row = {"step": step, "loss": sum(means.values()), **means, **metrics, "seconds_per_step": pace}
-        with self.path.open("a") as file:
-            file.write(json.dumps({key: round(value, 5) for key, value in row.items()}) + "\n")
-        for name, value in row.items():
-            self.events.add_scalar(name, value, step)
-        self.started, self.last_step, self.sums = time.perf_counter(), step, {}
-
-    def close(self) -> None:
-        """Flush the TensorBoard events."""
-        self.events.close()
-
-
-def _progress(shown: bool) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=not shown)
 
 
 def _validate(task: TrainingTask, network: nn.Module) -> dict[str, float]:

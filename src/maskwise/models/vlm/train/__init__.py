@@ -1,4 +1,11 @@
 """Training of the vision-language model (extra `vlm`).
 
-lora            low-rank adapters through peft
+config, pipeline        the settings and the stages of a run
+sources, mixing         samples grouped by image, from several sources at given rates
+augment, mirrored_text  augmentation of images with their masks and texts
+freezing, lora          what a stage trains
+trainer                 the training loop on accelerate
+checkpoints             training state as safetensors
+dry_run                 what a run would do
+export                  the model of a run as one folder
 """

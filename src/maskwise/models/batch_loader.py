@@ -1,4 +1,4 @@
-"""A dataloader whose batches depend only on their number, so that an interrupted run can continue exactly."""
+"""Batches that depend only on their number, prepared ahead, so that an interrupted run can continue exactly."""
 
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor

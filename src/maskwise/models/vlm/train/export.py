@@ -1,0 +1,47 @@
+"""Write the model of a run as one folder that `--model vlm --model-option checkpoint=FOLDER` loads."""
+
+from pathlib import Path
+
+import msgspec
+
+from maskwise.errors import MaskwiseError
+from maskwise.models.vlm.build import build_model, build_processor
+from maskwise.models.vlm.folder import save_folder
+from maskwise.models.vlm.model import VlmModel
+from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.models.vlm.train.checkpoints import read_tensors, restore_weights
+from maskwise.models.vlm.train.config import VlmTrainingConfig
+from maskwise.models.vlm.train.lora import add_lora, merge_lora
+
+
+def export_run(run: Path, out: Path) -> list[Path]:
+    """Write the model of a finished run, its adapters merged; returns the files."""
+    model, processor = load_run(run)
+    save_folder(model, processor, out)
+    return [path for path in sorted(out.iterdir()) if path.suffix in (".json", ".jinja", ".safetensors")]
+
+
+def load_run(run: Path) -> tuple[VlmModel, VlmProcessor]:
+    """The model of a finished run, its adapters merged, and its processor."""
+    config = read_run_config(run)
+    weights = run / f"{config.stages[-1].name}.safetensors"
+    if not weights.exists():
+        raise MaskwiseError(f"{run} has no {weights.name}; run `maskwise train` to the end first")
+    processor = build_processor(config.vlm, run / "processor")
+    model = build_model(config.vlm, processor)
+    adapted = None
+    if config.lora is not None:
+        adapted = add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
+    restore_weights(model, read_tensors(weights))
+    if adapted is not None:
+        model.vision_language.model = merge_lora(adapted)
+    return model.eval(), processor
+
+
+def read_run_config(run: Path) -> VlmTrainingConfig:
+    """The config that a run was started with."""
+    path = run / "config.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=VlmTrainingConfig)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MaskwiseError(f"{path}: {error}") from None

@@ -1,0 +1,67 @@
+"""Which parameters a stage trains, by patterns of their names, and with which learning rate."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from maskwise.errors import MaskwiseError
+
+
+def trained_names(model: nn.Module, patterns: Sequence[str]) -> list[str]:
+    """The parameters that are trained when those whose name contains a match of a pattern are frozen.
+
+    Parameters that are frozen already stay frozen: those of a model with adapters, and heads that no loss trains.
+    """
+    for pattern in patterns:
+        if not any(re.search(pattern, name) for name, _ in model.named_parameters()):
+            raise _no_match("freeze", pattern, model)
+    found = [
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and not any(re.search(pattern, name) for pattern in patterns)
+    ]
+    if not found:
+        raise MaskwiseError(f"the patterns {', '.join(map(repr, patterns))} freeze every parameter")
+    return found
+
+
+def freeze(model: nn.Module, patterns: Sequence[str]) -> None:
+    """Freeze all parameters but `trained_names`. Those are kept in float32, frozen ones in their dtype."""
+    trained = set(trained_names(model, patterns))
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad = name in trained
+        if name in trained:
+            parameter.data = parameter.data.to(torch.float32)
+
+
+def parameter_groups(
+    model: nn.Module, learning_rate: float, factors: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """The trained parameters for an optimizer, grouped by the product of the factors whose pattern matches."""
+    for pattern in factors:
+        if not any(re.search(pattern, name) for name, _ in model.named_parameters()):
+            raise _no_match("rate_factors", pattern, model)
+    groups: dict[float, list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            factor = 1.0
+            for pattern, value in factors.items():
+                factor *= value if re.search(pattern, name) else 1.0
+            groups.setdefault(factor, []).append(parameter)
+    return [{"params": group, "lr": learning_rate * factor} for factor, group in groups.items()]
+
+
+def count_parameters(parameters: Iterable[tuple[str, nn.Parameter]], names: set[str]) -> tuple[int, int]:
+    """Number of trained and of frozen parameters; names: those that are trained."""
+    counts = [0, 0]
+    for name, parameter in parameters:
+        counts[name not in names] += parameter.numel()
+    return counts[0], counts[1]
+
+
+def _no_match(key: str, pattern: str, model: nn.Module) -> MaskwiseError:
+    modules = ", ".join(name for name, _ in model.named_children())
+    return MaskwiseError(f"{key}: no parameter matches {pattern!r}; names begin with one of {modules}")

@@ -1,0 +1,74 @@
+"""Which item of which source is drawn at which position: a function of the seed and the position alone.
+
+Positions are divided into blocks. Within a block every source has its exact share, in an order shuffled per block; the
+items of a source come in an order shuffled per epoch. Nothing has to be stored to continue at any position.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from maskwise.arrays import Int64Array
+from maskwise.errors import MaskwiseError
+
+BLOCK = 1000
+"""Positions per block: rates are exact to a thousandth."""
+
+
+class MixedOrder:
+    """An endless order of items of several sources.
+
+    sizes: the number of items of each source. rates: how often each is drawn, in proportion; others are not drawn.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], rates: Mapping[str, float], seed: int) -> None:
+        self.names = tuple(rates)
+        if empty := [name for name in self.names if not sizes[name]]:
+            raise MaskwiseError(f"sources without a usable sample: {', '.join(empty)}")
+        self.seed, self.sizes = seed, [sizes[name] for name in self.names]
+        self.quotas = _apportion([rates[name] for name in self.names])
+        self._block = lru_cache(4)(self._make_block)
+        self._epoch = lru_cache(4 * len(self.names))(self._make_epoch)
+
+    def draw(self, position: int) -> tuple[str, int]:
+        """The source and item at a position."""
+        block, place = divmod(position, BLOCK)
+        order, ordinals = self._block(block)
+        source = int(order[place])
+        count = block * self.quotas[source] + int(ordinals[place])
+        epoch, index = divmod(count, self.sizes[source])
+        return self.names[source], int(self._epoch(source, epoch)[index])
+
+    def expected(self, positions: int) -> dict[str, int]:
+        """How many of the first positions each source gets."""
+        blocks, rest = divmod(positions, BLOCK)
+        counts = np.bincount(self._block(blocks)[0][:rest], minlength=len(self.names))
+        return {
+            name: blocks * quota + int(count) for name, quota, count in zip(self.names, self.quotas, counts)
+        }
+
+    def _make_block(self, block: int) -> tuple[Int64Array, Int64Array]:
+        """The source of each position of a block, and how many of the same source come before it in the block."""
+        order = np.repeat(np.arange(len(self.names)), self.quotas)
+        np.random.default_rng((self.seed, 0, block)).shuffle(order)
+        ordinals = np.zeros(BLOCK, np.int64)
+        for source, quota in enumerate(self.quotas):
+            ordinals[order == source] = np.arange(quota)
+        return order, ordinals
+
+    def _make_epoch(self, source: int, epoch: int) -> Int64Array:
+        return np.random.default_rng((self.seed, 1, source, epoch)).permutation(self.sizes[source])
+
+
+def _apportion(rates: list[float]) -> list[int]:
+    """BLOCK positions in proportion to rates, by largest remainders; every source gets at least one."""
+    exact = np.array(rates) / sum(rates) * BLOCK
+    quotas = np.maximum(np.floor(exact), 1).astype(int)
+    for index in np.argsort(np.floor(exact) - exact, kind="stable"):
+        if quotas.sum() < BLOCK:
+            quotas[index] += 1
+    while quotas.sum() > BLOCK:
+        quotas[np.argmax(quotas)] -= 1
+    found: list[int] = quotas.tolist()
+    return found

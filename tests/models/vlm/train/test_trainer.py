@@ -1,0 +1,128 @@
+"""Training runs of the vision-language model: stages, resuming, freezing, accumulation."""
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
+pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
+pytest.importorskip("peft", reason="the extra `vlm` is not installed")
+
+from PIL import Image  # noqa: E402
+
+from maskwise.errors import MaskwiseError  # noqa: E402
+from maskwise.harness.registry import load_model  # noqa: E402
+from maskwise.models.vlm.train import trainer  # noqa: E402
+from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
+from maskwise.models.vlm.train.config import Optimization, Stage  # noqa: E402
+from maskwise.models.vlm.train.lora import LoraSettings  # noqa: E402
+from maskwise.models.vlm.train.pipeline import train  # noqa: E402
+from maskwise.models.vlm.train.trainer import learning_rate_factor  # noqa: E402
+from maskwise.world import make_scene  # noqa: E402
+from tests.models.vlm.train.small_runs import small_run  # noqa: E402
+
+
+class Killed(BaseException):
+    """Stands for a kill between two steps."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole run with adapters and dropout: a dense stage and one of questions."""
+    folder = tmp_path_factory.mktemp("vlm") / "run"
+    train(adapted_run(), folder)
+    return folder
+
+
+def adapted_run():
+    return small_run(lora=LoraSettings(rank=2, dropout=0.5))
+
+
+def losses(folder: Path, stage: str) -> list[dict[str, float]]:
+    rows = [json.loads(line) for line in (folder / f"{stage}.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in row.items() if key != "seconds_per_step"} for row in rows]
+
+
+def test_a_run_writes_weights_curves_events_and_checkpoints(run: Path) -> None:
+    assert {"dense.safetensors", "questions.safetensors", "config.json", "processor"} <= {
+        path.name for path in run.iterdir()
+    }
+    assert [row["step"] for row in losses(run, "questions")] == [1, 2, 3, 4]
+    assert "text" not in losses(run, "dense")[0], "a loss that is off is not in the curve"
+    assert list((run / "events" / "dense").glob("events.*"))
+    files = {path.name for path in (run / "checkpoints" / "questions" / "step-0000004").iterdir()}
+    assert files == {"model.safetensors", "optimizer.safetensors", "state.json"}
+
+
+def test_a_killed_run_ends_with_the_same_losses_and_weights(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = trainer._StageLoop._step
+    for stage, killed_at in (("dense", 2), ("questions", 3)):
+
+        def step_or_die(self, number, batches, stage=stage, killed_at=killed_at):
+            if self.task.stage.name == stage and number == killed_at:
+                raise Killed
+            return step(self, number, batches)
+
+        monkeypatch.setattr(trainer._StageLoop, "_step", step_or_die)
+        with pytest.raises(Killed):
+            train(adapted_run(), tmp_path / "run")
+    monkeypatch.undo()
+    train(adapted_run(), tmp_path / "run")
+    for name in ("dense", "questions"):
+        assert losses(tmp_path / "run", name) == losses(run, name)
+        assert (tmp_path / "run" / f"{name}.safetensors").read_bytes() == (
+            run / f"{name}.safetensors"
+        ).read_bytes()
+
+
+def test_frozen_modules_keep_their_weights_and_others_change(run: Path) -> None:
+    before, after = read_tensors(run / "dense.safetensors"), read_tensors(run / "questions.safetensors")
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert not [name for name in changed if name.startswith("segmenter.")]
+    assert [name for name in changed if name.startswith("projector.")]
+    assert all("lora_" in name or "token" in name for name in changed if name.startswith("vision_language."))
+
+
+def test_another_config_in_the_same_folder_is_refused(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(MaskwiseError, match="seed: 1 then, 2 now"):
+        train(msgspec.structs.replace(adapted_run(), seed=2), run)
+    train(msgspec.structs.replace(adapted_run(), log_every=7), run)
+
+
+def test_a_damaged_checkpoint_is_named(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run" / "questions.safetensors").unlink()
+    (tmp_path / "run" / "checkpoints" / "questions" / "step-0000004" / "model.safetensors").write_bytes(
+        b"torn"
+    )
+    with pytest.raises(MaskwiseError, match=r"step-0000004.*delete it to continue from an older one"):
+        train(adapted_run(), tmp_path / "run")
+
+
+def test_patterns_that_match_nothing_or_everything_are_refused(tmp_path: Path) -> None:
+    for pattern, message in (("nothing", "no parameter matches 'nothing'"), (".", "freeze every parameter")):
+        stage = Stage(name="one", steps=1, freeze=(pattern,))
+        with pytest.raises(MaskwiseError, match=message):
+            train(small_run(stages=(stage,)), tmp_path / message.split()[0])
+
+
+def test_schedules_warm_up_and_fall() -> None:
+    linear = Optimization(learning_rate=1, batch_size=1, warmup_steps=2, final_factor=0.1)
+    assert [learning_rate_factor(step, 6, linear) for step in (0, 1, 2, 4)] == pytest.approx(
+        [0.5, 1, 1, 0.55]
+    )
+    cosine = msgspec.structs.replace(linear, schedule="cosine", warmup_steps=0, final_factor=0.0)
+    assert learning_rate_factor(3, 6, cosine) == pytest.approx(0.5)
+    assert learning_rate_factor(5, 6, msgspec.structs.replace(linear, schedule="constant")) == 1
+
+
+def test_the_folder_of_a_run_is_a_model(run: Path) -> None:
+    model = load_model("vlm", checkpoint=str(run))
+    scene = make_scene(5, 0, "val", 64, preset="easy")
+    questions = [question.text for question in scene.questions]
+    assert len(model.predict(Image.fromarray(scene.image), questions)) == len(questions)
