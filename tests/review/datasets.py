@@ -37,7 +37,7 @@ def write_samples(path: Path, count: int, *, flagged: tuple[int, ...] = (), per_
                     mask_type="both",
                     targets=(_regions()[0],),
                     answer=Answer(text="The cup.", phrases=(Phrase(start=4, stop=7, regions=(0,)),)),
-                    tags={"flags": "mask_type_unclear"} if number in flagged else {"split": "val"},
+                    tags={"flags": "mask-type-wording"} if number in flagged else {"split": "val"},
                 )
             )
     return Dataset.open(path)

@@ -48,13 +48,6 @@ class UnknownItemError(MaskwiseError):
     """A number that is no item."""
 
 
-class ReviewerProgress(NamedTuple):
-    """decided: decisions of a reviewer that count. open: items that the reviewer holds or can be given."""
-
-    decided: int
-    open: int
-
-
 class DecisionResult(NamedTuple):
     """row: the stored decision. replayed: it was stored before. leases: what the reviewer holds now."""
 
@@ -128,12 +121,15 @@ class Review:
     def _lease(self, connection: Connection, reviewer: Reviewer, count: int) -> list[Lease]:
         return lease_items(connection, reviewer, count, seconds=self.lease_seconds)
 
-    def progress(self, reviewer: Reviewer) -> ReviewerProgress:
-        """How far a reviewer is."""
+    def count_decisions(self, reviewer: Reviewer) -> int:
+        """How many decisions of a reviewer count: neither undone nor skips."""
         with self.database.read() as connection:
-            return ReviewerProgress(
-                decisions.count_decisions(connection, reviewer.name), count_open(connection, reviewer)
-            )
+            return decisions.count_decisions(connection, reviewer.name)
+
+    def count_open(self, reviewer: Reviewer) -> int:
+        """How many items a reviewer holds or can be given. Takes longer the more items there are."""
+        with self.database.read() as connection:
+            return count_open(connection, reviewer)
 
     def item(self, reviewer: Reviewer, item: int) -> ItemView:
         """One item, if the reviewer holds it or has decided about it."""

@@ -1,0 +1,50 @@
+"""`maskwise review`, put together: the review of a dataset, its routes and pages, and a listening server."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fastapi import FastAPI
+
+from maskwise.review.refine import Refiner
+from maskwise.review.review import Review
+from maskwise.server.app import make_app
+from maskwise.server.http_server import open_server
+from maskwise.server.review_messages import review_schemas
+from maskwise.server.review_routes import ReviewService, review_router
+from maskwise.server.static_files import page_router
+
+PAGES = {"/review": "review.html"}
+
+
+def make_review_app(service: ReviewService) -> FastAPI:
+    """The application."""
+    app = make_app([review_router(service), page_router(PAGES)])
+    document = app.openapi
+
+    def with_schemas() -> dict[str, Any]:
+        found = document()
+        found["components"]["schemas"].update(review_schemas())
+        return found
+
+    app.openapi = with_schemas  # type: ignore[method-assign]
+    return app
+
+
+def serve_review(
+    review: Review,
+    host: str,
+    port: int,
+    *,
+    ready: Callable[[str], None],
+    refiner: Refiner | None = None,
+    allowed_hosts: Iterable[str] = (),
+) -> None:
+    """Serve until interrupted. ready: called with the address. Every route asks for a token, on every host."""
+    service = ReviewService(review, refiner)
+    try:
+        app = make_review_app(service)
+        server = open_server(app, host, port, has_token=True, allowed_hosts=allowed_hosts)
+        ready(server.address)
+        server.run()
+    finally:
+        service.close()
