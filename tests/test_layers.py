@@ -51,6 +51,7 @@ EXTRAS = {
     "onnx": ["models"],
     "openai": ["writers"],
     "peft": ["models"],
+    "prometheus_client": ["server"],
     "ray": ["harness"],
     "safetensors": ["models"],
     "shapely": ["masks"],

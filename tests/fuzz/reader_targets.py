@@ -25,7 +25,10 @@ from maskwise.images import image_size, open_image
 from maskwise.masks import Mask
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
+from maskwise.server.access import AccessTokens
 from maskwise.server.app import make_app
+from maskwise.server.model_worker import ModelWorker
+from maskwise.server.predict_routes import predict_router
 from maskwise.server.service import PredictionService, RequestLimits
 from maskwise.store import Dataset, DatasetWriter
 from tests.fuzz.mutations import (
@@ -198,8 +201,8 @@ def _request() -> bytes:
 
 def _http_reader() -> Callable[[bytes], object]:
     limits = RequestLimits()
-    service = PredictionService(InThisProcess(Echo(), limits.pixels), None, limits)
-    app = make_app(service)
+    worker = ModelWorker(InThisProcess(Echo(), limits.pixels))
+    app = make_app([predict_router(PredictionService(worker, AccessTokens(None), limits))])
 
     def read(data: bytes) -> int:
         status = asyncio.run(_call(app, data))

@@ -14,7 +14,14 @@ from PIL import Image
 from maskwise.harness.predictor import describe_model
 from maskwise.masks import Mask
 from maskwise.schema import Answer, PredictedRegion, Prediction
-from maskwise.server.model_process import ModelRequest, answer_request, read_response
+from maskwise.server.encoding_cache import EncodingCache
+from maskwise.server.model_process import (
+    AskRequest,
+    ModelRequest,
+    answer_question,
+    answer_request,
+    read_response,
+)
 
 
 class Whole:
@@ -61,9 +68,13 @@ class InThisProcess:
     def __init__(self, model: Any, max_pixels: int) -> None:
         self.model, self.max_pixels = model, max_pixels
         self.facts = describe_model(model, "fake", {})
+        self.images = EncodingCache(model, max_pixels)
 
     def predict(self, request: ModelRequest) -> bytes:
         return read_response(answer_request(self.model, request, self.max_pixels))
+
+    def ask(self, request: AskRequest) -> bytes:
+        return read_response(answer_question(self.images, request))
 
     def close(self) -> None:
         if hasattr(self.model, "close"):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,14 @@ from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
 from maskwise.harness.http_model import HttpModel
 from maskwise.harness.predictor import describe_model
 from maskwise.harness.registry import load_model
+from maskwise.server.browse import BrowsedSets
 from maskwise.server.connections import ConnectionLimits
 from maskwise.server.http_server import is_local, open_server
+from maskwise.server.model_pool import ModelPool
 from maskwise.server.model_process import ServedModel
-from maskwise.server.service import PredictionService, RequestLimits
+from maskwise.server.model_worker import ModelWorker
+from maskwise.server.serve import make_model_app
+from maskwise.server.service import RequestLimits
 from tests.server.fake import InThisProcess, Whole
 
 IMAGE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8))
@@ -42,12 +46,17 @@ def serving(
     limits: RequestLimits | None = None,
     connections: ConnectionLimits | None = None,
     port: int = 0,
+    names: tuple[str, ...] = (),
+    start: Callable[[str], ServedModel] | None = None,
+    browsed: BrowsedSets | None = None,
 ) -> Iterator[str]:
     """The address of a server that runs in a thread. model: a model object, or one that is ready to be served."""
     limits = limits or RequestLimits()
     served: ServedModel = model if hasattr(model, "facts") else InThisProcess(model, limits.pixels)
-    service = PredictionService(served, token, limits)
-    server = open_server(service, "127.0.0.1", port, limits=connections)
+    worker = ModelWorker(served)
+    pool = ModelPool(served.facts.name, worker, names=names, start=start)
+    app = make_model_app(pool, worker, token, limits, browsed=browsed)
+    server = open_server(app, "127.0.0.1", port, has_token=token is not None, limits=connections)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -55,7 +64,7 @@ def serving(
     finally:
         server.server.should_exit = True
         thread.join(300)
-        service.close()
+        pool.close()
         assert not thread.is_alive()
 
 

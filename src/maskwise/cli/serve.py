@@ -1,5 +1,6 @@
 """`maskwise serve`: a model behind HTTP."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,37 +33,58 @@ def serve(
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds a question may take; then the model is restarted.")
     ] = 120.0,
+    dataset: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A dataset folder to browse, or world. Can be given several times.", show_default=False
+        ),
+    ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A run folder to browse beside its dataset. Can be given several times.", show_default=False
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which requests may call this server. Can be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     model_option: Annotated[
         list[str] | None,
         typer.Option("--model-option", help="KEY=VALUE for the model. Can be given several times."),
     ] = None,
 ) -> None:
-    """Serve a model over HTTP: POST /v1/predict, GET /healthz, documents at /docs.
+    """Serve a page to ask questions about images, a page to browse datasets and runs, and the model over HTTP.
 
-    The model runs in a process of its own. docs/adapters.md describes requests and responses; `--model http://...` is
-    the client.
+    The page is at /. POST /v1/predict and the other routes are described at /docs, in docs/adapters.md and in
+    docs/web.md; `--model http://...` is the client. The model runs in a process of its own.
 
-    Example: maskwise serve --model tiny --port 8000
+    Example: maskwise serve --model tiny --dataset world --run runs/world-tiny
     """
     try:
-        from maskwise.server.http_server import open_server  # noqa: PLC0415
-        from maskwise.server.model_process import ModelProcess  # noqa: PLC0415
-        from maskwise.server.service import PredictionService, RequestLimits  # noqa: PLC0415
+        from maskwise.server.serve import ServeConfig, serve_model  # noqa: PLC0415
     except ImportError as error:
         raise MaskwiseError(
             f"maskwise serve needs {error.name}, which the extra brings: pip install 'maskwise[web]'"
         ) from None
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise MaskwiseError("the token must consist of printable ASCII characters, without spaces around it")
-    limits = RequestLimits()
-    process = ModelProcess(
-        model, parse_options(model_option or []), max_pixels=limits.pixels, timeout=timeout
+    config = ServeConfig(
+        model=model,
+        options=parse_options(model_option or []),
+        host=host,
+        port=port,
+        token=token,
+        timeout=timeout,
+        datasets=tuple(dataset or ()),
+        runs=tuple(run or ()),
+        allowed_hosts=tuple(allow_host or ()),
     )
-    service = PredictionService(process, token, limits)
-    try:
-        server = open_server(service, host, port)
-        where = server.address
-        echo(f"{process.facts.name} at {where} (documents at {where}/docs, Ctrl-C ends it)", err=True)
-        server.run()
-    finally:
-        service.close()
+    serve_model(config, lambda name, where: echo(_describe(name, where), err=True))
+
+
+def _describe(name: str, where: str) -> str:
+    return f"{name} at {where} (page to ask and browse; documents at {where}/docs, Ctrl-C ends it)"

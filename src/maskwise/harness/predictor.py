@@ -19,6 +19,7 @@ Optional attributes:
 | `timeout: float or None` | seconds per question; `--timeout` sets it. A model with this attribute enforces it |
 | | itself and raises ModelError when the time is over |
 | `domain_warning(image) -> str or None` | a warning if the image is unlike those the model was made for |
+| `mask_type_probability(question) -> float or None` | how sure the model is of the mask type it chooses, in [0, 1] |
 | `close()` | called once, at the end |
 
 An oracle has `predict_with_ground_truth(image, samples)` instead of `predict`; its runs and reports say so. A model
@@ -135,6 +136,15 @@ def domain_warning(model: Model, image: Image.Image) -> str | None:
     except Exception:  # a model may raise anything; a failed check is no reason to stop
         return None
     return found if isinstance(found, str) else None
+
+
+def mask_type_probability(model: Model, question: str, prediction: Prediction) -> float | None:
+    """The probability of the mask type that a prediction states; None where the model does not tell."""
+    ask = getattr(model, "mask_type_probability", None)
+    if not callable(ask) or prediction.mask_type is None:
+        return None
+    found = ask(question)
+    return float(found) if isinstance(found, int | float) and 0.0 <= found <= 1.0 else None
 
 
 def find_predict_mode(model: Model, *, teacher_forced: bool = False) -> PredictMode:

@@ -82,6 +82,11 @@ def list_models() -> dict[str, str]:
     return ours | {point.name: f"from {point.value}" for point in _points() if point.name not in ours}
 
 
+def list_question_models() -> dict[str, str]:
+    """A description of the models known by name that are installed, need no option and are given questions alone."""
+    return {name: line for name, line in list_models().items() if _takes_questions(name)}
+
+
 def load_model(spec: str, **options: Any) -> Model:
     """The model of a name, `package.module:factory`, `command: ...` or address, made with these options.
 
@@ -121,6 +126,19 @@ def _find_factory(spec: str) -> Callable[..., Any]:
         return _import(spec, spec)
     known = [*list_models(), "package.module:factory", "command: ...", "http://..."]
     raise UnknownNameError("model", spec, known)
+
+
+def _takes_questions(name: str) -> bool:
+    """Whether a factory can be imported, called without arguments, and says that it returns a Predictor."""
+    try:
+        factory = _find_factory(name)
+        parameters = inspect.signature(factory).parameters.values()
+        kind = factory if isinstance(factory, type) else get_type_hints(factory).get("return")
+    except (MaskwiseError, NameError, TypeError, ValueError):
+        return False
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [one for one in parameters if one.default is one.empty and one.kind not in optional]
+    return not needed and (kind is None or hasattr(kind, "predict"))
 
 
 def _import(place: str, spec: str) -> Callable[..., Any]:

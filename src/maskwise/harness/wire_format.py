@@ -128,7 +128,7 @@ def encode_command_request(
 
 def encode_response(id: str, predictions: Sequence[Prediction]) -> bytes:
     """A response as JSON."""
-    encoded = [msgspec.Raw(msgspec.json.encode(_without_sample(prediction))) for prediction in predictions]
+    encoded = [msgspec.Raw(msgspec.json.encode(without_sample(prediction))) for prediction in predictions]
     return msgspec.json.encode(PredictResponse(id=id, predictions=tuple(encoded)))
 
 
@@ -190,7 +190,8 @@ def _bounded(line: bytes, image: Image.Image) -> bytes:
     return line
 
 
-def _without_sample(prediction: Prediction) -> dict[str, Any]:
+def without_sample(prediction: Prediction) -> dict[str, Any]:
+    """The fields of a prediction as responses have them."""
     fields: dict[str, Any] = msgspec.to_builtins(prediction)
     return {name: value for name, value in fields.items() if name != "sample"}
 

@@ -1,26 +1,29 @@
-"""The HTTP application of `maskwise serve`: its routes and how errors are answered.
+"""The HTTP application: routers put together, and what holds for all of them.
 
-| route | |
+Errors are JSON, `{"error": "..."}`. A server for this machine alone refuses requests that name another host. Every
+response has the headers of `security_headers`.
+
+| router | routes |
 |---|---|
-| `POST /v1/predict` | a request as `harness.wire_format` describes it; the image is sent whole, as `png` |
-| `GET /healthz` | status, and which model is served |
-| `GET /docs`, `/openapi.json` | documentation for readers and for tools |
-
-Errors are JSON, `{"error": "..."}`. A server for this machine alone refuses requests that name another host, and those
-that a page in a browser could send without permission (another content type than JSON).
+| `predict_routes` | `POST /v1/predict`, `GET /healthz` |
+| `ask_routes` | images, models and questions of the ask page |
+| `browse_routes` | datasets and runs |
+| `static_files` | the pages |
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 
 import maskwise
-from maskwise.harness import wire_format
-from maskwise.server.openapi import DESCRIPTION, PREDICT_OPERATION, documentation_page, openapi_document
-from maskwise.server.service import PredictionService, RequestRejectedError, error_response
+from maskwise.server.metrics import ServerMetrics
+from maskwise.server.openapi import DESCRIPTION, documentation_page, openapi_document
+from maskwise.server.responses import RequestRejectedError, error_response
+from maskwise.server.security_headers import SecurityHeaders
 
 
 class AllowedHosts:
@@ -40,39 +43,47 @@ class AllowedHosts:
         await self.app(scope, receive, send)
 
 
-def make_app(service: PredictionService, hosts: frozenset[str] | None = None) -> FastAPI:
-    """The application. hosts: the names a request may use for this server, None for any."""
+def make_app(routers: Iterable[APIRouter], metrics: ServerMetrics | None = None) -> FastAPI:
+    """The application with these routers. metrics: counts requests if it is given."""
     app = FastAPI(
         title="maskwise", version=maskwise.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
     )
-    if hosts is not None:
-        app.add_middleware(AllowedHosts, hosts=hosts)
-
-    @app.post(wire_format.PREDICT, **PREDICT_OPERATION)
-    async def predict(request: Request) -> Response:
-        """Ask questions about one image, which is encoded once for all of them."""
-        return await service.predict(request)
-
-    @app.get(wire_format.HEALTH)
-    async def healthz(request: Request) -> Response:
-        """Status of the server, and which model it serves."""
-        return service.health(request)
+    for router in routers:
+        app.include_router(router)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
         return HTMLResponse(documentation_page(app))
 
+    _add_error_handlers(app)
+    if metrics is not None:
+        app.add_middleware(metrics.middleware)
+    app.add_middleware(SecurityHeaders)
+    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    return app
+
+
+def allow_hosts(app: FastAPI, hosts: Iterable[str]) -> None:
+    """Reject requests that name another host than these."""
+    app.add_middleware(AllowedHosts, hosts=frozenset(hosts))
+
+
+def _add_error_handlers(app: FastAPI) -> None:
     async def reject(_request: Request, error: Any) -> Response:
         return error_response(error.status, str(error), headers=error.headers)
 
     async def reject_route(_request: Request, error: Any) -> Response:
         return error_response(error.status_code, f"{error.detail}: see /docs", headers=error.headers)
 
+    async def reject_parameters(_request: Request, error: Any) -> Response:
+        found = error.errors()[0]
+        place = " ".join(str(part) for part in found["loc"])
+        return error_response(422, f"{place}: {found['msg']}")
+
     app.add_exception_handler(RequestRejectedError, reject)
+    app.add_exception_handler(RequestValidationError, reject_parameters)
     for status in (404, 405):
         app.add_exception_handler(status, reject_route)
-    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
-    return app
 
 
 def _host_name(header: str) -> str | None:

@@ -6,14 +6,15 @@ A server that other machines can reach needs a token.
 import contextlib
 import ipaddress
 import socket
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import uvicorn
+from fastapi import FastAPI
 
 from maskwise.errors import MaskwiseError
-from maskwise.server.app import make_app
+from maskwise.server.app import allow_hosts
 from maskwise.server.connections import ConnectionLimits, guard_connections
-from maskwise.server.service import PredictionService
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -37,18 +38,31 @@ class HttpServer(NamedTuple):
 
 
 def open_server(
-    service: PredictionService, host: str, port: int, *, limits: ConnectionLimits | None = None
+    app: FastAPI,
+    host: str,
+    port: int,
+    *,
+    has_token: bool,
+    allowed_hosts: Iterable[str] = (),
+    limits: ConnectionLimits | None = None,
 ) -> HttpServer:
-    """Take a port, 0 for a free one. Beyond this machine the service needs a token."""
+    """Take a port, 0 for a free one. Beyond this machine the application needs tokens.
+
+    has_token: whether every route of the application that shows or changes data asks for a token. allowed_hosts: names
+    that a request may use for this server, beside those of this machine; without any a server that others can reach
+    accepts every name, as its tokens protect it.
+    """
     local = is_local(host)
-    if not local and service.token is None:
+    if not local and not has_token:
         raise MaskwiseError(
             f"listening on {host} lets others ask this model, so it needs a token: --token or MASKWISE_TOKEN"
         )
+    if local or allowed_hosts:
+        allow_hosts(app, {*LOCAL_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)})
     limits = limits or ConnectionLimits()
     bound = _bind(host, port)
     config = uvicorn.Config(
-        make_app(service, LOCAL_NAMES | {host.lower()} if local else None),
+        app,
         http=guard_connections(limits),
         ws="none",
         log_level="warning",

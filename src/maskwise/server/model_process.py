@@ -3,7 +3,8 @@
 A model that hangs, crashes or exits takes only its process with it: the process is killed and started again, and the
 server keeps answering. Images are decoded in the child too, so that what they cost is freed with it.
 
-Messages are msgpack records over a pipe between the two processes.
+Messages are msgpack records over a pipe between the two processes. Images that a page asks about again and again are
+sent once: the child keeps their encodings (`encoding_cache`).
 """
 
 import multiprocessing
@@ -20,10 +21,12 @@ import msgspec
 
 from maskwise.errors import ImageError, MaskwiseError, ModelError
 from maskwise.harness import wire_format
-from maskwise.harness.predictor import Predictor, describe_model
+from maskwise.harness.predictor import Predictor, describe_model, mask_type_probability
 from maskwise.harness.registry import load_model
 from maskwise.images import open_image
 from maskwise.runs.schema import ModelInfo
+from maskwise.schema import PredictedRegion
+from maskwise.server.encoding_cache import EncodingCache, ImageNeededError
 
 CLOSE_SECONDS = 5.0
 """How long a process may take to finish before it is killed."""
@@ -41,7 +44,7 @@ class ModelTimeoutError(ModelError):
     """The model did not answer in time; its process was killed and started again."""
 
 
-class ModelRequest(msgspec.Struct, frozen=True):
+class ModelRequest(msgspec.Struct, frozen=True, tag=True):
     """Questions about one encoded image."""
 
     id: str
@@ -49,10 +52,34 @@ class ModelRequest(msgspec.Struct, frozen=True):
     questions: tuple[str, ...]
 
 
-class ModelReply(msgspec.Struct, frozen=True):
-    """loaded: ModelInfo as JSON. response: a PredictResponse as JSON. Otherwise a text."""
+class AskRequest(msgspec.Struct, frozen=True, tag=True):
+    """One question about an image. image: its bytes, None where the process should have its encoding."""
 
-    kind: Literal["loaded", "not loaded", "response", "invalid image", "model error"]
+    image_id: str
+    question: str
+    image: bytes | None = None
+
+
+class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a question with what a page shows beside it.
+
+    prediction: without `sample`, masks as COCO RLE. mask_type_probability: of the chosen mask type, None where the
+    model does not tell. occlusion_rates: hidden share of the amodal area of each region, None where a mask is unknown.
+    encoding_reused: the image was encoded before. seconds: time of the model.
+    """
+
+    prediction: dict[str, Any]
+    mask_type_probability: float | None
+    occlusion_rates: list[float | None]
+    domain_warning: str | None
+    encoding_reused: bool
+    seconds: float
+
+
+class ModelReply(msgspec.Struct, frozen=True):
+    """loaded: ModelInfo as JSON. response: a PredictResponse or an AskAnswer as JSON. Otherwise a text."""
+
+    kind: Literal["loaded", "not loaded", "response", "image needed", "invalid image", "model error"]
     content: bytes
 
 
@@ -63,6 +90,9 @@ class ServedModel(Protocol):
 
     def predict(self, request: ModelRequest) -> bytes:
         """A PredictResponse as JSON."""
+
+    def ask(self, request: AskRequest) -> bytes:
+        """An AskAnswer as JSON; ImageNeededError where the request has to contain the image."""
 
     def close(self) -> None:
         """End the model."""
@@ -98,10 +128,16 @@ class ModelProcess:
 
         ImageError: the image cannot be opened. ModelFailureError: the model failed. ModelTimeoutError: it is too slow.
         """
+        return self._exchange(request, self.timeout * len(request.questions))
+
+    def ask(self, request: AskRequest) -> bytes:
+        """An AskAnswer as JSON; errors as `predict`, and ImageNeededError."""
+        return self._exchange(request, self.timeout)
+
+    def _exchange(self, request: ModelRequest | AskRequest, budget: float) -> bytes:
         if not self._process.is_alive():
             self._restart()
         self._wait_until_loaded()
-        budget = self.timeout * len(request.questions)
         try:
             self._pipe.send_bytes(_ENCODER.encode(request))
             reply = self._receive(time.monotonic() + budget)
@@ -177,10 +213,15 @@ def run_model(pipe: Connection, spec: str, options: dict[str, Any], max_pixels: 
         pipe.send_bytes(_ENCODER.encode(ModelReply("not loaded", str(error).encode())))
         return
     pipe.send_bytes(_ENCODER.encode(ModelReply("loaded", facts)))
+    images = EncodingCache(model, max_pixels)
     try:
         while True:
             request = _REQUESTS.decode(pipe.recv_bytes())
-            pipe.send_bytes(_ENCODER.encode(answer_request(model, request, max_pixels)))
+            if isinstance(request, AskRequest):
+                reply = answer_question(images, request)
+            else:
+                reply = answer_request(model, request, max_pixels)
+            pipe.send_bytes(_ENCODER.encode(reply))
     except (EOFError, OSError):
         pass  # The parent is gone or wants no more.
     finally:
@@ -203,8 +244,43 @@ def answer_request(model: Predictor, request: ModelRequest, max_pixels: int) -> 
         return ModelReply("model error", traceback.format_exc().encode(errors="replace"))
 
 
+def answer_question(images: EncodingCache, request: AskRequest) -> ModelReply:
+    """Encode the image unless it is known, and ask; whatever goes wrong is in the reply."""
+    reused, started = request.image_id in images, time.perf_counter()
+    try:
+        encoding = images.find(request.image_id, request.image)
+    except ImageNeededError as error:
+        return ModelReply("image needed", str(error).encode())
+    except ImageError as error:
+        return ModelReply("invalid image", str(error).encode())
+    except BaseException:
+        return ModelReply("model error", traceback.format_exc().encode(errors="replace"))
+    try:
+        (prediction,) = encoding.answer([request.question])
+        answer = AskAnswer(
+            prediction=wire_format.without_sample(prediction),
+            mask_type_probability=mask_type_probability(images.model, request.question, prediction),
+            occlusion_rates=[occlusion_rate(region) for region in prediction.regions],
+            domain_warning=encoding.warning,
+            encoding_reused=reused,
+            seconds=time.perf_counter() - started,
+        )
+        return ModelReply("response", msgspec.json.encode(answer))
+    except BaseException:
+        return ModelReply("model error", traceback.format_exc().encode(errors="replace"))
+
+
+def occlusion_rate(region: PredictedRegion) -> float | None:
+    """Hidden share of the amodal area; None where a mask is unknown or the amodal one is empty."""
+    if region.visible is None or region.amodal is None or not region.amodal.area:
+        return None
+    return (region.amodal - region.visible).area / region.amodal.area
+
+
 def read_response(reply: ModelReply) -> bytes:
     """The content of a response; ImageError or ModelFailureError for any other reply."""
+    if reply.kind == "image needed":
+        raise ImageNeededError(reply.content.decode())
     if reply.kind == "invalid image":
         raise ImageError(reply.content.decode())
     if reply.kind != "response":
@@ -219,5 +295,5 @@ def _kill(process: BaseProcess, pipe: Connection) -> None:
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_REQUESTS = msgspec.msgpack.Decoder(ModelRequest)
+_REQUESTS = msgspec.msgpack.Decoder(ModelRequest | AskRequest)
 _REPLIES = msgspec.msgpack.Decoder(ModelReply)

@@ -19,6 +19,7 @@ ERRORS = {
     401: "The token is missing or wrong.",
     408: "The headers or the body took too long to arrive.",
     413: "The body is too large.",
+    404: "What the address or the request names is not here.",
     415: "The body is not declared as JSON.",
     421: "The request names another host than this server.",
     422: "The image cannot be opened, or there are too many questions.",
@@ -71,6 +72,47 @@ def _schemas() -> dict[str, Any]:
                 "predictions": {"type": "array", "items": {"$ref": "#/components/schemas/Prediction"}},
             },
         },
+        "StoredImage": {
+            "type": "object",
+            "required": ["id", "width", "height"],
+            "properties": {
+                "id": {"type": "string"},
+                "width": {"type": "integer"},
+                "height": {"type": "integer"},
+            },
+        },
+        "Question": {
+            "type": "object",
+            "required": ["image", "question"],
+            "additionalProperties": False,
+            "properties": {
+                "image": {"type": "string", "description": "The id that POST /v1/images returned."},
+                "question": {"type": "string"},
+                "model": {"type": ["string", "null"], "description": "A name of GET /v1/models."},
+            },
+        },
+        "AskResponse": {
+            "type": "object",
+            "required": ["image", "model", "question", "answer", "seconds"],
+            "properties": {
+                "image": {"$ref": "#/components/schemas/StoredImage"},
+                "model": {"type": "string"},
+                "question": {"type": "string"},
+                "answer": {"$ref": "#/components/schemas/AskAnswer"},
+                "seconds": {"type": "number"},
+            },
+        },
+        "AskAnswer": {
+            "type": "object",
+            "properties": {
+                "prediction": {"$ref": "#/components/schemas/Prediction"},
+                "mask_type_probability": {"type": ["number", "null"]},
+                "occlusion_rates": {"type": "array", "items": {"type": ["number", "null"]}},
+                "domain_warning": {"type": ["string", "null"]},
+                "encoding_reused": {"type": "boolean"},
+                "seconds": {"type": "number"},
+            },
+        },
         "Error": {
             "type": "object",
             "required": ["error"],
@@ -83,11 +125,39 @@ def _json_of(name: str) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What the document says about errors of these statuses."""
+    return {status: {"description": ERRORS[status], "content": _json_of("Error")} for status in statuses}
+
+
 PREDICT_OPERATION: dict[str, Any] = {
     "openapi_extra": {"requestBody": {"required": True, "content": _json_of("Request")}},
     "responses": {
         200: {"description": "One prediction per question, in order.", "content": _json_of("Response")},
-        **{status: {"description": text, "content": _json_of("Error")} for status, text in ERRORS.items()},
+        **error_responses(*(status for status in ERRORS if status != 404)),
     },
 }
 """What the document says about `POST /v1/predict`."""
+
+UPLOAD_OPERATION: dict[str, Any] = {
+    "openapi_extra": {
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    "responses": {
+        200: {"description": "Id, width and height of the image.", "content": _json_of("StoredImage")},
+        **error_responses(400, 401, 408, 413, 421, 422, 503),
+    },
+}
+"""What the document says about `POST /v1/images`."""
+
+ASK_OPERATION: dict[str, Any] = {
+    "openapi_extra": {"requestBody": {"required": True, "content": _json_of("Question")}},
+    "responses": {
+        200: {"description": "The answer, and the masks it refers to.", "content": _json_of("AskResponse")},
+        **error_responses(*ERRORS),
+    },
+}
+"""What the document says about `POST /v1/ask`."""

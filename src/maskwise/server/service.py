@@ -4,25 +4,30 @@ Everything that comes in is bounded before it is taken: bytes of the body, pixel
 their length, requests that wait. Requests are answered one at a time.
 """
 
-import asyncio
 import contextlib
 import hashlib
-import hmac
 import logging
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
-from starlette.requests import ClientDisconnect
 
 import maskwise
 from maskwise.errors import ImageError, MaskwiseError
 from maskwise.harness import wire_format
+from maskwise.server.access import AccessTokens
 from maskwise.server.connections import RETRY_SECONDS
 from maskwise.server.model_process import ModelFailureError, ModelRequest, ModelTimeoutError, ServedModel
+from maskwise.server.model_worker import ModelWorker
+from maskwise.server.responses import (
+    RequestRejectedError,
+    check_json_type,
+    decode_json,
+    error_response,
+    read_body,
+)
 from maskwise.terminal import safe_text
 
 _log = logging.getLogger("maskwise.server")
@@ -40,61 +45,34 @@ class RequestLimits:
     waiting: int = 8
 
 
-class RequestRejectedError(MaskwiseError):
-    """A request that is not answered: status, message, headers."""
-
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status, self.headers = status, headers
-
-
 class PredictionService:
-    """A model with its limits and its queue."""
+    """What answers `POST /v1/predict`: a model with its limits."""
 
-    def __init__(self, model: ServedModel, token: str | None, limits: RequestLimits) -> None:
-        self.model, self.token, self.limits = model, token, limits
-        facts = model.facts
+    def __init__(self, worker: ModelWorker, access: AccessTokens, limits: RequestLimits) -> None:
+        self.worker, self.access, self.limits = worker, access, limits
+        facts = worker.model.facts
         self._description = {"model": facts.name, "weights_hash": facts.weights_hash, "config": facts.config}
         digest = hashlib.sha256(msgspec.json.encode(self._description, order="sorted")).hexdigest()
         self._model_header = {wire_format.MODEL_HEADER: digest[:32]}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
-        self._lock, self._accepted = asyncio.Lock(), 0
+        self._accepted = 0
 
     async def predict(self, request: Request) -> Response:
         """The response to a request that passes every check; RequestRejectedError otherwise."""
-        self.check_token(request)
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise RequestRejectedError(415, "expected a body of content type application/json")
+        self.access.check_read(request)
+        check_json_type(request)
         with self._queue_place():
-            decoded = self._decode(await self._read_body(request))
-            async with self._lock:
-                if await request.is_disconnected():
-                    raise RequestRejectedError(400, "the client has disconnected")
-                loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(self._thread, self._ask_model, decoded)
+            body = await read_body(request, self.limits.body_bytes, self.limits.body_seconds)
+            decoded = self._decode(body)
+            return await self.worker.call(request, "", lambda model: self._ask_model(model, decoded))
 
     def health(self, request: Request) -> Response:
         """Status; with a valid token, or where none is needed, also which model is served."""
         try:
-            self.check_token(request)
+            self.access.check_read(request)
         except RequestRejectedError:
             return JSONResponse({"status": "ok"})
         content = {"status": "ok", **self._description, "maskwise": maskwise.__version__}
         return JSONResponse(content, headers=self._model_header)
-
-    def check_token(self, request: Request) -> None:
-        """Reject a request without the token, where one is set."""
-        if self.token is None:
-            return
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
-            message = "expected the header Authorization: Bearer TOKEN"
-            raise RequestRejectedError(401, message, {"WWW-Authenticate": "Bearer"})
-
-    def close(self) -> None:
-        """Wait for the request being answered, and end the model's process."""
-        self._thread.shutdown(cancel_futures=True)
-        self.model.close()
 
     @contextlib.contextmanager
     def _queue_place(self) -> Iterator[None]:
@@ -107,33 +85,9 @@ class PredictionService:
         finally:
             self._accepted -= 1
 
-    async def _read_body(self, request: Request) -> bytes:
-        """The body, rejected as soon as it is known to be too large or too slow."""
-        limit = self.limits.body_bytes
-        too_large = RequestRejectedError(413, f"the body is larger than {limit} bytes")
-        length = request.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > limit:
-            raise too_large
-        body = bytearray()
-        try:
-            async with asyncio.timeout(self.limits.body_seconds):
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > limit:
-                        raise too_large
-        except ClientDisconnect:
-            raise RequestRejectedError(400, "the body did not arrive") from None
-        except TimeoutError:
-            message = f"the body took longer than {self.limits.body_seconds:g} seconds"
-            raise RequestRejectedError(408, message) from None
-        return bytes(body)
-
     def _decode(self, body: bytes) -> ModelRequest:
         limits = self.limits
-        try:
-            decoded = _REQUESTS.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MaskwiseError) as error:
-            raise RequestRejectedError(400, f"invalid request: {error}") from None
+        decoded = decode_json(body, _REQUESTS)
         if decoded.image.png is None:
             raise RequestRejectedError(400, 'files are not read here: send the image itself, as "png"')
         count = len(decoded.questions)
@@ -145,29 +99,24 @@ class PredictionService:
             )
         return ModelRequest(decoded.id, decoded.image.png, decoded.questions)
 
-    def _ask_model(self, request: ModelRequest) -> Response:
+    def _ask_model(self, model: ServedModel, request: ModelRequest) -> Response:
         try:
-            body = self.model.predict(request)
+            body = model.predict(request)
             return Response(body, headers=self._model_header, media_type="application/json")
-        except ImageError as error:
-            return error_response(422, str(error), id=request.id)
-        except ModelTimeoutError as error:
-            _log.error("%s", error)
-            return error_response(504, str(error), id=request.id)
-        except ModelFailureError as error:
-            return error_response(500, _log_failure(error), id=request.id)
         except MaskwiseError as error:
-            return error_response(
-                500, _log_failure(ModelFailureError("the model failed", str(error))), id=request.id
-            )
+            return model_error_response(error, id=request.id)
 
 
-def error_response(
-    status: int, message: str, *, id: str | None = None, headers: dict[str, str] | None = None
-) -> Response:
-    """An error as JSON: `{"error": "..."}`, with the request's id where it is known."""
-    content = {"error": message} if id is None else {"id": id, "error": message}
-    return JSONResponse(content, status, headers)
+def model_error_response(error: MaskwiseError, *, id: str | None = None) -> Response:
+    """The response where a model did not answer. What it raised is logged and not sent."""
+    if isinstance(error, ImageError):
+        return error_response(422, str(error), id=id)
+    if isinstance(error, ModelTimeoutError):
+        _log.error("%s", error)
+        return error_response(504, str(error), id=id)
+    if not isinstance(error, ModelFailureError):
+        error = ModelFailureError("the model failed", str(error))
+    return error_response(500, _log_failure(error), id=id)
 
 
 def _log_failure(error: ModelFailureError) -> str:

@@ -8,15 +8,20 @@ from PIL import Image
 
 from maskwise.models.vlm.batch import ImageQuestions
 from maskwise.models.vlm.build import build_model, build_processor
-from maskwise.models.vlm.config import VlmConfig
+from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.nano import nano_config
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.world import make_scene
 
 
-def small_config(**options: Any) -> VlmConfig:
-    """64 wide, two layers, images of 64 x 64."""
+def small_config(
+    architectures: tuple[dict[str, Any], dict[str, Any]] | None = None, **options: Any
+) -> VlmConfig:
+    """64 wide, two layers, images of 64 x 64. architectures: others for both networks."""
+    if architectures is not None:
+        language, segmenter = architectures
+        options |= {"vision_language": Pretrained(config=language), "segmenter": Pretrained(config=segmenter)}
     given: dict[str, Any] = {
         "image_size": 64,
         "width": 64,

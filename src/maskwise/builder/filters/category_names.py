@@ -18,6 +18,18 @@ PREPOSITIONS = word_set(
 AMBIGUOUS = word_set("can will may might must saw watch back left right fall park rest stand cover set")
 """Categories that are also common words of other kinds: they count in the plural or after an article only."""
 
+UNRELATED = word_set(
+    "based basing boarded boarding bowling controlled controlling handled handling locked locking monitored monitoring "
+    "plated recorded recording registered rolled rolling set setting sticker sticking suited trained trainer training"
+)
+"""Inflections of verbs that do not point to the object of the same name."""
+
+GENERAL = word_set(
+    "aid base being case control head holder instrument item machine material object piece player set thing tool top "
+    "utensil vehicle"
+)
+"""Last words of compounds that name no category."""
+
 NOT_BY_HEAD = frozenset(
     {("hot", "dog"), ("guinea", "pig"), ("sea", "horse"), ("jelly", "fish"), ("star", "fish")}
 )
@@ -52,11 +64,11 @@ def revealing_names(name: str) -> tuple[Words, ...]:
     """All names that reveal a category, their last words in the singular."""
     lexicon, found = load_lexicon(), dict[Words, None]()
     for one in split_names(name):
-        for singular in [
-            (*one[:-1], form) for form in sorted(singular_forms(one[-1]), key=len, reverse=True)
-        ]:
-            for equal in (singular, *sorted(lexicon.equal.get(singular, ()))):
-                found |= dict.fromkeys([equal, *_heads(equal), *sorted(lexicon.kinds.get(equal, ()))])
+        for own in [(*one[:-1], form) for form in sorted(singular_forms(one[-1]))]:
+            equal = [own, *sorted(lexicon.equal.get(own, ()))]
+            kinds = [kind for words in equal for kind in sorted(lexicon.kinds.get(words, ()))]
+            closed = [("".join(words),) for words in equal if len(words) > 1]
+            found |= dict.fromkeys([*equal, *closed, *_heads(own), *kinds])
     return tuple(found)
 
 
@@ -74,11 +86,11 @@ def _noun(words: Sequence[str]) -> Words:
 
 
 def _heads(name: Words) -> list[Words]:
-    """What a compound is a kind of, and its closed form: ("glass",) and ("wineglass",) for ("wine", "glass")."""
+    """What a compound is a kind of: ("glass",) for ("wine", "glass") and, if the lexicon says so, ("wineglass",)."""
     if len(name) > 1:
-        return [("".join(name),)] if name[-2:] in NOT_BY_HEAD else [("".join(name),), name[-1:]]
+        return [] if name[-2:] in NOT_BY_HEAD or name[-1] in GENERAL else [name[-1:]]
     broader = (whole for whole, kinds in load_lexicon().kinds.items() if name in kinds)
-    return [whole for whole in broader if name[0].endswith(whole[0])]
+    return [whole for whole in broader if name[0].endswith(whole[0]) and whole[0] not in GENERAL]
 
 
 def _find(words: Sequence[str], name: Words) -> int | None:
@@ -86,7 +98,8 @@ def _find(words: Sequence[str], name: Words) -> int | None:
     *first, last = name
     for place in range(len(words) - len(first)):
         word = words[place + len(first)]
-        if last in base_forms(word) and words[place : place + len(first)] == first:
+        forms = base_forms(word) if word not in UNRELATED else {word}
+        if last in forms and words[place : place + len(first)] == first:
             before = words[place - 1] if place else ""
             if first or last not in AMBIGUOUS or before in ARTICLES or word == last + "s":
                 return place

@@ -30,9 +30,17 @@ IRREGULAR = {
     "wolves": "wolf",
 }
 
-PLURALS = (("men", "man"), ("ies", "y"), ("es", ""), ("s", ""))
+PLURALS = (
+    (re.compile(r"men$"), "man"),
+    (re.compile(r"(.[^aeiou])ies$"), r"\1y"),
+    (re.compile(r"(.[sxzo]|[cs]h)es$"), r"\1"),
+    (re.compile(r"(.[^s])s$"), r"\1"),
+)
+"""Endings of plurals and of their singulars."""
 
-VOWELS = "aeiouy"
+DOUBLED = re.compile(r"([^aeiouy])\1$")
+DOUBLES = re.compile(r"(?:^|[^aeiou])[aeiouy][^aeiouwxy]$")
+"""Words of one short syllable double their last letter before -ing and -ed: "rating" comes from rate, not rat."""
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -49,11 +57,8 @@ def split_words(text: str) -> list[str]:
 @functools.lru_cache(2**14)
 def singular_forms(word: str) -> frozenset[str]:
     """The word, and the words of which it may be the plural. Expects lower case."""
-    forms = {word, IRREGULAR.get(word, word)}
-    for ending, singular in PLURALS:
-        if word.endswith(ending) and len(word) - len(ending) > 1 and not word.endswith("ss"):
-            forms.add(word[: -len(ending)] + singular)
-    return frozenset(forms)
+    found = {ending.sub(singular, word) for ending, singular in PLURALS}
+    return frozenset(found | {word, IRREGULAR.get(word, word)})
 
 
 @functools.lru_cache(2**14)
@@ -70,9 +75,8 @@ def base_forms(word: str) -> frozenset[str]:
 
 def _without_suffix(word: str, ending: str) -> set[str]:
     stem = word.removesuffix(ending)
-    if stem == word or len(stem) < 2 or not any(letter in VOWELS for letter in stem):
+    if stem == word or len(stem) < 2 or not re.search(r"[aeiouy]", stem):
         return set()
-    forms = {stem, stem + "e"}
-    if stem[-1] == stem[-2] and stem[-1] not in VOWELS:
-        forms.add(stem[:-1])
-    return forms
+    if DOUBLED.search(stem):
+        return {stem, stem[:-1]}
+    return {stem + "e"} if DOUBLES.search(stem) and len(stem) < 5 else {stem, stem + "e"}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maskwise.models.intent import hash_classifier
+from maskwise.models.intent import classify_intent, hash_classifier
 from maskwise.models.tiny.detections import DetectedObjects, no_objects
 from maskwise.models.tiny.domain import WARNING, Domain, domain_features, read_domain
 from maskwise.models.tiny.encoded_image import EncodedImage
@@ -53,6 +53,10 @@ class Tiny:
         """A warning if the image is unlike the images that the model was trained on."""
         maps = self.networks.detect(to_network_input(resize_image(image)))
         return None if self._in_domain(maps) else WARNING
+
+    def mask_type_probability(self, question: str) -> float:
+        """The probability of the mask type that the model chooses for a question."""
+        return classify_intent([question])[0].probability
 
     def _in_domain(self, maps: DetectorMaps) -> bool:
         """True if the domain is not known."""

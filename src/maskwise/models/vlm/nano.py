@@ -10,6 +10,8 @@ def nano_config(
 ) -> VlmConfig:
     """Qwen3-VL and SAM 2 in the size of a few million parameters. options: other fields of VlmConfig."""
     defaults: dict[str, Any] = {
+        "vision_language": Pretrained(config=qwen3_vl_config(width, layers, vocabulary)),
+        "segmenter": Pretrained(config=sam2_config(image_size, width // 2)),
         "prompt_vectors": 2,
         "min_pixels": image_size**2,
         "max_pixels": image_size**2,
@@ -22,11 +24,7 @@ def nano_config(
             text=2.0, bce=1.0, dice=1.0, region_words=1.0, name_prompt=1.0, name_alignment=1.0
         ),
     }
-    return VlmConfig(
-        vision_language=Pretrained(config=qwen3_vl_config(width, layers, vocabulary)),
-        segmenter=Pretrained(config=sam2_config(image_size, width // 2)),
-        **(defaults | options),
-    )
+    return VlmConfig(**(defaults | options))
 
 
 def qwen3_vl_config(

@@ -1,0 +1,284 @@
+"""Datasets and runs to look at: samples filtered by text and slice, sorted by score, page by page.
+
+Filters work on columns, so that a dataset of hundreds of thousands of samples answers at once; records are made only
+for the samples of a page.
+"""
+
+import functools
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow.compute as pc
+from PIL import Image
+
+from maskwise.arrays import BoolArray, Float64Array, Int64Array
+from maskwise.harness.evaluate import find_dataset
+from maskwise.report.gallery import match_colours
+from maskwise.report.run_data import RunData, RunPaths, load_run_data
+from maskwise.runs import Run, read_run
+from maskwise.schema import MASK_TYPES, Prediction
+from maskwise.store import Codes, Dataset
+
+MAX_VALUES = 60
+"""A tag with more values is not offered as a filter."""
+
+LARGE_PIXELS = 1_000_000
+"""Images with more pixels are sent as JPEG instead of PNG."""
+
+THUMBNAIL_SIDE = 360
+
+
+class SampleQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which samples of a dataset, in which order.
+
+    text: words that question, answer or id contain. slices: value of each slicing. run, protocol: whose scores count.
+    status: of the sample under the protocol. sort: `order`, `score` or `-score`.
+    """
+
+    text: str = ""
+    slices: dict[str, str] = {}
+    run: str | None = None
+    protocol: str | None = None
+    status: str | None = None
+    sort: str = "order"
+
+
+@dataclass(frozen=True)
+class BrowsedRun:
+    """A run with its predictions. rows: row of each sample of the dataset in the run, -1 where it has none."""
+
+    key: str
+    run: Run
+    data: RunData
+    rows: Int64Array
+
+    @property
+    def title(self) -> str:
+        """The name of the model, with that of the folder where it differs."""
+        return (
+            self.run.model_name
+            if self.run.name == self.run.model_name
+            else f"{self.run.model_name} ({self.run.name})"
+        )
+
+    def values(self, protocol: str) -> Float64Array:
+        """gIoU of each sample of the dataset, NaN where it has none."""
+        return self._spread(self.run.rows(protocol).value)
+
+    def statuses(self, protocol: str) -> list[str | None]:
+        """Status of each sample of the dataset; None where the run has no such sample."""
+        codes, names = self.run.rows(protocol).status
+        return [None if row < 0 else str(names[codes[row]]) for row in self.rows.tolist()]
+
+    def slices(self, protocol: str) -> dict[str, Codes]:
+        """The slicings of the run, for the samples of the dataset: code -1 where the run has no such sample."""
+        return {
+            name: Codes(np.where(self.rows < 0, -1, codes.codes[self.rows]).astype(np.int32), codes.names)
+            for name, codes in self.run.rows(protocol).slices.items()
+        }
+
+    def prediction(self, row: int) -> Prediction | None:
+        """The prediction for a sample of the dataset."""
+        return None if self.rows[row] < 0 else self.data.prediction(int(self.rows[row]))
+
+    def _spread(self, values: Float64Array) -> Float64Array:
+        return (
+            np.where(self.rows < 0, np.nan, values[self.rows])
+            if len(values)
+            else np.full(len(self.rows), np.nan)
+        )
+
+
+@dataclass
+class BrowsedDataset:
+    """A dataset and the runs on it."""
+
+    key: str
+    dataset: Dataset
+    runs: dict[str, BrowsedRun] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, counts, slicings with their values, and runs with their protocols and scores."""
+        return {
+            "key": self.key,
+            "name": self.dataset.name,
+            "samples": len(self.dataset),
+            "images": len(self.dataset.images),
+            "slices": {name: [str(v) for v in codes.names] for name, codes in self.slices.items()},
+            "runs": [
+                {
+                    "key": one.key,
+                    "title": one.title,
+                    "notices": one.run.notices,
+                    "protocols": {
+                        name: None if (value := one.run[name]["giou"]) is None else float(value)
+                        for name in one.run
+                    },
+                    "main_protocol": one.run.main_protocol(),
+                }
+                for one in self.runs.values()
+            ],
+        }
+
+    @functools.cached_property
+    def slices(self) -> dict[str, Codes]:
+        """The slicings of the samples: mask type, those of the runs, and tags, where values differ."""
+        samples = self.dataset.samples
+        found = {"mask_type": Codes(samples.mask_type.astype(np.int32), MASK_TYPES)}
+        for run in self.runs.values():
+            found |= {k: v for k, v in run.slices(run.run.main_protocol()).items() if k not in found}
+        for name in samples.tag_names:
+            codes = samples.tag(name)
+            texts = tuple("untagged" if value is None else value for value in codes.names)
+            found.setdefault(name, Codes(codes.codes, texts))
+        return {
+            name: codes
+            for name, codes in found.items()
+            if len(np.unique(codes.codes)) > 1 and len(codes.names) <= MAX_VALUES
+        }
+
+    def select(self, query: SampleQuery) -> Int64Array:
+        """Rows of the samples of a query, in its order. KeyError names an unknown run, protocol or slicing."""
+        keep = self._matches_text(query.text)
+        for name, value in query.slices.items():
+            codes, names = self.slices[name]
+            keep &= np.isin(codes, [code for code, one in enumerate(names) if str(one) == value])
+        run = None if query.run is None else self.runs[query.run]
+        if run is None:
+            return np.flatnonzero(keep)
+        protocol = run.run.main_protocol(query.protocol)
+        if query.status is not None:
+            keep &= np.array([status == query.status for status in run.statuses(protocol)], np.bool_)
+        rows = np.flatnonzero(keep)
+        return rows if query.sort == "order" else _sort_by_score(rows, run.values(protocol), query.sort)
+
+    def _matches_text(self, text: str) -> BoolArray:
+        keep = np.ones(len(self.dataset), np.bool_)
+        table = self.dataset.samples.table
+        for word in text.split():
+            found = np.zeros(len(keep), np.bool_)
+            for column in ("question", "answer", "id"):
+                matches = pc.match_substring(table[column], word, ignore_case=True)
+                found |= pc.fill_null(matches, False).to_numpy()
+            keep &= found
+        return keep
+
+    def summaries(self, rows: Sequence[int], query: SampleQuery) -> list[dict[str, Any]]:
+        """One line per sample, without masks. scores: of every run, under the query's protocol where it has it."""
+        samples, protocols = self.dataset.samples, {}
+        for key, run in self.runs.items():
+            wanted = query.protocol if query.protocol in list(run.run) else None
+            protocols[key] = run.values(run.run.main_protocol(wanted))
+        offsets = samples.targets.offsets
+        return [
+            {
+                "row": row,
+                "id": samples.id[row],
+                "image": int(samples.image[row]),
+                "question": samples.question[row],
+                "mask_type": MASK_TYPES[samples.mask_type[row]],
+                "targets": int(offsets[row + 1] - offsets[row]),
+                "scores": {key: _number(values[row]) for key, values in protocols.items()},
+            }
+            for row in rows
+        ]
+
+    def sample(self, row: int) -> dict[str, Any]:
+        """A sample with its masks, and the prediction of every run with the colour and IoU of each region."""
+        sample = self.dataset[row]
+        image = self.dataset.image(sample.image_id)
+        return {
+            "row": row,
+            "sample": sample,
+            "image": {"row": self.dataset.images.row[image.id], "width": image.width, "height": image.height},
+            "predictions": [self._describe_prediction(run, row) for run in self.runs.values()],
+        }
+
+    def _describe_prediction(self, run: BrowsedRun, row: int) -> dict[str, Any]:
+        prediction = run.prediction(row)
+        colours, overlaps = (
+            ([], []) if prediction is None else match_colours(self.dataset[row], prediction.regions)
+        )
+        scores = {name: _number(run.values(name)[row]) for name in run.run}
+        return {
+            "run": run.key,
+            "title": run.title,
+            "prediction": prediction,
+            "colours": colours,
+            "iou": overlaps,
+            "scores": scores,
+            "status": {name: run.statuses(name)[row] for name in run.run},
+        }
+
+    def image(self, row: int, *, thumbnail: bool) -> tuple[bytes, str]:
+        """An image, upright, and its content type."""
+        return _encode_image(self.dataset.open_image(row), thumbnail=thumbnail)
+
+
+@dataclass
+class BrowsedSets:
+    """The datasets of a server by key, with their runs."""
+
+    datasets: dict[str, BrowsedDataset] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, datasets: Sequence[Path], runs: Sequence[Path]) -> "BrowsedSets":
+        """Open dataset folders and run folders; the dataset of a run is opened with it."""
+        found = cls()
+        for path in datasets:
+            found._add_dataset(find_dataset(path))
+        for path in runs:
+            found._add_run(read_run(path))
+        return found
+
+    def _add_dataset(self, path: Path) -> BrowsedDataset:
+        place = path.resolve()
+        for known in self.datasets.values():
+            if known.dataset.path.resolve() == place:
+                return known
+        dataset = Dataset.open(place)
+        key = _unused(dataset.name, self.datasets)
+        self.datasets[key] = BrowsedDataset(key, dataset)
+        return self.datasets[key]
+
+    def _add_run(self, run: Run) -> None:
+        data = load_run_data(run, RunPaths())
+        browsed = self._add_dataset(data.dataset.path)
+        row_of = {name: row for row, name in enumerate(run.ids)}
+        rows = np.array([row_of.get(name, -1) for name in browsed.dataset.samples.id], np.int64)
+        key = _unused(run.name, browsed.runs)
+        browsed.runs[key] = BrowsedRun(key, run, data, rows)
+
+
+def _sort_by_score(rows: Int64Array, values: Float64Array, sort: str) -> Int64Array:
+    """By score, samples without one last."""
+    found = values[rows]
+    keys = np.where(np.isnan(found), np.inf, -found if sort == "-score" else found)
+    return rows[np.argsort(keys, kind="stable")]
+
+
+def _encode_image(image: Image.Image, *, thumbnail: bool) -> tuple[bytes, str]:
+    buffer = io.BytesIO()
+    if thumbnail:
+        image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    if thumbnail or image.width * image.height > LARGE_PIXELS:
+        image.save(buffer, "JPEG", quality=85 if thumbnail else 93)
+        return buffer.getvalue(), "image/jpeg"
+    image.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue(), "image/png"
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _unused(name: str, known: dict[str, Any]) -> str:
+    """A key for an address: the name, with a number where it is taken."""
+    plain = "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in name) or "unnamed"
+    tries = (plain if number == 1 else f"{plain}-{number}" for number in range(1, len(known) + 2))
+    return next(key for key in tries if key not in known)

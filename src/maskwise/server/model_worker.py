@@ -1,0 +1,39 @@
+"""A served model with its queue and its thread: requests reach the model one at a time, clients in turn."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from fastapi import Request
+
+from maskwise.server.fair_queue import FairQueue
+from maskwise.server.model_process import ServedModel
+from maskwise.server.responses import RequestRejectedError
+
+MAX_WAITING = 256
+"""Requests that wait for one model. Those with an image in their body have a lower limit of their own."""
+
+T = TypeVar("T")
+
+
+class ModelWorker:
+    """A model with its queue."""
+
+    def __init__(self, model: ServedModel) -> None:
+        self.model, self.queue = model, FairQueue(MAX_WAITING)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+
+    async def call(self, request: Request, image: str, function: Callable[[ServedModel], T]) -> T:
+        """Wait for the turn of this client and image, then call the function in the model's thread."""
+        client = request.client.host if request.client else ""
+        async with self.queue.turn(client, image):
+            if await request.is_disconnected():
+                raise RequestRejectedError(400, "the client has disconnected")
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, function, self.model)
+
+    def close(self) -> None:
+        """Wait for the request being answered, and end the model."""
+        self._thread.shutdown(cancel_futures=True)
+        self.model.close()

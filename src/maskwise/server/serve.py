@@ -1,0 +1,117 @@
+"""`maskwise serve`, put together: a model in its process, the pages and their routes, and a listening server."""
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from maskwise.harness.registry import list_question_models
+from maskwise.server.access import AccessTokens, session_router
+from maskwise.server.app import make_app
+from maskwise.server.ask_routes import AskService, ask_router
+from maskwise.server.browse import BrowsedSets
+from maskwise.server.browse_routes import browse_router
+from maskwise.server.http_server import open_server
+from maskwise.server.image_uploads import ImageUploads
+from maskwise.server.metrics import ServerMetrics, metrics_router
+from maskwise.server.model_pool import ModelPool
+from maskwise.server.model_process import ModelProcess, ServedModel
+from maskwise.server.model_worker import ModelWorker
+from maskwise.server.predict_routes import predict_router
+from maskwise.server.service import PredictionService, RequestLimits
+from maskwise.server.static_files import page_router
+from maskwise.store import Dataset
+from maskwise.world import bundled
+
+PAGES = {"/": "ask.html", "/browse": "browse.html"}
+
+
+@dataclass(frozen=True)
+class ServeConfig:
+    """What to serve, and where."""
+
+    model: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    timeout: float = 120.0
+    datasets: tuple[Path, ...] = ()
+    runs: tuple[Path, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+
+
+def serve_model(config: ServeConfig, ready: Callable[[str, str], None]) -> None:
+    """Serve until interrupted. ready: called with the name of the model and the address."""
+    limits = RequestLimits()
+    browsed = BrowsedSets.open(config.datasets, config.runs)
+
+    def start(name: str) -> ServedModel:
+        options = config.options if name == config.model else {}
+        return ModelProcess(name, options, max_pixels=limits.pixels, timeout=config.timeout)
+
+    descriptions = _list_models_elsewhere()
+    worker = ModelWorker(start(config.model))
+    pool = ModelPool(config.model, worker, names=tuple(descriptions), start=start)
+    try:
+        app = make_model_app(
+            pool,
+            worker,
+            config.token,
+            limits,
+            descriptions=descriptions,
+            browsed=browsed,
+            examples=Dataset.open(bundled()),
+        )
+        server = open_server(
+            app,
+            config.host,
+            config.port,
+            has_token=config.token is not None,
+            allowed_hosts=config.allowed_hosts,
+        )
+        ready(worker.model.facts.name, server.address)
+        server.run()
+    finally:
+        pool.close()
+
+
+def make_model_app(
+    pool: ModelPool,
+    worker: ModelWorker,
+    token: str | None,
+    limits: RequestLimits,
+    *,
+    descriptions: Mapping[str, str] | None = None,
+    browsed: BrowsedSets | None = None,
+    examples: Dataset | None = None,
+) -> FastAPI:
+    """The application of `maskwise serve`. worker: the default model of the pool, for `POST /v1/predict`.
+
+    examples: a dataset whose images are offered on the ask page.
+    """
+    access, metrics = AccessTokens(token), ServerMetrics()
+    uploads = ImageUploads(limits.pixels)
+    if examples is not None:
+        uploads.add_examples(examples)
+    return make_app(
+        [
+            predict_router(PredictionService(worker, access, limits)),
+            ask_router(AskService(pool, uploads, limits, metrics), access, descriptions or {}),
+            browse_router(browsed or BrowsedSets(), access),
+            session_router(access),
+            metrics_router(metrics, access),
+            page_router(PAGES),
+        ],
+        metrics,
+    )
+
+
+def _list_models_elsewhere() -> dict[str, str]:
+    """The models to choose from. Another process looks for them: importing some of them takes hundreds of megabytes."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        return process.submit(list_question_models).result()

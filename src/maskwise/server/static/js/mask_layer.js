@@ -1,0 +1,116 @@
+/**
+ * Regions as layers on an image: visible (filled, solid line), amodal (dashed line), occluded (stripes).
+ *
+ * @typedef {import("./rle.js").Rle} Rle
+ * @typedef {import("./rle.js").Bitmap} Bitmap
+ * @typedef {{visible: boolean, amodal: boolean, occluded: boolean}} Layers
+ */
+import { area, subtract } from "./bitmap.js";
+import { bitmapToPath } from "./contours.js";
+import { colourOf, stripePattern } from "./palette.js";
+import { decodeRle } from "./rle.js";
+
+/** A region to draw. Bitmaps and paths are made when they are first needed. */
+export class DrawnRegion {
+  /** @param {{visible?: Rle | null, amodal?: Rle | null, name?: string | null}} region @param {number} colour */
+  constructor(region, colour) {
+    this.name = region.name || `region ${colour + 1}`;
+    this.colour = colour;
+    this.hidden = false;
+    this.rle = { visible: region.visible ?? null, amodal: region.amodal ?? null };
+    this.bitmaps = new Map();
+    this.paths = new Map();
+  }
+
+  /** @param {"visible" | "amodal" | "occluded"} kind @returns {Bitmap | null} */
+  bitmap(kind) {
+    if (!this.bitmaps.has(kind)) this.bitmaps.set(kind, this.#decode(kind));
+    return this.bitmaps.get(kind);
+  }
+
+  #decode(kind) {
+    if (kind !== "occluded") return this.rle[kind] && decodeRle(this.rle[kind]);
+    const [visible, amodal] = [this.bitmap("visible"), this.bitmap("amodal")];
+    return visible && amodal && subtract(amodal, visible);
+  }
+
+  /** @param {"visible" | "amodal" | "occluded"} kind @returns {Path2D | null} */
+  path(kind) {
+    if (!this.paths.has(kind)) {
+      const bitmap = this.bitmap(kind);
+      this.paths.set(kind, bitmap && bitmapToPath(bitmap));
+    }
+    return this.paths.get(kind);
+  }
+
+  /** Replace a mask. @param {"visible" | "amodal"} kind @param {Bitmap | null} bitmap */
+  setBitmap(kind, bitmap) {
+    this.bitmaps.set(kind, bitmap);
+    this.bitmaps.delete("occluded");
+    this.paths.delete(kind);
+    this.paths.delete("occluded");
+  }
+
+  /** Pixels of the visible mask that are not in the amodal one. @returns {Bitmap | null} */
+  outside() {
+    const [visible, amodal] = [this.bitmap("visible"), this.bitmap("amodal")];
+    const found = visible && amodal && subtract(visible, amodal);
+    return found && area(found) ? found : null;
+  }
+}
+
+/**
+ * Draw regions on a context in image coordinates.
+ * @param {CanvasRenderingContext2D} context @param {DrawnRegion[]} regions @param {Layers} layers
+ * @param {number} scale screen pixels per image pixel @param {DrawnRegion | null} strong the region to emphasize
+ */
+export function drawRegions(context, regions, layers, scale, strong = null) {
+  context.lineJoin = "round";
+  for (const region of regions) {
+    if (region.hidden) continue;
+    const faint = strong && region !== strong ? 0.35 : 1;
+    if (layers.occluded) drawOccluded(context, region, scale, faint);
+    if (layers.visible) drawVisible(context, region, scale, faint);
+    if (layers.amodal) drawAmodal(context, region, scale, faint, !layers.visible && !layers.occluded);
+  }
+  context.globalAlpha = 1;
+}
+
+function drawVisible(context, region, scale, strength) {
+  const path = region.path("visible");
+  if (!path) return;
+  fill(context, path, colourOf(region.colour), 0.42 * strength);
+  outline(context, path, region.colour, scale, strength, []);
+}
+
+function drawAmodal(context, region, scale, strength, alone) {
+  const path = region.path("amodal");
+  if (!path) return;
+  if (alone) fill(context, path, colourOf(region.colour), 0.34 * strength);
+  outline(context, path, region.colour, scale, strength, [7 / scale, 4.5 / scale]);
+}
+
+function drawOccluded(context, region, scale, strength) {
+  const path = region.path("occluded");
+  if (path) fill(context, path, stripePattern(context, region.colour, scale), 0.8 * strength);
+}
+
+function fill(context, path, style, alpha) {
+  context.globalAlpha = alpha;
+  context.fillStyle = style;
+  context.fill(path, "evenodd");
+}
+
+function outline(context, path, colour, scale, strength, dash) {
+  context.setLineDash([]);
+  context.globalAlpha = 0.6 * strength;
+  context.strokeStyle = "#181818";
+  context.lineWidth = 3.6 / scale;
+  context.stroke(path);
+  context.setLineDash(dash);
+  context.globalAlpha = strength;
+  context.strokeStyle = colourOf(colour);
+  context.lineWidth = 1.9 / scale;
+  context.stroke(path);
+  context.setLineDash([]);
+}
