@@ -115,9 +115,15 @@ def summarize_build(
 
 def _measure(drafts: tuple[Draft, ...], images: Mapping[str, SourceImage]) -> BuildStatistics:
     per_image = Counter(draft.image_id for draft in drafts)
-    targets = dict.fromkeys((draft.image_id, id) for draft in drafts for id in draft.region_ids)
-    names = Counter(images[image].by_id[id].name.strip() for image, id in targets)
-    rates = [images[image].occlusion[id] for image, id in targets if id in images[image].occlusion]
+    targets: dict[str, set[str]] = {}
+    for draft in drafts:
+        targets.setdefault(draft.image_id, set()).update(draft.region_ids)
+    names: Counter[str] = Counter()
+    rates: list[float] = []
+    for id, regions in targets.items():
+        image = images[id]
+        names.update(region.name.strip() for region in image.regions if region.id in regions)
+        rates += [rate for region, rate in image.occlusion.items() if region in regions]
     return BuildStatistics(
         questions_per_image=_count_numbers(per_image[image] for image in images),
         targets_per_question=_count_numbers(len(draft.region_ids) for draft in drafts),

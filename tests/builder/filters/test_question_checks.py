@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwise.builder.filters.question_checks import COORDINATES, find_toxic, load_toxic_words
+from maskwise.builder.filters.question_checks import find_coordinate, find_toxic, load_toxic_words
 from tests.shared import shared
 
 
@@ -32,7 +32,7 @@ from tests.shared import shared
     ],
 )
 def test_coordinates_are_found(question: str) -> None:
-    assert COORDINATES.search(question)
+    assert find_coordinate(question) is not None
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_coordinates_are_found(question: str) -> None:
     ],
 )
 def test_ordinary_numbers_pass(question: str) -> None:
-    assert not COORDINATES.search(question)
+    assert find_coordinate(question) is None
 
 
 @given(
     st.lists(st.integers(0, 2000), min_size=4, max_size=4), st.sampled_from(["[{}]", "({})", "<{}>", "{}"])
 )
 def test_every_box_is_found(numbers: list[int], form: str) -> None:
-    assert COORDINATES.search(f"What is at {form.format(', '.join(map(str, numbers)))}?")
+    assert find_coordinate(f"What is at {form.format(', '.join(map(str, numbers)))}?")
 
 
 def test_toxic_words_are_whole_words() -> None:
@@ -86,4 +86,4 @@ def test_any_text_is_accepted(text: str) -> None:
 def test_real_questions_have_no_false_hits() -> None:
     questions = shared("data", "reasonseg_train_questions.txt").read_text("utf-8").splitlines()
     assert len(questions) == 1326
-    assert not [question for question in questions if COORDINATES.search(question) or find_toxic(question)]
+    assert not [question for question in questions if find_coordinate(question) or find_toxic(question)]

@@ -51,12 +51,30 @@ def find_category_name(text: str, name: str) -> str | None:
     name: as datasets write it: "wine glass", "cell_phone", "bow_(weapon)", "car, auto", "knife:blade", "man in white".
     Of a compound the last word counts too: "glass" reveals a wine glass.
     """
-    words = split_words(text)
+    words, places = split_words(text), _base_form_places(text)
     for revealing in revealing_names(name):
-        place = _find(words, revealing)
-        if place is not None:
-            return " ".join(words[place : place + len(revealing)])
+        for last in places.get(revealing[-1], ()):
+            first = last - len(revealing) + 1
+            if first >= 0 and words[first:last] == revealing[:-1] and _is_noun(words, last, revealing):
+                return " ".join(words[first : last + 1])
     return None
+
+
+@functools.lru_cache(2**10)
+def _base_form_places(text: str) -> dict[str, list[int]]:
+    """Where words of a text are that may be an inflection of a base form, by base form."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(split_words(text)):
+        for form in (word,) if word in UNRELATED else base_forms(word):
+            places.setdefault(form, []).append(place)
+    return places
+
+
+def _is_noun(words: Words, place: int, name: Words) -> bool:
+    """False for a word that is probably not the noun of the same spelling: "can" in "what can I drink"."""
+    if len(name) > 1 or name[0] not in AMBIGUOUS:
+        return True
+    return words[place] == name[0] + "s" or (place > 0 and words[place - 1] in ARTICLES)
 
 
 @functools.lru_cache(2**12)
@@ -91,19 +109,6 @@ def _heads(name: Words) -> list[Words]:
         return [] if name[-2:] in NOT_BY_HEAD or name[-1] in GENERAL else [name[-1:]]
     broader = (whole for whole, kinds in load_lexicon().kinds.items() if name in kinds)
     return [whole for whole in broader if name[0].endswith(whole[0]) and whole[0] not in GENERAL]
-
-
-def _find(words: Sequence[str], name: Words) -> int | None:
-    """Where a name begins in words; only its last word may be inflected."""
-    *first, last = name
-    for place in range(len(words) - len(first)):
-        word = words[place + len(first)]
-        forms = base_forms(word) if word not in UNRELATED else {word}
-        if last in forms and words[place : place + len(first)] == first:
-            before = words[place - 1] if place else ""
-            if first or last not in AMBIGUOUS or before in ARTICLES or word == last + "s":
-                return place
-    return None
 
 
 @functools.cache

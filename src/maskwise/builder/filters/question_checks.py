@@ -31,11 +31,20 @@ COORDINATES = re.compile(
     re.IGNORECASE,
 )
 
+HINTS = re.compile(r"[\d\[<]|box|coord", re.IGNORECASE)
+"""What every text with coordinates contains; most questions contain nothing of it."""
+
 
 def find_coordinates(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
     """Coordinates, sizes in pixels or the number of a mark in the question."""
-    found = COORDINATES.search(draft.question)
-    return f"the question contains {found.group().strip()!r}" if found else None
+    found = find_coordinate(draft.question)
+    return f"the question contains {found!r}" if found is not None else None
+
+
+def find_coordinate(text: str) -> str | None:
+    """The first part of a text that looks like a coordinate or the number of a mark; None if there is none."""
+    found = COORDINATES.search(text) if HINTS.search(text) else None
+    return None if found is None else found.group().strip()
 
 
 def find_category_leak(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
@@ -68,25 +77,24 @@ def find_toxic_word(draft: Draft, image: SourceImage, context: FilterContext) ->
 
 def find_toxic(text: str) -> str | None:
     """The first word or phrase of a text that is on the list, also in the plural; None if there is none."""
-    words = split_words(text)
+    words, listed = split_words(text), load_toxic_words()
     for place, word in enumerate(words):
-        for listed in load_toxic_words().get(word[:2], ()):
-            if words[place : place + len(listed) - 1] == list(listed[:-1]):
-                last = words[place + len(listed) - 1 : place + len(listed)]
-                if last and listed[-1] in singular_forms(last[0]):
-                    return " ".join(listed)
+        for form in singular_forms(word):
+            for phrase in listed.get(form, ()):
+                if words[place - len(phrase) + 1 : place] == phrase[:-1]:
+                    return " ".join(phrase)
     return None
 
 
 @functools.cache
 def load_toxic_words() -> dict[str, list[tuple[str, ...]]]:
-    """The listed words and phrases by their first two letters."""
+    """The listed words and phrases by their last words."""
     text = resources.files("maskwise.builder.filters").joinpath("toxic_words.txt").read_text("utf-8")
     found: dict[str, list[tuple[str, ...]]] = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
-            words = tuple(split_words(line))
-            found.setdefault(words[0][:2], []).append(words)
+            words = split_words(line)
+            found.setdefault(words[-1], []).append(words)
     return found
 
 

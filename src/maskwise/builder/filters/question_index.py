@@ -1,5 +1,6 @@
 """Near-duplicate questions: those about one image, compared by their words."""
 
+import functools
 import re
 from collections import defaultdict
 from itertools import pairwise
@@ -52,11 +53,13 @@ def question_key(draft: Draft) -> QuestionKey:
     return draft.image_id, tuple(sorted(draft.region_ids)), draft.mask_type
 
 
+@functools.lru_cache(2**10)
 def question_words(question: str) -> tuple[str, ...]:
     """The words of a question in lower case."""
     return tuple(WORD.findall(question.casefold()))
 
 
+@functools.lru_cache(2**10)
 def shingles(words: tuple[str, ...]) -> Shingles:
     """The words without stop words, and the pairs of adjacent ones; of stop words if there is nothing else."""
     kept = tuple(word for word in words if word not in STOPWORDS) or words

@@ -48,10 +48,11 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def split_words(text: str) -> list[str]:
+@functools.lru_cache(2**10)
+def split_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, in order, without possessive endings; hyphens separate words."""
     found = WORD.findall(text.casefold().replace("’", "'"))
-    return [CONTRACTION.sub("", word) for word in found]
+    return tuple(CONTRACTION.sub("", word) if "'" in word else word for word in found)
 
 
 @functools.lru_cache(2**14)
