@@ -10,6 +10,16 @@ from torch.utils.tensorboard import SummaryWriter
 
 from maskwise.terminal import make_console
 
+VALIDATION_METRICS = (
+    "giou",
+    "f1",
+    "no_target_accuracy",
+    "occluded_iou",
+    "mask_type_accuracy",
+    "answer_exact",
+)
+"""Metrics of the strict protocol that validation during training reports."""
+
 
 class TrainingCurve:
     """The mean loss terms since the last line, and validation metrics: `name`.jsonl, and TensorBoard events.

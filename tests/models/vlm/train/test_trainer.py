@@ -17,7 +17,7 @@ from maskwise.errors import MaskwiseError  # noqa: E402
 from maskwise.harness.registry import load_model  # noqa: E402
 from maskwise.models.vlm.train import trainer  # noqa: E402
 from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
-from maskwise.models.vlm.train.config import Optimization, Stage  # noqa: E402
+from maskwise.models.vlm.train.config import Optimization, Stage, ValidationConfig, WorldScenes  # noqa: E402
 from maskwise.models.vlm.train.lora import LoraSettings  # noqa: E402
 from maskwise.models.vlm.train.pipeline import train  # noqa: E402
 from maskwise.models.vlm.train.trainer import learning_rate_factor  # noqa: E402
@@ -126,3 +126,20 @@ def test_the_folder_of_a_run_is_a_model(run: Path) -> None:
     scene = make_scene(5, 0, "val", 64, preset="easy")
     questions = [question.text for question in scene.questions]
     assert len(model.predict(Image.fromarray(scene.image), questions)) == len(questions)
+
+
+def test_validation_scores_free_answers_strictly(tmp_path: Path) -> None:
+    held_out = ValidationConfig(every=2, world=WorldScenes(scenes=2, split="val", size=64, questions=2))
+    config = small_run(stages=(Stage(name="one", steps=2),), validation=held_out)
+    train(config, tmp_path / "run")
+    rows = losses(tmp_path / "run", "one")
+    assert "val_giou" not in rows[0]
+    assert 0 <= rows[1]["val_giou"] <= 1
+    assert rows[1]["val_failed"] == 0
+    plain = train(msgspec.structs.replace(config, validation=None), tmp_path / "plain")
+    assert plain
+    for folder in ("run", "plain"):
+        assert (tmp_path / folder / "one.safetensors").exists()
+    assert (tmp_path / "run" / "one.safetensors").read_bytes() == (
+        tmp_path / "plain" / "one.safetensors"
+    ).read_bytes(), "validation does not change training"

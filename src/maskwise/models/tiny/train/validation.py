@@ -16,11 +16,10 @@ from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.greedy_matching import match_targets
 from maskwise.models.tiny.model import Tiny
 from maskwise.models.tiny.networks import Networks
+from maskwise.models.training_curve import VALIDATION_METRICS
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.world import write_scenes
-
-METRICS = ("giou", "f1", "no_target_accuracy", "occluded_iou", "mask_type_accuracy", "answer_exact")
 
 
 class Validation:
@@ -60,7 +59,7 @@ class Validation:
                 for sample, prediction in predictions.items():
                     log.append(msgspec.structs.replace(prediction, sample=sample))
             result = score(self.dataset, path, ["strict"])
-        values = {name: result.scores["strict"].metrics[name].value() for name in METRICS}
+        values = {name: result.scores["strict"].metrics[name].value() for name in VALIDATION_METRICS}
         return {name: value for name, value in values.items() if value is not None}
 
 

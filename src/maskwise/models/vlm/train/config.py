@@ -2,12 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from maskwise.errors import MaskwiseError
 from maskwise.models.vlm.config import LossWeights, VlmConfig
+from maskwise.models.vlm.nano import nano_config
 from maskwise.models.vlm.train.augment import Augmentation
 from maskwise.models.vlm.train.lora import LoraSettings
 
@@ -108,6 +109,23 @@ class Stage(Section, frozen=True, kw_only=True):
             )
 
 
+class ValidationConfig(Section, frozen=True, kw_only=True):
+    """Held-out samples, scored by the strict protocol every `every` steps: a dataset folder, or scenes of the world.
+
+    `limit`: that many images.
+    """
+
+    every: PositiveInt
+    dataset: str | None = None
+    images: str | None = None
+    world: WorldScenes | None = None
+    limit: PositiveInt | None = None
+
+    def __post_init__(self) -> None:
+        if (self.dataset is None) == (self.world is None):
+            raise ValueError("validation needs either `dataset` or `world`")
+
+
 class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     """A training run. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
     `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0 leaves its default.
@@ -121,6 +139,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     seed: NaturalInt = 1
     lora: LoraSettings | None = None
     augmentation: Augmentation = Augmentation()
+    validation: ValidationConfig | None = None
     precision: Literal["fp32", "bf16"] = "fp32"
     gradient_checkpointing: bool = False
     checkpoint_every: PositiveInt = 250
@@ -157,9 +176,27 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
         return dict(stage.rates) or dict.fromkeys(self.sources, 1.0)
 
 
+class NanoSize(Section, frozen=True, kw_only=True):
+    """The size of the model in small (`maskwise.models.vlm.nano`)."""
+
+    image_size: PositiveInt = 128
+    width: PositiveInt = 128
+    layers: PositiveInt = 4
+    vocabulary: PositiveInt = 1536
+
+
 def read_config(path: Path) -> VlmTrainingConfig:
-    """A TOML file; MaskwiseError names a field that is missing or invalid."""
+    """A TOML file; MaskwiseError names a field that is missing or invalid.
+
+    [vlm.nano] stands for the model in small: its fields are those of NanoSize, and those of [vlm] replace its defaults.
+    """
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=VlmTrainingConfig)
+        content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
+        given = content.get("vlm")
+        if isinstance(given, dict) and "nano" in given:
+            size = msgspec.structs.asdict(msgspec.convert(given.pop("nano"), NanoSize))
+            small = msgspec.to_builtins(nano_config(**size))
+            content["vlm"] = small | given | {"losses": small["losses"] | given.get("losses", {})}
+        return msgspec.convert(content, VlmTrainingConfig)
     except (msgspec.MsgspecError, UnicodeError, OSError) as error:
         raise MaskwiseError(f"{path}: {error}") from None

@@ -4,25 +4,30 @@ import re
 
 from maskwise.schema import Answer, Phrase
 
-_SIDES = re.compile(r"\b(left|right)(?=(?:most|wards?|ward|-hand|hand)?\b)", re.IGNORECASE)
+_SIDES = re.compile(r"\b(left|right)(?=(?:most|wards?|-hand|hand)?\b)", re.IGNORECASE)
 """`left` or `right` as a word, or at the beginning of leftmost, rightwards, left-hand."""
 
-_NO_SIDE = re.compile(
-    r"\bright (?:now|away|there|here|after|before|next|behind|beside|above|below|under|in|on top|at|to eat|angles?)\b"
-    r"|\b(?:is|be|all|that's|not|am|are|the) right[.?!,]"
-    r"|\bleft(?:overs?| over| behind| alone| open| out| unattended)\b"
-    r"|\b(?:is|are|was|were|has|have|had|been|what's|nothing|anything) left\b"
-    r"|\b(?:counter-?|anti-?)?clockwise\b",
+_CERTAIN = re.compile(
+    r"\b(?:left|right)(?:most|wards?|-?hand)\b"
+    r"|\b(?:left|right) (?:of|side|half|corner|edge|end|part|third|hand|arm|leg|foot|eye|ear|wing|paw|shoe|glove)\b"
+    r"|\b(?:top|bottom|upper|lower|far|front|back|rear)[ -](?:left|right)\b"
+    r"|\b(?:on|to|at|from|in|towards?) (?:the|its|their|my|your|his|her) (?:left|right)"
+    r"(?= of\b| and\b| or\b|[.,;:?!)]|$)",
     re.IGNORECASE,
 )
-"""Wordings in which the words may mean something else than a side, or a direction that cannot be swapped."""
+"""Wordings in which the words name a side. Elsewhere they may not: what is left, the right tool, right behind."""
+
+_ROTATION = re.compile(r"\b(?:counter-?|anti-?)?clockwise\b", re.IGNORECASE)
 
 _SWAPPED = {"left": "right", "right": "left"}
 
 
 def can_mirror(text: str) -> bool:
-    """True if every `left` and `right` in a text names a side, so that swapping them is correct."""
-    return _NO_SIDE.search(text) is None
+    """True if every `left` and `right` in a text certainly names a side, so that swapping them is correct."""
+    if _ROTATION.search(text):
+        return False
+    certain = sum(len(_SIDES.findall(found[0])) for found in _CERTAIN.finditer(text))
+    return certain == len(_SIDES.findall(text))
 
 
 def mirror_text(text: str) -> str:
@@ -31,10 +36,10 @@ def mirror_text(text: str) -> str:
 
 
 def mirror_answer(answer: Answer) -> Answer:
-    """The answer with the sides swapped; phrases keep their words, whose characters may move."""
+    """The answer with the sides swapped (`can_mirror_answer`); phrases keep their words, whose characters may move."""
 
     def moved(position: int) -> int:
-        return len(mirror_text(answer.text[:position])) if _between_words(answer.text, position) else -1
+        return len(mirror_text(answer.text[:position]))
 
     phrases = tuple(
         Phrase(start=moved(one.start), stop=moved(one.stop), regions=one.regions) for one in answer.phrases
@@ -56,9 +61,7 @@ def can_mirror_answer(answer: Answer | None) -> bool:
 
 def _between_words(text: str, position: int) -> bool:
     """False if a side's word would be cut at this position."""
-    return len(mirror_text(text[:position]) + mirror_text(text[position:])) == len(
-        mirror_text(text)
-    ) and mirror_text(text[:position]) + mirror_text(text[position:]) == mirror_text(text)
+    return mirror_text(text[:position]) + mirror_text(text[position:]) == mirror_text(text)
 
 
 def _swap(found: re.Match[str]) -> str:

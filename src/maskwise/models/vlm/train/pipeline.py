@@ -5,6 +5,7 @@
     STAGE.safetensors                the weights after a stage
     checkpoints/STAGE/step-N/        training state
     STAGE.jsonl, events/             training curves
+    val/                             held-out scenes of the world, if the config asks for them
     vlm_config.json, *.safetensors   the model, adapters merged, as `--model-option checkpoint=FOLDER` loads it
 
 Every stage builds the model anew and loads the weights of the stage before it, so a stage that has its weights is never
@@ -31,10 +32,12 @@ from maskwise.models.vlm.train.freezing import freeze, trained_names
 from maskwise.models.vlm.train.lora import add_lora
 from maskwise.models.vlm.train.sources import TrainingItems, open_source
 from maskwise.models.vlm.train.trainer import StageTask, fit_stage
+from maskwise.models.vlm.train.validation import open_validation, validate
+from maskwise.store import Dataset
 
 __all__ = ["dry_run", "export_run", "read_config", "train"]
 
-WITHOUT_EFFECT = ("threads", "log_every", "checkpoint_every", "keep_checkpoints")
+WITHOUT_EFFECT = ("threads", "log_every", "checkpoint_every", "keep_checkpoints", "validation")
 """Settings that may change between parts of a run, because the result does not depend on them."""
 
 NEW_MODULES = ("projector.", "decoders.", "segmenter.early.")
@@ -50,6 +53,7 @@ def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         record_config(config, folder, ignored=WITHOUT_EFFECT)
         processor = load_processor(config, folder)
+        held_out = open_validation(config.validation, folder / "val") if config.validation else None
     sources = {name: open_source(one) for name, one in config.sources.items()}
     finished = folder
     for number, stage in enumerate(config.stages):
@@ -68,12 +72,29 @@ def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
             questions_per_image=config.optimization_of(stage).questions_per_image,
             seed=config.seed + number,
         )
-        task = StageTask(number, stage, prepare_stage(config, stage, model), processor, items, names)
+        task = StageTask(
+            number=number,
+            stage=stage,
+            model=prepare_stage(config, stage, model),
+            processor=processor,
+            items=items,
+            names=names,
+            validate=lambda model: _validate(config, model, processor, held_out),
+            validate_every=config.validation.every if config.validation else None,
+        )
         weights = fit_stage(config, task, folder)
         if process.is_main_process:
             write_tensors(finished, weights)
         process.wait_for_everyone()
     return export_run(folder, folder) if process.is_main_process else []
+
+
+def _validate(
+    config: VlmTrainingConfig, model: VlmModel, processor: VlmProcessor, held_out: Dataset | None
+) -> dict[str, float]:
+    if config.validation is None or held_out is None:
+        return {}
+    return validate(model, processor, held_out, config.validation.limit)
 
 
 def load_processor(config: VlmTrainingConfig, folder: Path) -> VlmProcessor:

@@ -6,7 +6,7 @@ not matter beyond rounding.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs, GradientAccumulationPlugin
+from accelerate.utils import DistributedDataParallelKwargs, DistributedType, GradientAccumulationPlugin
 from torch import Tensor
 
 from maskwise.errors import MaskwiseError
@@ -35,7 +35,7 @@ LOSSES = LossWeights.__struct_fields__
 @dataclass(frozen=True)
 class StageTask:
     """What a stage trains: its number, its settings, its model with frozen parameters, its items, and the names of the
-    weights that its checkpoints hold.
+    weights that its checkpoints hold. `validate`: metrics of the model, every `validate_every` steps.
     """
 
     number: int
@@ -44,6 +44,8 @@ class StageTask:
     processor: VlmProcessor
     items: TrainingItems
     names: frozenset[str]
+    validate: Callable[[VlmModel], dict[str, float]]
+    validate_every: int | None
 
 
 def make_accelerator(config: VlmTrainingConfig, optimization: Optimization) -> Accelerator:
@@ -131,8 +133,9 @@ class _StageLoop:
                 terms = self._step(step - 1, batches)
                 if curve is not None:
                     curve.add(terms)
-                if curve is not None and self._due(step, self.config.log_every):
-                    curve.write(step, {})
+                metrics = self._validate(step)
+                if curve is not None and (metrics or self._due(step, self.config.log_every)):
+                    curve.write(step, metrics)
                 if self._due(step, self.config.checkpoint_every):
                     checkpoints.save(step, {"position": step * self.optimization.batch_size})
                 progress.update(bar, completed=step)
@@ -180,6 +183,24 @@ class _StageLoop:
             process=self.accelerator.process_index,
             processes=self.accelerator.num_processes,
         )
+
+    def _validate(self, step: int) -> dict[str, float]:
+        """Metrics of the model, by the first process, if they are due; else none.
+
+        Under FSDP there are none: only the training forward gathers the shards of all weights.
+        """
+        every = self.task.validate_every
+        sharded = self.accelerator.distributed_type == DistributedType.FSDP
+        if every is None or sharded or not self._due(step, every):
+            return {}
+        found: dict[str, float] = {}
+        if self.accelerator.is_main_process:
+            model = self.accelerator.unwrap_model(self.model)
+            model.eval()
+            found = self.task.validate(model)
+            model.train()
+        self.accelerator.wait_for_everyone()
+        return found
 
     def _due(self, step: int, every: int) -> bool:
         return step % every == 0 or step == self.task.stage.steps
