@@ -18,6 +18,7 @@ from maskwise.cli import (
     leaderboard,
     read,
     report,
+    review,
     score,
     serve,
     train,
@@ -63,6 +64,7 @@ app.command()(write.write)
 app.command()(get.get)
 app.command()(world.world)
 app.add_typer(build.app, name="build")
+app.add_typer(review.app, name="review")
 app.command()(ask.ask)
 app.command()(intent.intent)
 app.command()(train.train)

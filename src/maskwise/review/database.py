@@ -50,6 +50,10 @@ class ReviewDatabase:
         """The URL without its password."""
         return self.url.render_as_string(hide_password=True)
 
+    def is_missing(self) -> bool:
+        """Whether this is an SQLite file that does not exist yet; opening would create it."""
+        return self.is_sqlite and not Path(self.url.database or "").exists()
+
     def create_tables(self) -> None:
         """Create the tables that are missing."""
         with self._errors(), self.engine.begin() as connection:

@@ -75,6 +75,14 @@ class Review:
         project.create_project(connection, self.dataset, options)
         return True
 
+    def exists(self) -> bool:
+        """Whether the database has the review of this dataset; StoreError if it has that of another one."""
+        if self.database.is_missing():
+            return False
+        self.database.create_tables()
+        with self.database.read() as connection:
+            return project.check_project(connection, self.dataset)
+
     def facts(self) -> Any:
         """The row of the project: hash, name, path, samples, double_share."""
         with self.database.read() as connection:

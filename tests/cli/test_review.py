@@ -1,0 +1,69 @@
+"""`maskwise review` as a user runs it: start, links, decide over HTTP, status, rebuild, export."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.cli.commands import fail, run
+from tests.review.datasets import write_samples
+from tests.server.review_client import Client
+
+COMMAND = [sys.executable, "-c", "from maskwise.cli.main import main; main()", "review"]
+
+
+def test_a_review_from_start_to_export(tmp_path: Path) -> None:
+    write_samples(tmp_path / "data", 4)
+    controls = tmp_path / "controls.jsonl"
+    controls.write_text('{"sample": "s3", "verdict": "reject"}\n')
+    options = ["--reviewers", "ada,bob", "--controls", str(controls), "--port", "0", "--json"]
+    with subprocess.Popen([*COMMAND, str(tmp_path / "data"), *options], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        started = json.loads(server.stdout.readline())
+        assert set(started["links"]) == {"ada", "bob", "owner"}
+        client = Client(started["address"])
+        client.sign_in(started["links"]["ada"].partition("#token=")[2])
+        seen = []
+        while items := client.ask("POST", "/queue", {"count": 1})["items"]:
+            seen.append(items[0]["sample"])
+            client.ask(
+                "POST", "/decisions", {"id": str(uuid4()), "item": items[0]["item"], "verdict": "accept"}
+            )
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
+    assert sorted(seen) == ["s0", "s1", "s2", "s3"]
+    status = json.loads(run("review", "status", tmp_path / "data", "--json").output)
+    assert (status["progress"]["accepted"], status["reviewers"][0]["controls"]["accuracy"]) == (3, 0.0)
+    assert "ada" in run("review", "status", tmp_path / "data").output
+    assert "rebuilt" in run("review", "rebuild", tmp_path / "data").output
+    written = json.loads(
+        run("review", "export", tmp_path / "data", "--out", tmp_path / "out", "--json").output
+    )
+    assert written["statuses"] == {"accepted": 3, "rejected": 1}
+    assert run("validate", tmp_path / "out").exit_code == 0
+
+
+def test_commands_need_a_review(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_samples(tmp_path / "data", 2)
+    for command in (["status"], ["rebuild"], ["export", "--out", tmp_path / "out"]):
+        message = fail(capsys, monkeypatch, "review", command[0], tmp_path / "data", *command[1:])
+        assert "begin one" in message
+    assert os.listdir(tmp_path) == ["data"]
+
+
+def test_a_wrong_database_is_named_without_its_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_samples(tmp_path / "data", 2)
+    url = "postgresql://me:secret@127.0.0.1:1/none"
+    message = fail(capsys, monkeypatch, "review", "status", tmp_path / "data", "--db", url)
+    assert "secret" not in message
+    assert "127.0.0.1" in message
+    assert "sqlite" in fail(capsys, monkeypatch, "review", "status", tmp_path / "data", "--db", "mysql://x/y")
