@@ -11,14 +11,12 @@ from maskwise.server.app import make_app
 from maskwise.server.http_server import open_server
 from maskwise.server.review_messages import review_schemas
 from maskwise.server.review_routes import ReviewService, review_router
-from maskwise.server.static_files import page_router
-
-PAGES = {"/review": "review.html"}
+from maskwise.server.static_files import REVIEW_PAGES, page_router
 
 
 def make_review_app(service: ReviewService) -> FastAPI:
     """The application."""
-    app = make_app([review_router(service), page_router(PAGES)])
+    app = make_app([review_router(service), page_router(REVIEW_PAGES)])
     document = app.openapi
 
     def with_schemas() -> dict[str, Any]:

@@ -23,11 +23,9 @@ from maskwise.server.model_process import ModelProcess, ServedModel
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.predict_routes import predict_router
 from maskwise.server.service import PredictionService, RequestLimits
-from maskwise.server.static_files import page_router
+from maskwise.server.static_files import ASK_PAGES, page_router
 from maskwise.store import Dataset
 from maskwise.world import bundled
-
-PAGES = {"/": "ask.html", "/browse": "browse.html"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def make_model_app(
             browse_router(browsed or BrowsedSets(), access),
             session_router(access),
             metrics_router(metrics, access),
-            page_router(PAGES),
+            page_router(ASK_PAGES),
         ],
         metrics,
     )

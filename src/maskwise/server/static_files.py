@@ -22,6 +22,15 @@ TYPES = {
     ".svg": "image/svg+xml",
 }
 
+ASK_PAGES = {"/": "ask.html", "/browse": "browse.html"}
+REVIEW_PAGES = {
+    "/": "review.html",
+    "/review": "review.html",
+    "/review/owner": "owner.html",
+    "/review-worker.js": "js/review_worker.js",
+}
+"""Files of the paths of `maskwise serve` and of `maskwise review`. A service worker acts below its own folder only."""
+
 
 class StaticFile(NamedTuple):
     """A file with its content type and ETag."""
@@ -44,7 +53,7 @@ def read_static_files() -> dict[str, StaticFile]:
 
 
 def page_router(pages: Mapping[str, str]) -> APIRouter:
-    """`/static/...` and the pages. pages: file of each path, for example {"/": "ask.html"}."""
+    """`/static/...` and the pages. pages: file of each path, ASK_PAGES or REVIEW_PAGES."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/static/{name:path}")

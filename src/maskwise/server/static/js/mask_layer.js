@@ -3,12 +3,15 @@
  *
  * @typedef {import("./rle.js").Rle} Rle
  * @typedef {import("./rle.js").Bitmap} Bitmap
+ * @typedef {"visible" | "amodal" | "occluded" | "outside"} Kind  outside: visible, but not in the amodal mask
  * @typedef {{visible: boolean, amodal: boolean, occluded: boolean}} Layers
  */
 import { area, subtract } from "./bitmap.js";
 import { bitmapToPath } from "./contours.js";
 import { colourOf, stripePattern } from "./palette.js";
 import { decodeRle } from "./rle.js";
+
+const OUTSIDE_COLOUR = "#ff2d55";
 
 /** A region to draw. Bitmaps and paths are made when they are first needed. */
 export class DrawnRegion {
@@ -22,40 +25,28 @@ export class DrawnRegion {
     this.paths = new Map();
   }
 
-  /** @param {"visible" | "amodal" | "occluded"} kind @returns {Bitmap | null} */
+  /** @param {Kind} kind @returns {Bitmap | null} null if it is unknown; `outside` also if it is empty */
   bitmap(kind) {
     if (!this.bitmaps.has(kind)) this.bitmaps.set(kind, this.#decode(kind));
     return this.bitmaps.get(kind);
   }
 
   #decode(kind) {
-    if (kind !== "occluded") return this.rle[kind] && decodeRle(this.rle[kind]);
+    if (kind in this.rle) return this.rle[kind] && decodeRle(this.rle[kind]);
     const [visible, amodal] = [this.bitmap("visible"), this.bitmap("amodal")];
-    return visible && amodal && subtract(amodal, visible);
+    if (!visible || !amodal) return null;
+    if (kind === "occluded") return subtract(amodal, visible);
+    const outside = subtract(visible, amodal);
+    return area(outside) ? outside : null;
   }
 
-  /** @param {"visible" | "amodal" | "occluded"} kind @returns {Path2D | null} */
+  /** @param {Kind} kind @returns {Path2D | null} */
   path(kind) {
     if (!this.paths.has(kind)) {
       const bitmap = this.bitmap(kind);
       this.paths.set(kind, bitmap && bitmapToPath(bitmap));
     }
     return this.paths.get(kind);
-  }
-
-  /** Replace a mask. @param {"visible" | "amodal"} kind @param {Bitmap | null} bitmap */
-  setBitmap(kind, bitmap) {
-    this.bitmaps.set(kind, bitmap);
-    this.bitmaps.delete("occluded");
-    this.paths.delete(kind);
-    this.paths.delete("occluded");
-  }
-
-  /** Pixels of the visible mask that are not in the amodal one. @returns {Bitmap | null} */
-  outside() {
-    const [visible, amodal] = [this.bitmap("visible"), this.bitmap("amodal")];
-    const found = visible && amodal && subtract(visible, amodal);
-    return found && area(found) ? found : null;
   }
 }
 
@@ -93,6 +84,15 @@ function drawAmodal(context, region, scale, strength, alone) {
 function drawOccluded(context, region, scale, strength) {
   const path = region.path("occluded");
   if (path) fill(context, path, stripePattern(context, region.colour, scale), 0.8 * strength);
+}
+
+/** Mark the pixels of visible masks that lie outside the amodal ones, which cannot be right. */
+export function drawOutside(context, regions) {
+  for (const region of regions) {
+    const path = region.path("outside");
+    if (path) fill(context, path, OUTSIDE_COLOUR, 0.9);
+  }
+  context.globalAlpha = 1;
 }
 
 function fill(context, path, style, alpha) {

@@ -1,0 +1,48 @@
+/** Bar charts as inline SVG, drawn from data. */
+
+const SPACE = "http://www.w3.org/2000/svg";
+
+/** An SVG element. @param {string} tag @param {Record<string, string | number>} attributes */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+/** Horizontal bars with their names. @param {{name: string, value: number}[]} rows @param {string} label */
+export function rowChart(rows, label) {
+  const [width, row, names] = [560, 28, 300];
+  const most = Math.max(1, ...rows.map(({ value }) => value));
+  const chart = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${Math.max(1, rows.length) * row}`, role: "img", "aria-label": `${label}: ${rows.map(({ name, value }) => `${name} ${value}`).join(", ")}` });
+  rows.forEach(({ name, value }, index) => {
+    const length = ((width - names - 46) * value) / most;
+    chart.append(
+      svg("text", { x: 0, y: index * row + 18 }, shorten(name, 46)),
+      svg("rect", { class: "bar", x: names, y: index * row + 6, width: Math.max(1, length), height: row - 12, rx: 3 }),
+      svg("text", { class: "value", x: names + Math.max(1, length) + 7, y: index * row + 18 }, value.toLocaleString()));
+  });
+  return chart;
+}
+
+/** Vertical bars over time. @param {{name: string, value: number}[]} columns @param {string} label */
+export function columnChart(columns, label) {
+  const [width, height, foot, left] = [560, 200, 22, 34];
+  const most = Math.max(1, ...columns.map(({ value }) => value));
+  const step = (width - left) / Math.max(1, columns.length);
+  const chart = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: ${columns.map(({ name, value }) => `${name} ${value}`).join(", ")}` });
+  for (const share of [0, 0.5, 1]) {
+    const y = (height - foot) * (1 - share * 0.92);
+    chart.append(svg("line", { x1: left, x2: width, y1: y, y2: y }), svg("text", { x: left - 7, y: y + 4, "text-anchor": "end" }, String(Math.round(most * share))));
+  }
+  columns.forEach(({ name, value }, index) => {
+    const tall = ((height - foot) * 0.92 * value) / most;
+    const bar = svg("rect", { class: "bar", x: left + index * step + step * 0.12, y: height - foot - tall, width: Math.min(60, step * 0.76), height: tall, rx: 2 });
+    bar.append(svg("title", {}, `${name}: ${value}`));
+    chart.append(bar);
+    if (index % Math.ceil(columns.length / 7) === 0) chart.append(svg("text", { x: left + index * step + step * 0.12, y: height - 4 }, name));
+  });
+  return chart;
+}
+
+const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);

@@ -1,0 +1,58 @@
+/** Edits that are not decided yet: kept in the browser at once and on the server shortly after. */
+import { call, isOffline } from "./review_api.js";
+
+const DELAY_MS = 700;
+
+export class Drafts {
+  /** @param {string} key of the project and reviewer @param {(state: "saving" | "saved" | "local") => void} changed */
+  constructor(key, changed) {
+    this.key = `maskwise-review-draft-${key}`;
+    this.changed = changed;
+    this.timers = new Map();
+  }
+
+  /** The draft of an item in this browser. */
+  find(item) {
+    return JSON.parse(localStorage.getItem(`${this.key}-${item}`) ?? "null");
+  }
+
+  /** Keep a draft, and send it when nothing changes for a moment. */
+  save(item, draft) {
+    try {
+      localStorage.setItem(`${this.key}-${item}`, JSON.stringify(draft));
+    } catch {
+      // The browser's store is full; the server gets the draft anyway.
+    }
+    clearTimeout(this.timers.get(item));
+    this.changed("saving");
+    this.timers.set(item, setTimeout(() => this.#send(item, draft), DELAY_MS));
+  }
+
+  /** Forget the draft of an item that is decided; the server does so by itself. */
+  forget(item) {
+    clearTimeout(this.timers.get(item));
+    this.timers.delete(item);
+    localStorage.removeItem(`${this.key}-${item}`);
+  }
+
+  /** Discard a draft everywhere. */
+  async discard(item) {
+    this.forget(item);
+    try {
+      await call("DELETE", `/items/${item}/draft`);
+      this.changed("saved");
+    } catch {
+      this.changed("local");
+    }
+  }
+
+  async #send(item, draft) {
+    try {
+      await call("PUT", `/items/${item}/draft`, draft);
+      this.changed("saved");
+    } catch (error) {
+      this.changed("local");
+      if (isOffline(error)) this.timers.set(item, setTimeout(() => this.#send(item, draft), 5 * DELAY_MS));
+    }
+  }
+}
