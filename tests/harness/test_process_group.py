@@ -40,10 +40,11 @@ def wait_for_end(process: int) -> None:
 
 def test_killing_ends_the_whole_group(tmp_path: Path) -> None:
     group = ProcessGroup([sys.executable, str(BUSY), str(tmp_path / "ids")])
-    assert group.process.stdin is not None
-    group.process.stdin.write(b"\n")
-    ids = wait_for(tmp_path / "ids")
-    group.kill()
+    with group.process:
+        assert group.process.stdin is not None
+        group.process.stdin.write(b"\n")
+        ids = wait_for(tmp_path / "ids")
+        group.kill()
     for process in ids:
         wait_for_end(process)
     assert group.process.returncode == -signal.SIGKILL

@@ -53,6 +53,24 @@ def test_difference_of_means_is_the_paired_t_test():
     assert found.difference / reach * 1.968 == pytest.approx(statistic, rel=0.01)
 
 
+def test_the_interval_of_a_difference_of_shares_stays_between_minus_one_and_one():
+    # 11 images; B fails on all but one, so that a t interval would reach -1.11 or below.
+    a, b = np.ones(11), np.zeros(11)
+    b[0] = 1.0
+    found = compare(mean_of(a), mean_of(b))
+    assert found.difference == pytest.approx(-10 / 11)
+    assert found.interval.low == -1.0
+    assert -1 < found.interval.high < 0
+    other = compare(mean_of(b), mean_of(a))
+    assert (other.interval.low, other.interval.high) == (-found.interval.high, 1.0)
+
+
+def test_the_interval_of_a_difference_of_counts_is_not_cut():
+    counts = np.arange(12) * 10.0
+    found = compare(mean_of(np.zeros(12)), mean_of(counts))
+    assert found.interval.low > 1
+
+
 def null_pairs(generator, pairs, images, questions):
     """Two exchangeable models on the same images: intersections and unions, [pairs x images x questions]."""
     shape = (pairs, images, questions)

@@ -63,6 +63,24 @@ class SampleFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     tags: dict[str, str] = {}
 
 
+class RegionEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A region, and where its masks are: paths or ids."""
+
+    region: RegionFields
+    visible: str | None = None
+    amodal: str | None = None
+
+
+class ImageFields(msgspec.Struct, frozen=True, kw_only=True):
+    """An image with its regions and samples."""
+
+    id: str
+    width: int
+    height: int
+    regions: list[RegionEntry] = []
+    samples: list[SampleFields] = []
+
+
 class ExportedImage(NamedTuple):
     """An image with its file name below the image folder, its regions, its samples and its encoded bytes.
 
@@ -144,6 +162,18 @@ def to_sample_fields(sample: Sample) -> SampleFields:
         ignore=sample.ignore,
         tags=sample.tags,
     )
+
+
+def to_image_fields(exported: ExportedImage, regions: list[RegionEntry]) -> dict[str, Any]:
+    """The fields of ImageFields, by name."""
+    image = exported.image
+    return {
+        "id": image.id,
+        "width": image.width,
+        "height": image.height,
+        "regions": regions,
+        "samples": [to_sample_fields(sample) for sample in exported.samples],
+    }
 
 
 def to_region_annotation(

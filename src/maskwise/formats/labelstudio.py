@@ -27,16 +27,16 @@ from maskwise.formats.brush_rle import decode_brush, encode_brush
 from maskwise.formats.exported_dataset import (
     DatasetFields,
     ExportedImage,
-    RegionFields,
-    SampleFields,
+    ImageFields,
+    RegionEntry,
     check_version,
     export_images,
     to_builtins,
     to_dataset_fields,
+    to_image_fields,
     to_question_annotation,
     to_region_annotation,
     to_region_fields,
-    to_sample_fields,
     write_image,
 )
 from maskwise.formats.file_layout import FileLayout, Size
@@ -79,23 +79,10 @@ class TaskAnnotation(msgspec.Struct, frozen=True, kw_only=True):
     was_cancelled: bool = False
 
 
-class TaskRegion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A region of the dataset and the ids of its brush regions."""
-
-    region: RegionFields
-    visible: str | None = None
-    amodal: str | None = None
-
-
-class TaskFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What brush regions have no fields for."""
+class TaskFields(ImageFields, frozen=True, kw_only=True):
+    """What brush regions have no fields for. Masks are given by the ids of their brush regions."""
 
     dataset: DatasetFields
-    id: str
-    width: int
-    height: int
-    regions: list[TaskRegion] = []
-    samples: list[SampleFields] = []
 
 
 class TaskData(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,17 +114,9 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
 
 
 def _to_task(exported: ExportedImage, fields: DatasetFields) -> Json:
-    image = exported.image
     results: list[Json] = []
-    regions = [_to_task_region(region, number, results) for number, region in enumerate(exported.regions)]
-    own = TaskFields(
-        dataset=fields,
-        id=image.id,
-        width=image.width,
-        height=image.height,
-        regions=regions,
-        samples=[to_sample_fields(sample) for sample in exported.samples],
-    )
+    regions = [_to_entry(region, number, results) for number, region in enumerate(exported.regions)]
+    own = TaskFields(dataset=fields, **to_image_fields(exported, regions))
     data = {
         "image": URL + quote(exported.file_name),
         "questions": "\n".join(sample.question for sample in exported.samples),
@@ -146,14 +125,14 @@ def _to_task(exported: ExportedImage, fields: DatasetFields) -> Json:
     return {"data": data, "annotations": [{"result": results}]}
 
 
-def _to_task_region(region: Region, number: int, results: list[Json]) -> TaskRegion:
+def _to_entry(region: Region, number: int, results: list[Json]) -> RegionEntry:
     """A region; its brush regions are appended to `results`."""
     ids = {}
     for kind, mask in (("visible", region.visible), ("amodal", region.amodal)):
         if mask is not None:
             ids[kind] = f"{kind}-{number}"
             results.append(_to_result(ids[kind], kind, mask, region.name or UNNAMED))
-    return TaskRegion(region=to_region_fields(region), **ids)
+    return RegionEntry(region=to_region_fields(region), **ids)
 
 
 def _to_result(id: str, kind: str, mask: Mask, label: str) -> Json:

@@ -20,15 +20,15 @@ from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, deco
 from maskwise.formats.exported_dataset import (
     DatasetFields,
     ExportedImage,
-    RegionFields,
-    SampleFields,
+    ImageFields,
+    RegionEntry,
     check_version,
     export_images,
     to_dataset_fields,
+    to_image_fields,
     to_question_annotation,
     to_region_annotation,
     to_region_fields,
-    to_sample_fields,
     write_image,
 )
 from maskwise.formats.file_layout import FileLayout
@@ -45,23 +45,10 @@ INDEX = "index.json"
 INSIDE = 255
 
 
-class PngRegion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A region with the paths of its masks."""
+class PngImage(ImageFields, frozen=True, kw_only=True):
+    """An image with its regions and samples. Masks are given by their paths."""
 
-    region: RegionFields
-    visible: str | None = None
-    amodal: str | None = None
-
-
-class PngImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image with its regions and samples."""
-
-    id: str
     file_name: str
-    width: int
-    height: int
-    regions: list[PngRegion] = []
-    samples: list[SampleFields] = []
 
 
 class PngIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,23 +64,13 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     for row, exported in enumerate(export_images(dataset, with_images=with_images)):
         write_image(folder / "images", exported)
         regions = _write_masks(folder, exported, row)
-        image = exported.image
-        images.append(
-            PngImage(
-                id=image.id,
-                file_name=exported.file_name,
-                width=image.width,
-                height=image.height,
-                regions=regions,
-                samples=[to_sample_fields(sample) for sample in exported.samples],
-            )
-        )
+        images.append(PngImage(file_name=exported.file_name, **to_image_fields(exported, regions)))
     index = {"dataset": to_dataset_fields(dataset), "images": images}
     with atomic_write(folder / INDEX) as file:
         file.write(msgspec.json.encode(index))
 
 
-def _write_masks(folder: Path, exported: ExportedImage, row: int) -> list[PngRegion]:
+def _write_masks(folder: Path, exported: ExportedImage, row: int) -> list[RegionEntry]:
     if exported.regions:
         (folder / "masks" / str(row)).mkdir(parents=True)
     regions = []
@@ -103,7 +80,7 @@ def _write_masks(folder: Path, exported: ExportedImage, row: int) -> list[PngReg
             if mask is not None:
                 paths[kind] = f"masks/{row}/{number}_{kind}.png"
                 (folder / paths[kind]).write_bytes(encode_mask(mask))
-        regions.append(PngRegion(region=to_region_fields(region), **paths))
+        regions.append(RegionEntry(region=to_region_fields(region), **paths))
     return regions
 
 

@@ -97,6 +97,12 @@ def ratio_of_sums(metric: MetricTerms, groups: ImageGroups) -> Ratios:
     )
 
 
+def is_share(metric: MetricTerms, groups: ImageGroups) -> BoolArray:
+    """Whether every image of a group lies between 0 and 1, bool [groups]."""
+    y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
+    return np.asarray(groups.add((y < 0) | (y > x * (1 + 1e-9))) == 0)
+
+
 def influence(metric: MetricTerms, groups: ImageGroups, ratios: Ratios) -> Float64Array:
     """The ratio of each group minus the ratio without one image, for every cell: float64 [cells]."""
     y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
@@ -140,7 +146,7 @@ def _interval(
     y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
     influences = influence(metric, groups, ratios)
     variance, freedom = jackknife(influences, groups, ratios.images, ratios.effective_images)
-    within = groups.add((y < 0) | (y > x * (1 + 1e-9))) == 0
+    within = is_share(metric, groups)
     items = within & (groups.add((y % 1 != 0) | (x % 1 != 0) | (x > MAX_ITEMS)) == 0)
     constant = within & ((variance == 0) | (ratios.ratio <= 0) | (ratios.ratio >= 1))
     count = np.where(items, ratios.denominator / _design_effect(groups, y, x, ratios, variance), 0.0)

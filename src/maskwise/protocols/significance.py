@@ -2,7 +2,8 @@
 
 The difference of two ratios has the influence u_i = u_i(B) - u_i(A) for each image (see `intervals`). Its interval is a
 t interval with the jackknife variance and Satterthwaite's degrees of freedom, and its p-value comes from the same t
-distribution: the 95 % interval excludes 0 exactly where p < 0.05. Where all images agree on the difference,
+distribution: the 95 % interval excludes 0 exactly where p < 0.05. It is cut at -1 and 1 where both metrics are shares
+of every image (gIoU, cIoU, accuracies), because no difference lies outside. Where all images agree on the difference,
 there is no interval; p is that of the sign test, and 1 where the difference is 0.
 """
 
@@ -20,6 +21,7 @@ from maskwise.protocols.intervals import (
     TOO_FEW_IMAGES,
     Interval,
     influence,
+    is_share,
     jackknife,
     ratio_of_sums,
     t_p_value,
@@ -59,7 +61,8 @@ def compare_metric(
         error = np.sqrt(variance)
         reach = t_quantile(freedom, level) * error
         p_value = t_p_value((ratios[1].ratio - ratios[0].ratio) / error, freedom)
-    tests = zip(reach.tolist(), p_value.tolist(), images.tolist(), strict=True)
+    limit = np.where(is_share(a, groups) & is_share(b, groups), 1.0, np.inf)
+    tests = zip(reach.tolist(), limit.tolist(), p_value.tolist(), images.tolist(), strict=True)
     return [
         _comparison(a_value, b_value, test, int(count))
         for a_value, b_value, test, count in zip(
@@ -68,15 +71,16 @@ def compare_metric(
     ]
 
 
-def _comparison(a: float, b: float, test: tuple[float, float, float], images: int) -> Comparison:
-    """test: half the width of the interval, p-value, number of images that count."""
-    reach, p_value, used = test
+def _comparison(a: float, b: float, test: tuple[float, float, float, float], images: int) -> Comparison:
+    """test: half the width of the interval, largest possible difference, p-value, number of images that count."""
+    reach, limit, p_value, used = test
     first, second = (None if np.isnan(value) else value for value in (a, b))
     difference = None if first is None or second is None else second - first
     interval, p = Interval(None, None, TOO_FEW_IMAGES), None
     if difference is not None and used >= MIN_IMAGES:
         if reach > 0:
-            interval, p = Interval(difference - reach, difference + reach, JACKKNIFE), p_value
+            low, high = max(difference - reach, -limit), min(difference + reach, limit)
+            interval, p = Interval(low, high, JACKKNIFE), p_value
         else:
             interval = Interval(None, None, NO_VARIATION)
             p = 0.5 ** (used - 1) if difference else 1.0
