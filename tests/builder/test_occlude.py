@@ -182,7 +182,9 @@ def test_a_cutout_never_comes_from_the_same_image(shapes: Dataset) -> None:
 def test_the_command_builds_from_photographs(tmp_path: Path) -> None:
     shared("data", "coco128")
     run("read", "coco", shared("data", "coco128"), "--split", "train2017", "--out", tmp_path / "coco")
-    done = run("build", "occlude", tmp_path / "coco", "--out", tmp_path / "out", "--limit", 20, "--json")
+    done = run(
+        "build", "occlude", "--source", tmp_path / "coco", "--out", tmp_path / "out", "--limit", 20, "--json"
+    )
     counts = json.loads(done.stdout.strip().splitlines()[-1])
     assert counts["images"] == 20
     assert counts["pairs"] >= 5

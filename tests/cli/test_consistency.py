@@ -61,7 +61,7 @@ def test_the_dataset_comes_first() -> None:
     for command, parameter in parameters():
         if isinstance(parameter, typer.core.TyperArgument):
             arguments.setdefault(command, []).append(str(parameter.name))
-    for command in ("validate", "stats", "show", "eval", "score", "build occlude"):
+    for command in ("validate", "stats", "show", "eval", "score"):
         assert arguments[command][0] == "dataset", command
     assert arguments["score"] == ["dataset", "predictions"]
 

@@ -34,7 +34,8 @@ class WriterFailure(msgspec.Struct, frozen=True, kw_only=True):
 class WriterUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What the writer did over all runs of the build. failures: some of them, as examples.
 
-    statuses: number of requests by the status of their completion; empty for a writer that makes no calls.
+    statuses: number of requests by the status of their completion; empty for a writer that makes no calls. malformed:
+    samples in completions that do not fit the schema or name a region that is not marked.
     """
 
     writer: str = "grammar"
@@ -43,6 +44,7 @@ class WriterUsage(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     cost: float = 0.0
     statuses: dict[str, int] = {}
+    malformed: int = 0
     failures: tuple[WriterFailure, ...] = ()
 
     @property

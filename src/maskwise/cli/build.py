@@ -4,49 +4,262 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.progress import Progress
 
+from maskwise.builder.build_summary import BuildSummary
+from maskwise.builder.engines import BuildEngine, EngineOptions
+from maskwise.builder.image_hash import find_leaked_images, hash_dataset
+from maskwise.builder.language_model import LanguageModel, estimate_build, ledger_path
 from maskwise.builder.occlude import OccludeOptions, occlude
+from maskwise.builder.pipeline import BuildOptions, build_dataset
+from maskwise.builder.recipe import Recipe
+from maskwise.builder.recipes import RECIPES
+from maskwise.errors import MaskwiseError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
 from maskwise.terminal import echo, make_console
 
 app = typer.Typer(help="Build a dataset from annotated images.", no_args_is_help=True)
 
+BATCH_SIZE = 500
+"""Requests per batch, so that a batch with its images stays below the limits of the providers."""
+
+SourceOption = Annotated[
+    str,
+    typer.Option("--source", help="Dataset with annotated images: a folder, or `world`.", show_default=False),
+]
+OutOption = Annotated[Path, typer.Option(help="Folder of the new dataset.")]
+ImagesOption = Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Read this many images only.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _add_recipe(recipe: Recipe, example: str) -> None:
+    """Add the command of a recipe that writes questions."""
+
+    @app.command(recipe.name, help=f"Write {recipe.title}.\n\nExample: {example}")
+    def build(
+        *,
+        source: SourceOption,
+        out: OutOption,
+        writer: Annotated[
+            str,
+            typer.Option(help="Who writes: grammar (offline), anthropic, or openai for any such endpoint."),
+        ] = "grammar",
+        model: Annotated[str | None, typer.Option(help="The language model.")] = None,
+        base_url: Annotated[
+            str | None, typer.Option(help="Address of an endpoint (vLLM, llama.cpp, Ollama).")
+        ] = None,
+        budget: Annotated[
+            float | None, typer.Option(min=0, help="Stop before this many US dollars are exceeded.")
+        ] = None,
+        prices: Annotated[Path | None, typer.Option(help="Prices of models (YAML) instead of ours.")] = None,
+        dry_run: Annotated[
+            bool, typer.Option("--dry-run", help="Print calls, tokens and cost; send nothing.")
+        ] = False,
+        batch: Annotated[
+            bool, typer.Option("--batch", help="Use the batch API: cheaper, within a day.")
+        ] = False,
+        concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time, without --batch.")] = 8,
+        no_blind_check: Annotated[
+            bool,
+            typer.Option(
+                "--no-blind-check", help="Do not ask the model which questions it answers without the image."
+            ),
+        ] = False,
+        against: Annotated[
+            list[str] | None, typer.Option(help="Reject images that are also in this dataset; repeatable.")
+        ] = None,
+        images: ImagesOption = None,
+        limit: LimitOption = None,
+        seed: Annotated[int, typer.Option(min=0, help="Another seed: other words of the grammar.")] = 0,
+        engine: Annotated[BuildEngine, typer.Option(help="Where the work is done.")] = "local",
+        workers: WorkersOption = 1,
+        ray_address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
+        overwrite: OverwriteOption = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        dataset = Dataset.open(find_dataset(source), image_root=images)
+        count = len(dataset.images) if limit is None else min(limit, len(dataset.images))
+        language_model = _open_model(
+            writer,
+            model,
+            base_url,
+            prices=prices,
+            budget=budget,
+            batch=batch,
+            concurrency=concurrency,
+            check_blind=not no_blind_check,
+        )
+        if dry_run:
+            _print_estimate(recipe, dataset, count, language_model, out=out, as_json=as_json)
+            return
+        options = BuildOptions(
+            limit=limit,
+            seed=seed,
+            engine=EngineOptions(engine, workers, ray_address),
+            leaked=_find_leaked(dataset, against or []),
+        )
+        _run(
+            recipe,
+            dataset,
+            out,
+            options,
+            model=language_model,
+            count=count,
+            overwrite=overwrite,
+            as_json=as_json,
+        )
+
+
+def _open_model(
+    writer: str,
+    model: str | None,
+    base_url: str | None,
+    *,
+    prices: Path | None,
+    budget: float | None,
+    batch: bool,
+    concurrency: int,
+    check_blind: bool,
+) -> LanguageModel | None:
+    """The language model of a writer; None for the grammar."""
+    from maskwise.writers import SendLimits, open_client  # noqa: PLC0415 - clients need an extra
+    from maskwise.writers.cost import ModelPrice, load_prices  # noqa: PLC0415
+
+    if writer == "grammar":
+        return None
+    if model is None:
+        raise MaskwiseError(f"--writer {writer} needs --model NAME")
+    client = open_client(writer, model=model, base_url=base_url)
+    try:
+        price = load_prices(prices).find(model)
+    except MaskwiseError:
+        if base_url is None or budget is not None or prices is not None:
+            raise
+        price = ModelPrice(input=0.0, output=0.0)  # an endpoint of one's own
+    limits = SendLimits(budget=budget, concurrency=concurrency, batch_size=BATCH_SIZE if batch else 0)
+    return LanguageModel(client, price, limits, check_blind)
+
+
+def _find_leaked(dataset: Dataset, others: list[str]) -> dict[str, str] | None:
+    """Images of a dataset that are also in others; None if there is nothing to compare with."""
+    if not others:
+        return None
+    hashes = {name: hash_dataset(Dataset.open(find_dataset(name))) for name in others}
+    return find_leaked_images(hash_dataset(dataset), others=hashes)
+
+
+def _print_estimate(
+    recipe: Recipe, dataset: Dataset, count: int, model: LanguageModel | None, *, out: Path, as_json: bool
+) -> None:
+    if model is None:
+        raise MaskwiseError("--dry-run estimates what a language model costs; the grammar costs nothing")
+    found = estimate_build(recipe, dataset, range(count), model=model)
+    if as_json:
+        echo(json.dumps(found._asdict()))
+        return
+    echo(
+        f"{found.calls:,} calls about {count:,} images, {found.input_tokens:,} input and {found.output_tokens:,} "
+        f"output tokens: about ${found.cost:,.2f} with {model.client.model}. Nothing was sent."
+    )
+    if ledger_path(out).exists():
+        echo(f"What {ledger_path(out)} already holds is not sent again and not subtracted here.")
+
+
+def _run(
+    recipe: Recipe,
+    dataset: Dataset,
+    out: Path,
+    options: BuildOptions,
+    *,
+    model: LanguageModel | None,
+    count: int,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    from maskwise.models.intent import classify_intent  # noqa: PLC0415 - other commands need no weights
+
+    with Progress(console=make_console(stderr=True)) as progress:
+        task = progress.add_task("images", total=count)
+        summary = build_dataset(
+            recipe,
+            dataset,
+            out,
+            options,
+            model=model,
+            classify=classify_intent,
+            overwrite=overwrite,
+            done=lambda images: progress.advance(task, images),
+        )
+    if as_json:
+        echo(msgspec.json.encode(summary).decode())
+    else:
+        _print_summary(summary, out)
+
+
+def _print_summary(summary: BuildSummary, out: Path) -> None:
+    usage = summary.build.usage
+    echo(
+        f"{out}: {summary.kept:,} questions about {summary.images_kept:,} of {summary.images:,} images; "
+        f"{summary.rejected:,} rejected, {summary.flagged:,} flagged for review"
+    )
+    for one in summary.filters:
+        if one.rejected:
+            echo(f"  {one.rejected:,} rejected: {one.name.lower()} ({one.reason})")
+    if usage.calls:
+        failed = ", ".join(f"{count:,} {status}" for status, count in usage.statuses.items())
+        echo(
+            f"  {usage.calls:,} calls ({failed}), {usage.input_tokens:,} input and {usage.output_tokens:,} output "
+            f"tokens, ${usage.cost:,.2f}"
+        )
+    if usage.malformed:
+        echo(f"  {usage.malformed:,} samples did not fit the schema")
+    echo(f"report: {out / 'build.html'}")
+
+
+EXAMPLES = {
+    "amodal-reason-seg": "maskwise build amodal-reason-seg --source cocoa_val --out ars_val",
+    "r2sm": "maskwise build r2sm --source cocoa_val --out r2sm_val --writer anthropic --model claude-sonnet-5",
+    "mmr": "maskwise build mmr --source paco_val --out mmr_val --writer openai --model gpt-5-mini --budget 20",
+}
+for _recipe in RECIPES.values():
+    _add_recipe(_recipe, EXAMPLES[_recipe.name])
+
 
 @app.command("occlude")
 def build_occluded(
-    dataset: Annotated[
-        str,
-        typer.Argument(help="Dataset whose objects are occluded: a folder, or `world`.", show_default=False),
-    ],
     *,
-    out: Annotated[Path, typer.Option(help="Folder of the new dataset.")],
+    source: SourceOption,
+    out: OutOption,
     min_rate: Annotated[float, typer.Option(help="Lowest occlusion rate of a target.")] = 0.1,
     max_rate: Annotated[float, typer.Option(help="Highest occlusion rate of a target.")] = 0.6,
     per_image: Annotated[int, typer.Option(min=1, help="Composites per image at most.")] = 1,
     min_area: Annotated[float, typer.Option(help="Smallest target, as a share of its image.")] = 0.01,
-    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Read this many images only.")] = None,
+    images: ImagesOption = None,
+    limit: LimitOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other composites.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    workers: WorkersOption = 1,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Make amodal data with exact ground truth: paste real objects in front of completely visible ones.
 
     Every composite is paired with its untouched original.
 
-    Example: maskwise build occlude coco_val --out coco_val_occluded --per-image 2
+    Example: maskwise build occlude --source coco_val --out coco_val_occluded --per-image 2
     """
     options = OccludeOptions(rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed)
-    source = Dataset.open(find_dataset(dataset), image_root=images)
-    total = len(source.images) if limit is None else min(limit, len(source.images))
+    dataset = Dataset.open(find_dataset(source), image_root=images)
+    total = len(dataset.images) if limit is None else min(limit, len(dataset.images))
     with Progress(console=make_console(stderr=True)) as progress:
         task = progress.add_task("images", total=total)
         counts = occlude(
-            source,
+            dataset,
             out,
             options,
             limit=limit,

@@ -1,0 +1,223 @@
+"""What the annotations of an image say: names, sizes, places, who hides whom, what stands on what."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from maskwise.builder.draft import SourceImage
+from maskwise.builder.knowledge import Noun, load_knowledge, to_noun
+from maskwise.masks import Mask, Masks
+from maskwise.masks.measure import pairwise_intersection
+from maskwise.schema import Region
+
+MIN_SHARE = 0.003
+"""Smallest visible share of the image for an object that is asked about; parts may be a fifth of that."""
+
+MAX_OCCLUSION = 0.85
+"""An object that is hidden more than this cannot be recognised."""
+
+MIN_OCCLUSION = 0.1
+"""An object counts as occluded from this rate on."""
+
+EDGE = 0.01
+"""A complete object is this far from the image border, in fractions of the image, and hidden less than this."""
+
+MIN_COVER = 0.1
+"""An occluder hides at least this share of what is hidden of an object."""
+
+MAIN_COVER = 0.75
+"""An occluder that hides at least this share of what is hidden is the only one worth mentioning."""
+
+FOOT = 0.15
+"""The lowest part of an object, as a share of its height, with which it stands on something."""
+
+MIN_SUPPORT = 0.6
+"""Something stands on a surface if this share of its foot lies in front of the surface's amodal mask."""
+
+
+@dataclass(frozen=True)
+class RegionFacts:
+    """One region: its number as a mark (from 1), noun, visible box in fractions of the image, and measurements.
+
+    share: visible area over that of the image; occlusion: hidden share, None where it is not known.
+    """
+
+    number: int
+    id: str
+    noun: Noun
+    box: tuple[float, float, float, float]
+    share: float
+    occlusion: float | None
+    part_of: str | None
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The centre of the box."""
+        x, y, width, height = self.box
+        return x + width / 2, y + height / 2
+
+    @property
+    def bottom(self) -> float:
+        """The lower edge of the box."""
+        return self.box[1] + self.box[3]
+
+    @property
+    def is_occluded(self) -> bool:
+        """Whether a part that matters is hidden."""
+        return self.occlusion is not None and self.occlusion >= MIN_OCCLUSION
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of it can be seen: nothing covers it and the image border does not cut it off."""
+        x, y, width, height = self.box
+        inside = min(x, y) > EDGE and max(x + width, y + height) < 1 - EDGE
+        return inside and self.occlusion is not None and self.occlusion < EDGE
+
+    @property
+    def is_suitable(self) -> bool:
+        """Whether it is large and visible enough to be asked about."""
+        smallest = MIN_SHARE if self.part_of is None else MIN_SHARE / 5
+        return self.share >= smallest and (self.occlusion or 0.0) <= MAX_OCCLUSION
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """All regions of an image, crowds left out: objects in order, then parts."""
+
+    image: SourceImage
+    objects: tuple[RegionFacts, ...]
+    parts: tuple[RegionFacts, ...]
+
+    @classmethod
+    def of(cls, image: SourceImage) -> "ImageFacts":
+        """Measure the regions of an image."""
+        regions = sorted(
+            (region for region in image.regions if not region.crowd),
+            key=lambda region: region.part_of is not None,
+        )
+        measured = tuple(_measure(image, regions))
+        count = sum(one.part_of is None for one in measured)
+        return cls(image, measured[:count], measured[count:])
+
+    @cached_property
+    def regions(self) -> tuple[RegionFacts, ...]:
+        """Objects and parts; the region with number n is regions[n - 1]."""
+        return (*self.objects, *self.parts)
+
+    @cached_property
+    def parts_of(self) -> dict[str, tuple[RegionFacts, ...]]:
+        """The direct parts of each object that has any."""
+        found: dict[str, list[RegionFacts]] = {}
+        for part in self.parts:
+            assert part.part_of is not None, "a part has a whole"
+            found.setdefault(part.part_of, []).append(part)
+        return {whole: tuple(parts) for whole, parts in found.items()}
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The names of all objects, as far as the knowledge table has them."""
+        return frozenset(one.noun.known for one in self.objects if one.noun.known is not None)
+
+    @cached_property
+    def occluders(self) -> dict[str, tuple[tuple[RegionFacts, float], ...]]:
+        """What hides each occluded object, with its share of what is hidden, the largest share first.
+
+        Some objects are hidden by nothing that is annotated.
+        """
+        visible, amodal = self._masks["visible"], self._masks["amodal"]
+        covered = pairwise_intersection(visible, amodal) - pairwise_intersection(visible, visible)
+        hidden = amodal.area() - visible.area()
+        found = {}
+        for item, one in enumerate(self.objects):
+            if one.is_occluded and hidden[item] > 0:
+                share = covered[:, item] / hidden[item]
+                front = [other for other in np.argsort(-share).tolist() if share[other] >= MIN_COVER]
+                found[one.id] = tuple(
+                    (self.objects[other], float(share[other])) for other in front if other != item
+                )
+        return found
+
+    @cached_property
+    def hidden_by(self) -> dict[str, tuple[RegionFacts, ...]]:
+        """The occluders of each object that has any."""
+        return {id: tuple(one for one, _ in front) for id, front in self.occluders.items() if front}
+
+    def main_occluder(self, id: str) -> RegionFacts | None:
+        """The one object that hides nearly all that is hidden of an object."""
+        front = self.occluders.get(id, ())
+        return front[0][0] if front and front[0][1] >= MAIN_COVER else None
+
+    @cached_property
+    def standing_on(self) -> dict[str, tuple[RegionFacts, ...]]:
+        """What stands or lies on each surface: smaller objects whose foot is in front of its amodal mask."""
+        names = load_knowledge().surfaces
+        surfaces = [item for item, one in enumerate(self.objects) if one.noun.known in names]
+        if not surfaces:
+            return {}
+        feet = self._feet()
+        share = (
+            pairwise_intersection(feet, self._masks["amodal"][surfaces]) / np.maximum(feet.area(), 1)[:, None]
+        )
+        found = {}
+        for column, item in enumerate(surfaces):
+            upon = tuple(
+                thing
+                for other, thing in enumerate(self.objects)
+                if other != item
+                and share[other, column] >= MIN_SUPPORT
+                and thing.share < self.objects[item].share
+            )
+            found[self.objects[item].id] = upon
+        return {surface: upon for surface, upon in found.items() if upon}
+
+    def _feet(self) -> Masks:
+        """The lowest part of each object's visible mask."""
+        masks = self._masks["visible"]
+        boxes = masks.box().astype(np.float64)
+        height = np.ceil(boxes[:, 3] * FOOT)
+        boxes[:, 1] += boxes[:, 3] - height
+        boxes[:, 3] = height
+        return masks & Masks.from_boxes(boxes, masks.size)
+
+    @cached_property
+    def _masks(self) -> dict[str, Masks]:
+        regions = [self.image.by_id[one.id] for one in self.objects]
+        return {
+            "visible": Masks.from_masks([_mask(region) for region in regions]),
+            "amodal": Masks.from_masks(
+                [_mask(region) if region.amodal is None else region.amodal for region in regions]
+            ),
+        }
+
+
+def suitable(regions: Iterable[RegionFacts]) -> list[RegionFacts]:
+    """Those that are large and visible enough to be asked about."""
+    return [one for one in regions if one.is_suitable]
+
+
+def _measure(image: SourceImage, regions: Sequence[Region]) -> Iterable[RegionFacts]:
+    if not regions:
+        return
+    height, width = image.info.height, image.info.width
+    areas, boxes = Masks.from_masks([_mask(region) for region in regions]).measure()
+    fractions = (boxes / np.array([width, height, width, height])).tolist()
+    shares = (areas / (height * width)).tolist()
+    for number, (region, box, share) in enumerate(zip(regions, fractions, shares), 1):
+        yield RegionFacts(
+            number=number,
+            id=region.id,
+            noun=to_noun(region.name),
+            box=tuple(box),
+            share=share,
+            occlusion=image.occlusion.get(region.id),
+            part_of=region.part_of,
+        )
+
+
+def _mask(region: Region) -> Mask:
+    """The visible mask; the amodal one where only that is known."""
+    mask = region.visible if region.visible is not None else region.amodal
+    assert mask is not None, "a region has a mask"
+    return mask

@@ -1,0 +1,20 @@
+"""The grammar as the writer of a recipe: offline, and the same for the same image and seed."""
+
+from random import Random
+from typing import Any
+
+from maskwise.builder.draft import SourceImage
+from maskwise.builder.facts import ImageFacts
+from maskwise.builder.object_questions import GrammarContext
+from maskwise.builder.recipe import DraftedImage, Recipe, output_to_drafts
+
+
+def write_with_grammar(recipe: Recipe, image: SourceImage, seed: int = 0) -> DraftedImage:
+    """The grammar's drafts about one image; they depend on the image's id and regions, the recipe and the seed."""
+    facts = ImageFacts.of(image)
+    return output_to_drafts(write_output(recipe, facts, seed), facts, recipe)
+
+
+def write_output(recipe: Recipe, facts: ImageFacts, seed: int = 0) -> dict[str, Any]:
+    """The JSON object that a language model would return."""
+    return recipe.write(GrammarContext(facts, Random(f"{seed} {recipe.name} {facts.image.info.id}")))

@@ -1,0 +1,118 @@
+"""What objects and parts are for: the table behind the grammar's questions, and how names of datasets find it."""
+
+import re
+from functools import lru_cache
+from importlib import resources
+from typing import NamedTuple
+
+import msgspec
+
+TOYS = frozenset(("toy", "stuffed", "model", "fake", "plastic", "inflatable", "hot"))
+"""Words after which the last word of a name says little: a toy train is no train."""
+
+
+class NounClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of objects: its plural, the objects that belong to it, and those about which people would disagree."""
+
+    plural: str
+    objects: frozenset[str]
+    maybe: frozenset[str] = frozenset()
+
+
+class Trait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that objects are good for: questions, and verb phrases after "would" and "wants to"."""
+
+    ask: tuple[str, ...]
+    does: str
+    objects: frozenset[str]
+    maybe: frozenset[str] = frozenset()
+    want: str | None = None
+
+
+class PartTrait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that parts of objects are good for. of: the objects; empty means any."""
+
+    ask: tuple[str, ...]
+    does: str
+    parts: frozenset[str]
+    maybe: frozenset[str] = frozenset()
+    of: frozenset[str] = frozenset()
+
+
+class Knowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table of `knowledge.yaml`, whose comments describe its fields."""
+
+    spelling: dict[str, str]
+    synonyms: dict[str, tuple[str, ...]]
+    classes: dict[str, NounClass]
+    traits: dict[str, Trait]
+    themes: dict[str, frozenset[str]]
+    part_traits: dict[str, PartTrait]
+    background: frozenset[str]
+    vague: frozenset[str]
+    surfaces: frozenset[str]
+    plural_nouns: frozenset[str]
+
+
+class Noun(NamedTuple):
+    """The name of a region. text: as it is written in sentences; known: its name in the table, None if unknown."""
+
+    text: str
+    known: str | None
+
+    @property
+    def is_plural(self) -> bool:
+        """Whether a verb after it is in the plural: "the scissors are"."""
+        return self.text.split()[-1] in load_knowledge().plural_nouns
+
+
+@lru_cache(maxsize=1)
+def load_knowledge() -> Knowledge:
+    """The table that ships with the package."""
+    data = resources.files("maskwise.builder").joinpath("knowledge.yaml").read_bytes()
+    return msgspec.yaml.decode(data, type=Knowledge)
+
+
+@lru_cache(maxsize=4096)
+def to_noun(name: str) -> Noun:
+    """The noun of an annotated name.
+
+    Of synonyms ("car, auto") the first is written and all are looked up. "cup:handle" and "handle of the cup" are
+    handles. Other names are found by their last words ("espresso cup", "pink clock").
+    """
+    knowledge = load_knowledge()
+    names = [_clean(part) for part in name.split(",")]
+    names = [knowledge.spelling.get(one, one) for one in names if one] or ["object"]
+    known = (found for one in names if (found := _find(one)) is not None)
+    return Noun(names[0], next(known, None))
+
+
+def _clean(name: str) -> str:
+    text = name.rpartition(":")[2].replace("_", " ")
+    text = re.sub(r"\(.*?\)", " ", text).partition(" of the ")[0]
+    return re.sub(r"\s+", " ", text).strip().lower()
+
+
+@lru_cache(maxsize=1)
+def _canonical() -> dict[str, str]:
+    """Every name in the table with the name it stands for."""
+    knowledge = load_knowledge()
+    groups: list[NounClass | Trait] = [*knowledge.classes.values(), *knowledge.traits.values()]
+    names = {one for group in groups for one in (*group.objects, *group.maybe)}
+    parts = {one for trait in knowledge.part_traits.values() for one in trait.parts}
+    lists = knowledge.background | knowledge.surfaces | knowledge.vague
+    other = {also: name for name, synonyms in knowledge.synonyms.items() for also in synonyms}
+    return {one: one for one in (*parts, *lists, *names)} | other | {one: one for one in knowledge.synonyms}
+
+
+def _find(name: str) -> str | None:
+    words = name.split()
+    canonical = _canonical()
+    for first in range(len(words)):
+        if first and words[first - 1] in TOYS:
+            return None
+        rest = " ".join(words[first:])
+        for form in (rest, rest.removesuffix("s"), rest.removesuffix("es")):
+            if form in canonical:
+                return canonical[form]
+    return None

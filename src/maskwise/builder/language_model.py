@@ -1,0 +1,163 @@
+"""A language model as the writer of a recipe: requests, completions, and what a build would cost."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from maskwise.builder.build_summary import WriterFailure, WriterUsage
+from maskwise.builder.draft import Draft, SourceImage
+from maskwise.builder.engines import EngineOptions, map_images
+from maskwise.builder.facts import ImageFacts
+from maskwise.builder.filters import blind_request
+from maskwise.builder.filters.blind_check import TYPICAL_TOKENS
+from maskwise.builder.prompt import expected_tokens, make_request
+from maskwise.builder.recipe import DraftedImage, Recipe, output_to_drafts
+from maskwise.builder.recipes import find_recipe
+from maskwise.builder.source_images import SourceFolder
+from maskwise.store import Dataset
+from maskwise.writers.client import Client
+from maskwise.writers.complete import SendLimits, complete
+from maskwise.writers.cost import CostEstimate, ModelPrice, estimate
+from maskwise.writers.ledger import Ledger
+from maskwise.writers.request import Completion, CompletionRequest
+
+CHUNK = 1000
+"""Images whose requests are in memory at once, with their encoded images."""
+
+SAMPLED = 200
+"""A cost is estimated from this many images, spread evenly over the source."""
+
+MAX_FAILURES = 20
+"""Failed requests that are listed as examples."""
+
+TYPICAL_QUESTION = (
+    "What in this scene would help a person who wants to sit down for a while and then to read?"
+)
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A model, its price and the limits of sending. check_blind: ask it every reasoning question without the image."""
+
+    client: Client
+    price: ModelPrice
+    limits: SendLimits = field(default_factory=SendLimits)
+    check_blind: bool = True
+
+
+class UsageCounter:
+    """Counts what completions used, over all requests of a build."""
+
+    def __init__(self) -> None:
+        self.statuses: Counter[str] = Counter()
+        self.failures: list[WriterFailure] = []
+        self.input_tokens = self.output_tokens = self.malformed = 0
+
+    def count(self, completion: Completion) -> None:
+        """Add one completion."""
+        self.statuses[completion.status] += 1
+        self.input_tokens += completion.input_tokens
+        self.output_tokens += completion.output_tokens
+
+
+@dataclass(frozen=True)
+class ModelSession:
+    """A language model at work on one build: the ledger is open and what is used is counted.
+
+    done: called with the number of images just answered.
+    """
+
+    model: LanguageModel
+    ledger: Ledger
+    done: Callable[[int], None]
+    counter: UsageCounter = field(default_factory=UsageCounter)
+
+    def ask(self, requests: Sequence[CompletionRequest]) -> Iterator[Completion]:
+        """The completion of every request, in order."""
+        model = self.model
+        for completion in complete(
+            requests, model.client, self.ledger, price=model.price, limits=model.limits
+        ):
+            self.counter.count(completion)
+            yield completion
+
+    def write_drafts(
+        self, recipe: Recipe, dataset: Dataset, rows: Sequence[int], *, engine: EngineOptions
+    ) -> Iterator[DraftedImage]:
+        """The drafts of every image row, in order. Requests are made by the engine and sent from here."""
+        make = partial(make_requests, SourceFolder.of(dataset), recipe.name)
+        for first in range(0, len(rows), CHUNK):
+            chunk = rows[first : first + CHUNK]
+            requests = dict(zip(chunk, map_images(make, chunk, engine)))
+            sent = {row: request for row, request in requests.items() if request is not None}
+            answers = dict(zip(sent, self.ask(list(sent.values()))))
+            self.done(len(chunk))
+            for row in chunk:
+                yield self._read(recipe, SourceImage.of(dataset, row), answers.get(row))
+
+    @property
+    def usage(self) -> WriterUsage:
+        """What was used so far; the cost is that of all runs of the ledger."""
+        counter = self.counter
+        return WriterUsage(
+            writer=self.model.client.provider,
+            model=self.model.client.model,
+            input_tokens=counter.input_tokens,
+            output_tokens=counter.output_tokens,
+            cost=self.ledger.cost,
+            statuses=dict(sorted(counter.statuses.items())),
+            malformed=counter.malformed,
+            failures=tuple(counter.failures[:MAX_FAILURES]),
+        )
+
+    def _read(self, recipe: Recipe, image: SourceImage, completion: Completion | None) -> DraftedImage:
+        """The drafts of a completion; a failed one brings none and is listed."""
+        if completion is None:
+            return DraftedImage([], [])
+        if completion.output is None:
+            reason = completion.reason or "no reason given"
+            self.counter.failures.append(
+                WriterFailure(image_id=image.info.id, status=completion.status, reason=reason)
+            )
+            return DraftedImage([], [])
+        found = output_to_drafts(completion.output, ImageFacts.of(image), recipe)
+        self.counter.malformed += len(found.problems)
+        return found
+
+
+def make_requests(source: SourceFolder, recipe: str, rows: Sequence[int]) -> list[CompletionRequest | None]:
+    """The requests about some images of a dataset folder; None for an image without a region to ask about."""
+    dataset = source.open()
+    return [make_request(ImageFacts.of(SourceImage.of(dataset, row)), find_recipe(recipe)) for row in rows]
+
+
+def estimate_build(
+    recipe: Recipe, dataset: Dataset, rows: Sequence[int], *, model: LanguageModel
+) -> CostEstimate:
+    """What a whole build would send and cost; what a ledger already holds is not subtracted."""
+    step = max(1, math.ceil(len(rows) / SAMPLED))
+    sampled = rows[::step]
+    requests = make_requests(SourceFolder.of(dataset), recipe.name, sampled)
+    batch = bool(model.limits.batch_size) and model.client.has_batches
+    parts = [
+        estimate(filter(None, requests), model.price, output_tokens=expected_tokens(recipe), batch=batch)
+    ]
+    if model.check_blind:
+        count = round(sum(one is not None for one in requests) * recipe.per_image * recipe.reasoning_share)
+        draft = Draft(
+            image_id="", question=TYPICAL_QUESTION, answer="", targets=(), mask_type="both", kind="reasoning"
+        )
+        parts.append(
+            estimate([blind_request(draft)] * count, model.price, output_tokens=TYPICAL_TOKENS, batch=batch)
+        )
+    scale = len(rows) / max(1, len(sampled))
+    calls, tokens, replies = (round(scale * sum(part[item] for part in parts)) for item in range(3))
+    return CostEstimate(calls, tokens, replies, scale * sum(part.cost for part in parts))
+
+
+def ledger_path(out: Path) -> Path:
+    """Where the ledger of a build is: beside its output, so that it outlives it."""
+    return out.with_name(f"{out.name}.ledger.sqlite")

@@ -1,0 +1,270 @@
+"""Questions of the grammar about whole objects, none of which says what they are called.
+
+Each function proposes question-answer pairs of one family. A question is proposed only if the annotations settle which
+objects answer it: all that do are targets, and nothing in the image is a matter of opinion.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import NamedTuple
+
+from maskwise.builder.facts import ImageFacts, RegionFacts, suitable
+from maskwise.builder.grammar import MAX_TARGETS, AnswerPhrase, ProposedQuestion, enumerate_phrases, refer
+from maskwise.builder.knowledge import Trait, load_knowledge
+from maskwise.builder.noun_phrases import MIN_RATIO, describe_objects, name_objects, nearest, outermost
+
+MAX_PAIRS = 12
+"""Pairs of traits that are proposed for one image."""
+
+
+NEEDS = (
+    ("Somebody wants to {want} and to {then}. What here would they need?", "they would need "),
+    ("What in this scene helps somebody who wants to {want} and then to {then}?", "they could use "),
+    ("Suppose you want to {want} and afterwards to {then}. What would you look for?", "you would look for "),
+)
+"""Questions about two wishes, and how their answers begin."""
+
+
+class AnswerableTrait(NamedTuple):
+    """A trait by name, all objects of an image that fulfil it, and a phrase for each."""
+
+    name: str
+    trait: Trait
+    objects: list[RegionFacts]
+    phrases: list[AnswerPhrase]
+
+    def goes_with(self, other: "AnswerableTrait") -> bool:
+        """Whether somebody would ask about both at once, and they are fulfilled by different things."""
+        names = {self.name, other.name}
+        alike = {one.noun.known for one in self.objects} & {one.noun.known for one in other.objects}
+        together = any(names <= theme for theme in load_knowledge().themes.values())
+        return together and not alike and len(self.objects) + len(other.objects) <= MAX_TARGETS
+
+
+@dataclass(frozen=True)
+class GrammarContext:
+    """The facts of an image with phrases for its objects, and the generator that chooses wordings."""
+
+    facts: ImageFacts
+    random: Random
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """A phrase with its name for every object that can be singled out, by id."""
+        return name_objects(self.facts)
+
+    @cached_property
+    def descriptions(self) -> dict[str, str]:
+        """A phrase without its name for every object that can be singled out, by id."""
+        return describe_objects(self.facts)
+
+    @cached_property
+    def traits(self) -> list[tuple[str, Trait, list[RegionFacts]]]:
+        """What some objects are good for, by name, with all objects that are; nothing people would disagree about."""
+        return [
+            (name, trait, [one for one in self.facts.objects if one.noun.known in trait.objects])
+            for name, trait in load_knowledge().traits.items()
+            if self.facts.known & trait.objects and not self.facts.known & trait.maybe
+        ]
+
+    @cached_property
+    def answerable(self) -> list[AnswerableTrait]:
+        """Traits whose objects can all be asked about and referred to."""
+        found = []
+        for name, trait, objects in self.traits:
+            phrases = refer(objects, self.names) if len(suitable(objects)) == len(objects) else None
+            if phrases is not None:
+                found.append(AnswerableTrait(name, trait, objects, phrases))
+        return found
+
+
+def ask_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """What something is good for: "What could be raised for a toast?"."""
+    for _, trait, objects, phrases in context.answerable:
+        question = context.random.choice(trait.ask)
+        if question == trait.ask[0]:
+            answer = (*enumerate_phrases(phrases), f" would {trait.does}.")
+        else:
+            answer = ("that would be ", *enumerate_phrases(phrases), ".")
+        yield ProposedQuestion(question, answer, "use", tuple(objects))
+
+
+def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """Two needs at once, answered by different objects."""
+    pairs = [pair for pair in itertools.combinations(context.answerable, 2) if pair[0].goes_with(pair[1])]
+    for (_, one, things, first), (_, other, more, second) in context.random.sample(
+        pairs, min(MAX_PAIRS, len(pairs))
+    ):
+        if one.want and other.want and context.random.random() < 0.6:
+            question, answer = _answer_needs(context, one.want, first, other.want, second)
+        else:
+            question = f"What here would {one.does}, and what would {other.does}?"
+            answer = (
+                *enumerate_phrases(first),
+                f" would {one.does}, and ",
+                *enumerate_phrases(second),
+                f" would {other.does}.",
+            )
+        yield ProposedQuestion(question, answer, "two uses", (*things, *more))
+
+
+def _answer_needs(
+    context: GrammarContext, want: str, first: list[AnswerPhrase], then: str, second: list[AnswerPhrase]
+) -> tuple[str, tuple[str | AnswerPhrase, ...]]:
+    """A question about two wishes of a person, and its answer."""
+    question, opening = context.random.choice(NEEDS)
+    if "you " in question:
+        want, then = want.replace("their ", "your "), then.replace("their ", "your ")
+    answer = (
+        opening,
+        *enumerate_phrases(first, "or"),
+        f" to {want}, and ",
+        *enumerate_phrases(second, "or"),
+        f" to {then}.",
+    )
+    return question.format(want=want, then=then), answer
+
+
+def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """One of several things of the same use, singled out by place: "... Take the one nearest to the camera."."""
+    for _, trait, objects in context.traits:
+        if len(objects) < 2 or trait.ask[0].startswith("Who"):
+            continue
+        for wish, one in _choices(objects):
+            if one.is_suitable and one.id in context.names:
+                question = f"{context.random.choice(trait.ask)} {wish}"
+                answer = ("that is ", AnswerPhrase(context.names[one.id], (one.number,)), ".")
+                yield ProposedQuestion(question, answer, "choice", (one,))
+
+
+def _choices(objects: Sequence[RegionFacts]) -> Iterator[tuple[str, RegionFacts]]:
+    farthest = "on the" if len(objects) == 2 else "farthest to the"
+    for side, one in outermost(objects).items():
+        yield f"Pick the one {farthest} {side}.", one
+    front = nearest(objects)
+    if front is not None:
+        yield "Choose the one closest to the camera.", front
+
+
+def ask_kinds(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """One of several objects of a kind: "Which of the animals is hidden the most?"."""
+    for kind in load_knowledge().classes.values():
+        group = [one for one in context.facts.objects if one.noun.known in kind.objects]
+        if len(group) >= 2 and not context.facts.known & kind.maybe:
+            for question, reason, one in _superlatives(
+                group, f"Which of the {'two ' * (len(group) == 2)}{kind.plural}"
+            ):
+                yield from _answer_one(context, question, reason, one, "kind")
+    people = [one for one in context.facts.objects if one.noun.known == "person"]
+    if len(people) >= 2:
+        for question, reason, one in _superlatives(people, "Which of the people"):
+            yield from _answer_one(
+                context, question.replace("Which of the people", "Who"), reason, one, "kind"
+            )
+
+
+def _superlatives(group: Sequence[RegionFacts], which: str) -> Iterator[tuple[str, str, RegionFacts]]:
+    """Questions with the verb phrase of their answers and the object that is meant."""
+    more, than = ("more", "than the other") if len(group) == 2 else ("the most", "than the others")
+    large = sorted(group, key=lambda one: -one.share)
+    if large[0].share >= MIN_RATIO * large[1].share:
+        yield f"{which} takes up {more} space in the image?", f"takes up more space {than}", large[0]
+    front = nearest(group)
+    if front is not None:
+        closest = "closer" if len(group) == 2 else "closest"
+        yield f"{which} is {closest} to the camera?", f"is closer to the camera {than}", front
+    hidden = sorted(group, key=lambda one: -(one.occlusion or 0.0))
+    if hidden[0].is_occluded and (hidden[0].occlusion or 0) >= MIN_RATIO * (hidden[1].occlusion or 0):
+        yield f"{which} is hidden {more}?", f"is hidden more {than}", hidden[0]
+    if len(group) > 2 and hidden[-2].is_occluded and hidden[-1].is_complete:
+        yield f"{which} can be seen completely?", "can be seen completely", hidden[-1]
+
+
+def _answer_one(
+    context: GrammarContext, question: str, reason: str, one: RegionFacts, family: str
+) -> Iterator[ProposedQuestion]:
+    if one.is_suitable and one.id in context.names:
+        answer = (AnswerPhrase(context.names[one.id], (one.number,)), f" {reason}.")
+        yield ProposedQuestion(question, answer, family, (one,))
+
+
+def ask_occluders(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """What is in front of something: "What blocks the view of the toilet?"."""
+    for hidden, front in context.facts.hidden_by.items():
+        phrases = refer(front, context.names) if len(suitable(front)) == len(front) else None
+        anchor = _anchor(context, hidden, front)
+        if phrases is None or anchor is None:
+            continue
+        question = context.random.choice(
+            (
+                f"What keeps us from seeing all of {anchor}?",
+                f"What is partly in front of {anchor}?",
+                f"What would have to be moved to see the whole of {anchor}?",
+            )
+        )
+        verb = "covers" if len(front) == 1 and not front[0].noun.is_plural else "cover"
+        answer = (*enumerate_phrases(phrases), f" {verb} a part of {anchor}.")
+        yield ProposedQuestion(question, answer, "occluder", front)
+
+
+def ask_hidden(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """What is behind something: "What is partly hidden behind the tree trunk?"."""
+    behind: dict[str, list[RegionFacts]] = {}
+    for hidden, front in context.facts.hidden_by.items():
+        for one in front:
+            behind.setdefault(one.id, []).append(next(o for o in context.facts.objects if o.id == hidden))
+    for id, objects in behind.items():
+        phrases = refer(objects, context.names) if len(suitable(objects)) == len(objects) else None
+        anchor = _anchor(context, id, objects)
+        flat = load_knowledge().background | load_knowledge().surfaces
+        if phrases is None or anchor is None or any(one.noun.known in flat for one in objects):
+            continue
+        question = context.random.choice(
+            (
+                f"What is partly hidden behind {anchor}?",
+                f"What could be seen better from the other side of {anchor}?",
+            )
+        )
+        verb = "is" if len(objects) == 1 and not objects[0].noun.is_plural else "are"
+        answer = (*enumerate_phrases(phrases), f" {verb} partly hidden behind {anchor}.")
+        yield ProposedQuestion(question, answer, "hidden", tuple(objects))
+
+
+def ask_surfaces(context: GrammarContext) -> Iterator[ProposedQuestion]:
+    """What stands on something: "What has been put on the dish?"."""
+    for surface, upon in context.facts.standing_on.items():
+        phrases = refer(upon, context.names) if len(suitable(upon)) == len(upon) else None
+        anchor = _anchor(context, surface, upon)
+        if phrases is None or anchor is None:
+            continue
+        question = context.random.choice(
+            (f"What would slide off if {anchor} were tilted?", f"What has been put on {anchor}?")
+        )
+        verb = "is" if len(upon) == 1 and not upon[0].noun.is_plural else "are"
+        answer = (*enumerate_phrases(phrases), f" {verb} on {anchor}.")
+        yield ProposedQuestion(question, answer, "surface", upon)
+
+
+def _anchor(context: GrammarContext, id: str, targets: Sequence[RegionFacts]) -> str | None:
+    """The name of an object that a question mentions; None for background and if it gave away the name of a target."""
+    one = next(thing for thing in context.facts.objects if thing.id == id)
+    if one.noun.known in load_knowledge().background:
+        return None
+    words = set(one.noun.text.split())
+    if any(
+        words & set(target.noun.text.split()) or one.noun.known == target.noun.known for target in targets
+    ):
+        return context.descriptions.get(id) if _differs(context, id, targets) else None
+    return context.names.get(id)
+
+
+def _differs(context: GrammarContext, id: str, targets: Sequence[RegionFacts]) -> bool:
+    """Whether the description of an object says nothing that is in the name of a target."""
+    words = set(context.descriptions.get(id, "").split())
+    return not any(words & set(target.noun.text.split()) for target in targets)
+
+
+Ask = Callable[[GrammarContext], Iterator[ProposedQuestion]]

@@ -1,0 +1,242 @@
+"""Build a dataset: a writer's questions about annotated images, filtered, with a summary and a report.
+
+    summary = build_dataset(find_recipe("r2sm"), Dataset.open("cocoa_val"), "r2sm_val")
+
+Without a language model the grammar writes. With one, requests go through a ledger beside the output
+(`OUT.ledger.sqlite`), so that a repeated command sends nothing that was answered. Beside its tables the dataset folder
+holds
+
+    rejected.jsonl   drafts that a filter rejected, with reason codes
+    build.json       the summary: yield per filter, cost, statistics
+    build.html       the same for people, with examples
+
+Samples that a person should look at have the tag `flags`, which `maskwise review` shows first.
+"""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby, islice
+from pathlib import Path
+
+import msgspec
+
+from maskwise.builder.build_report import SUMMARY, write_build_report
+from maskwise.builder.build_summary import BuildFacts, BuildSummary, WriterUsage, summarize_build
+from maskwise.builder.draft import Draft, SourceImage, draft_to_sample
+from maskwise.builder.engines import EngineOptions, map_images
+from maskwise.builder.filters import ClassifyWording, FilterOptions, FilterResult, apply_filters
+from maskwise.builder.grammar_writer import write_with_grammar
+from maskwise.builder.language_model import LanguageModel, ModelSession, ledger_path
+from maskwise.builder.recipe import Recipe
+from maskwise.builder.recipes import find_recipe
+from maskwise.builder.source_images import SourceFolder, SourceImages
+from maskwise.errors import StoreError
+from maskwise.runs.files import hash_path
+from maskwise.store import Dataset, DatasetWriter
+from maskwise.store.folder import MANIFEST, read_manifest
+from maskwise.writers.ledger import Ledger
+
+REJECTED = "rejected.jsonl"
+FLAGS_TAG = "flags"
+BUILD_KEY = "build_key"
+
+FILTERED_TOGETHER = 1000
+"""Images of a language model whose drafts are filtered at once."""
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """limit: images to work on, the first ones. seed: of the grammar. leaked: images to reject, with reasons."""
+
+    limit: int | None = None
+    seed: int = 0
+    filters: FilterOptions = field(default_factory=FilterOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    leaked: Mapping[str, str] | None = None
+
+
+def build_dataset(
+    recipe: Recipe,
+    source: Dataset,
+    out: str | os.PathLike[str],
+    options: BuildOptions | None = None,
+    *,
+    model: LanguageModel | None = None,
+    classify: ClassifyWording | None = None,
+    overwrite: bool = False,
+    done: Callable[[int], None] = lambda count: None,
+) -> BuildSummary:
+    """Write a dataset folder with the questions of a recipe about the images of a source.
+
+    A folder that the same build wrote before is left as it is. model: None for the grammar. classify: reads the mask
+    type from questions, for flags. done: called with the number of images just written about.
+    """
+    chosen, path = options or BuildOptions(), Path(out)
+    count = len(source.images) if chosen.limit is None else min(chosen.limit, len(source.images))
+    images = SourceImages(source, count)
+    key = _build_key(recipe, source, chosen, model)
+    if not overwrite and _is_built(path, key):
+        return msgspec.json.decode((path / SUMMARY).read_bytes(), type=BuildSummary)
+    with ExitStack() as stack:
+        writer = stack.enter_context(_open_writer(path, source, recipe, key=key, overwrite=overwrite))
+        session = (
+            None
+            if model is None
+            else ModelSession(model, stack.enter_context(Ledger(ledger_path(path))), done)
+        )
+        if session is None:
+            results = _write_offline(recipe, images, chosen, classify=classify, done=done)
+        else:
+            results = _write_with_model(recipe, images, chosen, classify=classify, session=session)
+        result = merge_results(results)
+        if not result.kept:
+            raise StoreError(_explain_empty(source, result))
+        _write_samples(writer, images, result)
+        _write_rejected(writer.folder / REJECTED, result)
+        facts = BuildFacts(
+            recipe=recipe.name,
+            source=source.name,
+            out=str(path),
+            options={"limit": chosen.limit, "seed": chosen.seed},
+            usage=WriterUsage() if session is None else session.usage,
+        )
+        summary = summarize_build(result, images, build=facts)
+        write_build_report(writer.folder, summary, result, images=images)
+    return summary
+
+
+def merge_results(results: Iterable[FilterResult]) -> FilterResult:
+    """What the filters decided about several groups of images, as one result."""
+    found = [*results] or [apply_filters([], {})]
+    return FilterResult(
+        kept=tuple(draft for one in found for draft in one.kept),
+        rejected=tuple(rejection for one in found for rejection in one.rejected),
+        flags=tuple(flag for one in found for flag in one.flags),
+        counts=tuple(
+            msgspec.structs.replace(
+                same[0],
+                reached=sum(count.reached for count in same),
+                rejected=sum(count.rejected for count in same),
+                not_checked=sum(count.not_checked for count in same),
+            )
+            for same in zip(*(one.counts for one in found))
+        ),
+    )
+
+
+def _write_offline(
+    recipe: Recipe,
+    images: SourceImages,
+    options: BuildOptions,
+    *,
+    classify: ClassifyWording | None,
+    done: Callable[[int], None],
+) -> Iterator[FilterResult]:
+    """The grammar's questions about each image, filtered; both is done by the engine."""
+    work = partial(_write_images, SourceFolder.of(images.dataset), recipe.name, options, classify)
+    for result in map_images(work, range(len(images)), options.engine):
+        yield result
+        done(1)
+
+
+def _write_images(
+    source: SourceFolder,
+    recipe: str,
+    options: BuildOptions,
+    classify: ClassifyWording | None,
+    rows: Sequence[int],
+) -> list[FilterResult]:
+    dataset = source.open()
+    results = []
+    for row in rows:
+        image = SourceImage.of(dataset, row)
+        drafts, _ = write_with_grammar(find_recipe(recipe), image, options.seed)
+        results.append(
+            apply_filters(
+                drafts, {image.info.id: image}, options.filters, classify=classify, leaked=options.leaked
+            )
+        )
+    return results
+
+
+def _write_with_model(
+    recipe: Recipe,
+    images: SourceImages,
+    options: BuildOptions,
+    *,
+    classify: ClassifyWording | None,
+    session: ModelSession,
+) -> Iterator[FilterResult]:
+    """The questions of a language model about each image. The filter that asks the model sees many images at once."""
+    written = session.write_drafts(recipe, images.dataset, range(len(images)), engine=options.engine)
+    while group := [*islice(written, FILTERED_TOGETHER)]:
+        yield apply_filters(
+            [draft for one in group for draft in one.drafts],
+            images,
+            options.filters,
+            classify=classify,
+            ask=session.ask if session.model.check_blind else None,
+            leaked=options.leaked,
+        )
+
+
+def _open_writer(path: Path, source: Dataset, recipe: Recipe, *, key: str, overwrite: bool) -> DatasetWriter:
+    about = {
+        **source.manifest.about,
+        "recipe": recipe.name,
+        "recipe_source": source.name,
+        "recipe_version": recipe.prompt_version,
+        BUILD_KEY: key,
+    }
+    root = None if source.image_root is None else source.image_root.resolve()
+    return DatasetWriter(
+        path, name=f"{source.name}-{recipe.name}", image_root=root, about=about, overwrite=overwrite
+    )
+
+
+def _write_samples(writer: DatasetWriter, images: SourceImages, result: FilterResult) -> None:
+    """The images that have samples, with all their regions, and the samples, numbered per image."""
+    reasons: dict[int, list[str]] = {}
+    for flag in result.flags:
+        reasons.setdefault(id(flag.draft), []).append(flag.reason)
+    embedded = images.dataset.images.table["data"]
+    for image_id, drafts in groupby(result.kept, lambda draft: draft.image_id):
+        image, row = images[image_id], images.dataset.images.row[image_id]
+        writer.add_image(image.info, image.regions, embedded[row].as_py())
+        for number, draft in enumerate(drafts, 1):
+            flags = reasons.get(id(draft))
+            tagged = draft if flags is None else _add_tag(draft, FLAGS_TAG, ",".join(flags))
+            writer.add_sample(draft_to_sample(tagged, image, f"{image_id}#{number}"))
+
+
+def _add_tag(draft: Draft, name: str, value: str) -> Draft:
+    return msgspec.structs.replace(draft, tags=draft.tags | {name: value})
+
+
+def _write_rejected(path: Path, result: FilterResult) -> None:
+    with open(path, "wb") as file:
+        for rejection in result.rejected:
+            file.write(msgspec.json.encode(rejection) + b"\n")
+
+
+def _explain_empty(source: Dataset, result: FilterResult) -> str:
+    reasons = Counter(rejection.reason for rejection in result.rejected).most_common(3)
+    why = ", ".join(f"{count} {reason}" for reason, count in reasons) or "the writer proposed none"
+    return f"{source.path}: no question was kept: {why}"
+
+
+def _build_key(recipe: Recipe, source: Dataset, options: BuildOptions, model: LanguageModel | None) -> str:
+    """What a build depends on, hashed; the number of workers is no part of it."""
+    writer = ("grammar", options.seed) if model is None else (model.client.provider, model.client.model)
+    parts = (recipe.prompt_version, hash_path(source.path / MANIFEST), options.limit, writer, options.filters)
+    return hashlib.sha256(msgspec.json.encode((*parts, options.leaked))).hexdigest()
+
+
+def _is_built(path: Path, key: str) -> bool:
+    complete = (path / MANIFEST).is_file() and (path / SUMMARY).is_file()
+    return complete and read_manifest(path).about.get(BUILD_KEY) == key

@@ -1,0 +1,67 @@
+"""What a language model is told about an image: the recipe's instructions, and its regions by number."""
+
+from maskwise.builder.facts import ImageFacts, RegionFacts, suitable
+from maskwise.builder.recipe import Recipe, output_schema
+from maskwise.builder.region_marks import encode_marks
+from maskwise.writers.request import CompletionRequest
+
+MAX_MARKS = 60
+"""Regions that are marked in one image, the largest ones; more would cover each other."""
+
+TOKEN_MARGIN = 2.5
+"""A reply may be this many times as long as expected before it is cut off."""
+
+SYSTEM = """\
+You write questions and answers for a benchmark of reasoning segmentation. You see an image on which regions are
+outlined and numbered, and a list of these regions. The list is correct: trust it where you cannot recognise a region.
+Readers see the plain image, without outlines and numbers, so never mention marks, regions, numbers, outlines or
+coordinates. Write plain, natural English. Return only the JSON object that the schema describes."""
+
+
+def make_request(facts: ImageFacts, recipe: Recipe) -> CompletionRequest | None:
+    """The request about one image; None if it has no region that could be asked about."""
+    marked = _choose(facts, recipe)
+    if not marked:
+        return None
+    assert facts.image.load is not None, "images of a dataset can be opened"
+    lines = [_describe(one, facts) for one in marked]
+    return CompletionRequest(
+        prompt_version=recipe.prompt_version,
+        system=SYSTEM,
+        text="\n".join((recipe.instructions, "", "The regions:", *lines)),
+        schema=output_schema(recipe),
+        image=encode_marks(facts.image.load(), {one.number: facts.image.by_id[one.id] for one in marked}),
+        max_tokens=round(TOKEN_MARGIN * expected_tokens(recipe)),
+    )
+
+
+def expected_tokens(recipe: Recipe) -> int:
+    """About how many tokens a reply has."""
+    return recipe.per_image * recipe.answer_tokens + 60 * recipe.caption
+
+
+def _choose(facts: ImageFacts, recipe: Recipe) -> list[RegionFacts]:
+    """The regions that are marked, in the order of their numbers."""
+    found = suitable(facts.regions if recipe.parts else facts.objects)
+    largest = sorted(found, key=lambda one: -one.share)[:MAX_MARKS]
+    return sorted(largest, key=lambda one: one.number)
+
+
+def _describe(one: RegionFacts, facts: ImageFacts) -> str:
+    """One line of the list: number, name, place, size and what hides it."""
+    whole = next((other for other in facts.objects if other.id == one.part_of), None)
+    name = one.noun.text if whole is None else f"{one.noun.text} (part of {whole.number})"
+    line = f"{one.number}: {name}; {_place(one)}; {100 * one.share:.1f} % of the image"
+    if not one.is_occluded:
+        return line
+    front = ", ".join(str(other.number) for other in facts.hidden_by.get(one.id, ()))
+    return f"{line}; occluded: {100 * (one.occlusion or 0):.0f} % is hidden" + (
+        f" by {front}" if front else ""
+    )
+
+
+def _place(one: RegionFacts) -> str:
+    x, y = one.centre
+    across = "left" if x < 1 / 3 else "right" if x > 2 / 3 else "centre"
+    down = "top" if y < 1 / 3 else "bottom" if y > 2 / 3 else "middle"
+    return f"{down} {across}"
