@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench figures fuzz tree clean
+.PHONY: help demo test test-web lint bench figures fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -38,7 +38,7 @@ maskwise = @printf '\n$$ maskwise %s\n' '$(1)'; $(VENV)/bin/maskwise $(1)
 
 help: ## list the targets
 	@printf 'make TARGET, where TARGET is one of\n'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile
 	@printf 'PYTHON=python3.12 chooses the interpreter (3.11 or newer) for the first installation.\n'
 
 demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled benchmark and write a report to look at
@@ -50,9 +50,14 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 	@printf '\nLook at demo/run/report.html in a browser, and at demo/example1.png, example2.png and example3.png.\n'
 	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/adapters.md for your own model.\n'
 
-test: lint ## formatting, types and all tests
+test: lint ## formatting, types and all tests but those of test-web
 	@printf 'testing ...\n'
-	@$(PY) -m pytest --numprocesses auto --dist loadfile
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser'
+
+test-web: $(VENV)/.installed-dev ## the tests of the pages in a real browser, which is installed if it is missing (Debian)
+	$(call quietly,installing chromium,chromium,command -v chromium || { apt-get update && apt-get install -y chromium; })
+	@printf 'testing the pages in a browser ...\n'
+	@$(PY) -m pytest -m browser tests/server
 
 lint: $(VENV)/.installed-dev ## formatting and types only
 	@printf 'checking style and format ...\n'
@@ -118,6 +123,6 @@ $(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [dev,llm,postgres,ray,train,vlm,web]
+EXTRA_dev := [dev,llm,postgres,ray,train,vlm,web,webtest]
 EXTRA_bench := [bench]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

@@ -33,6 +33,7 @@ from maskwise.server.model_process import ServedModel
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.serve import make_model_app
 from maskwise.server.service import RequestLimits
+from maskwise.store import Dataset
 from tests.server.fake import InThisProcess, Whole
 
 IMAGE = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 8, 3), np.uint8))
@@ -49,13 +50,14 @@ def serving(
     names: tuple[str, ...] = (),
     start: Callable[[str], ServedModel] | None = None,
     browsed: BrowsedSets | None = None,
+    examples: Dataset | None = None,
 ) -> Iterator[str]:
     """The address of a server that runs in a thread. model: a model object, or one that is ready to be served."""
     limits = limits or RequestLimits()
     served: ServedModel = model if hasattr(model, "facts") else InThisProcess(model, limits.pixels)
     worker = ModelWorker(served)
     pool = ModelPool(served.facts.name, worker, names=names, start=start)
-    app = make_model_app(pool, worker, token, limits, browsed=browsed)
+    app = make_model_app(pool, worker, token, limits, browsed=browsed, examples=examples)
     server = open_server(app, "127.0.0.1", port, has_token=token is not None, limits=connections)
     thread = threading.Thread(target=server.run)
     thread.start()
