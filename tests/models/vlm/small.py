@@ -47,5 +47,5 @@ def small_model(config: VlmConfig | None = None) -> tuple[VlmModel, VlmProcessor
 
 def scene_questions(index: int, count: int = 3, size: int = 64) -> ImageQuestions:
     """An easy scene with its first questions."""
-    scene = make_scene(1, index, "train", size, preset="easy")
+    scene = make_scene(1, index, "train", size, questions=max(count, 6), preset="easy")
     return ImageQuestions(Image.fromarray(scene.image), scene.samples[:count], scene.regions)
