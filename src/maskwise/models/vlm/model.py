@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from maskwise.models.vlm.batch import IGNORED, DenseTargets, MaskTargets, VlmBatch
+from maskwise.models.vlm.batch import IGNORED, MaskTargets, VlmBatch
 from maskwise.models.vlm.config import VlmConfig
 from maskwise.models.vlm.losses import (
     alignment_loss,
@@ -81,22 +81,26 @@ class VlmModel(nn.Module):
 
     def forward(self, batch: VlmBatch) -> VlmOutput:
         """All losses of a batch made by `collate` with answers."""
-        features = self.encode_images(batch)
+        weights = self.config.losses
+        features = self.encode_images(batch, masks=bool(weights.bce or weights.dice or weights.occlusion))
         states = self._encode_text(batch, features.language)
         losses = self._text_losses(batch, states)
+        prompted, images = self._prompting_states(batch, states)
         masks = None
         if features.segmenter is not None:
-            masks = self._mask_losses(batch, states, features.segmenter, losses=losses)
-            self._region_words_loss(batch, features.language, losses)
-        weights = self.config.losses
+            masks = self._mask_losses(batch, prompted, features.segmenter, image_index=images, losses=losses)
+        if features.language is not None:
+            self._dense_losses(batch, prompted, features.language, losses=losses)
         loss = sum((getattr(weights, name) * one for name, one in losses.items()), states.new_zeros(()))
         return VlmOutput(loss, losses, masks)
 
-    def encode_images(self, batch: VlmBatch) -> EncodedFeatures:
-        """Run both encoders on the images of a batch."""
+    def encode_images(self, batch: VlmBatch, *, masks: bool = True) -> EncodedFeatures:
+        """Run both encoders on the images of a batch; without `masks` only that of the vision-language model."""
         if batch.pixel_values is None or batch.segmenter_pixels is None:
             return EncodedFeatures(None, None)
         language = self.vision_language.encode_images(batch.pixel_values, batch.image_grid_thw)
+        if not masks:
+            return EncodedFeatures(language, None)
         pixels = batch.segmenter_pixels.to(next(self.segmenter.parameters()).dtype)
         return EncodedFeatures(language, self.segmenter.encode(pixels))
 
@@ -135,39 +139,34 @@ class VlmModel(nn.Module):
         # The logits of a large vocabulary are computed only where an answer is.
         return {"text": text_loss(self.vision_language.logits(states[:, :-1][answered]), labels[answered])}
 
+    def _prompting_states(self, batch: VlmBatch, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The hidden states of the segmentation tokens [n, width], row by row, and their images [n]."""
+        positions = self.seg_positions(batch)
+        asked = torch.tensor(batch.image_index, dtype=torch.long, device=states.device)
+        return states[positions], asked[positions.nonzero()[:, 0]]
+
     def _mask_losses(
         self,
         batch: VlmBatch,
         states: torch.Tensor,
         features: SegmenterFeatures,
         *,
+        image_index: torch.Tensor,
         losses: dict[str, torch.Tensor],
-    ) -> DecodedMasks | None:
+    ) -> DecodedMasks:
         """Add the losses of the masks of segmentation tokens and, with dense supervision, of named regions."""
-        weights = self.config.losses
-        positions = self.seg_positions(batch)
-        asked = torch.tensor(batch.image_index, dtype=torch.long, device=states.device)
-        rows = positions.nonzero()[:, 0]
-        prompted, images = states[positions], asked[rows]
-        n, named = len(rows), self._named_regions(batch.dense)
-        if named is not None:
-            vectors, name_images = named
-            prompted, images = torch.cat([prompted, vectors]), torch.cat([images, name_images])
-        if not (weights.bce or weights.dice or weights.occlusion):
-            return None
-        masks = self.decode(features, prompted, images)
-        tokens = masks.part(slice(n))
+        n, dense = len(states), batch.dense if self.config.losses.name_prompt else None
+        if dense is not None:
+            states = torch.cat([states, self._name_vectors(dense.names)])
+            image_index = torch.cat([image_index, dense.image_index])
+        masks = self.decode(features, states, image_index)
         if batch.masks is not None:
-            losses |= self._losses_of_masks(tokens, batch.masks)
-        if named is not None and batch.dense is not None:
-            found = self._losses_of_masks(masks.part(slice(n, None)), batch.dense.masks)
-            losses["name_prompt"] = sum(
-                (getattr(weights, name) * one for name, one in found.items()), states.new_zeros(())
-            )
-        if weights.name_alignment and batch.token_names is not None:
-            names = self._name_vectors(batch.token_names).detach()
-            losses["name_alignment"] = alignment_loss(prompted[:n], names)
-        return tokens
+            losses |= self._losses_of_masks(masks.part(slice(n)), batch.masks)
+        if dense is not None:
+            found = self._losses_of_masks(masks.part(slice(n, None)), dense.masks)
+            weighted = [getattr(self.config.losses, name) * one for name, one in found.items()]
+            losses["name_prompt"] = torch.stack(weighted).sum()
+        return masks.part(slice(n))
 
     def _losses_of_masks(self, masks: DecodedMasks, targets: MaskTargets) -> dict[str, torch.Tensor]:
         weights, found = self.config.losses, {}
@@ -186,23 +185,26 @@ class VlmModel(nn.Module):
             found["occlusion"] = occlusion_loss(masks.occlusion_rate[known], targets.occlusion_rate[known])
         return found
 
-    def _named_regions(self, dense: DenseTargets | None) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """The vectors of the regions' names, in place of hidden states, and their images."""
-        if dense is None or not self.config.losses.name_prompt or not len(dense.names):
-            return None
-        return self._name_vectors(dense.names), dense.image_index
-
     def _name_vectors(self, names: torch.Tensor) -> torch.Tensor:
         """The mean embedding of the words of each name, [n, width]. names: [n, words], padded with -1."""
         known = (names >= 0).unsqueeze(-1)
         vectors = self.vision_language.embeddings[names.clamp(min=0)] * known
         return vectors.sum(1) / known.sum(1).clamp(min=1)
 
-    def _region_words_loss(
-        self, batch: VlmBatch, features: ImageFeatures, losses: dict[str, torch.Tensor]
+    def _dense_losses(
+        self,
+        batch: VlmBatch,
+        states: torch.Tensor,
+        features: ImageFeatures,
+        *,
+        losses: dict[str, torch.Tensor],
     ) -> None:
-        if batch.dense is None or not self.config.losses.region_words:
-            return
-        tokens = torch.cat(tuple(features.pooler_output))
-        logits = functional.layer_norm(tokens, tokens.shape[-1:]) @ self.vision_language.embeddings.T
-        losses["region_words"] = region_words_loss(logits, batch.dense.words, batch.dense.word_weights)
+        """Add the losses that compare image tokens and segmentation tokens with the words of names."""
+        weights = self.config.losses
+        if weights.name_alignment and batch.token_names is not None:
+            names = self._name_vectors(batch.token_names).detach()
+            losses["name_alignment"] = alignment_loss(states, names)
+        if weights.region_words and batch.dense is not None:
+            tokens = torch.cat(tuple(features.pooler_output))
+            logits = functional.layer_norm(tokens, tokens.shape[-1:]) @ self.vision_language.embeddings.T
+            losses["region_words"] = region_words_loss(logits, batch.dense.words, batch.dense.word_weights)
