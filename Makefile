@@ -124,5 +124,5 @@ $(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
 
 EXTRA_core :=
 EXTRA_dev := [dev,llm,postgres,ray,train,vlm,web,webtest]
-EXTRA_bench := [bench]
+EXTRA_bench := [bench,vlm]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%
