@@ -123,12 +123,16 @@ class _Job(Generic[T]):
         self._value.append(self._work(connection))
 
     def run_in_savepoint(self, connection: Connection) -> None:
-        """Run; what the function raises undoes its changes alone."""
+        """Run on SQLite; what the function raises undoes its changes alone."""
+        execute = connection.connection.driver_connection.execute  # type: ignore[union-attr]
+        execute("SAVEPOINT job")
         try:
-            with connection.begin_nested():
-                self.run(connection)
+            self.run(connection)
         except (MaskwiseError, IntegrityError) as error:
+            execute("ROLLBACK TO job")
             self.error = error
+        finally:
+            execute("RELEASE job")
 
     def result(self) -> T:
         if self.error is not None:

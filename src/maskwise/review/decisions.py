@@ -132,9 +132,8 @@ def discard_draft(connection: Connection, reviewer: str, item: int) -> None:
 
 def read_drafts(connection: Connection, reviewer: str, items: Sequence[int]) -> dict[int, DecisionDraft]:
     """A reviewer's drafts about these items."""
-    table = tables.drafts.c
-    query = select(table.item, table.body).where(table.reviewer == reviewer, table.item.in_(items))
-    return {row.item: msgspec.json.decode(row.body, type=DecisionDraft) for row in connection.execute(query)}
+    rows = connection.execute(_READ_DRAFTS, {"me": reviewer, "wanted": list(items)})
+    return {row.item: msgspec.json.decode(row.body, type=DecisionDraft) for row in rows}
 
 
 # -- inside
@@ -197,4 +196,8 @@ _COUNT_DECISIONS = (
 )
 _DISCARD_DRAFT = delete(tables.drafts).where(
     tables.drafts.c.item == bindparam("item_"), tables.drafts.c.reviewer == bindparam("me")
+)
+_READ_DRAFTS = select(tables.drafts.c.item, tables.drafts.c.body).where(
+    tables.drafts.c.reviewer == bindparam("me"),
+    tables.drafts.c.item.in_(bindparam("wanted", expanding=True)),
 )

@@ -134,10 +134,10 @@ class Review:
         with self.database.read() as connection:
             return decisions.count_decisions(connection, reviewer.name)
 
-    def count_open(self, reviewer: Reviewer) -> int:
-        """How many items a reviewer holds or can be given. Takes longer the more items there are."""
+    def count_open(self) -> int:
+        """How many items of the review are not settled yet. Takes longer the more there are."""
         with self.database.read() as connection:
-            return count_open(connection, reviewer)
+            return count_open(connection)
 
     def item(self, reviewer: Reviewer, item: int) -> ItemView:
         """One item, if the reviewer holds it or has decided about it."""

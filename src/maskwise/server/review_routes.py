@@ -78,7 +78,7 @@ class ReviewService:
         self.project = messages.ProjectFacts(name=facts.name, samples=facts.samples, hash=facts.hash)
         self.image = functools.lru_cache(CACHED_IMAGES)(self._encode_image)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="review")
-        self._open: dict[str, tuple[int, float]] = {}
+        self._open = (0, 0.0)
 
     def close(self) -> None:
         """Wait for the requests being answered and close the database."""
@@ -202,12 +202,12 @@ class ReviewService:
 
     def _progress(self, reviewer: Reviewer) -> messages.ProgressResponse:
         """How far a reviewer is. Counting takes longer the larger the review is, so that it is not done every time."""
-        open_items, until = self._open.get(reviewer.name, (0, 0.0))
+        open_items, until = self._open
         started = time.monotonic()
         if started >= until:
-            open_items = self.review.count_open(reviewer)
+            open_items = self.review.count_open()
             now = time.monotonic()
-            self._open[reviewer.name] = (open_items, now + 50 * (now - started))
+            self._open = (open_items, now + 50 * (now - started))
         return messages.ProgressResponse(decided=self.review.count_decisions(reviewer), open=open_items)
 
     def _encode_image(self, row: int) -> tuple[bytes, str]:

@@ -1,0 +1,72 @@
+"""Fifty reviewers, 20,000 decisions, the server killed ten times: nothing lost, nothing doubled."""
+
+import contextlib
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from maskwise.review import tables
+from maskwise.review.database import ReviewDatabase
+from maskwise.review.review import Review
+from maskwise.store import Dataset
+from tests.review.datasets import write_samples
+from tests.review.simulation import ReviewServer, Simulation
+from tests.review.test_review import state
+
+REVIEWERS = [f"r{number}" for number in range(50)]
+
+
+def simulate(folder: Path, database_url: str, *, samples: int, decisions: int, kills: int) -> None:
+    write_samples(folder / "data", samples)
+    server = ReviewServer(folder / "data", database_url, REVIEWERS)
+    with server.running():
+        simulation = Simulation(server, stop_after=decisions)
+        started = time.monotonic()
+        simulation.run(kills)
+        seconds = time.monotonic() - started
+    print(
+        f"{len(simulation.acknowledged)} decisions in {seconds:.0f} s: {len(simulation.acknowledged) / seconds:.0f}/s"
+    )
+    assert not simulation.errors
+    with contextlib.closing(ReviewDatabase(database_url)) as database:
+        review = Review(Dataset.open(folder / "data"), database)
+        check_nothing_lost_or_doubled(review, simulation)
+        before = state(review)
+        review.rebuild()
+        assert state(review) == before
+
+
+def check_nothing_lost_or_doubled(review: Review, simulation: Simulation) -> None:
+    with review.database.read() as connection:
+        decided = connection.execute(
+            select(tables.events.c.uuid, tables.events.c.actor, tables.events.c.item).where(
+                tables.events.c.kind == "decided"
+            )
+        ).all()
+        rows = connection.execute(select(tables.decisions)).all()
+        items = connection.execute(select(tables.items)).all()
+    stored = {row.uuid: (row.actor, row.item) for row in decided}
+    confirmed = {id: (name, item) for id, (name, item, _) in simulation.acknowledged.items()}
+    assert stored == confirmed
+    assert {row.id: row.verdict for row in rows} == {
+        id: found[2] for id, found in simulation.acknowledged.items()
+    }
+    assert {row.id for row in rows if row.undone} == simulation.undone
+    counting = [row for row in rows if not row.undone]
+    per_item = Counter(row.item for row in counting)
+    assert per_item == {item.item: item.needed for item in items}
+    assert len({(row.item, row.reviewer) for row in counting}) == len(counting)
+    assert not [item.item for item in items if item.status == "open"]
+
+
+def test_a_killed_server_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'review.sqlite'}"
+    simulate(tmp_path, url, samples=160, decisions=192, kills=1)
+
+
+@pytest.mark.load
+def test_fifty_reviewers_and_ten_kills(tmp_path: Path, database_url: str) -> None:
+    simulate(tmp_path, database_url, samples=17_000, decisions=20_000, kills=10)
