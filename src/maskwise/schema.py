@@ -124,12 +124,17 @@ class Answer(Record, frozen=True, kw_only=True):
 
 
 class ImageInfo(Record, frozen=True, kw_only=True):
-    """An image of a dataset. `path` is relative to the dataset's image root, or None for an embedded image."""
+    """An image of a dataset. `path` is relative to the dataset's image root, or None for an embedded image.
+
+    `licence` and `attribution` (an author or a page) are those of this image, where its source states them.
+    """
 
     id: str
     width: int
     height: int
     path: str | None = None
+    licence: str | None = None
+    attribution: str | None = None
 
     def __post_init__(self) -> None:
         if self.width <= 0 or self.height <= 0:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from maskwise.builder.composite import match_light, paste, place, soft_edge
@@ -140,6 +141,21 @@ def test_every_composite_has_exact_masks_and_an_untouched_original(shapes: Datas
         assert f"{rate:.2f}" == composite.tags["occlusion"]
         source = shapes.open_image(original.image_id.partition("#")[0])
         assert np.array_equal(np.asarray(made.open_image(original.image_id)), np.asarray(source))
+
+
+def test_licences_of_both_photos_are_kept(tmp_path: Path) -> None:
+    made = write_shapes(tmp_path / "plain")
+    with DatasetWriter(tmp_path / "shapes", name="shapes") as writer:
+        for row in range(len(made.images)):
+            info = replace(made.image(row), licence=f"licence {row}", attribution="A")
+            writer.add_image(info, made.regions_of(row), made.images.table["data"][row].as_py())
+    occlude(Dataset.open(tmp_path / "shapes"), tmp_path / "out")
+    out = Dataset.open(tmp_path / "out")
+    for pair in {id.rpartition("-")[0] for id in out.images.id}:
+        original, composite = out.image(f"{pair}-original"), out.image(f"{pair}-composite")
+        own, pasted = str(composite.licence).split("; ")
+        assert original.licence == own != pasted
+        assert original.attribution == composite.attribution == "A"
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(shapes: Dataset, tmp_path: Path) -> None:

@@ -163,3 +163,31 @@ def test_files_without_images(parts: tuple[str, str], masks: int) -> None:
     scenes, diagnostics = read("coco", path, with_images=False)
     assert (sum(len(scene.regions) for scene in scenes), diagnostics) == (masks, [])
     as_pycocotools(path, scenes)
+
+
+def test_the_licence_and_the_page_of_each_photo_are_kept(tmp_path: Path) -> None:
+    path = layouts.coco(tmp_path)
+    images = json.loads(path.read_text())["images"]
+    images[0] |= {"license": 4, "flickr_url": "http://flickr.example/1"}
+    images[1] |= {"license": 9, "flickr_url": 7}
+    change(path, images=images, licenses=[{"id": 4, "name": "Attribution", "url": "http://cc.example/by"}])
+    (first, second), _ = read("coco", tmp_path)
+    assert (first.image.licence, first.image.attribution) == (
+        "Attribution (http://cc.example/by)",
+        "http://flickr.example/1",
+    )
+    assert (second.image.licence, second.image.attribution) == (None, None)
+
+
+@pytest.mark.parametrize("licenses", ["none", [{"name": "without id"}], [{"id": []}], {"id": 4}])
+def test_invalid_licences_do_not_stop_reading(licenses: Any, tmp_path: Path) -> None:
+    path = layouts.coco(tmp_path)
+    change(path, licenses=licenses)
+    images, _ = read("coco", tmp_path)
+    assert [annotated.image.licence for annotated in images] == [None, None]
+
+
+def test_photo_licences_of_tiny_coco() -> None:
+    images, _ = read("coco", shared("data", "tiny_coco"), split="val2017")
+    assert all(annotated.image.licence for annotated in images)
+    assert all("flickr.com" in str(annotated.image.attribution) for annotated in images)

@@ -89,7 +89,14 @@ def datasets(draw: Any) -> list[tuple[ImageInfo, tuple[Region, ...], list[Sample
                     tags=draw(st.dictionaries(texts, texts, max_size=2)),
                 )
             )
-        content.append((ImageInfo(id=id, width=SIZE[1], height=SIZE[0]), regions, samples))
+        image = ImageInfo(
+            id=id,
+            width=SIZE[1],
+            height=SIZE[0],
+            licence=draw(st.none() | texts),
+            attribution=draw(st.none() | texts),
+        )
+        content.append((image, regions, samples))
     return content
 
 
@@ -112,6 +119,10 @@ def assert_equal(one: Dataset, two: Dataset, *, images: bool = True) -> None:
     assert one.images.id == two.images.id
     for id in one.images.id:
         assert one.regions_of(id) == two.regions_of(id)
+        assert (one.image(id).licence, one.image(id).attribution) == (
+            two.image(id).licence,
+            two.image(id).attribution,
+        )
         if images:
             assert (np.asarray(one.open_image(id)) == np.asarray(two.open_image(id))).all()
     assert list(one) == list(two)

@@ -22,6 +22,7 @@ from maskwise.masks import Mask, Masks
 from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, DatasetWriter
 from maskwise.store import writer as writer_module
+from maskwise.world import bundled
 
 
 def mask(*rows: str) -> Mask:
@@ -666,3 +667,12 @@ def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> N
     table.write_bytes(table.read_bytes().replace(b"../../x", b"a/etc/x"))
     with pytest.raises(ImageError, match="through a link"):
         Dataset.open(folder, image_root=tmp_path).open_image("p0")
+
+
+def test_older_folders_have_no_licences(tmp_path: Path) -> None:
+    dataset = Dataset.open(bundled())
+    names = pa.ipc.open_file(pa.memory_map(str(bundled() / "images.arrow"))).schema.names
+    assert "licence" not in names
+    assert set(dataset.images.licence) == set(dataset.images.attribution) == {None}
+    dataset.to_parquet(tmp_path / "copy")
+    assert Dataset.open(tmp_path / "copy").image(0) == dataset.image(0)

@@ -14,10 +14,19 @@ from maskwise.benchmarks.benchmark import Benchmark
 from maskwise.errors import FormatError
 from maskwise.formats.annotation_format import AnnotatedImages, PublishedCount
 from maskwise.formats.annotations import ImageAnnotation, QuestionAnnotation, decode_annotations
-from maskwise.formats.coco import CocoFile, CocoImage, CocoInstance, Id, read_entries, read_images, to_region
+from maskwise.formats.coco import (
+    CocoFile,
+    CocoImage,
+    CocoInstance,
+    locate_coco_image,
+    read_entries,
+    read_images,
+    to_region,
+)
+from maskwise.formats.coco_licences import Id, read_licences
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
-from maskwise.formats.read_context import ReadContext, locate_image
+from maskwise.formats.read_context import ReadContext
 from maskwise.schema import ImageInfo
 
 PAPER = "GRES paper (CVPR 2023)"
@@ -74,12 +83,12 @@ def _image_annotations(
     context: ReadContext, by_image: dict[Id, list[GrefReference]], file: CocoFile
 ) -> Iterator[ImageAnnotation]:
     names = {category.id: category.name for category in file.categories}
-    images = read_images(context, file.images)
+    images, licences = read_images(context, file.images), read_licences(file.licenses)
     instances: dict[Id, list[CocoInstance]] = defaultdict(list)
     for instance in read_entries(context, file.annotations, CocoInstance, images=images):
         instances[instance.image_id].append(instance)
     for id, references in by_image.items():
-        image = _locate(context, images.get(id), f"image {id}")
+        image = _locate(context, images.get(id), f"image {id}", licences=licences)
         if image is None:
             continue
         crowds = {instance.id for instance in instances[id] if instance.iscrowd}
@@ -93,11 +102,13 @@ def _image_annotations(
         yield ImageAnnotation(image, context.file, regions, questions)
 
 
-def _locate(context: ReadContext, image: CocoImage | None, record: str) -> ImageInfo | None:
+def _locate(
+    context: ReadContext, image: CocoImage | None, record: str, *, licences: dict[Id, str | None]
+) -> ImageInfo | None:
     if image is None:
         context.skip("reference to an unknown image", record, expected="one of instances.json", found=record)
         return None
-    return locate_image(context, image.name, (image.height, image.width), id=str(image.id), record=record)
+    return locate_coco_image(context, image, id=str(image.id), record=record, licences=licences)
 
 
 def _questions(

@@ -7,7 +7,7 @@ A part's category is named `object:part`. The object that a part belongs to is k
 from maskwise.benchmarks.benchmark import Benchmark
 from maskwise.benchmarks.multi_target import MultiTargetAnnotation, MultiTargetImage, read_multi_target
 from maskwise.formats.annotation_format import AnnotatedImages, PublishedCount
-from maskwise.formats.coco import Id
+from maskwise.formats.coco_licences import Id
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
 

@@ -114,4 +114,4 @@ def _scale(cutout: Cutout, target_area: int, random: np.random.Generator) -> Cut
     mask = Image.fromarray(cutout.mask.astype(np.uint8) * 255).resize(
         (width, height), Image.Resampling.BILINEAR
     )
-    return Cutout(cutout.name, np.asarray(pixels), np.asarray(mask) >= 128)
+    return Cutout(cutout.name, np.asarray(pixels), np.asarray(mask) >= 128, cutout.image)

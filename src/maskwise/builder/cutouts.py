@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from maskwise.arrays import BoolArray, Int64Array, UInt8Array
 from maskwise.masks import Mask, Masks
-from maskwise.schema import Region
+from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset
 
 BORDER = 4
@@ -32,11 +32,15 @@ MAX_CACHED = 256
 
 
 class Cutout(NamedTuple):
-    """The pixels of an object: RGB uint8 [h, w, 3] and its mask bool [h, w], cropped to its box."""
+    """The pixels of an object: RGB uint8 [h, w, 3] and its mask bool [h, w], cropped to its box.
+
+    `image`: the image it was cut out of.
+    """
 
     name: str
     pixels: UInt8Array
     mask: BoolArray
+    image: ImageInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def cut_out(dataset: Dataset, row: int) -> Cutout | None:
     x, y, width, height = geometry.boxes[item].tolist()
     pixels = np.asarray(dataset.open_image(image_row).crop((x, y, x + width, y + height)))
     mask = geometry.masks[[item]].crop([[x, y, width, height]]).to_dense()[0]
-    return Cutout(geometry.regions[item].name, pixels, mask)
+    return Cutout(geometry.regions[item].name, pixels, mask, dataset.image(image_row))
 
 
 class AnnotatedObjects(NamedTuple):

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from maskwise.arrays import BoolArray
 from maskwise.builder.composite import CutoutPlacement, paste, place
 from maskwise.builder.cutouts import AnnotatedObjects, CutoutSource
 from maskwise.errors import RecordError, StoreError
-from maskwise.images import resolve_inside
+from maskwise.formats.exported_dataset import read_encoded_image
 from maskwise.masks import Mask
 from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
@@ -172,7 +171,9 @@ def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _
             continue
         composite, covered = paste(pixels, placement)
         made = _Pair(info, regions, complete, targets[pick], placement, number)
-        pairs.append((made.original(_encoded(dataset, row)), made.composite(_jpeg(composite), covered)))
+        pairs.append(
+            (made.original(read_encoded_image(dataset, row)), made.composite(_jpeg(composite), covered))
+        )
     return _Outcome(pairs, len(targets))
 
 
@@ -236,7 +237,14 @@ class _Pair(NamedTuple):
         self, variant: str, regions: tuple[Region, ...], data: bytes, *, question: str, rate: float
     ) -> _Composite:
         pair = f"{self.info.id}#{self.number}"
-        info = ImageInfo(id=f"{pair}-{variant}", width=self.info.width, height=self.info.height)
+        pasted = self.placement.cutout.image if variant == "composite" else None
+        info = replace(
+            self.info,
+            id=f"{pair}-{variant}",
+            path=None,
+            licence=_join(self.info.licence, None if pasted is None else pasted.licence),
+            attribution=_join(self.info.attribution, None if pasted is None else pasted.attribution),
+        )
         names = [region.name for region in self.regions]
         tags = {
             "pair": pair,
@@ -252,16 +260,9 @@ class _Pair(NamedTuple):
         return _Composite(info, regions, data, sample)
 
 
-def _encoded(dataset: Dataset, row: int) -> bytes:
-    """The image file as it is, embedded or below the image root."""
-    data = dataset.images.table["data"][row]
-    if data.is_valid:
-        embedded: bytes = data.as_py()
-        return embedded
-    path, root = dataset.images.path[row], dataset.image_root
-    assert path is not None, "the image was opened before"
-    assert root is not None, "the image was opened before"
-    return Path(resolve_inside(root, path)).read_bytes()
+def _join(own: str | None, pasted: str | None) -> str | None:
+    """What is said about an image and about the one that a part of it comes from."""
+    return "; ".join(dict.fromkeys(text for text in (own, pasted) if text)) or None
 
 
 def _jpeg(pixels: np.typing.NDArray[np.uint8]) -> bytes:

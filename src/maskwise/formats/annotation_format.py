@@ -30,12 +30,13 @@ class PublishedCount(msgspec.Struct, frozen=True):
 class AnnotatedImages(NamedTuple):
     """The images of a split as they are read: about how many, and an iterator over them.
 
-    `about`: facts about the data that the file itself states.
+    `about`: facts about the data that the file itself states. `name`: the dataset's name, if the file states it.
     """
 
     total: int
     images: Iterator[AnnotatedImage]
     about: Mapping[str, str] = MappingProxyType({})
+    name: str | None = None
 
 
 class FormatWriter(Protocol):

@@ -7,19 +7,19 @@ The amodal datasets use the same file format; their readers differ only in the f
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
 from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
 from maskwise.formats.coco_export import ExportedCocoFile, read_exported_coco, write
+from maskwise.formats.coco_licences import Id, find_licence, read_licences
 from maskwise.formats.exported_dataset import DatasetFields
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext, locate_image
-
-Id = int | Annotated[str, msgspec.Meta(min_length=1)]
+from maskwise.schema import ImageInfo
 
 
 class CocoImage(msgspec.Struct, frozen=True):
@@ -30,6 +30,13 @@ class CocoImage(msgspec.Struct, frozen=True):
     height: int
     file_name: str | None = None
     coco_url: str | None = None
+    license: object = None
+    flickr_url: object = None
+
+    @property
+    def attribution(self) -> str | None:
+        """The page of the photo."""
+        return self.flickr_url if isinstance(self.flickr_url, str) and self.flickr_url else None
 
     @property
     def name(self) -> str:
@@ -73,6 +80,7 @@ class CocoFile(msgspec.Struct, frozen=True):
     images: list[msgspec.Raw]
     annotations: list[msgspec.Raw]
     categories: list[CocoCategory] = []
+    licenses: object = None
     samples: list[msgspec.Raw] = []
     maskwise: DatasetFields | None = None
 
@@ -86,7 +94,11 @@ def read(context: ReadContext) -> AnnotatedImages:
     file = read_json(context.annotations, CocoFile)
     if file.maskwise is not None:
         exported = ExportedCocoFile(
-            maskwise=file.maskwise, images=file.images, annotations=file.annotations, samples=file.samples
+            maskwise=file.maskwise,
+            images=file.images,
+            annotations=file.annotations,
+            samples=file.samples,
+            licenses=file.licenses,
         )
         return read_exported_coco(context, exported)
     return read_coco_file(context, file, CocoInstance, to_region=to_region)
@@ -136,6 +148,21 @@ def read_images(context: ReadContext, records: list[msgspec.Raw]) -> dict[Id, Co
     return images
 
 
+def locate_coco_image(
+    context: ReadContext, entry: CocoImage, *, id: str, record: str, licences: dict[Id, str | None]
+) -> ImageInfo | None:
+    """As `locate_image`, with the licence and the page of the photo."""
+    return locate_image(
+        context,
+        entry.name,
+        (entry.height, entry.width),
+        id=id,
+        record=record,
+        licence=find_licence(licences, entry.license),
+        attribution=entry.attribution,
+    )
+
+
 def read_entries(
     context: ReadContext, records: list[msgspec.Raw], kind: type[E], *, images: dict[Id, CocoImage]
 ) -> Iterator[E]:
@@ -165,13 +192,14 @@ def _image_annotations(
     to_region: Callable[[A, str, str], RegionAnnotation],
 ) -> Iterator[ImageAnnotation]:
     names = {category.id: category.name for category in file.categories}
-    images = read_images(context, file.images)
+    images, licences = read_images(context, file.images), read_licences(file.licenses)
     annotations: dict[Id, list[A]] = defaultdict(list)
     for annotation in read_entries(context, file.annotations, kind, images=images):
         annotations[annotation.image_id].append(annotation)
     for entry in images.values():
-        size = (entry.height, entry.width)
-        image = locate_image(context, entry.name, size, id=str(entry.id), record=f"image {entry.id}")
+        image = locate_coco_image(
+            context, entry, id=str(entry.id), record=f"image {entry.id}", licences=licences
+        )
         if image is not None:
             regions = (
                 to_region(annotation, _name(context, annotation, names), f"annotation {annotation.id}")

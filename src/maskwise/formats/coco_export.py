@@ -16,6 +16,7 @@ import msgspec
 
 from maskwise.formats.annotation_format import AnnotatedImages
 from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.coco_licences import find_licence, read_licences
 from maskwise.formats.exported_dataset import (
     DatasetFields,
     ExportedImage,
@@ -35,7 +36,7 @@ from maskwise.formats.exported_dataset import (
 from maskwise.formats.json_files import decode_record
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.masks import Mask, Masks
-from maskwise.schema import Region
+from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset
 from maskwise.store.atomic import atomic_write
 
@@ -53,6 +54,8 @@ class ExportedCocoImage(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     maskwise_id: str
+    license: int | None = None
+    attribution: str | None = None
 
 
 class ExportedCocoAnnotation(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +81,7 @@ class ExportedCocoFile(msgspec.Struct, frozen=True, kw_only=True):
     images: list[msgspec.Raw]
     annotations: list[msgspec.Raw]
     samples: list[msgspec.Raw] = []
+    licenses: object = None
 
 
 class CocoBuilder:
@@ -88,6 +92,7 @@ class CocoBuilder:
         self.annotations: list[Json] = []
         self.samples: list[Json] = []
         self.categories: dict[str, int] = {}
+        self.licences: dict[str, int] = {}
 
     def add(self, exported: ExportedImage) -> None:
         """Add an image with its regions and samples."""
@@ -100,6 +105,7 @@ class CocoBuilder:
                 "width": image.width,
                 "height": image.height,
                 "maskwise_id": image.id,
+                **self._terms(image),
             }
         )
         for region in exported.regions:
@@ -111,12 +117,22 @@ class CocoBuilder:
         """The content of the file."""
         return {
             "info": {"description": dataset.name},
+            "licenses": [{"id": id, "name": name, "url": ""} for name, id in self.licences.items()],
             "images": self.images,
             "annotations": self.annotations,
             "categories": [{"id": id, "name": name} for name, id in self.categories.items()],
             "samples": self.samples,
             "maskwise": to_dataset_fields(dataset),
         }
+
+    def _terms(self, image: ImageInfo) -> Json:
+        """Licence and attribution of an image, where they are known."""
+        terms: Json = {}
+        if image.licence is not None:
+            terms["license"] = self.licences.setdefault(image.licence, len(self.licences) + 1)
+        if image.attribution is not None:
+            terms["attribution"] = image.attribution
+        return terms
 
     def _annotation(self, region: Region, image: int) -> Json:
         main = region.amodal if region.amodal is not None else region.visible
@@ -180,9 +196,17 @@ def _image_annotations(context: ReadContext, file: ExportedCocoFile) -> Iterator
     samples: dict[int, list[SampleFields]] = defaultdict(list)
     for _, sample in _decode(context, file.samples, ExportedCocoSample, "samples"):
         samples[sample.image_id].append(sample)
+    licences = read_licences(file.licenses)
     for record, entry in _decode(context, file.images, ExportedCocoImage, "images"):
-        size = (entry.height, entry.width)
-        image = locate_image(context, entry.file_name, size, id=entry.maskwise_id, record=record)
+        image = locate_image(
+            context,
+            entry.file_name,
+            (entry.height, entry.width),
+            id=entry.maskwise_id,
+            record=record,
+            licence=find_licence(licences, entry.license),
+            attribution=entry.attribution,
+        )
         if image is not None:
             questions = [
                 to_question_annotation(sample, f"sample {sample.id}") for sample in samples[entry.id]

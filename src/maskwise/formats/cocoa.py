@@ -16,10 +16,11 @@ import msgspec
 
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
 from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
-from maskwise.formats.coco import CocoEntry, read_entries, read_images
+from maskwise.formats.coco import CocoEntry, locate_coco_image, read_entries, read_images
+from maskwise.formats.coco_licences import read_licences
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
-from maskwise.formats.read_context import ReadContext, locate_image
+from maskwise.formats.read_context import ReadContext
 
 LOADER = "tests of the COCOA loader shunk031/COCOA"
 
@@ -32,6 +33,7 @@ class CocoaFile(msgspec.Struct, frozen=True):
 
     images: list[msgspec.Raw]
     annotations: list[msgspec.Raw]
+    licenses: object = None
 
 
 class CocoaAnnotation(CocoEntry, frozen=True):
@@ -59,13 +61,13 @@ def read(context: ReadContext) -> AnnotatedImages:
 
 
 def _image_annotations(context: ReadContext, file: CocoaFile) -> Iterator[ImageAnnotation]:
-    images = read_images(context, file.images)
+    images, licences = read_images(context, file.images), read_licences(file.licenses)
     annotations = list(read_entries(context, file.annotations, CocoaAnnotation, images=images))
     annotators = Counter(annotation.image_id for annotation in annotations)
     for annotation in annotations:
         entry, record = images[annotation.image_id], f"annotation {annotation.id}"
         id = str(entry.id) if annotators[entry.id] == 1 else f"{entry.id}@{annotation.id}"
-        image = locate_image(context, entry.name, (entry.height, entry.width), id=id, record=record)
+        image = locate_coco_image(context, entry, id=id, record=record, licences=licences)
         if image is not None:
             regions = dict(_regions(context, annotation))
             _check_depths(context, annotation, {region.order for region in regions.values()})

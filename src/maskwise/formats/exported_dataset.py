@@ -77,6 +77,8 @@ class ImageFields(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     width: int
     height: int
+    licence: str | None = None
+    attribution: str | None = None
     regions: list[RegionEntry] = []
     samples: list[SampleFields] = []
 
@@ -106,7 +108,7 @@ def export_images(dataset: Dataset, *, with_images: bool) -> Iterator[ExportedIm
         if not whole and id not in samples:
             continue
         image = dataset.image(row)
-        data = _read_image(dataset, image, row) if with_images else None
+        data = read_encoded_image(dataset, row) if with_images else None
         name = names.choose(image, row, data)
         yield ExportedImage(image, name, dataset.regions_of(row), samples.get(id, ()), data)
 
@@ -171,6 +173,8 @@ def to_image_fields(exported: ExportedImage, regions: list[RegionEntry]) -> dict
         "id": image.id,
         "width": image.width,
         "height": image.height,
+        "licence": image.licence,
+        "attribution": image.attribution,
         "regions": regions,
         "samples": [to_sample_fields(sample) for sample in exported.samples],
     }
@@ -213,8 +217,9 @@ def to_builtins(fields: msgspec.Struct) -> dict[str, Any]:
     return found
 
 
-def _read_image(dataset: Dataset, image: ImageInfo, row: int) -> bytes:
-    data = dataset.images.table["data"][row]
+def read_encoded_image(dataset: Dataset, row: int) -> bytes:
+    """The image file of a row as it is, embedded or below the image root; ImageError if it is not there."""
+    image, data = dataset.image(row), dataset.images.table["data"][row]
     if data.is_valid:
         return bytes(data.as_py())
     if image.path is None or dataset.image_root is None:

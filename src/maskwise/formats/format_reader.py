@@ -77,7 +77,7 @@ def read_dataset(
     )
     kept = dict.fromkeys(("images", "regions", "questions", "targets", "no_target"), 0)
     root = context.images.root.resolve() if context.images and not embed else None
-    name, about = f"{format.name} {context.split}", _about(format, context, found)
+    name, about = found.name or f"{format.name} {context.split}", _about(format, context, found)
     with DatasetWriter(out, name=name, image_root=root, about=about, overwrite=overwrite) as writer:
         with open(writer.folder / DIAGNOSTICS, "wb") as lines:
             diagnostics.sink = lambda diagnostic: lines.write(msgspec.json.encode(diagnostic) + b"\n")

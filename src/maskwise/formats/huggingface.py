@@ -3,13 +3,16 @@
     README.md                                    the dataset card with the configuration
     data/SPLIT-00000-of-00001.parquet            one row per image
 
-A row has `image` (an Image feature), `id`, `width`, `height`, `regions` and `samples`. A mask is a COCO RLE: `size`
-(height, width) and `counts`. Tags are a list of names and values. `datasets` needs the features in the metadata of the
-Parquet schema; they are written here, so `datasets` itself is not needed to write or read the folder.
+A row has `image` (an Image feature), `file_name`, `id`, `width`, `height`, `licence`, `attribution`, `regions` and
+`samples`. If the images are not in the file, `file_name` is their path below the image folder. A mask is a COCO RLE:
+`size` (height, width) and `counts`. Tags are a list of names and values. `datasets` needs the features in the metadata
+of the Parquet schema; they are written here, so `datasets` itself is not needed to write or read the folder.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -36,7 +39,7 @@ from maskwise.formats.exported_dataset import (
 )
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
-from maskwise.images import image_size
+from maskwise.images import check_relative, image_size
 from maskwise.masks import Mask
 from maskwise.schema import Answer, ImageInfo
 from maskwise.store import Dataset
@@ -44,9 +47,15 @@ from maskwise.store import Dataset
 FACTS = b"maskwise"
 """Key of the dataset's own facts in the metadata of the Parquet schema."""
 
+DATA = "data"
+"""Folder of the Parquet files."""
+
 BATCH_BYTES = 2**26
 BATCH_ROWS = 256
 """A row group is written when this many bytes of images, or this many rows, have gathered."""
+
+SHARD_BYTES = 2**29
+"""A file is about this large at most."""
 
 Row = dict[str, Any]
 
@@ -60,9 +69,12 @@ _MASK: Row = {"size": [_INTEGER], "counts": _STRING}
 
 FEATURES: Row = {
     "image": {"_type": "Image"},
+    "file_name": _STRING,
     "id": _STRING,
     "width": _INTEGER,
     "height": _INTEGER,
+    "licence": _STRING,
+    "attribution": _STRING,
     "regions": [
         {
             "id": _STRING,
@@ -107,6 +119,9 @@ class HuggingFaceRow(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     image: dict[str, Any] | None = None
+    file_name: str | None = None
+    licence: str | None = None
+    attribution: str | None = None
     regions: list[HuggingFaceRegion] = []
     samples: list[SampleFields] = []
 
@@ -114,19 +129,87 @@ class HuggingFaceRow(msgspec.Struct, frozen=True, kw_only=True):
 def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     """Write the Parquet file and the card."""
     split = split_name(dataset)
-    (folder / "data").mkdir()
-    metadata = {
-        b"huggingface": msgspec.json.encode({"info": {"features": FEATURES}}),
-        FACTS: msgspec.json.encode(to_dataset_fields(dataset)),
-    }
-    schema = pa.schema([pa.field(name, _to_arrow(feature)) for name, feature in FEATURES.items()], metadata)
-    with pq.ParquetWriter(
-        folder / "data" / f"{split}-00000-of-00001.parquet", schema, compression="zstd"
-    ) as writer:
-        for rows in _batches(dataset, with_images=with_images):
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+    with ParquetSplits(folder / DATA, to_dataset_fields(dataset)) as files:
+        for exported in export_images(dataset, with_images=with_images):
+            files.add(split, exported)
+        files.add_split(split)
     card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: {split}\n    path: data/{split}-*\n---\n"
     (folder / "README.md").write_text(f"{card}\n# {dataset.name}\n\nWritten by maskwise.\n", encoding="utf-8")
+
+
+class ParquetSplits:
+    """Writes images as Parquet files, one or more per split: `SPLIT-00000-of-00002.parquet`.
+
+    A further file is begun when one holds about `shard_bytes` of images. Files get their names when the block ends.
+    """
+
+    def __init__(self, folder: Path, fields: DatasetFields, *, shard_bytes: int = SHARD_BYTES) -> None:
+        self.folder, self.shard_bytes = folder, shard_bytes
+        metadata = {
+            b"huggingface": msgspec.json.encode({"info": {"features": FEATURES}}),
+            FACTS: msgspec.json.encode(fields, order="deterministic"),
+        }
+        self._schema = pa.schema([(name, _to_arrow(feature)) for name, feature in FEATURES.items()], metadata)
+        self._shards: dict[str, list[_Shard]] = {}
+
+    def __enter__(self) -> "ParquetSplits":
+        self.folder.mkdir()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for split, shards in self._shards.items():
+            for number, shard in enumerate(shards):
+                shard.close()
+                shard.path.rename(self.folder / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
+
+    def add(self, split: str, exported: ExportedImage) -> None:
+        """Add an image to a split."""
+        shards = self.add_split(split)
+        if shards[-1].bytes >= self.shard_bytes:
+            shards[-1].close()
+            shards.append(self._begin(split, len(shards)))
+        shards[-1].add(_to_row(exported), len(exported.data or b""))
+
+    def add_split(self, split: str) -> "list[_Shard]":
+        """Make sure that the split has a file, also if it has no image; returns its files."""
+        if split not in self._shards:
+            self._shards[split] = [self._begin(split, 0)]
+        return self._shards[split]
+
+    def _begin(self, split: str, number: int) -> "_Shard":
+        return _Shard(self.folder / f"{split}-{number:05d}.partial", self._schema)
+
+
+class _Shard:
+    """One Parquet file, written in row groups."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path, self.bytes = path, 0
+        self._schema = schema
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+        self._rows: list[Row] = []
+        self._weight = 0
+
+    def add(self, row: Row, weight: int) -> None:
+        """Add a row with an image of `weight` bytes."""
+        self._rows.append(row)
+        self._weight += weight
+        self.bytes += weight
+        if self._weight >= BATCH_BYTES or len(self._rows) >= BATCH_ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        """Write the remaining rows. A second call does nothing."""
+        if self._writer.is_open:
+            self._flush()
+            self._writer.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+            self._rows, self._weight = [], 0
 
 
 def _to_arrow(feature: Any) -> pa.DataType:
@@ -140,26 +223,16 @@ def _to_arrow(feature: Any) -> pa.DataType:
     return pa.struct([(name, _to_arrow(inner)) for name, inner in feature.items()])
 
 
-def _batches(dataset: Dataset, *, with_images: bool) -> Iterator[list[Row]]:
-    rows: list[Row] = []
-    weight = 0
-    for exported in export_images(dataset, with_images=with_images):
-        rows.append(_to_row(exported))
-        weight += len(exported.data or b"")
-        if weight >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
-            yield rows
-            rows, weight = [], 0
-    if rows:
-        yield rows
-
-
 def _to_row(exported: ExportedImage) -> Row:
     image = exported.image
     return {
         "image": None if exported.data is None else {"bytes": exported.data, "path": exported.file_name},
+        "file_name": exported.file_name if exported.data is not None else image.path,
         "id": image.id,
         "width": image.width,
         "height": image.height,
+        "licence": image.licence,
+        "attribution": image.attribution,
         "regions": [
             to_builtins(to_region_fields(region))
             | {"crowd": region.crowd, "visible": _to_rle(region.visible), "amodal": _to_rle(region.amodal)}
@@ -188,28 +261,47 @@ def _to_rle(mask: Mask | None) -> Row | None:
 def read(context: ReadContext) -> AnnotatedImages:
     """Images with their regions and samples; images are embedded."""
     files = sorted(context.annotations.parent.glob(f"{context.split}-*.parquet")) or [context.annotations]
-    try:
-        opened = [pq.ParquetFile(file) for file in files]
-    except (pa.ArrowException, OSError) as error:
-        raise FormatError(f"{context.annotations} is not a valid Parquet file: {error}") from None
-    facts = (opened[0].schema_arrow.metadata or {}).get(FACTS)
+    return read_parquet(context, {None: files})
+
+
+def read_parquet(context: ReadContext, splits: Mapping[str | None, Sequence[Path]]) -> AnnotatedImages:
+    """The images of Parquet files. A split that has a name becomes the tag `split` of its samples."""
+    opened: dict[str | None, list[pq.ParquetFile]] = {}
+    for split, paths in splits.items():
+        try:
+            opened[split] = [pq.ParquetFile(path) for path in paths]
+        except (pa.ArrowException, OSError) as error:
+            raise FormatError(f"{paths[0]} is not a valid Parquet file: {error}") from None
+    files = [file for found in opened.values() for file in found]
+    fields = _read_fields(files[0], context.annotations)
+    annotations = itertools.chain.from_iterable(
+        _image_annotations(context, found, split) for split, found in opened.items()
+    )
+    decoded = decode_annotations(annotations, context.diagnostics, exact=True)
+    return AnnotatedImages(sum(file.metadata.num_rows for file in files), decoded, fields.about)
+
+
+def _read_fields(file: pq.ParquetFile, path: Path) -> DatasetFields:
+    """What the file says about its dataset."""
+    facts = (file.schema_arrow.metadata or {}).get(FACTS)
     if facts is None:
         raise FormatError(
-            f"{context.annotations} was not written by maskwise: its schema has no metadata {FACTS.decode()!r}. "
+            f"{path} was not written by maskwise: its schema has no metadata {FACTS.decode()!r}. "
             "Read other Parquet files with `maskwise read records` and a mapping"
         )
     try:
         fields = msgspec.json.decode(facts, type=DatasetFields)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{context.annotations}: invalid metadata {FACTS.decode()!r}: {error}") from None
-    check_version(fields, context.annotations)
-    annotations = decode_annotations(_image_annotations(context, opened), context.diagnostics, exact=True)
-    return AnnotatedImages(sum(file.metadata.num_rows for file in opened), annotations, fields.about)
+        raise FormatError(f"{path}: invalid metadata {FACTS.decode()!r}: {error}") from None
+    check_version(fields, path)
+    return fields
 
 
-def _image_annotations(context: ReadContext, files: list[pq.ParquetFile]) -> Iterator[ImageAnnotation]:
+def _image_annotations(
+    context: ReadContext, files: list[pq.ParquetFile], split: str | None
+) -> Iterator[ImageAnnotation]:
     for number, row in enumerate(_rows(context, files)):
-        record = f"row {number}"
+        record = f"row {number}" if split is None else f"{split}, row {number}"
         try:
             entry = _convert(row)
             image, data = _open_image(entry)
@@ -225,6 +317,10 @@ def _image_annotations(context: ReadContext, files: list[pq.ParquetFile]) -> Ite
         questions = tuple(
             to_question_annotation(sample, f"{record}, sample {sample.id}") for sample in entry.samples
         )
+        if split is not None:
+            questions = tuple(
+                question._replace(tags=(question.tags or {}) | {"split": split}) for question in questions
+            )
         yield ImageAnnotation(image, context.file, regions, questions, data=data)
 
 
@@ -262,7 +358,18 @@ def _open_image(entry: HuggingFaceRow) -> tuple[ImageInfo, bytes | None]:
         width, height = image_size(data)
         if (width, height) != (entry.width, entry.height):
             raise ImageError(f"the image is {width} x {height}, expected {entry.width} x {entry.height}")
-    return ImageInfo(id=entry.id, width=entry.width, height=entry.height), data
+    path = entry.file_name if data is None else None
+    if path is not None:
+        check_relative(path)
+    image = ImageInfo(
+        id=entry.id,
+        width=entry.width,
+        height=entry.height,
+        path=path,
+        licence=entry.licence,
+        attribution=entry.attribution,
+    )
+    return image, data
 
 
 HUGGINGFACE = AnnotationFormat(

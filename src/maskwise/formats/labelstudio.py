@@ -192,7 +192,15 @@ def _image_annotations(context: ReadContext, tasks: list[msgspec.Raw]) -> Iterat
         fields = task.data.maskwise
         check_version(fields.dataset, context.annotations)
         size = (fields.height, fields.width)
-        image = locate_image(context, _file_name(task.data.image), size, id=fields.id, record=record)
+        image = locate_image(
+            context,
+            _file_name(task.data.image),
+            size,
+            id=fields.id,
+            record=record,
+            licence=fields.licence,
+            attribution=fields.attribution,
+        )
         if image is not None:
             results = dict(_results(context, task, record, size=size))
             regions = tuple(_region_annotations(fields, results, record))

@@ -8,7 +8,8 @@ import msgspec
 
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
 from maskwise.formats.annotations import RegionAnnotation
-from maskwise.formats.coco import CocoAnnotation, Id, read_instances
+from maskwise.formats.coco import CocoAnnotation, read_instances
+from maskwise.formats.coco_licences import Id
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
 

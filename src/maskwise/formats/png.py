@@ -107,8 +107,15 @@ def _image_annotations(context: ReadContext, index: PngIndex) -> Iterator[ImageA
         )
         if entry is None:
             continue
-        size = (entry.height, entry.width)
-        image = locate_image(context, entry.file_name, size, id=entry.id, record=record)
+        image = locate_image(
+            context,
+            entry.file_name,
+            (entry.height, entry.width),
+            id=entry.id,
+            record=record,
+            licence=entry.licence,
+            attribution=entry.attribution,
+        )
         if image is not None:
             regions = tuple(_region_annotations(context, entry, image))
             questions = tuple(

@@ -60,7 +60,14 @@ class _UnusableImageError(Exception):
 
 
 def locate_image(
-    context: ReadContext, name: str, size: Size | None, *, id: str, record: str
+    context: ReadContext,
+    name: str,
+    size: Size | None,
+    *,
+    id: str,
+    record: str,
+    licence: str | None = None,
+    attribution: str | None = None,
 ) -> ImageInfo | None:
     """The image record of a file name; None and a diagnostic if it is missing, too large or of another size.
 
@@ -75,7 +82,7 @@ def locate_image(
         reason, expected, found = fault.args
         context.skip(reason, record, expected=expected, found=found)
         return None
-    return ImageInfo(id=id, width=width, height=height, path=path)
+    return ImageInfo(id=id, width=width, height=height, path=path, licence=licence, attribution=attribution)
 
 
 def _find(folder: ImageFolder, name: str) -> str:

@@ -17,6 +17,7 @@ from maskwise.formats.muva import MUVA
 from maskwise.formats.paco_lvis import PACO_LVIS
 from maskwise.formats.png import PNG
 from maskwise.formats.records import RECORDS
+from maskwise.formats.release_folder import RELEASE_FOLDER
 
 BUILT_IN = (
     ADE20K,
@@ -32,6 +33,7 @@ BUILT_IN = (
     PACO_LVIS,
     PNG,
     RECORDS,
+    RELEASE_FOLDER,
 )
 
 

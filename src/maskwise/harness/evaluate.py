@@ -23,11 +23,13 @@ from maskwise import __version__
 from maskwise.benchmarks import list_benchmarks
 from maskwise.downloads import data_folder, list_downloads
 from maskwise.errors import MaskwiseError, ModelGoneError, ProtocolError, StoreError
+from maskwise.formats.release_folder import find_release
 from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
 from maskwise.harness.plan import Plan
 from maskwise.harness.predictor import Model, describe_model, domain_warning, model_spec
 from maskwise.harness.progress import Progress
+from maskwise.harness.released_dataset import convert_release
 from maskwise.harness.resume import Completed, find_completed, find_failed, is_replaced, replace_lines
 from maskwise.harness.score import describe_dataset, result_to_run, score
 from maskwise.protocols import get
@@ -227,9 +229,14 @@ def evaluate(
 
 
 def find_dataset(name: str | Path) -> Path:
-    """The folder of a dataset, given by its path or, if it comes with the package, by its name."""
+    """The folder of a dataset: given by its path, by its name if it comes with the package or was downloaded, or as a
+    release (RELEASE or RELEASE/SPLIT).
+    """
     if str(name) in BUNDLED_DATASETS:
         return BUNDLED_DATASETS[str(name)]()
+    release = find_release(Path(name))
+    if release is not None:
+        return convert_release(release)
     if not Path(name).exists() and str(name) in list_downloads():
         downloaded = data_folder() / str(name)
         if not downloaded.is_dir():

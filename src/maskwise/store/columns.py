@@ -110,6 +110,18 @@ class ImageColumns(_Columns):
         return paths
 
     @cached_property
+    def licence(self) -> list[str | None]:
+        """Licences; None where the source states none."""
+        licences: list[str | None] = self.table["licence"].to_pylist()
+        return licences
+
+    @cached_property
+    def attribution(self) -> list[str | None]:
+        """Authors or pages to name; None where the source states none."""
+        attributions: list[str | None] = self.table["attribution"].to_pylist()
+        return attributions
+
+    @cached_property
     def size(self) -> Int32Array:
         """Heights and widths, int32 [p, 2]."""
         return np.stack([self._numbers("height"), self._numbers("width")], 1)

@@ -227,7 +227,14 @@ class Dataset:
         """The image of a row or an id."""
         row = self._image_row(key)
         height, width = self.images.size[row].tolist()
-        return ImageInfo(id=self.images.id[row], width=width, height=height, path=self.images.path[row])
+        return ImageInfo(
+            id=self.images.id[row],
+            width=width,
+            height=height,
+            path=self.images.path[row],
+            licence=self.images.licence[row],
+            attribution=self.images.attribution[row],
+        )
 
     def open_image(self, key: int | str) -> Image.Image:
         """The pixels of an image, given by row or id: upright, RGB."""

@@ -40,6 +40,8 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("width", pa.int32(), nullable=False),
             pa.field("height", pa.int32(), nullable=False),
             pa.field("data", pa.large_binary()),
+            pa.field("licence", pa.string()),
+            pa.field("attribution", pa.string()),
         ]
     ),
     "regions": pa.schema(
@@ -70,6 +72,9 @@ TABLES: dict[str, pa.Schema] = {
 """The columns of each table. `part_of` and `targets` are rows of regions, `image` is a row of images. The
 `regions` of a phrase are positions among the targets of the sample.
 """
+
+ADDED = ("licence", "attribution")
+"""Columns that older folders do not have."""
 
 
 class FileFacts(msgspec.Struct, frozen=True):
@@ -144,16 +149,25 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, UInt8Array | No
     """The table, and for an Arrow file its memory-mapped bytes."""
     try:
         if path.suffix == ".parquet":
-            return pq.read_table(path).cast(schema).combine_chunks(), None
+            return _complete(pq.read_table(path), schema).cast(schema).combine_chunks(), None
         with pa.memory_map(str(path)) as file:
             buffer = file.read_buffer()
-        table = pa.ipc.open_file(buffer).read_all()
+        table = _complete(pa.ipc.open_file(buffer).read_all(), schema)
         if not table.schema.equals(schema):
             raise StoreError(f"{path} does not have the columns {', '.join(schema.names)} and their types")
         _check_table(table, path)
         return table, np.frombuffer(buffer, np.uint8)
     except (pa.ArrowException, OSError) as error:
         raise StoreError(f"{path} is not a table of a dataset: {error}") from error
+
+
+def _complete(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with empty columns for those that were added to the schema after it was written."""
+    if table.schema.names == schema.names[: len(table.schema)]:
+        for field in list(schema)[len(table.schema) :]:
+            if field.name in ADDED:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table
 
 
 def _check_table(table: pa.Table, path: Path) -> None:

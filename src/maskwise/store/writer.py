@@ -75,7 +75,8 @@ class DatasetWriter:
         found = tuple(regions)
         rows = _number_regions(image, found, {}, first=self._tables["regions"].rows)
         row = self._tables["images"].add(
-            (image.id, image.path, image.width, image.height, data), len(data or b"")
+            (image.id, image.path, image.width, image.height, data, image.licence, image.attribution),
+            len(data or b""),
         )
         self._images[image.id] = (row, image)
         self._regions[image.id] = {}

@@ -1,0 +1,34 @@
+"""The section `licenses` of COCO files: texts by id. Files without a valid one are read without licences."""
+
+from typing import Annotated
+
+import msgspec
+
+Id = int | Annotated[str, msgspec.Meta(min_length=1)]
+"""The id of a record in a COCO file."""
+
+
+class CocoLicence(msgspec.Struct, frozen=True):
+    """An entry of `licenses`."""
+
+    id: Id
+    name: str = ""
+    url: str = ""
+
+    @property
+    def text(self) -> str | None:
+        """Name and address."""
+        return f"{self.name} ({self.url})" if self.name and self.url else self.name or self.url or None
+
+
+def read_licences(entries: object) -> dict[Id, str | None]:
+    """The texts of the section by id; empty if the file has no valid one."""
+    try:
+        return {entry.id: entry.text for entry in msgspec.convert(entries, list[CocoLicence])}
+    except msgspec.ValidationError:
+        return {}
+
+
+def find_licence(licences: dict[Id, str | None], id: object) -> str | None:
+    """The text of the licence that an image names, or None."""
+    return licences.get(id) if isinstance(id, int | str) else None

@@ -1,0 +1,117 @@
+"""A released dataset, as `maskwise release` writes it: Parquet files by split, cards, metadata and checksums.
+
+release.json                                 what the release holds, with size and sha256 of the data files
+data/SPLIT-00000-of-00001.parquet            one row per image, as in `huggingface.py`
+README.md, BENCHMARK_CARD.md, card.yaml      the cards
+croissant.json                               Croissant metadata
+SHA256SUMS                                   of all other files; `sha256sum -c SHA256SUMS` checks them
+"""
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from maskwise.errors import FormatError, StoreError, UnknownNameError
+from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
+from maskwise.formats.file_layout import FileLayout
+from maskwise.formats.huggingface import DATA, read_parquet
+from maskwise.formats.json_files import read_json
+from maskwise.formats.read_context import ReadContext
+from maskwise.store.folder import FileFacts, check_hash
+
+RELEASE = "release.json"
+CARD = "card.yaml"
+CHECKSUMS = "SHA256SUMS"
+VERSION = 1
+
+
+class ReleaseSplit(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of a split."""
+
+    images: int
+    questions: int
+
+
+class ReleaseManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of `release.json`. `split_rule` says how images were assigned to splits."""
+
+    schema_version: int
+    name: str
+    version: str
+    licence: str
+    created_by: str
+    images: Literal["embedded", "referenced"]
+    counts: dict[str, int]
+    splits: dict[str, ReleaseSplit]
+    split_rule: str
+    files: dict[str, FileFacts]
+    about: dict[str, str] = {}
+
+
+class ReleaseReference(NamedTuple):
+    """A release that a path names: its folder, and one of its splits if the path names that."""
+
+    folder: Path
+    split: str | None
+
+
+def find_release(path: Path) -> ReleaseReference | None:
+    """The release at `path`, also for `RELEASE/SPLIT`; None if it is something else."""
+    if (path / RELEASE).is_file():
+        return ReleaseReference(path, None)
+    if not path.exists() and (path.parent / RELEASE).is_file():
+        known = read_release(path.parent).splits
+        if path.name not in known:
+            raise UnknownNameError(f"split of release {path.parent}", path.name, known)
+        return ReleaseReference(path.parent, path.name)
+    return None
+
+
+def read_release(folder: Path) -> ReleaseManifest:
+    """The manifest of a release."""
+    manifest = read_json(folder / RELEASE, ReleaseManifest)
+    if manifest.schema_version != VERSION:
+        raise FormatError(
+            f"{folder / RELEASE} has schema version {manifest.schema_version}; this version reads {VERSION}"
+        )
+    return manifest
+
+
+def read(context: ReadContext, *, only: str = "") -> AnnotatedImages:
+    """Images with their regions and samples, which have the tag `split`. only: read this split alone."""
+    folder = context.annotations.parent
+    manifest = read_release(folder)
+    if only and only not in manifest.splits:
+        raise UnknownNameError(f"split of release {folder}", only, manifest.splits)
+    splits: dict[str | None, list[Path]] = {}
+    for name, facts in sorted(manifest.files.items()):
+        split = Path(name).name.rpartition("-of-")[0].rpartition("-")[0]
+        if Path(name).parent.as_posix() != DATA or not split or (only and split != only):
+            continue
+        splits.setdefault(split, []).append(_checked(folder / name, facts))
+    if not splits:
+        raise FormatError(f"{folder / RELEASE} lists no Parquet files of its splits")
+    found = read_parquet(context, splits)
+    about = dict(found.about) | {"split": only or "all"}
+    return found._replace(about=about, name=f"{manifest.name} {manifest.version}")
+
+
+def _checked(path: Path, facts: FileFacts) -> Path:
+    """The path of a file that is there and unchanged."""
+    if not path.is_file():
+        raise StoreError(f"{path} is missing")
+    check_hash(path, facts)
+    return path
+
+
+RELEASE_FOLDER = AnnotationFormat(
+    name="release",
+    title="A released dataset, as written by `maskwise release`",
+    layout=FileLayout(
+        annotations=(RELEASE,),
+        images=(".",),
+        notes="All splits are read; --option only=SPLIT reads one. Commands also take the folder, or RELEASE/SPLIT.",
+    ),
+    read=read,
+)
