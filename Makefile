@@ -123,6 +123,6 @@ $(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [dev,llm,postgres,ray,train,vlm,web,webtest]
+EXTRA_dev := [dev,llm,postgres,ray,release,train,vlm,web,webtest]
 EXTRA_bench := [bench,vlm]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ModelGoneError,
         ProtocolError,
         RecordError,
+        ReleaseError,
         StoreError,
         UnknownNameError,
     )
@@ -77,6 +78,7 @@ __all__ = [
     "ProtocolError",
     "RecordError",
     "Region",
+    "ReleaseError",
     "Run",
     "Sample",
     "StoreError",
@@ -115,6 +117,7 @@ _MODULES = {
         "ModelGoneError",
         "ProtocolError",
         "RecordError",
+        "ReleaseError",
         "StoreError",
         "UnknownNameError",
     ],

@@ -7,6 +7,7 @@ MaskwiseError                 base; the command line prints it without a traceba
 ├── StoreError                dataset folder, run folder or log that is missing, incomplete or changed
 ├── FormatError               annotation file that does not follow its format
 ├── DownloadError             file that cannot be downloaded, verified or unpacked
+├── ReleaseError              dataset that cannot be released: blank card fields, contradictory splits
 ├── ProtocolError             protocol that cannot score the given data
 ├── ModelError                model that cannot be loaded, or that returned something else than predictions
 │   └── ModelGoneError        model that can no longer be reached: the run stops and can be continued
@@ -48,6 +49,10 @@ class FormatError(MaskwiseError):
 
 class DownloadError(MaskwiseError):
     """A file that is missing, or that cannot be downloaded, verified or unpacked safely."""
+
+
+class ReleaseError(MaskwiseError):
+    """A dataset that cannot be released as it is: blank fields of its card, contradictory splits, a failed upload."""
 
 
 class ProtocolError(MaskwiseError):

@@ -10,7 +10,7 @@ from maskwise.formats.json_files import read_yaml
 CARDS = Path(__file__).parent / "cards"
 
 RISKS = {
-    "atlas-data-bias": "CardData bias (fairness)",
+    "atlas-data-bias": "Data bias (fairness)",
     "atlas-evasion-attack": "Evasion attack (robustness)",
     "atlas-output-bias": "Output bias (fairness)",
     "atlas-poor-model-accuracy": "Poor model accuracy (accuracy)",
@@ -45,12 +45,13 @@ class CardPurpose(_Section, frozen=True, kw_only=True):
 
 
 class CardData(_Section, frozen=True, kw_only=True):
-    """What the benchmark holds."""
+    """What the benchmark holds. `statistics`: measured facts, one per line."""
 
     source: str
     size: str
     format: str
     annotation: str
+    statistics: list[str] = []
 
 
 class CardMethodology(_Section, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from maskwise.cli import (
     intent,
     leaderboard,
     read,
+    release,
     report,
     review,
     score,
@@ -61,6 +62,8 @@ app.command()(read.ls)
 app.command()(read.card)
 app.command()(read.read)
 app.command()(write.write)
+app.command()(release.release)
+app.command()(release.diff)
 app.command()(get.get)
 app.command()(world.world)
 app.add_typer(build.app, name="build")

@@ -9,8 +9,7 @@ A row has `image` (an Image feature), `file_name`, `id`, `width`, `height`, `lic
 of the Parquet schema; they are written here, so `datasets` itself is not needed to write or read the folder.
 """
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -261,24 +260,18 @@ def _to_rle(mask: Mask | None) -> Row | None:
 def read(context: ReadContext) -> AnnotatedImages:
     """Images with their regions and samples; images are embedded."""
     files = sorted(context.annotations.parent.glob(f"{context.split}-*.parquet")) or [context.annotations]
-    return read_parquet(context, {None: files})
+    return read_parquet(context, files)
 
 
-def read_parquet(context: ReadContext, splits: Mapping[str | None, Sequence[Path]]) -> AnnotatedImages:
-    """The images of Parquet files. A split that has a name becomes the tag `split` of its samples."""
-    opened: dict[str | None, list[pq.ParquetFile]] = {}
-    for split, paths in splits.items():
-        try:
-            opened[split] = [pq.ParquetFile(path) for path in paths]
-        except (pa.ArrowException, OSError) as error:
-            raise FormatError(f"{paths[0]} is not a valid Parquet file: {error}") from None
-    files = [file for found in opened.values() for file in found]
+def read_parquet(context: ReadContext, paths: Sequence[Path]) -> AnnotatedImages:
+    """The images of one or more Parquet files."""
+    try:
+        files = [pq.ParquetFile(path) for path in paths]
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{context.annotations} is not a valid Parquet file: {error}") from None
     fields = _read_fields(files[0], context.annotations)
-    annotations = itertools.chain.from_iterable(
-        _image_annotations(context, found, split) for split, found in opened.items()
-    )
-    decoded = decode_annotations(annotations, context.diagnostics, exact=True)
-    return AnnotatedImages(sum(file.metadata.num_rows for file in files), decoded, fields.about)
+    annotations = decode_annotations(_image_annotations(context, files), context.diagnostics, exact=True)
+    return AnnotatedImages(sum(file.metadata.num_rows for file in files), annotations, fields.about)
 
 
 def _read_fields(file: pq.ParquetFile, path: Path) -> DatasetFields:
@@ -297,11 +290,9 @@ def _read_fields(file: pq.ParquetFile, path: Path) -> DatasetFields:
     return fields
 
 
-def _image_annotations(
-    context: ReadContext, files: list[pq.ParquetFile], split: str | None
-) -> Iterator[ImageAnnotation]:
+def _image_annotations(context: ReadContext, files: list[pq.ParquetFile]) -> Iterator[ImageAnnotation]:
     for number, row in enumerate(_rows(context, files)):
-        record = f"row {number}" if split is None else f"{split}, row {number}"
+        record = f"row {number}"
         try:
             entry = _convert(row)
             image, data = _open_image(entry)
@@ -317,10 +308,6 @@ def _image_annotations(
         questions = tuple(
             to_question_annotation(sample, f"{record}, sample {sample.id}") for sample in entry.samples
         )
-        if split is not None:
-            questions = tuple(
-                question._replace(tags=(question.tags or {}) | {"split": split}) for question in questions
-            )
         yield ImageAnnotation(image, context.file, regions, questions, data=data)
 
 

@@ -7,6 +7,7 @@ croissant.json                               Croissant metadata
 SHA256SUMS                                   of all other files; `sha256sum -c SHA256SUMS` checks them
 """
 
+import re
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -79,22 +80,23 @@ def read_release(folder: Path) -> ReleaseManifest:
 
 
 def read(context: ReadContext, *, only: str = "") -> AnnotatedImages:
-    """Images with their regions and samples, which have the tag `split`. only: read this split alone."""
+    """Images with their regions and samples; the tag `split` says which split. only: read this split alone."""
     folder = context.annotations.parent
     manifest = read_release(folder)
     if only and only not in manifest.splits:
         raise UnknownNameError(f"split of release {folder}", only, manifest.splits)
-    splits: dict[str | None, list[Path]] = {}
-    for name, facts in sorted(manifest.files.items()):
-        split = Path(name).name.rpartition("-of-")[0].rpartition("-")[0]
-        if Path(name).parent.as_posix() != DATA or not split or (only and split != only):
-            continue
-        splits.setdefault(split, []).append(_checked(folder / name, facts))
-    if not splits:
+    names = [name for split in manifest.splits if only in ("", split) for name in _files(manifest, split)]
+    if not names:
         raise FormatError(f"{folder / RELEASE} lists no Parquet files of its splits")
-    found = read_parquet(context, splits)
+    found = read_parquet(context, [_checked(folder / name, manifest.files[name]) for name in names])
     about = dict(found.about) | {"split": only or "all"}
     return found._replace(about=about, name=f"{manifest.name} {manifest.version}")
+
+
+def _files(manifest: ReleaseManifest, split: str) -> list[str]:
+    """The data files of a split, in order."""
+    pattern = re.compile(rf"{DATA}/{re.escape(split)}-\d+-of-\d+\.parquet")
+    return sorted(name for name in manifest.files if pattern.fullmatch(name))
 
 
 def _checked(path: Path, facts: FileFacts) -> Path:
