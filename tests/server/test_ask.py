@@ -231,6 +231,24 @@ def test_a_model_is_started_when_it_is_chosen_and_the_idle_one_ends(monkeypatch:
     assert running == {"whole": True, "a": False, "b": True}
 
 
+def test_a_model_that_starts_slowly_does_not_delay_the_others() -> None:
+    starting, go_on = threading.Event(), threading.Event()
+
+    def start(name: str) -> InThisProcess:
+        starting.set()
+        go_on.wait(300)
+        return InThisProcess(HalfHidden(), 10_000)
+
+    with serving(Whole(), names=("slow",), start=start) as address:
+        image = upload(address, png())
+        with concurrent.futures.ThreadPoolExecutor(1) as thread:
+            slow = thread.submit(ask, address, image, "q", model="slow")
+            assert starting.wait(300)
+            assert ask(address, image, "q")[1]["model"] == "whole"
+            go_on.set()
+            assert slow.result()[1]["model"] == "slow"
+
+
 def test_a_model_that_cannot_be_loaded_is_reported() -> None:
     def start(name: str) -> ModelProcess:
         return ModelProcess("tests.server.fake:Missing", {}, max_pixels=100)

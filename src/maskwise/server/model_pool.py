@@ -48,12 +48,13 @@ class ModelPool:
             raise RequestRejectedError(
                 404, f"unknown model {name!r}; GET /v1/models lists those that are served"
             )
-        async with self._starting:
-            if name not in self._running:
-                self._make_room()
-                self._running[name] = await self._start_worker(name)
-            self._running.move_to_end(name)
-            return name, self._running[name]
+        if name not in self._running:
+            async with self._starting:
+                if name not in self._running:
+                    self._make_room()
+                    self._running[name] = await self._start_worker(name)
+        self._running.move_to_end(name)
+        return name, self._running[name]
 
     def close(self) -> None:
         """End all models."""
