@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from maskwise.review.refine import Refiner
 from maskwise.review.review import Review
 from maskwise.server.http_server import open_server
 from maskwise.server.review_routes import ReviewService
@@ -73,9 +74,9 @@ def wait_until(page: Any, condition: Callable[[], bool]) -> None:
 
 
 @contextlib.contextmanager
-def serving_review_at(review: Review, port: int = 0) -> Iterator[str]:
+def serving_review_at(review: Review, port: int = 0, refiner: Refiner | None = None) -> Iterator[str]:
     """The address of a review server on a port; it can be started again on the same one."""
-    service = ReviewService(review)
+    service = ReviewService(review, refiner)
     server = open_server(make_review_app(service), "127.0.0.1", port, has_token=True)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -330,6 +330,7 @@ class ReviewPage {
     this.view.show(null, { width: 1, height: 1 });
     byId("sample").replaceChildren(el("div", { class: "done" }, el("h1", {}, text ? "Waiting" : "All done"),
       el("p", { class: "soft" }, text ?? "Nothing is left for you at the moment."),
+      this.session.role === "owner" ? el("p", {}, el("a", { href: "/review/owner" }, "Open the overview")) : null,
       el("p", {}, el("button", { type: "button", onclick: () => this.fetchItems() }, "Look again"))));
   }
 
