@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-web lint bench figures fuzz tree clean
+.PHONY: help demo test test-vlm test-web lint bench figures fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -50,9 +50,13 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 	@printf '\nLook at demo/run/report.html in a browser, and at demo/example1.png, example2.png and example3.png.\n'
 	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/adapters.md for your own model.\n'
 
-test: lint ## formatting, types and all tests but those of test-web
+test: lint ## formatting, types and all tests but those of test-vlm and test-web
 	@printf 'testing ...\n'
-	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser'
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser and not vlm'
+
+test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model: several processes, Ray, learning
+	@printf 'testing the vision-language model ...\n'
+	@$(PY) -m pytest -m vlm tests/models/vlm
 
 test-web: $(VENV)/.installed-dev ## the tests of the pages in a real browser, which is installed if it is missing (Debian)
 	$(call quietly,installing chromium,chromium,command -v chromium || { apt-get update && apt-get install -y chromium; })

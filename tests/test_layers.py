@@ -54,7 +54,7 @@ EXTRAS = {
     "openai": ["writers"],
     "peft": ["models"],
     "prometheus_client": ["server"],
-    "ray": ["builder", "harness"],
+    "ray": ["builder", "harness", "models"],
     "safetensors": ["models"],
     "shapely": ["masks"],
     "sqlalchemy": ["review", "server"],

@@ -100,11 +100,13 @@ class StageCheckpoints:
 
     def _moments(self) -> dict[str, Tensor]:
         """The optimizer's state by names such as PARAMETER.exp_avg."""
-        found: Any = get_optimizer_state_dict(self.model, self.optimizer, options=FULL)["state"]
-        return {f"{name}.{key}": value for name, one in found.items() for key, value in one.items()}
+        found: Any = get_optimizer_state_dict(self.model, self.optimizer, options=FULL)
+        # Only the first process gets the state.
+        states = found.get("state", {}).items()
+        return {f"{name}.{key}": value for name, one in states for key, value in one.items()}
 
     def _restore_moments(self, moments: dict[str, Tensor]) -> None:
-        state: Any = get_optimizer_state_dict(self.model, self.optimizer, options=FULL)
+        state: Any = get_optimizer_state_dict(self.model, self.optimizer, options=RESTORE)
         for name, value in moments.items():
             parameter, _, key = name.rpartition(".")
             state["state"][parameter][key] = value

@@ -126,6 +126,20 @@ class ValidationConfig(Section, frozen=True, kw_only=True):
             raise ValueError("validation needs either `dataset` or `world`")
 
 
+class Execution(Section, frozen=True, kw_only=True):
+    """Where the run is executed. `engine`: this process (or those that accelerate or torchrun started), or workers of
+    Ray Train. `address`: of a Ray cluster; None: this machine. `gpus_per_worker`: 0 trains on CPUs. `restarts`: how
+    often Ray starts the workers again after a failure; they continue from the last checkpoint.
+    """
+
+    engine: Literal["local", "ray"] = "local"
+    address: str | None = None
+    workers: PositiveInt = 1
+    cpus_per_worker: PositiveInt = 1
+    gpus_per_worker: Annotated[float, msgspec.Meta(ge=0)] = 0
+    restarts: NaturalInt = 0
+
+
 class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     """A training run. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
     `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0 leaves its default.
@@ -140,6 +154,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     lora: LoraSettings | None = None
     augmentation: Augmentation = Augmentation()
     validation: ValidationConfig | None = None
+    execution: Execution = Execution()
     precision: Literal["fp32", "bf16"] = "fp32"
     gradient_checkpointing: bool = False
     checkpoint_every: PositiveInt = 250

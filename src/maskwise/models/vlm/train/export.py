@@ -6,7 +6,7 @@ import msgspec
 
 from maskwise.errors import MaskwiseError
 from maskwise.models.vlm.build import build_model, build_processor
-from maskwise.models.vlm.folder import save_folder
+from maskwise.models.vlm.folder import CONFIG_FILE, WEIGHTS_FILE, save_folder
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.train.checkpoints import read_tensors, restore_weights
@@ -18,7 +18,12 @@ def export_run(run: Path, out: Path) -> list[Path]:
     """Write the model of a finished run, its adapters merged; returns the files."""
     model, processor = load_run(run)
     save_folder(model, processor, out)
-    return [path for path in sorted(out.iterdir()) if path.suffix in (".json", ".jinja", ".safetensors")]
+    return exported_files(out)
+
+
+def exported_files(folder: Path) -> list[Path]:
+    """The files of an exported model."""
+    return [folder / CONFIG_FILE, folder / WEIGHTS_FILE]
 
 
 def load_run(run: Path) -> tuple[VlmModel, VlmProcessor]:

@@ -12,6 +12,7 @@ Every stage builds the model anew and loads the weights of the stage before it, 
 repeated.
 """
 
+import importlib
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ from accelerate import PartialState
 from accelerate.utils import set_seed
 from peft import LoraModel
 
+from maskwise.errors import MissingDependencyError
 from maskwise.models.trainers import record_config
 from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.model import VlmModel
@@ -27,7 +29,7 @@ from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.train.checkpoints import read_tensors, restore_weights, write_tensors
 from maskwise.models.vlm.train.config import Stage, VlmTrainingConfig, read_config
 from maskwise.models.vlm.train.dry_run import dry_run
-from maskwise.models.vlm.train.export import export_run
+from maskwise.models.vlm.train.export import export_run, exported_files
 from maskwise.models.vlm.train.freezing import freeze, trained_names
 from maskwise.models.vlm.train.lora import add_lora
 from maskwise.models.vlm.train.sources import TrainingItems, open_source
@@ -37,7 +39,7 @@ from maskwise.store import Dataset
 
 __all__ = ["dry_run", "export_run", "read_config", "train"]
 
-WITHOUT_EFFECT = ("threads", "log_every", "checkpoint_every", "keep_checkpoints", "validation")
+WITHOUT_EFFECT = ("threads", "log_every", "checkpoint_every", "keep_checkpoints", "validation", "execution")
 """Settings that may change between parts of a run, because the result does not depend on them."""
 
 NEW_MODULES = ("projector.", "decoders.", "segmenter.early.")
@@ -45,6 +47,18 @@ NEW_MODULES = ("projector.", "decoders.", "segmenter.early.")
 
 
 def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
+    """All stages, in this process or on Ray; returns the files of the model."""
+    if config.execution.engine == "local":
+        return train_here(config, folder)
+    try:
+        engine = importlib.import_module("maskwise.models.vlm.train.ray_engine")
+    except ImportError as error:
+        raise MissingDependencyError('engine = "ray"', str(error.name), extra="ray") from None
+    engine.train_on_ray(config, folder)
+    return exported_files(folder)
+
+
+def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
     """All stages; returns the files of the model. All processes of a distributed run call this."""
     process = PartialState(cpu=not torch.cuda.is_available())
     if config.threads:

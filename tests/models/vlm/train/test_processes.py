@@ -1,0 +1,93 @@
+"""Several processes give the result of one: gloo processes of torchrun, and workers of Ray."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
+pytest.importorskip("peft", reason="the extra `vlm` is not installed")
+
+from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
+
+pytestmark = pytest.mark.vlm
+
+CONFIG = """
+model = "vlm"
+seed = 2
+checkpoint_every = 1
+log_every = 1
+threads = 1
+
+[vlm]
+vocabulary_scenes = 20
+nano = { image_size = 64, width = 64, layers = 2, vocabulary = 512 }
+
+[lora]
+rank = 2
+dropout = 0.3
+
+[optimization]
+learning_rate = 1e-3
+batch_size = 4
+questions_per_image = 2
+warmup_steps = 0
+
+[sources.world]
+world = { scenes = 6, preset = "easy", size = 64, questions = 3 }
+
+[sources.text]             # a process whose images are text only has no gradient of the segmenter
+text = "turns.jsonl"
+
+[[stages]]
+name = "one"
+steps = 2
+rates = { world = 1, text = 1 }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("processes")
+    (folder / "config.toml").write_text(CONFIG)
+    turns = [{"question": f"How many is {n} and 1?", "answer": f"It is {n + 1}."} for n in range(4)]
+    (folder / "turns.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))
+    start(folder, ["-m", "maskwise.cli.main", "train", "config.toml", "--out", "one"])
+    return folder
+
+
+def start(folder: Path, arguments: list[str]) -> None:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+
+
+def assert_same_training(one: Path, other: Path) -> None:
+    curves = [
+        [json.loads(line)["loss"] for line in (run / "one.jsonl").read_text().splitlines()]
+        for run in (one, other)
+    ]
+    assert curves[0] == pytest.approx(curves[1], rel=1e-4)
+    weights, others = read_tensors(one / "one.safetensors"), read_tensors(other / "one.safetensors")
+    assert weights.keys() == others.keys()
+    for name, value in weights.items():
+        torch.testing.assert_close(others[name], value, atol=2e-4, rtol=1e-3, msg=name)
+
+
+def test_two_processes_equal_one(folder: Path) -> None:
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    start(folder, [*launcher, "-m", "maskwise.cli.main", "train", "config.toml", "--out", "two"])
+    assert_same_training(folder / "one", folder / "two")
+
+
+def test_two_workers_of_ray_equal_one(folder: Path) -> None:
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    ray_config = CONFIG + '\n[execution]\nengine = "ray"\nworkers = 2\n'
+    (folder / "ray.toml").write_text(ray_config)
+    start(folder, ["-m", "maskwise.cli.main", "train", "ray.toml", "--out", "ray"])
+    assert_same_training(folder / "one", folder / "ray")
