@@ -47,13 +47,6 @@ def test_text_only_questions_share_a_batch_with_images():
     model, processor = small_model()
     one = scene_questions(0)
     text_only = dataclasses.replace(scene_questions(1), image=None)
-    text_only = dataclasses.replace(
-        text_only,
-        samples=tuple(
-            msgspec.structs.replace(sample, targets=(), answer="It is the mug [SEG_AMODAL].")
-            for sample in text_only.samples
-        ),
-    )
     batch = collate([text_only, one], processor)
     assert batch.image_index == (-1, -1, -1, 0, 0, 0)
     alone = model(collate([one], processor))
@@ -70,3 +63,14 @@ def test_the_other_images_of_a_batch_do_not_change_a_mask():
     for kind in ("visible", "amodal"):
         expected = torch.cat([getattr(masks, kind) for masks in alone])
         assert torch.allclose(getattr(together, kind), expected, atol=1e-4)
+
+
+def test_images_without_questions_train_by_dense_supervision_alone():
+    model, processor = small_model()
+    images = [dataclasses.replace(scene_questions(index), samples=()) for index in range(2)]
+    output = model(collate(images, processor, dense=True))
+    output.loss.backward()
+    assert "text" not in output.losses
+    assert output.losses["name_prompt"].item() > 0
+    assert output.losses["region_words"].item() > 0
+    assert all(one.grad is not None for one in model.segmenter.encoder.parameters())

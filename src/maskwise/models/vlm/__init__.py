@@ -21,6 +21,7 @@ nano            the model in small
 build           model and processor from a config
 folder          a model in a folder
 generation      answers to questions, with masks
+ablations       the model with one input removed, as baselines
 predictor       the model in `maskwise eval`, `ask` and `serve`
 train           its training: data, LoRA, trainer
 """

@@ -69,8 +69,8 @@ class VlmBatch:
     input_ids, attention_mask, mm_token_type_ids: [q, tokens]. labels: the same shape, IGNORED outside answers; None for
     prompts. image_index: the image of each question, -1 for none. pixel_values, image_grid_thw: the images for the
     vision-language model, as its processor makes them. segmenter_pixels: [images, 3, size, size]. masks: one per
-    segmentation token, row by row. token_names: [n, words], the tokens of the name of each token's target, padded with
-    -1. dense: None without dense supervision.
+    segmentation token, row by row, without those of questions without an image. token_names: [n, words], the tokens of
+    the name of each token's target, padded with -1. dense: None without dense supervision.
     """
 
     input_ids: torch.Tensor
@@ -137,7 +137,7 @@ def collate(
     )
     if not answers:
         return batch
-    targets = [sample.targets[place] for row, _, sample in turns for place in row.targets]
+    targets = [sample.targets[place] for row, image, sample in turns if image >= 0 for place in row.targets]
     return replace(
         batch,
         labels=pad_rows([row.labels for row in rows], IGNORED),

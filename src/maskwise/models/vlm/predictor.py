@@ -13,6 +13,7 @@ from PIL import Image
 
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
+from maskwise.models.vlm.ablations import AblatedModel
 from maskwise.models.vlm.folder import hash_weights, load_folder
 from maskwise.models.vlm.generation import (
     GeneratedAnswer,
@@ -30,8 +31,6 @@ from maskwise.schema import MaskType, PredictedRegion, Prediction, Sample
 class Vlm:
     """A predictor made of a model and its processor. `batch_size`: questions that are answered together."""
 
-    name = "vlm"
-
     def __init__(
         self,
         model: VlmModel,
@@ -40,6 +39,7 @@ class Vlm:
         *,
         batch_size: int = 16,
     ) -> None:
+        self.name = "vlm"
         self.model, self.processor = model, processor
         self.weights_hash, self.batch_size = weights_hash, batch_size
         self.config: dict[str, Any] = msgspec.to_builtins(model.config)
@@ -129,11 +129,17 @@ def _mask_type(targets: Sequence[SegTarget]) -> MaskType | None:
     return max(kinds, key=kinds.count)
 
 
-def load(checkpoint: str, device: str = "cpu", batch_size: int = 16) -> Vlm:
-    """The model in a folder that `maskwise train` or `maskwise export` wrote. device: "cpu", "cuda", "cuda:1", ..."""
+def load(
+    checkpoint: str, device: str = "cpu", batch_size: int = 16, baseline: str | None = None
+) -> Vlm | AblatedModel:
+    """The model in a folder that `maskwise train` or `maskwise export` wrote.
+
+    device: "cpu", "cuda", "cuda:1", ... baseline: one of `BASELINES`, with this model in it.
+    """
     folder = Path(checkpoint)
     try:
         model, processor = load_folder(folder, device)
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"{folder}: the model cannot be loaded on {device!r}: {error}") from None
-    return Vlm(model, processor, hash_weights(folder), batch_size=batch_size)
+    predictor = Vlm(model, processor, hash_weights(folder), batch_size=batch_size)
+    return predictor if baseline is None else AblatedModel(predictor, baseline)

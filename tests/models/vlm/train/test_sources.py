@@ -96,3 +96,14 @@ def test_invalid_settings_are_named(tmp_path: Path) -> None:
         MaskwiseError, match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 8"
     ):
         read_config(path)
+
+
+def test_questions_of_the_world_can_be_paraphrased_and_asked_without_images() -> None:
+    plain = open_source(SourceConfig(world=small_scenes()))
+    world = msgspec.structs.replace(small_scenes(), paraphrased=1.0, images=False)
+    source = open_source(SourceConfig(world=world))
+    item, same = source[0], plain[0]
+    assert item.image is None
+    assert [one.answer for one in item.samples] == [one.answer for one in same.samples]
+    assert all(one.question != other.question for one, other in zip(item.samples, same.samples))
+    assert source[0] == open_source(SourceConfig(world=world))[0]

@@ -23,7 +23,10 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class WorldScenes(Section, frozen=True, kw_only=True):
-    """Scenes of the world, rendered when they are needed."""
+    """Scenes of the world, rendered when they are needed. `paraphrased`: the fraction of their questions that is put
+    into the words of the mask-type corpus (docs/intent.md). `images`: false leaves the images out, so that only texts
+    train.
+    """
 
     scenes: PositiveInt
     seed: NaturalInt = 1
@@ -31,6 +34,8 @@ class WorldScenes(Section, frozen=True, kw_only=True):
     preset: str = "default"
     size: Annotated[int, msgspec.Meta(ge=32)] = 160
     questions: PositiveInt = 6
+    paraphrased: Share = 0.0
+    images: bool = True
 
 
 class SourceConfig(Section, frozen=True, kw_only=True):
@@ -57,7 +62,7 @@ class Optimization(Section, frozen=True, kw_only=True):
     learning_rate: Rate
     batch_size: PositiveInt
     micro_batch_size: PositiveInt = 1
-    questions_per_image: PositiveInt = 3
+    questions_per_image: NaturalInt = 3
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     warmup_steps: NaturalInt = 100
     final_factor: Share = 0.0
@@ -91,7 +96,7 @@ class Stage(Section, frozen=True, kw_only=True):
     learning_rate: Rate | None = None
     warmup_steps: NaturalInt | None = None
     batch_size: PositiveInt | None = None
-    questions_per_image: PositiveInt | None = None
+    questions_per_image: NaturalInt | None = None
 
     def __post_init__(self) -> None:
         for pattern in (*self.freeze, *self.rate_factors):

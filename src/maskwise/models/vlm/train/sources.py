@@ -4,8 +4,9 @@ source[index]       the image and its questions, with all its regions; index bel
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 import msgspec
@@ -14,12 +15,13 @@ from PIL import Image
 
 from maskwise.errors import MaskwiseError
 from maskwise.models.vlm.batch import ImageQuestions
+from maskwise.models.vlm.paraphrase import Paraphraser
 from maskwise.models.vlm.train.augment import Augmentation, augment, choose_questions
 from maskwise.models.vlm.train.config import SourceConfig, WorldScenes
 from maskwise.models.vlm.train.mixing import MixedOrder
 from maskwise.schema import Answer, Sample
 from maskwise.store import Dataset
-from maskwise.world import make_scene
+from maskwise.world import SceneQuestion, make_scene
 
 CACHED_SCENES = 4096
 """Rendered scenes that are kept in memory; one of 160 x 160 pixels needs about 0.1 MB."""
@@ -91,7 +93,23 @@ class WorldSource:
             questions=wanted.questions,
             preset=wanted.preset,
         )
-        return ImageQuestions(Image.fromarray(scene.image), scene.samples, scene.regions)
+        samples = tuple(map(self._rephrase, scene.samples, scene.questions))
+        if not wanted.images:
+            return ImageQuestions(None, samples)
+        return ImageQuestions(Image.fromarray(scene.image), samples, scene.regions)
+
+    def _rephrase(self, sample: Sample, question: SceneQuestion) -> Sample:
+        """The sample, or the same sample in words of the mask-type corpus; always the same one for a question."""
+        rng = Random(f"{self.scenes.seed} {sample.id}")
+        if rng.random() >= self.scenes.paraphrased:
+            return sample
+        text = _paraphraser().rephrase(question.np, question.mask_type, rng)
+        return msgspec.structs.replace(sample, question=text)
+
+
+@cache
+def _paraphraser() -> Paraphraser:
+    return Paraphraser()
 
 
 class _Turn(msgspec.Struct, forbid_unknown_fields=True):
