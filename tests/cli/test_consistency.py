@@ -7,6 +7,7 @@ from typing import get_args, get_type_hints
 import typer.main
 
 from maskwise.cli.main import app
+from maskwise.cli.options import SEVERAL
 from tests.tree import commands
 
 
@@ -74,3 +75,29 @@ def test_every_command_has_an_example() -> None:
         for word in name.split():
             command = command.commands[word]  # type: ignore[attr-defined]
         assert f"Example: maskwise {name}" in (command.help or ""), name
+
+
+def test_arguments_are_written_in_capitals() -> None:
+    small = [
+        f"{command} {parameter.metavar or parameter.name}"
+        for command, parameter in parameters()
+        if isinstance(parameter, typer.core.TyperArgument)
+        and not (parameter.metavar or str(parameter.name)).isupper()
+    ]
+    assert not small
+
+
+def test_repeatable_options_say_so_in_the_same_words() -> None:
+    silent = [
+        f"{command} {parameter.name}"
+        for command, parameter in parameters()
+        if isinstance(parameter, typer.core.TyperOption)
+        and parameter.multiple
+        and not (parameter.help or "").endswith(SEVERAL)
+    ]
+    assert not silent
+
+
+def test_defaults_are_not_lost_as_markup() -> None:
+    """Help is printed by rich, which takes words in brackets for markup."""
+    assert not [f"{command} {one.name}" for command, one in parameters() if "[" in (one.help or "")]

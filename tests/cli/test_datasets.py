@@ -374,7 +374,7 @@ def test_validate_counts_questions_without_target(tmp_path: Path) -> None:
     [
         (["nobody"], "no sample with id 'nobody', and it is not a number from 0 to 2"),
         (["3"], "no sample with id '3'"),
-        (["q0", "--mask-type", "hidden"], "is none of visible, amodal, both"),
+        (["q0", "--mask-type", "hidden"], "is not one of"),
         (["q0", "--out", "/no/such/folder/x.png"], "cannot write"),
         (["q0", "--out", "x.unheard"], "cannot write"),
     ],

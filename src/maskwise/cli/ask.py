@@ -8,6 +8,7 @@ import typer
 from PIL import Image
 
 from maskwise.api.loaded_model import load_model
+from maskwise.cli.options import ModelOptions, ModelSpec, argument
 from maskwise.errors import ImageError, MaskwiseError
 from maskwise.harness.registry import parse_options
 from maskwise.schema import Prediction
@@ -16,22 +17,14 @@ from maskwise.terminal import echo
 
 
 def ask(
-    image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
-    question: Annotated[str, typer.Argument(help="What to look for, in words.", show_default=False)],
+    image: Annotated[Path, argument("IMAGE", "An image file.")],
+    question: Annotated[str, argument("QUESTION", "What to look for, in words.")],
     *,
     out: Annotated[
         Path | None, typer.Option(help="Folder for overlay.png and prediction.json.", show_default=False)
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://..."
-        ),
-    ] = "tiny",
-    model_option: Annotated[
-        list[str] | None,
-        typer.Option("--model-option", help="KEY=VALUE. May be given several times."),
-    ] = None,
+    model: ModelSpec = "tiny",
+    model_option: ModelOptions = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE.")
     ] = False,

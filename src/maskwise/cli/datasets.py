@@ -8,36 +8,52 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 import typer
+from PIL import Image
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from maskwise.cli.options import AsJson, DatasetFolder, ImagesFolder, argument
 from maskwise.errors import ImageError, StoreError, UnknownNameError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.overlay import draw_overlay
 from maskwise.report.dataset_stats import compute_dataset_stats
 from maskwise.report.dataset_validation import DatasetCheck, Finding, validate_dataset
 from maskwise.runs.environment import available_cores
-from maskwise.schema import MaskType, PredictedRegion, Prediction, Region, Sample
-from maskwise.store import MASK_TYPES, Dataset, Log
+from maskwise.schema import Answer, MaskType, PredictedRegion, Prediction, Region, Sample
+from maskwise.store import Dataset, Log
 from maskwise.terminal import echo, make_console
 
 LISTED = 10
 """How many findings of a kind are printed; JSON has them all."""
 
-Folder = Annotated[
-    Path, typer.Argument(metavar="DATASET", help="A dataset folder, or `world`.", show_default=False)
+SampleKey = Annotated[
+    str, argument("SAMPLE", "A sample's id, its number from 0, or an image's id for all its regions.")
 ]
-Images = Annotated[
+RegionIds = Annotated[
+    str | None,
+    typer.Option(
+        "--regions",
+        metavar="IDS",
+        help="Draw only these regions of the image, as 3,5,cup.",
+        show_default=False,
+    ),
+]
+PredictionsFile = Annotated[
     Path | None,
-    typer.Option("--images", help="Folder of the images, if they were moved.", show_default=False),
+    typer.Option(
+        "--predictions",
+        help="Draw the prediction of this predictions.jsonl instead of the ground truth.",
+        show_default=False,
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AllRegions = Annotated[bool, typer.Option("--all-regions", help="Draw every region, not the targets alone.")]
+NoLabels = Annotated[bool, typer.Option("--no-labels", help="Do not write the names of the regions.")]
 
 
 def validate(
-    dataset: Folder,
-    images: Images = None,
+    dataset: DatasetFolder,
+    images: ImagesFolder = None,
     no_images: Annotated[bool, typer.Option("--no-images", help="Do not check the image files.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -65,7 +81,7 @@ def validate(
     raise typer.Exit(1 if found.errors else 0)
 
 
-def stats(dataset: Folder, as_json: AsJson = False) -> None:
+def stats(dataset: DatasetFolder, as_json: AsJson = False) -> None:
     """Count the contents of a dataset: questions, targets, mask types, occlusion, sizes, names, tags.
 
     Example: maskwise stats data/val --json
@@ -95,39 +111,17 @@ def stats(dataset: Folder, as_json: AsJson = False) -> None:
 
 
 def show(
-    dataset: Folder,
-    sample: Annotated[
-        str,
-        typer.Argument(
-            metavar="SAMPLE",
-            help="A sample's id, its number from 0, or an image's id for all its regions.",
-            show_default=False,
-        ),
-    ],
+    dataset: DatasetFolder,
+    sample: SampleKey,
     *,
     out: Annotated[Path, typer.Option(help="The image to write.")] = Path("sample.png"),
-    mask_type: Annotated[str, typer.Option(help="visible, amodal or both.")] = "both",
-    all_regions: Annotated[
-        bool, typer.Option("--all-regions", help="Draw every region, not the targets alone.")
-    ] = False,
-    regions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="IDS", help="Draw only these regions of the image, as 3,5,cup.", show_default=False
-        ),
-    ] = None,
-    no_labels: Annotated[
-        bool, typer.Option("--no-labels", help="Do not write the names of the regions.")
-    ] = False,
+    mask_type: Annotated[MaskType, typer.Option(help="The masks to draw.")] = "both",
+    all_regions: AllRegions = False,
+    regions: RegionIds = None,
+    no_labels: NoLabels = False,
     plain: Annotated[bool, typer.Option("--plain", help="The image alone, nothing drawn.")] = False,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw the prediction of this predictions.jsonl instead of the ground truth.",
-            show_default=False,
-        ),
-    ] = None,
-    images: Images = None,
+    predictions: PredictionsFile = None,
+    images: ImagesFolder = None,
 ) -> None:
     """Draw a sample: visible masks filled, hidden parts striped, ignored pixels hatched, question and answer below.
 
@@ -140,27 +134,42 @@ def show(
     image = sample if record is None else record.image_id
     drawn = opened.open_image(image)
     if not plain:
-        chosen: Sequence[Region | PredictedRegion] = opened.regions_of(image)
-        answer = None
-        if regions is not None:
-            chosen = select_regions(opened, image, regions)
-        elif record is not None and not all_regions:
-            source = record if predictions is None else find_prediction(predictions, record.id)
-            chosen, answer = source.targets if isinstance(source, Sample) else source.regions, source.answer
+        everything = record is None or all_regions
+        chosen, answer = _choose_regions(
+            opened, image, None if everything else record, ids=regions, predictions=predictions
+        )
         drawn = draw_overlay(
             drawn,
             chosen,
-            mask_type=_mask_type(mask_type),
+            mask_type=mask_type,
             question=None if record is None else record.question,
             answer=answer,
             labels=not no_labels,
             ignore=None if record is None else record.ignore,
         )
-    try:
-        drawn.save(out)
-    except (OSError, ValueError) as error:
-        raise ImageError(f"cannot write {out}: {error}") from error
+    _save(drawn, out)
     echo(f"wrote {out} ({drawn.width} x {drawn.height}): {image if record is None else record.id}")
+
+
+def _choose_regions(
+    dataset: Dataset, image: str, sample: Sample | None, *, ids: str | None, predictions: Path | None
+) -> tuple[Sequence[Region | PredictedRegion], Answer | None]:
+    """What to draw: the regions with these ids, those of the sample or its prediction, or all of the image."""
+    if ids is not None:
+        return select_regions(dataset, image, ids), None
+    if sample is None:
+        return dataset.regions_of(image), None
+    if predictions is None:
+        return sample.targets, sample.answer
+    prediction = find_prediction(predictions, sample.id)
+    return prediction.regions, prediction.answer
+
+
+def _save(image: Image.Image, path: Path) -> None:
+    try:
+        image.save(path)
+    except (OSError, ValueError) as error:
+        raise ImageError(f"cannot write {path}: {error}") from error
 
 
 def _means_image(dataset: Dataset, key: str) -> bool:
@@ -203,13 +212,6 @@ def find_sample(dataset: Dataset, key: str) -> Sample:
     raise StoreError(
         f"{dataset.path}: no sample with id {key!r}, and it is not a number from 0 to {len(dataset) - 1}"
     )
-
-
-def _mask_type(name: str) -> MaskType:
-    for known in MASK_TYPES:
-        if known == name:
-            return known
-    raise typer.BadParameter(f"{name!r} is none of {', '.join(MASK_TYPES)}", param_hint="--mask-type")
 
 
 def _validation_to_json(found: DatasetCheck) -> dict[str, Any]:

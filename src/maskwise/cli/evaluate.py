@@ -23,6 +23,15 @@ from rich.progress import Progress as Bars
 from rich.progress import Task as Bar
 from rich.text import Text
 
+from maskwise.cli.options import (
+    AsJson,
+    ImagesFolder,
+    ModelOptions,
+    ModelSpec,
+    ProtocolNames,
+    ShowAll,
+    argument,
+)
 from maskwise.cli.score_table import print_scores
 from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
@@ -39,62 +48,51 @@ SIGNALLED = 128
 """A program that a signal ends has this exit code plus the number of the signal."""
 
 
+Dataset = Annotated[str, argument("DATASET", "A dataset folder, or `world`, which comes with maskwise.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, help="Only this many images, drawn at random, with all their questions.")
+]
+Engine = Annotated[Literal["local", "ray"], typer.Option(help="Who does the work.")]
+RayAddress = Annotated[str | None, typer.Option(help="A Ray cluster.", show_default="one on this machine")]
+Actors = Annotated[int | None, typer.Option(min=1, help="Models that work side by side (ray).")]
+ActorCpus = Annotated[
+    float | None, typer.Option(min=0.0, help="Cores each of them claims (ray).", show_default="1")
+]
+ActorGpus = Annotated[
+    float | None,
+    typer.Option(min=0.0, help="GPUs each of them claims (ray).", show_default="1, where there are any"),
+]
+TeacherForced = Annotated[
+    bool, typer.Option("--teacher-forced", help="Give the model the true answer; `strict` refuses that.")
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask the questions that failed once more.")]
+Timeout = Annotated[
+    float | None, typer.Option(min=0.001, help="Seconds a question may take.", show_default="any time")
+]
+Out = Annotated[Path | None, typer.Option("--out", help="The run folder.", show_default="runs/DATASET-MODEL")]
+
+
 def evaluate_model(
-    dataset: Annotated[
-        str,
-        typer.Argument(help="`world`, which comes with maskwise, or a dataset folder.", show_default=False),
-    ],
+    dataset: Dataset,
     *,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://...",
-            show_default=False,
-        ),
-    ],
-    model_option: Annotated[
-        list[str] | None, typer.Option("--model-option", help="KEY=VALUE. May be given several times.")
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="Only this many images, drawn at random, with all their questions."),
-    ] = None,
+    model: ModelSpec,
+    model_option: ModelOptions = None,
+    limit: Limit = None,
     seed: Annotated[int, typer.Option(help="Which images --limit draws.")] = 0,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option("--protocol", help="`maskwise ls protocols`; several may be given.  [default: all]"),
-    ] = None,
+    protocol: ProtocolNames = None,
     predict_only: Annotated[bool, typer.Option("--predict-only", help="Do not score.")] = False,
-    engine: Annotated[Literal["local", "ray"], typer.Option(help="Who does the work.")] = "local",
-    ray_address: Annotated[
-        str | None, typer.Option(help="A Ray cluster.  [default: one on this machine]")
-    ] = None,
-    actors: Annotated[int | None, typer.Option(min=1, help="Models that work side by side (ray).")] = None,
-    actor_cpus: Annotated[
-        float | None, typer.Option(min=0.0, help="Cores each of them claims (ray).  [default: 1]")
-    ] = None,
-    actor_gpus: Annotated[
-        float | None,
-        typer.Option(min=0.0, help="GPUs each of them claims (ray).  [default: 1, where there are any]"),
-    ] = None,
-    teacher_forced: Annotated[
-        bool, typer.Option("--teacher-forced", help="Give the model the true answer; `strict` refuses that.")
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Ask the questions that failed once more.")
-    ] = False,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds a question may take.  [default: any time]")
-    ] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The run folder.  [default: runs/DATASET-MODEL]")
-    ] = None,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="Print every protocol and metric, not the headline metrics alone.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    engine: Engine = "local",
+    ray_address: RayAddress = None,
+    actors: Actors = None,
+    actor_cpus: ActorCpus = None,
+    actor_gpus: ActorGpus = None,
+    teacher_forced: TeacherForced = False,
+    retry_failed: RetryFailed = False,
+    timeout: Timeout = None,
+    images: ImagesFolder = None,
+    out: Out = None,
+    show_all: ShowAll = False,
+    as_json: AsJson = False,
 ) -> None:
     """Evaluate a model on a dataset: predict, score, and write a report.
 
@@ -102,31 +100,37 @@ def evaluate_model(
 
     Example: maskwise eval world --model tiny --out runs/tiny
     """
-    config = EvaluationConfig(
-        dataset,
-        model,
-        parse_options(model_option or []),
-        images,
-        limit,
-        seed,
-        teacher_forced=teacher_forced,
-    )
-    engine_options = {
-        "address": ray_address,
-        "actors": actors,
-        "cpus": actor_cpus,
-        "gpus": actor_gpus,
-    }
-    execution = ExecutionOptions(engine, engine_options, timeout, retry_failed=retry_failed)
+    given = parse_options(model_option or [])
+    config = EvaluationConfig(dataset, model, given, images, limit, seed, teacher_forced=teacher_forced)
+    ray = {"address": ray_address, "actors": actors, "cpus": actor_cpus, "gpus": actor_gpus}
+    execution = ExecutionOptions(engine, ray, timeout, retry_failed=retry_failed)
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
-    with _bars(quiet=as_json) as bars, _terminated_like_ctrl_c():
+    done = _evaluate(config, folder, execution, protocols=protocol, predict_only=predict_only, quiet=as_json)
+    if as_json:
+        _print_json(done, folder)
+    else:
+        _print(done, folder, all_protocols=protocol is not None, show_all=show_all)
+    _print_problems(done)
+
+
+def _evaluate(
+    config: EvaluationConfig,
+    folder: Path,
+    execution: ExecutionOptions,
+    *,
+    protocols: list[str] | None,
+    predict_only: bool,
+    quiet: bool,
+) -> EvaluationSummary:
+    """Evaluate with a progress bar and write the report. A signal ends the program and keeps what is done."""
+    with _bars(quiet=quiet) as bars, _terminated_like_ctrl_c():
         bar = bars.add_task("opening", total=None, failed=0)
         try:
             done = evaluate(
                 config,
                 folder,
                 execution=execution,
-                protocols=protocol,
+                protocols=protocols,
                 predict_only=predict_only,
                 threads=min(8, available_cores()),
                 on_progress=lambda progress: _show(bars, bar, progress),
@@ -134,16 +138,17 @@ def evaluate_model(
             )
             if done.run is not None:
                 bars.update(bar, description="writing the report")
-                _write_report(done.run, images)
+                _write_report(done.run, config.images)
         except KeyboardInterrupt as stop:
             bars.stop()
             echo(f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue", err=True)
             number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
             raise typer.Exit(SIGNALLED + number) from None
-    if as_json:
-        _print_json(done, folder)
-    else:
-        _print(done, folder, all_protocols=protocol is not None, show_all=show_all)
+    return done
+
+
+def _print_problems(done: EvaluationSummary) -> None:
+    """Warn about an unsuitable model; end with 1 if nothing was predicted or scored."""
     if done.run is not None and done.run.domain_notice is not None:
         echo(f"maskwise: warning: {done.run.domain_notice}", err=True)
     if done.failed == done.samples:

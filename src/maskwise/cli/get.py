@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from maskwise.cli.options import argument
 from maskwise.downloads import (
     Consent,
     Download,
@@ -26,7 +27,7 @@ from maskwise.terminal import echo, make_console
 
 
 def get(
-    name: Annotated[str | None, typer.Argument(help="What to download; without it, the list.")] = None,
+    name: Annotated[str | None, argument("NAME", "What to download; without it, the list.")] = None,
     *,
     out: Annotated[
         Path | None,
@@ -55,7 +56,7 @@ def get(
     sha256: Annotated[
         str | None, typer.Option(help="The sha256 that the file must have.", show_default=False)
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older dataset.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Download a benchmark or weights: resumed, verified by sha256, unpacked safely and converted.

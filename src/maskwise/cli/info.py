@@ -5,12 +5,12 @@ import platform
 import re
 from collections.abc import Iterator
 from importlib import metadata
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
 import maskwise
+from maskwise.cli.options import AsJson
 from maskwise.harness.evaluate import BUNDLED_DATASETS
 from maskwise.masks import kernel_name
 from maskwise.runs.environment import available_cores
@@ -22,7 +22,7 @@ KERNELS = {
 }
 
 
-def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def info(as_json: AsJson = False) -> None:
     """Say which version, mask kernel and extras are in use.
 
     Example: maskwise info --json

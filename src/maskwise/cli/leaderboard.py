@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
+from maskwise.cli.options import argument
 from maskwise.report.leaderboard import PAGE, leaderboard_to_json, make_leaderboard, write_site
 from maskwise.report.report_page import run_to_html
 from maskwise.runs import read_run
@@ -15,7 +16,7 @@ from maskwise.terminal import echo, make_console
 def leaderboard(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="Run folders of `maskwise eval` or `maskwise score --out`.", show_default=False),
+        argument("RUN", "Run folders of `maskwise eval` or `maskwise score --out`."),
     ],
     *,
     out: Annotated[Path | None, typer.Option("--out", help="The folder to write the site to.")] = None,

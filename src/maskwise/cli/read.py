@@ -11,37 +11,48 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
+from maskwise.cli.options import SEVERAL, AsJson, Overwrite, argument
 from maskwise.downloads import list_downloads
 from maskwise.formats import AnnotationFormat, ReadSummary, list_formats, read_dataset
 from maskwise.harness.registry import list_models
 from maskwise.protocols import PROTOCOLS
 from maskwise.terminal import echo, make_console
 
-Name = Annotated[str, typer.Argument(help="A benchmark or format; `maskwise ls` lists them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, argument("NAME", "A benchmark or format; `maskwise ls` lists them.")]
+Source = Annotated[Path, argument("PATH", "The folder it was downloaded to, or one annotation file.")]
+SourceImages = Annotated[
+    Path | None, typer.Option("--images", help="Folder of the images, if not below PATH.")
+]
+NoImages = Annotated[
+    bool, typer.Option("--no-images", help="Read annotations only; image sizes are taken from them.")
+]
+Mapping = Annotated[
+    Path | None, typer.Option("--mapping", help="A field mapping (YAML), for formats that need one.")
+]
+ReaderOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help=f"An option of this reader; `maskwise card NAME` lists them. {SEVERAL}",
+    ),
+]
 Listed = Literal["benchmarks", "formats", "protocols", "models", "downloads"]
 
 
 def read(
     name: Name,
-    path: Annotated[Path, typer.Argument(help="The folder it was downloaded to, or one annotation file.")],
+    path: Source,
     *,
     out: Annotated[Path, typer.Option("--out", help="The dataset folder to write.")],
     split: Annotated[str | None, typer.Option(help="Which split, where there are several.")] = None,
-    images: Annotated[Path | None, typer.Option(help="The folder of the images, if not below PATH.")] = None,
-    no_images: Annotated[
-        bool, typer.Option("--no-images", help="Read annotations only; image sizes are taken from them.")
-    ] = False,
-    mapping: Annotated[
-        Path | None, typer.Option(help="A field mapping (YAML), for formats that need one.")
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of this reader; `maskwise card NAME` lists them."),
-    ] = None,
+    images: SourceImages = None,
+    no_images: NoImages = False,
+    mapping: Mapping = None,
+    option: ReaderOptions = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first invalid record.")] = False,
     embed: Annotated[bool, typer.Option("--embed", help="Store the images in the dataset.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an older dataset.")] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Read one split of a benchmark or format into a dataset folder.
@@ -93,7 +104,7 @@ def card(name: Name, as_json: AsJson = False) -> None:
 
 
 def ls(
-    what: Annotated[Listed | None, typer.Argument(help="Only these.")] = None,
+    what: Annotated[Listed | None, argument("KIND", "Only these.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List what maskwise knows by name: benchmarks, formats, protocols, models, downloads.

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from maskwise.cli.options import AsJson, ImagesFolder, RunFolder, argument
 from maskwise.errors import StoreError
 from maskwise.report.comparison import MetricChange, RunComparison, compare_runs, pair_runs
 from maskwise.report.comparison_page import comparison_to_html, describe_difference
@@ -21,11 +22,9 @@ from maskwise.runs import read_run
 from maskwise.terminal import echo, make_console
 
 Format = Literal["html", "md", "json"]
-RunFolder = Annotated[
-    Path,
-    typer.Argument(help="A run folder of `maskwise eval` or `maskwise score --out`.", show_default=False),
-]
-ProtocolName = Annotated[str | None, typer.Option(help="The protocol to show first.  [default: strict]")]
+RunA = Annotated[Path, argument("A", "A run folder of `maskwise eval` or `maskwise score --out`.")]
+RunB = Annotated[Path, argument("B", "Another run folder, on the same dataset.")]
+ProtocolName = Annotated[str | None, typer.Option(help="The protocol to show first.", show_default="strict")]
 MAX_SAMPLES = 60
 
 
@@ -40,7 +39,7 @@ def report(
     ] = 12,
     dataset: Annotated[Path | None, typer.Option(help="The dataset, if it was moved.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="The predictions, if they were moved.")] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
+    images: ImagesFolder = None,
 ) -> None:
     """Write a run as one offline page, or as Markdown or JSON.
 
@@ -63,16 +62,16 @@ def report(
 
 
 def compare(
-    a: RunFolder,
-    b: RunFolder,
+    a: RunA,
+    b: RunB,
     *,
     protocol: ProtocolName = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option("--out", help="Also write a page: compare.html.")] = None,
     samples: Annotated[
         int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples on each side in the page's gallery.")
     ] = 10,
-    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
+    images: ImagesFolder = None,
 ) -> None:
     """Compare two runs on one dataset: differences with intervals and p-values, overall and by slice.
 

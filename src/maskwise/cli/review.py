@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
+from maskwise.cli.options import argument
 from maskwise.errors import MaskwiseError, StoreError
 from maskwise.harness.evaluate import BUNDLED_DATASETS, find_dataset
 from maskwise.store import Dataset
@@ -184,7 +185,7 @@ def export(
 @app.command("import")
 def import_decisions(
     dataset: Folder,
-    file: Annotated[Path, typer.Argument(help="A JSON export of Label Studio.", show_default=False)],
+    file: Annotated[Path, argument("FILE", "A JSON export of Label Studio.")],
     *,
     reviewer: Annotated[str, typer.Option(help="Pseudonym of whose decisions these are.")],
     db: DatabaseUrl = None,

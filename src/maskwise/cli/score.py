@@ -8,6 +8,7 @@ import msgspec
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from maskwise.cli.options import SEVERAL, AsJson, DatasetFolder, ProtocolNames, ShowAll, argument
 from maskwise.cli.score_table import print_scores
 from maskwise.errors import ProtocolError
 from maskwise.harness.evaluate import find_dataset
@@ -21,61 +22,57 @@ from maskwise.terminal import echo, make_console
 Format = Literal["jsonl", "coco", "png", "npz"]
 
 
+Predictions = Annotated[
+    Path, argument("PREDICTIONS", "JSONL, COCO results (.json), .npz, or a folder of masks.")
+]
+Out = Annotated[Path | None, typer.Option("--out", help="Also write a run folder for report and compare.")]
+LegacyFloat32 = Annotated[
+    bool, typer.Option("--legacy-float32", help="Running float32 sums, as the official code keeps them.")
+]
+ProtocolOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol-option",
+        metavar="PROTOCOL.NAME=VALUE",
+        help=f"An option of a protocol, such as aura.unit=mask. {SEVERAL}",
+    ),
+]
+PredictionFormat = Annotated[
+    Format | None, typer.Option(help="Format of the predictions, if the name does not tell.")
+]
+MaskTypeOfMasks = Annotated[
+    Literal["visible", "amodal"], typer.Option(help="Type of masks that do not say (all formats but jsonl).")
+]
+MinScore = Annotated[float, typer.Option(min=0.0, max=1.0, help="Drop COCO results below this score.")]
+ZeroInside = Annotated[
+    bool, typer.Option("--zero-inside", help="Logits of exactly 0 are inside, as GSVA cuts them.")
+]
+TeacherForced = Annotated[
+    bool,
+    typer.Option("--teacher-forced", help="The true answer was in the prompt (all formats but jsonl)."),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, max=256, help="Number of threads.", show_default="one per core, at most 8"),
+]
+
+
 def score_predictions(
-    dataset: Annotated[
-        Path, typer.Argument(help="A dataset folder, or `world`.", metavar="DATASET", show_default=False)
-    ],
-    predictions: Annotated[
-        Path,
-        typer.Argument(
-            help="JSONL, COCO results (.json), .npz, or a folder of masks.",
-            metavar="PREDICTIONS",
-            show_default=False,
-        ),
-    ],
+    dataset: DatasetFolder,
+    predictions: Predictions,
     *,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option("--protocol", help="`maskwise ls protocols`; several may be given.  [default: all]"),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Also write a run folder for report and compare.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    legacy_float32: Annotated[
-        bool, typer.Option("--legacy-float32", help="Running float32 sums, as the official code keeps them.")
-    ] = False,
-    protocol_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--protocol-option",
-            help="PROTOCOL.OPTION=VALUE, such as aura.unit=mask. May be given several times.",
-        ),
-    ] = None,
-    format: Annotated[
-        Format | None, typer.Option(help="Format of the predictions, if the name does not tell.")
-    ] = None,
-    mask_type: Annotated[
-        Literal["visible", "amodal"],
-        typer.Option(help="Type of masks that do not say (all formats but jsonl)."),
-    ] = "visible",
-    min_score: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Drop COCO results below this score.")
-    ] = 0.0,
-    zero_inside: Annotated[
-        bool, typer.Option("--zero-inside", help="Logits of exactly 0 are inside, as GSVA cuts them.")
-    ] = False,
-    teacher_forced: Annotated[
-        bool,
-        typer.Option("--teacher-forced", help="The true answer was in the prompt (all formats but jsonl)."),
-    ] = False,
-    show_all: Annotated[
-        bool, typer.Option("--all", help="Print every protocol and metric, not the headline metrics alone.")
-    ] = False,
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, max=256, help="Number of threads.  [default: one per core, at most 8]"),
-    ] = None,
+    protocol: ProtocolNames = None,
+    out: Out = None,
+    as_json: AsJson = False,
+    legacy_float32: LegacyFloat32 = False,
+    protocol_option: ProtocolOptions = None,
+    format: PredictionFormat = None,
+    mask_type: MaskTypeOfMasks = "visible",
+    min_score: MinScore = 0.0,
+    zero_inside: ZeroInside = False,
+    teacher_forced: TeacherForced = False,
+    show_all: ShowAll = False,
+    threads: Threads = None,
 ) -> None:
     """Score predictions under the official protocols and the strict one, with intervals, in one pass.
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from maskwise.cli.options import ModelOptions, ModelSpec
 from maskwise.errors import MaskwiseError
 from maskwise.harness.registry import parse_options
 from maskwise.terminal import echo
@@ -12,12 +13,7 @@ from maskwise.terminal import echo
 
 def serve(
     *,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://..."
-        ),
-    ] = "tiny",
+    model: ModelSpec = "tiny",
     host: Annotated[
         str, typer.Option(help="Address to listen on; other machines can reach it only with a token.")
     ] = ("127.0.0.1"),
@@ -36,7 +32,7 @@ def serve(
     dataset: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A dataset folder to browse, or world. Can be given several times.", show_default=False
+            help="A dataset folder to browse, or `world`. Can be given several times.", show_default=False
         ),
     ] = None,
     run: Annotated[
@@ -52,10 +48,7 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    model_option: Annotated[
-        list[str] | None,
-        typer.Option("--model-option", help="KEY=VALUE for the model. Can be given several times."),
-    ] = None,
+    model_option: ModelOptions = None,
 ) -> None:
     """Serve a page to ask questions about images, a page to browse datasets and runs, and the model over HTTP.
 

@@ -10,6 +10,7 @@ import msgspec
 import typer
 from rich.table import Table
 
+from maskwise.cli.options import argument
 from maskwise.errors import MaskwiseError
 from maskwise.terminal import echo, make_console
 
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 def train(
     config: Annotated[
         Path,
-        typer.Argument(
-            help="A TOML file; its key `model` names what is trained (configs/).", show_default=False
-        ),
+        argument("CONFIG", "A TOML file; its key `model` names what is trained (configs/)."),
     ],
     *,
     out: Annotated[Path, typer.Option(help="Folder of the run; repeat the command to continue it.")] = Path(
@@ -54,9 +53,9 @@ def train(
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="The folder that `maskwise train` wrote.", show_default=False)],
+    run: Annotated[Path, argument("RUN", "The folder that `maskwise train` wrote.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="Output folder.  [default: the same folder]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder.", show_default="the same folder")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Write a trained model in the form in which it is used: for `tiny`, ONNX files, which run without torch.

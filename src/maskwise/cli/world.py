@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from maskwise.cli.options import AsJson, Overwrite
 from maskwise.store import read_manifest
 from maskwise.terminal import echo, make_console
 from maskwise.world import QUESTIONS, SIZE, write_scenes
@@ -31,8 +32,8 @@ def world(
         Literal["png", "jpeg"], typer.Option(help="png keeps every pixel; jpeg is a quarter of the size.")
     ] = "png",
     workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a dataset of procedural scenes with exact visible, amodal and part masks.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from maskwise.cli.options import DatasetFolder, ImagesFolder, argument
 from maskwise.formats import write_dataset
 from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
@@ -13,21 +14,11 @@ from maskwise.terminal import echo, make_console
 
 
 def write(
-    format: Annotated[
-        str,
-        typer.Argument(
-            metavar="FORMAT", help="coco, fiftyone, huggingface, labelstudio or png.", show_default=False
-        ),
-    ],
-    dataset: Annotated[
-        Path, typer.Argument(metavar="DATASET", help="A dataset folder, or `world`.", show_default=False)
-    ],
+    format: Annotated[str, argument("FORMAT", "coco, fiftyone, huggingface, labelstudio or png.")],
+    dataset: DatasetFolder,
     *,
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
-    images: Annotated[
-        Path | None,
-        typer.Option(help="The folder of the images, if not where the dataset says.", show_default=False),
-    ] = None,
+    images: ImagesFolder = None,
     no_images: Annotated[
         bool, typer.Option("--no-images", help="Write annotations only, without image files.")
     ] = False,
