@@ -16,6 +16,7 @@ from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.builder.pipeline import BuildOptions, build_dataset
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import RECIPES
+from maskwise.cli.options import SEVERAL
 from maskwise.errors import MaskwiseError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
@@ -72,7 +73,7 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
             ),
         ] = False,
         against: Annotated[
-            list[str] | None, typer.Option(help="Reject images that are also in this dataset; repeatable.")
+            list[str] | None, typer.Option(help=f"Reject images that are also in this dataset. {SEVERAL}")
         ] = None,
         images: ImagesOption = None,
         limit: LimitOption = None,
