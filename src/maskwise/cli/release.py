@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
+from maskwise.cli.options import argument
 from maskwise.errors import ReleaseError
 from maskwise.formats.json_files import read_yaml
 from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
@@ -26,9 +27,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def release(
-    dataset: Annotated[
-        str, typer.Argument(help="A dataset folder, or a release to upload.", show_default=False)
-    ],
+    dataset: Annotated[str, argument("DATASET", "A dataset folder, or a release to upload.")],
     *,
     version: Annotated[
         str | None, typer.Option("--version", help="The version, such as 1.0.0.", show_default=False)
@@ -122,8 +121,8 @@ def _print_release(manifest: ReleaseManifest, out: Path) -> None:
 
 
 def diff(
-    old: Annotated[str, typer.Argument(help="A dataset folder or release.", show_default=False)],
-    new: Annotated[str, typer.Argument(help="The one to compare it with.", show_default=False)],
+    old: Annotated[str, argument("OLD", "A dataset folder or release.")],
+    new: Annotated[str, argument("NEW", "The one to compare it with.")],
     *,
     listed: Annotated[int, typer.Option("--list", min=0, help="How many changes of a kind to list.")] = 10,
     as_json: AsJson = False,
