@@ -5,7 +5,7 @@ from PIL import Image
 from maskwise.errors import ModelError
 from maskwise.harness.predictor import GroundTruthPredictor, Predictor
 from maskwise.harness.registry import BUILT_IN, load_model
-from maskwise.models.baselines import fill_hull
+from maskwise.models.convex_hull import fill_hull
 from maskwise.schema import Prediction, Sample
 from maskwise.world import make_scene
 

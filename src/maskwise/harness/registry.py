@@ -44,6 +44,9 @@ BUILT_IN = {
         "maskwise.models.vlm.predictor:load",
         "a trained vision-language model with mask decoders; --model-option checkpoint=FOLDER (extra vlm)",
     ),
+    "photo": BuiltIn(
+        "maskwise.models.photo:load", "photographs: proposals, a choice by words, visible and amodal masks"
+    ),
     "oracle": BuiltIn(
         "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"
     ),

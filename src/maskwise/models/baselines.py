@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 from PIL import Image
-from scipy.spatial import ConvexHull, QhullError
 
-from maskwise.arrays import BoolArray
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
+from maskwise.models.convex_hull import fill_hull
 from maskwise.models.intent import classify_intent
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.greedy_matching import match_masks, match_targets, resized_mask
@@ -152,19 +151,6 @@ def _predict_hulls(model: Tiny, image: Image.Image, questions: Sequence[str]) ->
         return Mask.from_dense(own | (fill_hull(own) & np.any(occluders, 0))) if occluders else visible
 
     return [_replace_amodal(one, complete) for one in encoded.answer(questions)]
-
-
-def fill_hull(mask: BoolArray) -> BoolArray:
-    """The pixels whose centres lie in the convex hull of a mask's pixel centres; the mask itself if it is a line."""
-    points = np.argwhere(mask)
-    try:
-        equations = ConvexHull(points).equations
-    except (QhullError, ValueError):
-        return mask
-    rows, columns = np.indices(mask.shape)
-    inside = [a * rows + b * columns + c <= 1e-9 for a, b, c in equations]
-    hull: BoolArray = np.all(inside, 0)
-    return hull
 
 
 def _replace_amodal(prediction: Prediction, complete: Callable[[Mask], Mask]) -> Prediction:

@@ -30,6 +30,7 @@ class TrainerModule(NamedTuple):
 TRAINERS = {
     "tiny": TrainerModule("maskwise.models.tiny.train.pipeline", "train"),
     "vlm": TrainerModule("maskwise.models.vlm.train.pipeline", "vlm"),
+    "completion": TrainerModule("maskwise.models.photo.train.pipeline", "train"),
 }
 
 

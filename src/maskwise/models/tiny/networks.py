@@ -1,14 +1,12 @@
 """The three networks of the model, as ONNX sessions."""
 
 import hashlib
-import os
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import onnxruntime
-
 from maskwise.arrays import Float32Array, Int64Array
 from maskwise.errors import MaskwiseError
+from maskwise.models.onnx_session import open_session
 from maskwise.models.tiny.features import ObjectFeatures
 
 NETWORKS = ("detector", "roi_head", "grounder")
@@ -51,20 +49,13 @@ class Networks(Protocol):
 
 
 class OnnxNetworks:
-    """The networks of a folder: detector.onnx, roi_head.onnx and grounder.onnx.
-
-    threads: None for the value of OMP_NUM_THREADS, which Ray sets for its actors; all cores where that is not set.
-    """
+    """The networks of a folder: detector.onnx, roi_head.onnx and grounder.onnx. threads: see `open_session`."""
 
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
-        options = onnxruntime.SessionOptions()
-        limit = os.environ.get("OMP_NUM_THREADS", "")
-        options.intra_op_num_threads = threads or (int(limit) if limit.isdecimal() else 0)
-        options.log_severity_level = 3
         paths = [folder / f"{name}.onnx" for name in NETWORKS]
         if missing := [path.name for path in paths if not path.exists()]:
             raise MaskwiseError(f"{folder} lacks {', '.join(missing)}; `maskwise export` writes them")
-        self.detector, self.roi_head, self.grounder = (_open_session(path, options) for path in paths)
+        self.detector, self.roi_head, self.grounder = (open_session(path, threads=threads) for path in paths)
         self.hash = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
     def detect(self, image: Float32Array) -> DetectorMaps:
@@ -81,10 +72,3 @@ class OnnxNetworks:
         inputs = {"tokens": tokens, "unary": features.unary[None], "pairwise": features.pairwise[None]}
         logits: Float32Array = self.grounder.run(None, inputs)[0]
         return logits
-
-
-def _open_session(path: Path, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
-    try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has no common base class for its errors
-        raise MaskwiseError(f"onnxruntime cannot open {path}: {error}") from error

@@ -89,7 +89,7 @@ def export(detector: TwoStageDetector, grounder: Grounder, out: Path) -> list[Pa
         "roi_head": _roi_head_graph(detector.roi_head),
         "grounder": _grounder_graph(copy.deepcopy(grounder).cpu().eval()),
     }
-    return [_write(graph, out / f"{name}.onnx") for name, graph in graphs.items()]
+    return [write_onnx(graph, out / f"{name}.onnx") for name, graph in graphs.items()]
 
 
 def _detector_graph(detector: Detector) -> OnnxGraph:
@@ -127,8 +127,10 @@ def _grounder_graph(grounder: Grounder) -> OnnxGraph:
     return OnnxGraph(_GrounderGraph(grounder), inputs, ("logits",), axes)
 
 
-def _write(graph: OnnxGraph, path: Path) -> Path:
-    """The tracing exporter is used: its files are small and keep the names given here. Its warnings, about its
+def write_onnx(graph: OnnxGraph, path: Path) -> Path:
+    """Write a network as an ONNX file with half-precision weights.
+
+    The tracing exporter is used: its files are small and keep the names given here. Its warnings, about its
     deprecation and about sizes that are constant on purpose, are suppressed. Constants are not folded, because folded
     initializers lose their names; onnxruntime folds them when it opens the file.
     """

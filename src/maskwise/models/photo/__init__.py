@@ -1,0 +1,26 @@
+"""The model for photographs: proposals, a chooser, a visible mask and an amodal one; each stage can be replaced.
+
+    model = load()
+    encoded = model.encode(image)                    # MobileSAM and the detector, once per image
+    encoded.answer(["the red cup on the left"])      # one prediction per question
+
+Inference needs numpy and onnxruntime, and pretrained weights that `maskwise get` downloads. In order of the data flow:
+
+weights         the pretrained networks, opened
+sam             MobileSAM: image to embedding, prompt to mask
+detector        YOLOX: boxes of the 80 COCO categories
+saliency        what stands out
+proposals       masks of whatever can be found in an image
+encoded_photo   an image with its embedding and proposals; visible and amodal masks on demand
+choice          the interface of choosers
+match           the offline chooser; question, words, vocabulary, relations and colours are what it knows
+window          the part of an image that the completion network sees
+completion      amodal masks
+model           the predictor
+train           training of the completion network (extra `train`)
+"""
+
+from maskwise.models.photo.encoded_photo import EncodedPhoto
+from maskwise.models.photo.model import Photo, load
+
+__all__ = ["EncodedPhoto", "Photo", "load"]

@@ -1,0 +1,94 @@
+"""A photograph after the pretrained networks: its embedding and proposals. Masks are made when they are asked for."""
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from maskwise.arrays import BoolArray, Float32Array
+from maskwise.masks import Mask
+from maskwise.models.photo.completion import CompletionNetwork, complete_mask
+from maskwise.models.photo.proposals import (
+    Box,
+    Proposal,
+    ProposalNetworks,
+    add_detection,
+    box_proposal,
+    enlarge,
+    mask_iou,
+    propose,
+)
+
+MIN_AGREEMENT = 0.6
+"""A refined mask that agrees less with the proposal, in IoU, shows something else and is not used."""
+
+
+class RegionMasks(NamedTuple):
+    """visible: the refined mask. amodal: the completed one, which contains it. rate: predicted occlusion rate."""
+
+    visible: Mask
+    amodal: Mask
+    rate: float
+
+
+class EncodedPhoto:
+    """An image that was encoded once. Questions about it need no further encoding."""
+
+    def __init__(self, image: Image.Image, networks: ProposalNetworks, completion: CompletionNetwork) -> None:
+        self.image, self.networks, self.completion = image, networks, completion
+        self.embedding = networks.sam.encode(image)
+        self.detections = networks.detector.detect(image)
+        self.proposals = propose(networks, image, self.embedding, self.detections)
+        self._masks: dict[tuple[int, ...], RegionMasks] = {}
+
+    def look_for(self, categories: Collection[str], count: int) -> None:
+        """Make proposals of the best detections of these categories, whatever their scores, if there are none yet."""
+        if any(name in categories for proposal in self.proposals for name in proposal.labels):
+            return
+        rows = [row for row, name in enumerate(self.detections.names()) if name in categories]
+        for row in rows[:count]:
+            add_detection(self.proposals, self.networks.sam, self.embedding, self.detections, row)
+
+    def add_box(self, box: Box) -> int:
+        """Prompt MobileSAM with a box, in pixels of the image; returns the position of the new proposal."""
+        self.proposals.append(box_proposal(self.networks.sam, self.embedding, box))
+        return len(self.proposals) - 1
+
+    def masks(self, regions: tuple[int, ...]) -> RegionMasks:
+        """The masks of a proposal, or of several as one region. They are made once."""
+        if regions not in self._masks:
+            visible = np.any([self.refined(self.proposals[region]) for region in regions], 0)
+            done = complete_mask(self.completion, self.image, self.embedding, visible, self._others(regions))
+            self._masks[regions] = RegionMasks(
+                Mask.from_dense(visible), Mask.from_dense(done.amodal), done.rate
+            )
+        return self._masks[regions]
+
+    def refined(self, proposal: Proposal) -> BoolArray:
+        """The mask of a proposal, decoded again from its own box and mask, at the size of the image."""
+        logits = proposal.logits
+        if proposal.raw is not None:
+            again = self.networks.sam.decode(self.embedding, box=proposal.box, mask=proposal.raw).logits
+            if mask_iou(again > 0, proposal.inside) >= MIN_AGREEMENT:
+                logits = again
+        return enlarge(logits, self.image.size)
+
+    def _others(self, regions: tuple[int, ...]) -> BoolArray | None:
+        """Pixels of detected objects that do not lie on these regions, at the size of the image."""
+        own = np.any([self.proposals[region].inside for region in regions], 0)
+        others = [
+            one.inside & ~own for one in self.proposals if one.labels and mask_iou(one.inside, own) < 0.5
+        ]
+        if not others:
+            return None
+        union: Float32Array = np.where(np.any(others, 0), 1.0, -1.0).astype(np.float32)
+        return enlarge(union, self.image.size)
+
+    @cached_property
+    def pixels(self) -> Float32Array:
+        """float32 [h, w, 3] in 0..1: the image at the resolution of the proposals."""
+        width, height = self.networks.sam.logits_size(self.embedding)
+        resized = self.image.resize((width, height), Image.Resampling.BOX)
+        return np.asarray(resized, np.float32) / np.float32(255)

@@ -1,0 +1,109 @@
+"""The predictor for photographs: proposals, a chooser, a visible mask and an amodal one."""
+
+import functools
+import hashlib
+from collections.abc import Sequence
+
+from PIL import Image
+
+from maskwise.errors import ModelError
+from maskwise.models.intent import classify_intent, hash_classifier
+from maskwise.models.photo.choice import Choice, Chooser, ChosenPhrase
+from maskwise.models.photo.completion import CompletionNetwork, OnnxCompletionNetwork
+from maskwise.models.photo.encoded_photo import EncodedPhoto
+from maskwise.models.photo.match import MatchChooser
+from maskwise.models.photo.proposals import ProposalNetworks
+from maskwise.models.photo.weights import load_networks
+from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Prediction
+
+
+class Photo:
+    """A predictor made of pretrained networks, the completion network and a chooser."""
+
+    name = "photo"
+
+    def __init__(self, networks: ProposalNetworks, completion: CompletionNetwork, chooser: Chooser) -> None:
+        self.networks, self.completion, self.chooser = networks, completion, chooser
+        own = getattr(completion, "hash", None)
+        self.weights_hash = own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
+        self.config = {"chooser": chooser.name}
+
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        """One prediction per question, in order; `sample` is empty, for the caller to fill."""
+        return self.encode(image).answer(questions)
+
+    def encode(self, image: Image.Image) -> "PhotoQuestions":
+        """Encode an image and find its proposals; questions about it are then cheap."""
+        return PhotoQuestions(EncodedPhoto(image, self.networks, self.completion), self.chooser)
+
+    def close(self) -> None:
+        """Close the connections of the chooser."""
+        close = getattr(self.chooser, "close", None)
+        if callable(close):
+            close()
+
+
+class PhotoQuestions:
+    """An encoded photograph and who chooses among its proposals."""
+
+    def __init__(self, photo: EncodedPhoto, chooser: Chooser) -> None:
+        self.photo, self.chooser = photo, chooser
+
+    def answer(self, questions: Sequence[str]) -> list[Prediction]:
+        """One prediction per question, in order."""
+        choices = self.chooser.choose(self.photo, questions)
+        types = [intent.mask_type for intent in classify_intent(questions)]
+        return [
+            to_prediction(self.photo, choice, choice.mask_type or mask_type)
+            for choice, mask_type in zip(choices, types)
+        ]
+
+
+def to_prediction(photo: EncodedPhoto, choice: Choice, mask_type: MaskType) -> Prediction:
+    """The prediction of a choice, with visible and amodal masks."""
+    regions: list[PredictedRegion] = []
+    places: dict[tuple[int, ...], int] = {}
+    phrases = []
+    for phrase in choice.phrases:
+        numbers = []
+        for group in _groups(phrase):
+            if group not in places:
+                places[group] = len(regions)
+                regions.append(_region(photo, group, phrase.text))
+            numbers.append(places[group])
+        if found := _locate(choice.text, phrase.text, numbers):
+            phrases.append(found)
+    return Prediction(
+        sample="",
+        answer=Answer(text=choice.text, phrases=tuple(phrases)),
+        mask_type=mask_type,
+        regions=tuple(regions),
+        no_target=not regions,
+    )
+
+
+def _groups(phrase: ChosenPhrase) -> list[tuple[int, ...]]:
+    if phrase.merged and phrase.regions:
+        return [tuple(sorted(phrase.regions))]
+    return [(region,) for region in phrase.regions]
+
+
+def _region(photo: EncodedPhoto, group: tuple[int, ...], name: str) -> PredictedRegion:
+    masks = photo.masks(group)
+    score = max(photo.proposals[number].score for number in group)
+    return PredictedRegion(visible=masks.visible, amodal=masks.amodal, score=score, name=name)
+
+
+def _locate(text: str, phrase: str, regions: list[int]) -> Phrase | None:
+    start = text.find(phrase)
+    if start < 0 or not phrase or not regions:
+        return None
+    return Phrase(start=start, stop=start + len(phrase), regions=tuple(regions))
+
+
+@functools.cache
+def load(chooser: str = "match", threads: int | None = None) -> Photo:
+    """The model for photographs. chooser: `match`, which works offline."""
+    if chooser != "match":
+        raise ModelError(f"chooser {chooser!r}: expected `match`")
+    return Photo(load_networks(threads=threads), OnnxCompletionNetwork(threads=threads), MatchChooser())

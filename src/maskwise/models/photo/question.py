@@ -1,0 +1,274 @@
+"""What a question asks for, as far as its words tell: categories, attributes, a relation to another object, how many.
+
+    "the red cup to the left of the laptops"    target: cup, red; relation: left_of; anchor: laptop
+
+This is a small grammar over fixed tables, not a language model. Words that it does not know are ignored.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from maskwise.models.photo.vocabulary import VOCABULARY
+from maskwise.models.photo.words import FoundPhrase, Token, find_phrases, phrase_key, tokenize
+
+Relation = Literal[
+    "left_of", "right_of", "above", "below", "on", "in", "behind", "in_front_of", "near", "touching"
+]
+Order = Literal["left", "right", "top", "bottom", "middle", "largest", "smallest", "nearest", "farthest"]
+
+RELATIONS: dict[Relation, tuple[str, ...]] = {
+    "left_of": ("to the left of", "on the left of", "on the left side of", "left of"),
+    "right_of": ("to the right of", "on the right of", "on the right side of", "right of"),
+    "above": ("above", "over", "higher than"),
+    "below": ("below", "under", "underneath", "beneath", "lower than"),
+    "on": ("on top of", "on", "upon", "sitting on", "standing on", "lying on", "resting on"),
+    "in": ("in", "inside", "inside of", "within"),
+    "behind": ("behind", "in back of"),
+    "in_front_of": ("in front of",),
+    "near": (
+        "next to",
+        "beside",
+        "near",
+        "close to",
+        "by",
+        "nearest to",
+        "closest to",
+        "near to",
+        "adjacent to",
+    ),
+    "touching": (
+        "holding",
+        "carrying",
+        "riding",
+        "wearing",
+        "using",
+        "touching",
+        "held by",
+        "worn by",
+        "with",
+    ),
+}
+ORDERS: dict[Order, tuple[str, ...]] = {
+    "left": (
+        "leftmost",
+        "left-most",
+        "furthest left",
+        "far left",
+        "farthest to the left",
+        "furthest to the left",
+        "left",
+        "left-hand",
+    ),
+    "right": (
+        "rightmost",
+        "right-most",
+        "furthest right",
+        "far right",
+        "farthest to the right",
+        "furthest to the right",
+        "right",
+        "right-hand",
+    ),
+    "top": ("topmost", "top-most", "highest", "upper", "top"),
+    "bottom": ("bottommost", "bottom-most", "lowest", "lower", "bottom"),
+    "middle": ("middle", "center", "centre", "central"),
+    "largest": ("largest", "biggest", "large", "big", "huge", "larger", "bigger", "tallest"),
+    "smallest": ("smallest", "small", "tiny", "little", "smaller"),
+    "nearest": ("nearest", "closest", "foreground", "front"),
+    "farthest": ("farthest", "furthest", "background", "back", "most distant"),
+}
+COLOURS = {
+    word: colour
+    for colour, words in {
+        "red": ("red", "crimson", "scarlet"),
+        "orange": ("orange",),
+        "yellow": ("yellow", "golden", "gold"),
+        "green": ("green",),
+        "blue": ("blue", "navy", "turquoise"),
+        "purple": ("purple", "violet"),
+        "pink": ("pink", "magenta"),
+        "brown": ("brown", "tan", "beige"),
+        "black": ("black", "dark"),
+        "white": ("white",),
+        "grey": ("grey", "gray", "silver"),
+    }.items()
+    for word in words
+}
+NUMBERS = {
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+}
+ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4}
+EVERY = {"all", "every", "each", "both", "any"}
+ANYTHING = {
+    "object",
+    "item",
+    "thing",
+    "something",
+    "anything",
+    "tool",
+    "device",
+    "element",
+    "part",
+    "place",
+    "area",
+    "piece",
+}
+"""Nouns that leave the category open."""
+
+OF = Token("of", "of")
+MAX_GAP = 5
+"""Words between a relation and the object that it refers to."""
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """An object that a question mentions. categories: any of these; empty: any at all. text: the words for it. count:
+    how many are meant, None for all of them.
+    """
+
+    categories: frozenset[str]
+    text: str
+    colour: str | None = None
+    order: Order | None = None
+    rank: int = 0
+    count: int | None = 1
+
+
+@dataclass(frozen=True)
+class ParsedQuestion:
+    """targets: what is asked for, any of them; empty if no known word says it. relation: of the targets to the anchor.
+    words: singular forms of all words. mentioned: all categories that the question names.
+    """
+
+    targets: tuple[NounPhrase, ...]
+    relation: Relation | None
+    anchor: NounPhrase | None
+    words: frozenset[str]
+    mentioned: frozenset[str]
+
+
+def parse_question(text: str) -> ParsedQuestion:
+    """Find what the tables of this module and the vocabulary know in a question."""
+    tokens = tokenize(text)
+    nouns = _find_nouns(tokens)
+    taken = [any(noun.start <= place < noun.stop for noun in nouns) for place in range(len(tokens))]
+    relations = [
+        one for one in find_phrases(tokens, _relation_table(), taken=taken) if _anchor_of(one, nouns)
+    ]
+    relation = relations[0] if relations else None
+    anchor = None if relation is None else _anchor_of(relation, nouns)
+    heads = [noun for noun in nouns if anchor is None or noun.start < anchor.start]
+    heads = [noun for noun in heads if noun.value or tokens[noun.stop : noun.stop + 1] != [OF]]
+    heads = _coordinated(tokens, heads)
+    blocked = [span for span in (relation,) if span is not None]
+    return ParsedQuestion(
+        tuple(_noun_phrase(tokens, noun, nouns, blocked) for noun in heads),
+        None if relation is None else relation.value,
+        None if anchor is None else _noun_phrase(tokens, anchor, nouns, blocked),
+        frozenset(token.singular for token in tokens),
+        frozenset(category for noun in nouns for category in noun.value),
+    )
+
+
+def _find_nouns(tokens: list[Token]) -> list[FoundPhrase[frozenset[str]]]:
+    """Mentions of categories, kinds of them, or of anything; a colour before a noun is no fruit."""
+    found = find_phrases(tokens, noun_table())
+    starts = {noun.start for noun in found}
+    return [
+        noun
+        for noun in found
+        if not (tokens[noun.start].word in COLOURS and noun.stop in starts and noun.stop - noun.start == 1)
+    ]
+
+
+def _anchor_of(
+    relation: FoundPhrase[Relation], nouns: list[FoundPhrase[frozenset[str]]]
+) -> FoundPhrase[frozenset[str]] | None:
+    after = [noun for noun in nouns if relation.stop <= noun.start <= relation.stop + MAX_GAP and noun.value]
+    return after[0] if after else None
+
+
+def _coordinated(
+    tokens: list[Token], nouns: list[FoundPhrase[frozenset[str]]]
+) -> list[FoundPhrase[frozenset[str]]]:
+    """The first noun and those joined to it by "and" or "or"."""
+    joined = nouns[:1]
+    for noun in nouns[1:]:
+        between = {token.word for token in tokens[joined[-1].stop : noun.start]}
+        if not between & {"and", "or"} or len(between) > 4:
+            break
+        joined.append(noun)
+    return joined
+
+
+def _noun_phrase(
+    tokens: list[Token],
+    noun: FoundPhrase[frozenset[str]],
+    nouns: list[FoundPhrase[frozenset[str]]],
+    blocked: list[FoundPhrase[Relation]],
+) -> NounPhrase:
+    places = _modifier_places(len(tokens), noun, nouns, blocked)
+    words = [tokens[place].word for place in places]
+    modifiers = [tokens[place] for place in places]
+    orders = find_phrases(modifiers, _order_table())
+    head = tokens[noun.stop - 1]
+    counts = [NUMBERS[word] for word in words if word in NUMBERS]
+    everything = head.plural or bool(EVERY & set(words))
+    return NounPhrase(
+        noun.value,
+        " ".join(token.word for token in tokens[noun.start : noun.stop]),
+        next((COLOURS[word] for word in words if word in COLOURS), None),
+        orders[0].value if orders else None,
+        next((ORDINALS[word] for word in words if word in ORDINALS), 0),
+        counts[0] if counts else None if everything else 1,
+    )
+
+
+def _modifier_places(
+    length: int,
+    noun: FoundPhrase[frozenset[str]],
+    nouns: list[FoundPhrase[frozenset[str]]],
+    blocked: list[FoundPhrase[Relation]],
+) -> list[int]:
+    """The tokens around a noun up to the next noun or relation; what lies between two nouns belongs to the later one,
+    unless the noun is the last before a relation or the end.
+    """
+    walls = [(one.start, one.stop) for one in nouns if one.start != noun.start]
+    walls += [(one.start, one.stop) for one in blocked]
+    first = max((stop for _, stop in walls if stop <= noun.start), default=0)
+    last = min((start for start, _ in walls if start >= noun.stop), default=length)
+    follows_noun = any(one.start == last for one in nouns)
+    after = [] if follows_noun else list(range(noun.stop, last))
+    return [*range(first, noun.start), *after]
+
+
+@cache
+def noun_table() -> dict[tuple[str, ...], frozenset[str]]:
+    """The categories of every word of the vocabulary; those of "object" and the like are none, which means any."""
+    table: dict[tuple[str, ...], set[str]] = {(word,): set() for word in ANYTHING}
+    for words in VOCABULARY:
+        for phrase in (words.category, *words.names, *words.kinds):
+            table.setdefault(phrase_key(phrase), set()).add(words.category)
+    # A category's own name means that category only, even where it is also a word for others.
+    table |= {phrase_key(words.category): {words.category} for words in VOCABULARY}
+    return {key: frozenset(categories) for key, categories in table.items()}
+
+
+@cache
+def _relation_table() -> dict[tuple[str, ...], Relation]:
+    return {phrase_key(phrase): relation for relation, phrases in RELATIONS.items() for phrase in phrases}
+
+
+@cache
+def _order_table() -> dict[tuple[str, ...], Order]:
+    return {phrase_key(phrase): order for order, phrases in ORDERS.items() for phrase in phrases}

@@ -1,0 +1,120 @@
+"""MobileSAM: an image is encoded once, then boxes, points and masks prompt it.
+
+Zhang et al. 2023, "Faster Segment Anything"; input and output as in segment-anything (Kirillov et al. 2023).
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from maskwise.arrays import Float32Array
+from maskwise.models.onnx_session import open_session
+
+INPUT_SIZE = 1024
+"""Longest side of the encoder's input."""
+
+GRID_SIZE = 64
+"""Side of the embedding."""
+
+FEATURE_CHANNELS = 256
+"""Channels of the embedding."""
+
+LOGITS_SIZE = 256
+"""Side of the mask logits."""
+
+MEAN = np.array([123.675, 116.28, 103.53], np.float32)
+STD = np.array([58.395, 57.12, 57.375], np.float32)
+
+POINT, TOP_LEFT, BOTTOM_RIGHT, PADDING = 1.0, 2.0, 3.0, -1.0
+"""Labels of a prompt's points: inside the object, corners of its box, and one that fills up a prompt without a box."""
+
+
+class ImageEmbedding(NamedTuple):
+    """features: float32 [1, FEATURE_CHANNELS, GRID_SIZE, GRID_SIZE], of the image scaled to INPUT_SIZE and padded at
+    the right or the bottom. size: width and height of the image.
+    """
+
+    features: Float32Array
+    size: tuple[int, int]
+
+    @property
+    def scale(self) -> float:
+        """Pixels of the encoder's input per pixel of the image."""
+        return INPUT_SIZE / max(self.size)
+
+
+class MaskLogits(NamedTuple):
+    """One decoded mask. logits: float32 [h, w], the part of the decoder's low-resolution output that shows the image;
+    above 0 is inside. raw: float32 [1, 1, LOGITS_SIZE, LOGITS_SIZE], all of it, to prompt again. score: predicted IoU.
+    """
+
+    logits: Float32Array
+    raw: Float32Array
+    score: float
+
+
+class MobileSam:
+    """The two networks of MobileSAM."""
+
+    def __init__(self, encoder: Path, decoder: Path, *, threads: int | None = None) -> None:
+        self.encoder = open_session(encoder, threads=threads)
+        self.decoder = open_session(decoder, threads=threads)
+
+    def encode(self, image: Image.Image) -> ImageEmbedding:
+        """image: RGB, any size."""
+        name = self.encoder.get_inputs()[0].name
+        return ImageEmbedding(self.encoder.run(None, {name: to_encoder_input(image)})[0], image.size)
+
+    def decode(
+        self,
+        embedding: ImageEmbedding,
+        *,
+        box: tuple[float, float, float, float] | None = None,
+        points: Float32Array | None = None,
+        mask: Float32Array | None = None,
+    ) -> MaskLogits:
+        """The mask of one prompt.
+
+        box: left, top, right, bottom in pixels of the image. points: float32 [n, 2] of x, y inside the object. mask:
+        `raw` of an earlier result.
+        """
+        corners, labels = _prompt_points(box, points)
+        inputs = {
+            "image_embeddings": embedding.features,
+            "point_coords": (corners * embedding.scale)[None].astype(np.float32),
+            "point_labels": labels[None],
+            "mask_input": np.zeros((1, 1, LOGITS_SIZE, LOGITS_SIZE), np.float32) if mask is None else mask,
+            "has_mask_input": np.array([0.0 if mask is None else 1.0], np.float32),
+            # The decoder also enlarges the mask to the size named here; the smallest one costs least.
+            "orig_im_size": np.array([1.0, 1.0], np.float32),
+        }
+        score, raw = self.decoder.run(["iou_predictions", "low_res_masks"], inputs)
+        width, height = self.logits_size(embedding)
+        return MaskLogits(raw[0, 0, :height, :width], raw[:, :1], float(score[0, 0]))
+
+    def logits_size(self, embedding: ImageEmbedding) -> tuple[int, int]:
+        """Width and height of the logits of an image."""
+        width, height = (max(1, round(side / max(embedding.size) * LOGITS_SIZE)) for side in embedding.size)
+        return width, height
+
+
+def to_encoder_input(image: Image.Image) -> Float32Array:
+    """float32 [1, 3, INPUT_SIZE, INPUT_SIZE]: longest side scaled to INPUT_SIZE, normalised, padded with zeros."""
+    scale = INPUT_SIZE / max(image.size)
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    pixels = np.asarray(image.resize((width, height), Image.Resampling.BILINEAR), np.float32)
+    padded = np.zeros((1, 3, INPUT_SIZE, INPUT_SIZE), np.float32)
+    padded[0, :, :height, :width] = ((pixels - MEAN) / STD).transpose(2, 0, 1)
+    return padded
+
+
+def _prompt_points(
+    box: tuple[float, float, float, float] | None, points: Float32Array | None
+) -> tuple[Float32Array, Float32Array]:
+    """Points and their labels; a prompt without a box gets a padding point, as segment-anything requires."""
+    inside = np.zeros((0, 2), np.float32) if points is None else points
+    ends, kinds = ([[0, 0]], [PADDING]) if box is None else ([box[:2], box[2:]], [TOP_LEFT, BOTTOM_RIGHT])
+    labels = np.array([POINT] * len(inside) + kinds, np.float32)
+    return np.concatenate([inside, np.array(ends, np.float32)]), labels

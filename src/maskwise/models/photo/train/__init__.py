@@ -1,0 +1,10 @@
+"""Training of the completion network: `maskwise train configs/completion.toml`.
+
+config          the settings of a run
+composites      images with occluded objects whose amodal masks are known, made by `occlude` and encoded by MobileSAM
+batches         examples drawn from these images, with augmentation
+network         the network in torch
+losses          what training minimises
+validation      metrics on held-out composites
+pipeline        from datasets to the ONNX file
+"""

@@ -1,0 +1,148 @@
+"""Training data: crops of the objects in composites of `occlude` and in their originals, one file per image.
+
+MobileSAM takes seconds to encode an image, so that only some seeds are encoded. The network sees no features of the
+others: they add shapes and occlusions.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from maskwise.arrays import BoolArray, Float32Array, UInt8Array
+from maskwise.builder.cutouts import CutoutSource
+from maskwise.builder.occlude import OccludeOptions, occlude_image
+from maskwise.errors import MaskwiseError
+from maskwise.models.photo.sam import FEATURE_CHANNELS, MobileSam
+from maskwise.models.photo.window import Window
+from maskwise.schema import Region
+from maskwise.store import Dataset
+from maskwise.store.atomic import atomic_write
+
+STORED_SIZE = 128
+STORED_FEATURES = 32
+"""Sides of the stored crops, which are larger than what the network sees: augmentation moves its window in them."""
+
+STORED_CONTEXT = 0.8
+
+MIN_AREA = 300
+"""Smallest visible object, in pixels, that is an example."""
+
+MAX_RATE = 0.8
+"""An object that is occluded more than this is no example: nothing tells its shape."""
+
+
+class ObjectCrop(NamedTuple):
+    """An object and what is around it, s = STORED_SIZE. pixels: uint8 [s, s, 3]; visible, amodal, others: bool [s, s];
+    features: float16 [256, f, f], [0, f, f] if the image is not encoded; window: float32 [4] in pixels of the image.
+    """
+
+    pixels: UInt8Array
+    visible: BoolArray
+    amodal: BoolArray
+    others: BoolArray
+    features: NDArray[np.float16]
+    window: Float32Array
+
+    @property
+    def rate(self) -> float:
+        """Occlusion rate."""
+        return 1 - float(self.visible.sum() / max(1, self.amodal.sum()))
+
+
+def write_composites(
+    dataset: Dataset, options: OccludeOptions, sam: MobileSam | None, folder: Path, *, prefix: str
+) -> Iterator[list[Path]]:
+    """Write the objects of a dataset's composites and originals; yields the files of one source image after another.
+
+    sam: None to leave them without features. Files that exist are kept. An original is written once for all seeds.
+    """
+    cutouts = CutoutSource.of(dataset)
+    folder.mkdir(parents=True, exist_ok=True)
+    for row in range(len(dataset.images)):
+        paths = []
+        for number, pair in enumerate(occlude_image(cutouts, row, options).pairs):
+            names = (f"{prefix}-{row}-original", f"{prefix}-{row}-{options.seed}-{number}")
+            for name, member in zip(names, pair):
+                path = folder / f"{name}.npz"
+                if not path.exists():
+                    with Image.open(io.BytesIO(member.data)) as image:
+                        write_crops(path, crop_objects(image.convert("RGB"), member.regions, sam))
+                paths.append(path)
+        yield paths
+
+
+def crop_objects(image: Image.Image, regions: tuple[Region, ...], sam: MobileSam | None) -> list[ObjectCrop]:
+    """The objects of an image whose visible and amodal masks are known, large enough and not hidden too much."""
+    features = None if sam is None else sam.encode(image).features[0]
+    shown = [region for region in regions if region.visible is not None and not region.crowd]
+    dense = [region.visible.to_dense() for region in shown if region.visible is not None]
+    count = np.sum(dense, 0, np.int64) if dense else np.zeros(image.size[::-1], np.int64)
+    crops = []
+    for region, visible in zip(shown, dense):
+        if region.amodal is not None and _is_example(visible, amodal := region.amodal.to_dense()):
+            others = (count - visible) > 0
+            crops.append(crop_object(image, features, visible, amodal, others))
+    return crops
+
+
+def crop_object(
+    image: Image.Image,
+    features: Float32Array | None,
+    visible: BoolArray,
+    amodal: BoolArray,
+    others: BoolArray,
+) -> ObjectCrop:
+    """One object. Masks are bool [height, width] of the image."""
+    window = Window.around(visible, STORED_CONTEXT)
+    cropped = np.zeros((0, STORED_FEATURES, STORED_FEATURES), np.float16)
+    if features is not None:
+        cropped = window.crop_features(features, max(image.size), STORED_FEATURES).astype(np.float16)
+    return ObjectCrop(
+        window.crop(image, STORED_SIZE),
+        window.crop_mask(visible, STORED_SIZE),
+        window.crop_mask(amodal, STORED_SIZE),
+        window.crop_mask(others, STORED_SIZE),
+        cropped,
+        np.array(window, np.float32),
+    )
+
+
+def write_crops(path: Path, crops: list[ObjectCrop]) -> None:
+    """Write the crops of an image; there may be none."""
+    s, f = STORED_SIZE, STORED_FEATURES
+    channels = len(crops[0].features) if crops else 0
+    shapes = ((s, s, 3), (s, s), (s, s), (s, s), (channels, f, f), (4,))
+    columns = {
+        name: np.array([crop[place] for crop in crops]).reshape(len(crops), *shapes[place])
+        for place, name in enumerate(ObjectCrop._fields)
+    }
+    with atomic_write(path) as file:
+        np.savez(file, **columns)  # type: ignore[arg-type]
+
+
+def read_crops(path: Path) -> list[ObjectCrop]:
+    """Read a file of `write_crops`."""
+    try:
+        with np.load(path) as file:
+            columns = [file[name] for name in ObjectCrop._fields]
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise MaskwiseError(
+            f"{path} is not a usable training file: {error}; delete it to make it again"
+        ) from None
+    if columns[4].shape[1:2] not in ((0,), (FEATURE_CHANNELS,)) and len(columns[4]):
+        raise MaskwiseError(
+            f"{path} holds {columns[4].shape[1]} feature channels; delete it to make it again"
+        )
+    masks = [column.astype(np.bool_) for column in columns[1:4]]
+    return [ObjectCrop(*row) for row in zip(columns[0], *masks, columns[4], columns[5])]
+
+
+def _is_example(visible: BoolArray, amodal: BoolArray) -> bool:
+    shown = int(visible.sum())
+    return shown >= MIN_AREA and shown >= (1 - MAX_RATE) * int(amodal.sum())

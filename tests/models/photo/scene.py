@@ -1,0 +1,106 @@
+"""A drawn photograph of rectangles and networks that find them, in place of the pretrained ones."""
+
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from maskwise.models.photo.completion import CompletionOutput
+from maskwise.models.photo.detector import Detections
+from maskwise.models.photo.encoded_photo import EncodedPhoto
+from maskwise.models.photo.proposals import Box, ProposalNetworks
+from maskwise.models.photo.sam import FEATURE_CHANNELS, GRID_SIZE, LOGITS_SIZE, ImageEmbedding, MaskLogits
+from maskwise.models.photo.vocabulary import COCO_CATEGORIES
+from maskwise.models.photo.window import CROP_SIZE
+
+SIZE = (320, 240)
+
+OBJECTS: tuple[tuple[str, str, Box, float], ...] = (
+    ("cup", "red", (20, 100, 60, 150), 0.9),
+    ("cup", "blue", (240, 90, 290, 150), 0.8),
+    ("dog", "saddlebrown", (120, 60, 200, 140), 0.9),
+    ("dining table", "white", (10, 140, 310, 220), 0.7),
+    ("kite", "yellow", (220, 10, 250, 40), 0.12),
+    ("cat", "black", (130, 10, 150, 40), 0.09),
+)
+"""Name, colour, box and score."""
+
+
+def draw_scene() -> Image.Image:
+    image = Image.new("RGB", SIZE, "green")
+    draw = ImageDraw.Draw(image)
+    for _, colour, (left, top, right, bottom), _ in sorted(OBJECTS, key=lambda one: -one[2][2] + one[2][0]):
+        draw.rectangle((left, top, right - 1, bottom - 1), fill=colour)
+    return image
+
+
+class FakeSam:
+    """The mask of a box is the box; that of a point is the smallest object there, or else the whole image."""
+
+    def __init__(self) -> None:
+        self.encoded = self.decoded = 0
+
+    def encode(self, image: Image.Image) -> ImageEmbedding:
+        self.encoded += 1
+        return ImageEmbedding(np.zeros((1, FEATURE_CHANNELS, GRID_SIZE, GRID_SIZE), np.float32), image.size)
+
+    def decode(
+        self, embedding: ImageEmbedding, *, box: Box | None = None, points: Any = None, mask: Any = None
+    ) -> MaskLogits:
+        self.decoded += 1
+        width, height = self.logits_size(embedding)
+        scale = width / embedding.size[0]
+        if box is None:
+            x, y = points[0]
+            inside = [one[2] for one in OBJECTS if one[2][0] <= x < one[2][2] and one[2][1] <= y < one[2][3]]
+            box = min(inside, key=lambda one: one[2] - one[0], default=(0, 0, *embedding.size))
+        left, top, right, bottom = (round(side * scale) for side in box)
+        logits = np.full((height, width), -5, np.float32)
+        logits[top:bottom, left:right] = 5
+        raw = np.full((1, 1, LOGITS_SIZE, LOGITS_SIZE), -5, np.float32)
+        raw[0, 0, :height, :width] = logits
+        return MaskLogits(logits, raw, 0.9)
+
+    def logits_size(self, embedding: ImageEmbedding) -> tuple[int, int]:
+        longest = max(embedding.size)
+        width, height = (round(side / longest * LOGITS_SIZE) for side in embedding.size)
+        return width, height
+
+
+class FakeDetector:
+    def detect(self, image: Image.Image) -> Detections:
+        return Detections(
+            np.array([one[2] for one in OBJECTS], np.float32),
+            np.array([one[3] for one in OBJECTS], np.float32),
+            np.array([COCO_CATEGORIES.index(one[0]) for one in OBJECTS], np.int64),
+        )
+
+
+class FakeSaliency:
+    def predict(self, image: Image.Image) -> Any:
+        found = np.zeros((320, 320), np.float32)
+        found[100:200, 120:200] = 1
+        return found
+
+
+class FakeCompletion:
+    """Says that an object is occluded at a rate, and that its amodal mask is the whole window."""
+
+    hash = "fake"
+
+    def __init__(self, rate: float = 0.4) -> None:
+        self.rate = rate
+        self.seen: list[Any] = []
+
+    def complete(self, crop: Any, features: Any) -> CompletionOutput:
+        self.seen.append(crop)
+        return CompletionOutput(np.ones((CROP_SIZE, CROP_SIZE), np.float32), self.rate)
+
+
+def fake_networks() -> ProposalNetworks:
+    networks: Any = (FakeSam(), FakeDetector(), FakeSaliency())
+    return ProposalNetworks(*networks)
+
+
+def encoded_scene(rate: float = 0.0) -> EncodedPhoto:
+    return EncodedPhoto(draw_scene(), fake_networks(), FakeCompletion(rate))

@@ -1,0 +1,101 @@
+import numpy as np
+from PIL import Image
+
+from maskwise.models.photo.colours import colour_share
+from maskwise.models.photo.completion import CROP_CHANNELS, OnnxCompletionNetwork, complete_mask
+from maskwise.models.photo.relations import relation_strength
+from maskwise.models.photo.sam import FEATURE_CHANNELS, GRID_SIZE, ImageEmbedding, to_encoder_input
+from maskwise.models.photo.window import CROP_SIZE, FEATURE_SIZE, Window
+from tests.models.photo.scene import FakeCompletion
+
+
+def disc(size: int = 200, radius: int = 40) -> np.ndarray:
+    rows, columns = np.indices((size, size))
+    found: np.ndarray = (rows - 100) ** 2 + (columns - 100) ** 2 < radius**2
+    return found
+
+
+def embedding(size: tuple[int, int]) -> ImageEmbedding:
+    return ImageEmbedding(np.zeros((1, FEATURE_CHANNELS, GRID_SIZE, GRID_SIZE), np.float32), size)
+
+
+def test_a_window_has_context_and_stays_inside_the_image() -> None:
+    mask = np.zeros((100, 200), bool)
+    mask[10:30, 50:90] = True
+    assert Window.around(mask) == (30, 0, 110, 50)
+
+
+def test_a_pasted_crop_returns_to_its_place() -> None:
+    mask = disc()
+    window = Window.around(mask)
+    pasted = window.paste(window.crop_mask(mask).astype(np.float32), mask.shape) > 0.5
+    assert (pasted & mask).sum() / (pasted | mask).sum() > 0.95
+
+
+def test_features_are_sampled_where_the_window_lies() -> None:
+    features = np.zeros((1, GRID_SIZE, GRID_SIZE), np.float32)
+    features[0, :, 32:] = 1
+    crop = Window(256, 0, 768, 512).crop_features(features, 1024)
+    assert crop.shape == (1, FEATURE_SIZE, FEATURE_SIZE)
+    assert crop[0, :, : FEATURE_SIZE // 2 - 1].max() == 0
+    assert crop[0, :, FEATURE_SIZE // 2 + 1 :].min() == 1
+
+
+def test_the_completion_network_sees_pixels_masks_and_other_objects() -> None:
+    network, mask = FakeCompletion(), disc()
+    others = np.zeros_like(mask)
+    others[:, 120:] = True
+    complete_mask(network, Image.new("RGB", (200, 200), "white"), embedding((200, 200)), mask, others)
+    (crop,) = network.seen
+    assert crop.shape == (CROP_CHANNELS, CROP_SIZE, CROP_SIZE)
+    assert (crop[:3] == 1).all()
+    assert crop[4].sum() >= crop[3].sum() > 0
+    assert not (crop[5] * crop[3]).any(), "other objects do not cover the visible mask"
+
+
+def test_an_empty_mask_stays_empty() -> None:
+    empty = np.zeros((50, 60), bool)
+    done = complete_mask(FakeCompletion(), Image.new("RGB", (60, 50)), embedding((60, 50)), empty)
+    assert not done.amodal.any()
+
+
+def test_the_bundled_network_leaves_a_complete_disc_alone() -> None:
+    mask = disc()
+    pixels = np.where(mask[..., None], np.uint8(220), np.uint8(30)).repeat(3, -1)
+    network = OnnxCompletionNetwork(threads=1)
+    done = complete_mask(network, Image.fromarray(pixels), embedding((200, 200)), mask)
+    assert (done.amodal & mask).sum() == mask.sum()
+    assert done.amodal.sum() < 1.1 * mask.sum()
+
+
+def test_sam_input_is_padded_at_the_bottom() -> None:
+    tensor = to_encoder_input(Image.new("RGB", (200, 100), "white"))
+    assert tensor.shape == (1, 3, 1024, 1024)
+    assert tensor[0, :, :512].min() > 0
+    assert not tensor[0, :, 512:].any()
+
+
+def test_colours_are_measured_inside_the_mask() -> None:
+    pixels = np.zeros((10, 10, 3), np.float32)
+    pixels[:, :5] = (0.9, 0.1, 0.1)
+    pixels[:, 5:] = (0.9, 0.9, 0.9)
+    left = np.zeros((10, 10), bool)
+    left[:, :5] = True
+    assert colour_share(pixels, left, "red") == 1
+    assert colour_share(pixels, ~left, "white") == 1
+    assert colour_share(pixels, ~left, "red") == 0
+    assert colour_share(pixels, np.zeros((10, 10), bool), "red") == 0
+
+
+def test_relations_between_boxes() -> None:
+    left, right, under = (0, 0, 10, 10), (20, 0, 30, 10), (0, 30, 10, 40)
+    assert relation_strength("left_of", left, right) == 1
+    assert relation_strength("left_of", right, left) == 0
+    assert relation_strength("right_of", right, left) == 1
+    assert relation_strength("above", left, under) == 1
+    assert relation_strength("below", under, left) == 1
+    assert relation_strength("in", (2, 2, 4, 4), left) == 1
+    assert relation_strength("on", (2, -5, 6, 1), left) == 1
+    assert relation_strength("near", left, (11, 0, 21, 10)) > relation_strength("near", left, right)
+    assert relation_strength("in_front_of", (0, 5, 10, 15), left) > 0
+    assert relation_strength("behind", left, (0, 5, 10, 15)) > 0

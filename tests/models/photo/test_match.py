@@ -1,0 +1,68 @@
+import pytest
+
+from maskwise.models.photo.choice import Choice
+from maskwise.models.photo.encoded_photo import EncodedPhoto
+from maskwise.models.photo.match import MatchChooser
+from tests.models.photo.scene import encoded_scene
+
+LEFT_CUP, RIGHT_CUP, DOG, TABLE = range(4)
+
+
+@pytest.fixture(scope="module")
+def photo() -> EncodedPhoto:
+    return encoded_scene()
+
+
+def ask(photo: EncodedPhoto, question: str) -> tuple[list[int], Choice]:
+    (choice,) = MatchChooser().choose(photo, [question])
+    return [region for phrase in choice.phrases for region in phrase.regions], choice
+
+
+@pytest.mark.parametrize(
+    ("question", "regions"),
+    [
+        ("the dog", [DOG]),
+        ("Segment the puppy, please.", [DOG]),
+        ("all the cups", [LEFT_CUP, RIGHT_CUP]),
+        ("the cup on the left", [LEFT_CUP]),
+        ("the rightmost cup", [RIGHT_CUP]),
+        ("the blue cup", [RIGHT_CUP]),
+        ("the red mug", [LEFT_CUP]),
+        ("the larger cup", [RIGHT_CUP]),
+        ("the cup to the right of the dog", [RIGHT_CUP]),
+        ("the cup left of the dog", [LEFT_CUP]),
+        ("What animal is here?", [DOG]),
+        ("the furniture", [TABLE]),
+        ("the cup and the dog", [LEFT_CUP, DOG]),
+        ("Which object could bark at strangers?", [DOG]),
+    ],
+)
+def test_words_choose_proposals(photo: EncodedPhoto, question: str, regions: list[int]) -> None:
+    assert ask(photo, question)[0] == regions
+
+
+def test_an_absent_thing_is_not_guessed(photo: EncodedPhoto) -> None:
+    regions, choice = ask(photo, "the elephant")
+    assert regions == []
+    assert choice.text == "I find no such elephant. I can find these: dog, cup, dining table."
+
+
+def test_a_question_without_known_words_is_not_guessed(photo: EncodedPhoto) -> None:
+    regions, choice = ask(photo, "Why is the sky blue?")
+    assert regions == []
+    assert choice.text.startswith("I do not know what this asks for. I can find these: ")
+
+
+def test_a_detection_with_a_low_score_is_no_answer(photo: EncodedPhoto) -> None:
+    assert ask(photo, "the cat")[0] == []
+
+
+def test_a_weak_detection_is_an_answer_if_the_question_names_it() -> None:
+    photo = encoded_scene()
+    assert not any(one.label == "kite" for one in photo.proposals)
+    (region,), _ = ask(photo, "the kite")
+    assert photo.proposals[region].label == "kite"
+
+
+def test_a_colour_that_no_object_has_chooses_none(photo: EncodedPhoto) -> None:
+    assert ask(photo, "the yellow cup")[0] == []

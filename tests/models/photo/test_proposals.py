@@ -1,0 +1,86 @@
+import numpy as np
+from PIL import Image
+
+from maskwise.models.photo.detector import Detections, YoloxDetector, _grid, box_ious, suppress
+from maskwise.models.photo.proposals import MAX_PROMPTS, propose, stability
+from tests.models.photo.scene import OBJECTS, draw_scene, fake_networks
+
+
+def test_proposals_have_labels_boxes_and_areas() -> None:
+    networks = fake_networks()
+    image = draw_scene()
+    found = propose(networks, image, networks.sam.encode(image), networks.detector.detect(image))
+    assert [one.label for one in found[:4]] == [one[0] for one in OBJECTS[:4]]
+    assert found[0].box == OBJECTS[0][2]
+    assert abs(found[0].area - 40 * 50 / (320 * 240)) < 0.003
+
+
+def test_copies_are_dropped_and_prompts_are_bounded() -> None:
+    networks = fake_networks()
+    image = draw_scene()
+    found = propose(networks, image, networks.sam.encode(image), networks.detector.detect(image))
+    # The four good detections, what is salient, and the points: two weak detections and the background.
+    assert [one.source for one in found] == ["detector"] * 4 + ["saliency"] + ["grid"] * (len(found) - 5)
+    assert len(found) <= 8
+    assert networks.sam.decoded <= MAX_PROMPTS + 1  # type: ignore[attr-defined]
+
+
+def test_a_label_of_a_copy_is_kept() -> None:
+    networks = fake_networks()
+
+    class Twice:
+        def detect(self, image: Image.Image) -> Detections:
+            boxes = np.array([[20, 100, 60, 150]] * 2, np.float32)
+            return Detections(boxes, np.array([0.9, 0.5], np.float32), np.array([41, 39], np.int64))
+
+    twice = networks._replace(detector=Twice())  # type: ignore[arg-type]
+    image = draw_scene()
+    first, *others = propose(twice, image, networks.sam.encode(image), twice.detector.detect(image))
+    assert first.labels == {"cup": np.float32(0.9), "bottle": 0.5}
+    assert not any(one.labels for one in others)
+
+
+def test_a_mask_with_a_soft_edge_is_unstable() -> None:
+    sharp = np.full((10, 10), -5, np.float32)
+    sharp[2:8, 2:8] = 5
+    assert stability(sharp) == 1
+    assert stability(np.linspace(-2, 2, 100, dtype=np.float32).reshape(10, 10)) < 0.5
+
+
+def test_nms_keeps_the_best_box_of_a_category() -> None:
+    boxes = np.array([[0, 0, 10, 10], [1, 0, 11, 10], [1, 0, 11, 10], [50, 50, 60, 60]], np.float32)
+    found = Detections(boxes, np.array([0.5, 0.9, 0.4, 0.3], np.float32), np.array([0, 0, 1, 0]))
+    assert suppress(found, 0.5).tolist() == [1, 2, 3]
+
+
+def test_box_ious() -> None:
+    ious = box_ious(
+        np.array([0, 0, 10, 10], np.float32), np.array([[0, 0, 10, 10], [5, 0, 15, 10], [20, 20, 30, 30]])
+    )
+    assert np.allclose(ious, [1, 1 / 3, 0])
+
+
+class FakeSession:
+    """One confident cell of the coarsest grid: row 3, column 5, category 16 (dog), a box of 64 x 32 pixels."""
+
+    def get_inputs(self) -> list[object]:
+        return [type("Input", (), {"name": "images"})()]
+
+    def run(self, names: object, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        self.last = inputs["images"]
+        output = np.zeros((1, 3549, 85), np.float32)
+        cell = 52 * 52 + 26 * 26 + 3 * 13 + 5
+        output[0, cell, :4] = [0.5, 0.5, np.log(2), np.log(1)]
+        output[0, cell, 4], output[0, cell, 5 + 16] = 1.0, 0.9
+        return [output]
+
+
+def test_cells_are_decoded_to_boxes_of_the_image() -> None:
+    detector = object.__new__(YoloxDetector)
+    detector.session = FakeSession()
+    detector.grid, detector.strides = _grid()
+    found = detector._detect_in(Image.new("RGB", (832, 416)), (0, 0, 832, 416), (0, 0, 832, 416))
+    assert found.names() == ["dog"]
+    # The centre is at cell (5.5, 3.5) of 32 pixels; the image was halved.
+    assert np.allclose(found.boxes[0], [2 * (176 - 32), 2 * (112 - 16), 2 * (176 + 32), 2 * (112 + 16)])
+    assert detector.session.last[0, 0, 300, 0] == 114

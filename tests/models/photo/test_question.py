@@ -1,0 +1,97 @@
+import pytest
+
+from maskwise.models.photo.question import parse_question
+from maskwise.models.photo.words import to_singular
+
+
+@pytest.mark.parametrize(
+    ("plural", "singular"),
+    [
+        ("dogs", "dog"),
+        ("buses", "bus"),
+        ("benches", "bench"),
+        ("knives", "knife"),
+        ("ponies", "pony"),
+        ("bus", "bus"),
+    ],
+)
+def test_plurals_are_reduced_to_the_singular(plural: str, singular: str) -> None:
+    assert to_singular(plural) == singular
+
+
+def test_a_category_is_found_by_its_name_a_synonym_or_a_kind() -> None:
+    assert parse_question("Segment the dog.").targets[0].categories == {"dog"}
+    assert parse_question("the puppy").targets[0].categories == {"dog"}
+    assert {"dog", "cat", "horse"} <= parse_question("every animal here").targets[0].categories
+
+
+def test_the_longest_name_wins() -> None:
+    assert parse_question("the teddy bear").targets[0].categories == {"teddy bear"}
+    assert parse_question("a hot dog").targets[0].categories == {"hot dog"}
+
+
+def test_a_plural_or_all_asks_for_every_object() -> None:
+    assert parse_question("the dogs").targets[0].count is None
+    assert parse_question("all cats").targets[0].count is None
+    assert parse_question("the dog").targets[0].count == 1
+    assert parse_question("the two dogs").targets[0].count == 2
+
+
+def test_an_orange_cat_is_no_fruit() -> None:
+    (target,) = parse_question("the orange cat").targets
+    assert (target.categories, target.colour) == ({"cat"}, "orange")
+    assert parse_question("the orange").targets[0].categories == {"orange"}
+
+
+@pytest.mark.parametrize(
+    ("question", "order", "rank"),
+    [
+        ("the leftmost cup", "left", 0),
+        ("the cup on the right", "right", 0),
+        ("the second cup from the left", "left", 1),
+        ("the cup farthest to the left", "left", 0),
+        ("the cup nearest to the camera", "nearest", 0),
+        ("the cup in the middle", "middle", 0),
+        ("the upper cup", "top", 0),
+        ("the largest cup", "largest", 0),
+    ],
+)
+def test_places_and_sizes_order_the_objects(question: str, order: str, rank: int) -> None:
+    parsed = parse_question(question)
+    assert (parsed.targets[0].order, parsed.targets[0].rank, parsed.relation) == (order, rank, None)
+
+
+@pytest.mark.parametrize(
+    ("question", "relation"),
+    [
+        ("the cup to the left of the dog", "left_of"),
+        ("What animal is lying on the couch?", "on"),
+        ("the person next to the red car", "near"),
+        ("the cat under the table", "below"),
+    ],
+)
+def test_a_relation_has_a_target_and_an_anchor(question: str, relation: str) -> None:
+    parsed = parse_question(question)
+    assert parsed.relation == relation
+    assert parsed.anchor is not None
+    assert not parsed.targets[0].categories & parsed.anchor.categories
+
+
+def test_attributes_stay_with_their_noun() -> None:
+    parsed = parse_question("the person next to the red car")
+    assert parsed.targets[0].colour is None
+    assert parsed.anchor is not None
+    assert parsed.anchor.colour == "red"
+
+
+def test_a_part_of_an_object_means_the_object() -> None:
+    assert parse_question("Mark only the visible part of the dog.").targets[0].categories == {"dog"}
+
+
+def test_two_things_joined_by_and_are_both_targets() -> None:
+    parsed = parse_question("the cup and the dog")
+    assert [target.categories for target in parsed.targets] == [{"cup"}, {"dog"}]
+
+
+def test_unknown_words_give_no_target() -> None:
+    assert parse_question("Where is the xylophone?").targets == ()
