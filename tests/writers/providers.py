@@ -8,7 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Reply = dict[str, Any]
-"""status, text, stop (finish or stop reason), refusal, headers: what one call is answered with; all optional."""
+"""status, text, stop (finish or stop reason), refusal, headers, input_tokens, output_tokens: what one call is answered
+with; all optional.
+"""
 
 
 class Provider:
@@ -21,13 +23,15 @@ class Provider:
         self.files: dict[str, bytes] = {}
         self.polls_until_done = 1
         self.expire: set[str] = set()
+        self.write: Callable[[dict[str, Any]], Reply] = lambda given: {}
         self.on_batch: Callable[[], None] = lambda: None
         self.lock = threading.Lock()
         self.url = ""
 
-    def next_reply(self) -> Reply:
+    def next_reply(self, given: dict[str, Any]) -> Reply:
+        """The next of the prepared replies, or what `write` makes of the request."""
         with self.lock:
-            return self.replies.pop(0) if self.replies else {}
+            return self.replies.pop(0) if self.replies else self.write(given)
 
 
 def anthropic_message(reply: Reply) -> dict[str, Any]:
@@ -39,7 +43,10 @@ def anthropic_message(reply: Reply) -> dict[str, Any]:
         "content": [{"type": "text", "text": reply.get("text", '{"question": "Where?"}')}],
         "stop_reason": reply.get("stop", "end_turn"),
         "stop_sequence": None,
-        "usage": {"input_tokens": 100, "output_tokens": 20},
+        "usage": {
+            "input_tokens": reply.get("input_tokens", 100),
+            "output_tokens": reply.get("output_tokens", 20),
+        },
     }
 
 
@@ -56,7 +63,11 @@ def openai_completion(reply: Reply) -> dict[str, Any]:
         "created": 1,
         "model": "gpt-test",
         "choices": [choice],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        "usage": {
+            "prompt_tokens": reply.get("input_tokens", 100),
+            "completion_tokens": reply.get("output_tokens", 20),
+            "total_tokens": 120,
+        },
     }
 
 
@@ -80,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._start([json.loads(line) for line in lines], given, openai_batch)
         with self.provider.lock:
             self.provider.calls.append(given)
-        reply = self.provider.next_reply()
+        reply = self.provider.next_reply(given)
         if reply.get("status", 200) != 200:
             error = {"type": "error", "error": {"type": "api_error", "message": reply.get("text", "broken")}}
             return self._send(error, reply["status"], reply.get("headers", {}))
@@ -190,7 +201,7 @@ def anthropic_results(batch: dict[str, Any], provider: Provider) -> bytes:
     lines = []
     for entry in reversed(batch["requests"]):
         expired = entry["custom_id"] in provider.expire
-        good = {"type": "succeeded", "message": anthropic_message({})}
+        good = {"type": "succeeded", "message": anthropic_message(provider.write(entry["params"]))}
         lines.append({"custom_id": entry["custom_id"], "result": {"type": "expired"} if expired else good})
     return "\n".join(map(json.dumps, lines)).encode()
 
@@ -198,7 +209,7 @@ def anthropic_results(batch: dict[str, Any], provider: Provider) -> bytes:
 def openai_results(batch: dict[str, Any], provider: Provider) -> bytes:
     lines = []
     for entry in reversed(batch["requests"]):
-        response = {"status_code": 200, "body": openai_completion({})}
+        response = {"status_code": 200, "body": openai_completion(provider.write(entry["body"]))}
         if entry["custom_id"] in provider.expire:
             line: dict[str, Any] = {"response": None, "error": {"code": "batch_expired", "message": "late"}}
         else:

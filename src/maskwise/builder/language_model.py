@@ -1,7 +1,6 @@
 """A language model as the writer of a recipe: requests, completions, and what a build would cost."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,41 +47,23 @@ class LanguageModel:
     check_blind: bool = True
 
 
-class UsageCounter:
-    """Counts what completions used, over all requests of a build."""
-
-    def __init__(self) -> None:
-        self.statuses: Counter[str] = Counter()
-        self.failures: list[WriterFailure] = []
-        self.input_tokens = self.output_tokens = self.malformed = 0
-
-    def count(self, completion: Completion) -> None:
-        """Add one completion."""
-        self.statuses[completion.status] += 1
-        self.input_tokens += completion.input_tokens
-        self.output_tokens += completion.output_tokens
-
-
 @dataclass(frozen=True)
 class ModelSession:
-    """A language model at work on one build: the ledger is open and what is used is counted.
+    """A language model at work on one build.
 
-    done: called with the number of images just answered.
+    done: called with the number of images just answered. problems: samples that did not fit the schema.
     """
 
     model: LanguageModel
     ledger: Ledger
     done: Callable[[int], None]
-    counter: UsageCounter = field(default_factory=UsageCounter)
+    failures: list[WriterFailure] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     def ask(self, requests: Sequence[CompletionRequest]) -> Iterator[Completion]:
         """The completion of every request, in order."""
         model = self.model
-        for completion in complete(
-            requests, model.client, self.ledger, price=model.price, limits=model.limits
-        ):
-            self.counter.count(completion)
-            yield completion
+        return complete(requests, model.client, self.ledger, price=model.price, limits=model.limits)
 
     def write_drafts(
         self, recipe: Recipe, dataset: Dataset, rows: Sequence[int], *, engine: EngineOptions
@@ -100,17 +81,14 @@ class ModelSession:
 
     @property
     def usage(self) -> WriterUsage:
-        """What was used so far; the cost is that of all runs of the ledger."""
-        counter = self.counter
+        """What all runs of the ledger used."""
+        totals = self.ledger.totals
         return WriterUsage(
             writer=self.model.client.provider,
             model=self.model.client.model,
-            input_tokens=counter.input_tokens,
-            output_tokens=counter.output_tokens,
-            cost=self.ledger.cost,
-            statuses=dict(sorted(counter.statuses.items())),
-            malformed=counter.malformed,
-            failures=tuple(counter.failures[:MAX_FAILURES]),
+            **totals._asdict(),
+            malformed=len(self.problems),
+            failures=tuple(self.failures[:MAX_FAILURES]),
         )
 
     def _read(self, recipe: Recipe, image: SourceImage, completion: Completion | None) -> DraftedImage:
@@ -119,12 +97,12 @@ class ModelSession:
             return DraftedImage([], [])
         if completion.output is None:
             reason = completion.reason or "no reason given"
-            self.counter.failures.append(
+            self.failures.append(
                 WriterFailure(image_id=image.info.id, status=completion.status, reason=reason)
             )
             return DraftedImage([], [])
         found = output_to_drafts(completion.output, ImageFacts.of(image), recipe)
-        self.counter.malformed += len(found.problems)
+        self.problems.extend(found.problems)
         return found
 
 

@@ -61,5 +61,4 @@ MMR = Recipe(
     kind="reasoning",
     parts=True,
     caption=True,
-    answer_tokens=90,
 )

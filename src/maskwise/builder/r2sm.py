@@ -142,6 +142,5 @@ R2SM = Recipe(
     instructions=INSTRUCTIONS,
     per_image=3 * MAX_OBJECTS,
     write=write,
-    answer_tokens=65,
     reasoning_share=0.5,
 )

@@ -26,15 +26,20 @@ def map_on_ray(
 ) -> Iterator[list[T]]:
     """The results of a function for each chunk, in order; a bounded number of chunks is in work."""
     with connected(RayOptions(address=options.ray_address, actors=options.workers)):
-        task: Any = ray.remote(num_cpus=1)(function)
+        task: Any = ray.remote(num_cpus=1)(_call)
+        work = ray.put(function)
         running: deque[Any] = deque()
         waiting = iter(chunks)
         try:
             for chunk in waiting:
-                running.append(task.remote(chunk))
+                running.append(task.remote(work, chunk))
                 if len(running) == AHEAD * options.workers:
                     yield ray.get(running.popleft())
             while running:
                 yield ray.get(running.popleft())
         except ray.exceptions.RayError as error:
             raise MaskwiseError(f"Ray stopped: {str(error).splitlines()[0]}") from error
+
+
+def _call(function: Callable[[Sequence[int]], list[T]], chunk: Sequence[int]) -> list[T]:
+    return function(chunk)

@@ -41,7 +41,7 @@ class Recipe:
     kind: DraftKind | None = None
     parts: bool = False
     caption: bool = False
-    answer_tokens: int = 75
+    answer_tokens: int = 90
     reasoning_share: float = 1.0
 
 

@@ -18,16 +18,29 @@ CHARACTERS_PER_TOKEN = 4.0
 """English text, about; a schema and its structural tokens count like text."""
 
 PIXELS_PER_TOKEN = 750.0
-"""Image tokens as Anthropic documents them: width x height / 750. Other providers differ; prices.yaml may override."""
+"""Image tokens as Anthropic documents them: width x height / 750."""
+
+TILE, SHORT_SIDE = 512, 768
+"""OpenAI's tiles: an image is scaled down to this shorter side and cut into tiles."""
+
+PATCH, MAX_PATCHES = 32, 1536
+"""OpenAI's patches, for its small models; a larger image is scaled down to this many."""
 
 
 class ModelPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars per million tokens. batch: factor for batch requests."""
+    """US dollars per million tokens. batch: factor for batch requests.
+
+    An image costs its area over `pixels_per_token`; or `image_base` tokens and `tile` for each tile; or `patch` tokens
+    for each patch. Providers document one of these for each model.
+    """
 
     input: float
     output: float
     batch: float = 1.0
     pixels_per_token: float = PIXELS_PER_TOKEN
+    image_base: int = 0
+    tile: int | None = None
+    patch: float | None = None
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,9 +90,19 @@ def estimate_tokens(request: CompletionRequest, price: ModelPrice) -> int:
     text = len(request.system) + len(request.text) + len(msgspec.json.encode(request.schema))
     tokens = text / CHARACTERS_PER_TOKEN
     if request.image is not None:
-        width, height = _image_size(request.image)
-        tokens += width * height / price.pixels_per_token
+        tokens += image_tokens(*_image_size(request.image), price)
     return math.ceil(tokens)
+
+
+def image_tokens(width: int, height: int, price: ModelPrice) -> float:
+    """About how many input tokens an image has."""
+    if price.patch is not None:
+        return price.patch * min(MAX_PATCHES, math.ceil(width / PATCH) * math.ceil(height / PATCH))
+    if price.tile is not None:
+        scale = min(1.0, SHORT_SIDE / min(width, height))
+        tiles = math.ceil(width * scale / TILE) * math.ceil(height * scale / TILE)
+        return price.image_base + price.tile * tiles
+    return width * height / price.pixels_per_token
 
 
 def estimate(

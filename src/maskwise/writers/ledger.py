@@ -39,6 +39,15 @@ class BatchRecord(NamedTuple):
     created: float
 
 
+class LedgerTotals(NamedTuple):
+    """What all answered requests used. statuses: number of requests by the status of their completion."""
+
+    statuses: dict[str, int]
+    input_tokens: int
+    output_tokens: int
+    cost: float
+
+
 class Ledger:
     """The record of one build. Use it from one thread, as a context manager; every change is on disk on return."""
 
@@ -135,6 +144,16 @@ class Ledger:
         """What all answered requests cost, in US dollars."""
         (total,) = self._database.execute("SELECT COALESCE(SUM(cost), 0) FROM calls").fetchone()
         return float(total)
+
+    @property
+    def totals(self) -> LedgerTotals:
+        """The sums over all answered requests, of all runs."""
+        rows = self._database.execute(
+            "SELECT status, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cost) FROM calls "
+            "WHERE state = 'answered' GROUP BY status ORDER BY status"
+        ).fetchall()
+        sums = [sum(row[column] for row in rows) for column in (2, 3, 4)]
+        return LedgerTotals({row[0]: row[1] for row in rows}, sums[0], sums[1], float(sums[2]))
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._database)
