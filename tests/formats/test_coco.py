@@ -170,7 +170,9 @@ def test_the_licence_and_the_page_of_each_photo_are_kept(tmp_path: Path) -> None
     images = json.loads(path.read_text())["images"]
     images[0] |= {"license": 4, "flickr_url": "http://flickr.example/1"}
     images[1] |= {"license": 9, "flickr_url": 7}
-    change(path, images=images, licenses=[{"id": 4, "name": "Attribution", "url": "http://cc.example/by"}])
+    change(
+        path, images=images, licenses=[{"id": 4, "name": "Attribution", "url": "http:\\/\\/cc.example/by"}]
+    )
     (first, second), _ = read("coco", tmp_path)
     assert (first.image.licence, first.image.attribution) == (
         "Attribution (http://cc.example/by)",

@@ -35,6 +35,7 @@ def make_dataset(
     region: Callable[[int], Region] | None = None,
     question: Callable[[int], str] = lambda number: f"the cup {number}",
     data: Callable[[int], bytes] = encode,
+    id: Callable[[int], str] = lambda number: f"image{number}",
     first: int = 0,
     embed: bool = True,
     **manifest: Any,
@@ -45,7 +46,7 @@ def make_dataset(
             cup = make_cup(number) if region is None else region(number)
             handle = Region(id="handle", name="handle", visible=rectangle(2, 2, 1, 1), part_of="cup")
             info = ImageInfo(
-                id=f"image{number}",
+                id=id(number),
                 width=SIZE[1],
                 height=SIZE[0],
                 path=None if embed else f"{number}.png",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from msgspec.structs import replace
 from PIL import Image
 from pycocotools import mask as coco_mask
 
@@ -18,9 +19,15 @@ from maskwise.formats import find_format, read_dataset
 from maskwise.formats.release_folder import read_release
 from maskwise.harness.evaluate import find_dataset
 from maskwise.release.release import SplitOptions, plan_release, write_release
-from maskwise.store import Dataset
+from maskwise.store import Dataset, DatasetWriter
 from tests.cli.commands import fail, run
 from tests.release.made import SIZE, encode, make_card, make_dataset
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),
+]
+"""Warnings of libraries that mlcroissant uses."""
 
 
 @pytest.fixture(autouse=True)
@@ -263,6 +270,22 @@ def test_the_command_releases(dataset: Dataset, card_file: Path, tmp_path: Path)
     assert read_release(tmp_path / "out").split_rule.endswith("(train 0.8, val 0.1, test 0.1; seed 0)")
 
 
+def test_licences_that_restrict_use_are_a_warning(card_file: Path, tmp_path: Path) -> None:
+    made = make_dataset(tmp_path / "made", 20)
+    with DatasetWriter(tmp_path / "photos", name="photos") as writer:
+        for row, sample in enumerate(made):
+            licence = "CC BY 4.0; Attribution-NonCommercial License" if row < 3 else "Attribution License"
+            info = replace(made.image(row), licence=licence)
+            writer.add_image(info, made.regions_of(row), encode(row))
+            writer.add_sample(sample)
+    arguments = ("release", tmp_path / "photos", "--version", "1.0.0", "--card", card_file, "--out")
+    assert "3 of 20 images" in run(*arguments, tmp_path / "embedded").stderr
+    assert "warning" not in run(*arguments, tmp_path / "referenced", "--no-images").stderr
+    statistics = (tmp_path / "embedded" / "card.yaml").read_text()
+    expected = "CC BY 4.0 (3), Attribution-NonCommercial License (3), Attribution License (17)"
+    assert expected in " ".join(statistics.split())
+
+
 def test_the_command_writes_a_template(dataset: Dataset, tmp_path: Path) -> None:
     run("release", dataset.path, "--card-template", tmp_path / "new.yaml")
     assert "release:" in (tmp_path / "new.yaml").read_text()
@@ -291,3 +314,14 @@ def test_a_release_of_the_bundled_benchmark_is_evaluated_with_the_bundled_model(
     run("release", "world", *arguments, "--splits", "train=0.5,test=0.5")
     run("eval", tmp_path / "out" / "test", "--model", "tiny", "--limit", 4, "--out", tmp_path / "run")
     assert float(mw.load_run(tmp_path / "run")["strict"]["giou"]) > 0.4
+
+
+def test_from_annotations_to_a_released_and_evaluated_benchmark(card_file: Path, tmp_path: Path) -> None:
+    run("build", "r2sm", "--source", "world", "--limit", 12, "--out", tmp_path / "built")
+    arguments = ("--version", "1.0.0", "--card", card_file, "--splits", "train=0.5,test=0.5")
+    run("release", tmp_path / "built", *arguments, "--out", tmp_path / "released")
+    assert "valid, 0 errors" in run("validate", tmp_path / "released").output
+    run("eval", tmp_path / "released" / "test", "--model", "tiny", "--out", tmp_path / "run")
+    evaluated = mw.load_run(tmp_path / "run")["strict"]
+    assert float(evaluated["giou"]) > 0.2
+    assert read_release(tmp_path / "released").about["recipe"] == "r2sm"

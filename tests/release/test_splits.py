@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.errors import ReleaseError
 from maskwise.release.splits import RATIOS, assign_splits, parse_ratios
 from maskwise.store import Dataset
-from tests.release.made import make_dataset
+from tests.builder.test_occlude import write_shapes
+from tests.release.made import encode, make_dataset
 
 
 def by_image(dataset: Dataset, **options: object) -> dict[str, str]:
@@ -42,23 +44,33 @@ def test_the_tag_split_is_respected(tmp_path: Path) -> None:
     assert "dev" not in by_image(dataset, keep_tags=False).values()
 
 
-def test_pairs_stay_together_when_composites_are_added(tmp_path: Path) -> None:
-    def tags(number: int) -> dict[str, str]:
-        return {"pair": str(number // 3), "variant": "composite" if number % 3 else "original"}
+def test_images_made_from_one_stay_together_when_composites_are_added(tmp_path: Path) -> None:
+    def id(number: int) -> str:
+        return f"photo{number // 3}#{number % 3}-{'composite' if number % 3 else 'original'}"
 
-    def tags_of_more(number: int) -> dict[str, str]:
-        return tags(number) if number < 90 else {"pair": str(number - 90), "variant": "composite"}
-
-    old = by_image(make_dataset(tmp_path / "old", 90, tags=tags))
-    assert all(len({old[f"image{3 * pair + k}"] for k in range(3)}) == 1 for pair in range(30))
-    new = by_image(make_dataset(tmp_path / "new", 120, tags=tags_of_more))
+    old = by_image(make_dataset(tmp_path / "old", 90, id=id))
+    assert all(len({old[id(3 * photo + k)] for k in range(3)}) == 1 for photo in range(30))
+    assert len(set(old.values())) == 3
+    ids = [*map(id, range(90)), *(f"photo{photo}#9-composite" for photo in range(30))]
+    new = by_image(make_dataset(tmp_path / "new", 120, id=ids.__getitem__))
     assert {image: new[image] for image in old} == old
-    assert all(new[f"image{90 + pair}"] == old[f"image{3 * pair}"] for pair in range(30))
+    assert all(new[f"photo{photo}#9-composite"] == old[f"photo{photo}#0-original"] for photo in range(30))
+
+
+def test_composites_of_a_build_stay_with_their_originals(tmp_path: Path) -> None:
+    occlude(write_shapes(tmp_path / "shapes"), tmp_path / "pairs", OccludeOptions(per_image=2))
+    splits = by_image(Dataset.open(tmp_path / "pairs"))
+    sources = {image.partition("#")[0] for image in splits}
+    assert len(sources) > 2
+    for source in sources:
+        assert len({split for image, split in splits.items() if image.startswith(f"{source}#")}) == 1
 
 
 def test_contradictory_tags_are_refused(tmp_path: Path) -> None:
     split = {0: "train", 1: "test"}
-    dataset = make_dataset(tmp_path / "a", 2, tags=lambda number: {"split": split[number], "pair": "same"})
+    dataset = make_dataset(
+        tmp_path / "a", 2, tags=lambda number: {"split": split[number]}, data=lambda number: encode(0)
+    )
     with pytest.raises(ReleaseError, match="'image0' and 'image1' belong together"):
         assign_splits(dataset, RATIOS)
 

@@ -11,6 +11,7 @@ The dataset written holds, per pair, the original image and the composite with a
 
 import io
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -258,6 +259,12 @@ class _Pair(NamedTuple):
             id=info.id, image_id=info.id, question=question, mask_type="both", targets=(target,), tags=tags
         )
         return _Composite(info, regions, data, sample)
+
+
+def parse_pair_id(id: str) -> tuple[str, str] | None:
+    """The id of the source image and the variant, from the id of an image that this recipe made; None for others."""
+    match = re.fullmatch(r"(.+)#\d+-(original|composite)", id, re.DOTALL)
+    return None if match is None else (match[1], match[2])
 
 
 def _join(own: str | None, pasted: str | None) -> str | None:

@@ -1,5 +1,6 @@
 """`maskwise release` and `maskwise diff`: publish a version of a dataset, and compare two versions."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +16,10 @@ from maskwise.formats.json_files import read_yaml
 from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
 from maskwise.harness.evaluate import find_dataset
 from maskwise.release.card import card_template, read_card
-from maskwise.release.diff import DatasetDiff, diff_datasets
+from maskwise.release.diff import DatasetDiff, FieldChange, diff_datasets
+from maskwise.release.measured import count_restricted
 from maskwise.release.push import push_release
-from maskwise.release.release import SplitOptions, plan_release, write_release
+from maskwise.release.release import PlannedRelease, SplitOptions, plan_release, write_release
 from maskwise.release.splits import parse_ratios
 from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
@@ -94,6 +96,7 @@ def release(
             version=version,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
+    _warn_of_licences(plan)
     if push is not None:
         _push(out, push, public=public, as_json=as_json)
     elif as_json:
@@ -104,6 +107,17 @@ def release(
         )
     if not as_json:
         _print_release(manifest, out)
+
+
+def _warn_of_licences(plan: PlannedRelease) -> None:
+    restricted = count_restricted(plan.dataset) if plan.with_images else 0
+    if restricted:
+        echo(
+            f"maskwise: warning: {restricted:,} of {len(plan.dataset.images):,} images in this release have licences "
+            "that forbid commercial use or derivatives; check them before you publish, or refer to the images by "
+            "file name (--no-images)",
+            err=True,
+        )
 
 
 def _push(folder: Path, repository: str, *, public: bool, as_json: bool) -> None:
@@ -161,8 +175,8 @@ def _print_diff(found: DatasetDiff, listed: int) -> None:
     if found.same:
         console.print(f"{escape(found.old)} and {escape(found.new)} are equal")
         return
-    table = Table(title=escape(f"{found.old} -> {found.new}"), title_justify="left", box=None)
-    table.add_column("")
+    console.print(escape(f"{found.old} -> {found.new}"), style="bold", soft_wrap=True)
+    table = Table("", box=None)
     for column in ("added", "removed", "changed"):
         table.add_column(column, justify="right")
     table.add_column("changed fields")
@@ -197,5 +211,14 @@ def _diff_lists(found: DatasetDiff) -> dict[str, list[str]]:
             for change in found.masks
         ],
         "images moved to another split": [f"{move.image}: {move.old} -> {move.new}" for move in found.moves],
-        "card": [f"{change.field}: {change.old!r} -> {change.new!r}" for change in found.card],
+        "card": [line for change in found.card for line in _field_lines(change)],
     }
+
+
+def _field_lines(change: FieldChange) -> Iterator[str]:
+    """A change of a card field; of lists the items that differ."""
+    if isinstance(change.old, list) and isinstance(change.new, list):
+        yield from (f"{change.field}: - {item}" for item in change.old if item not in change.new)
+        yield from (f"{change.field}: + {item}" for item in change.new if item not in change.old)
+    else:
+        yield f"{change.field}: {change.old!r} -> {change.new!r}"

@@ -17,8 +17,9 @@ class CocoLicence(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str | None:
-        """Name and address."""
-        return f"{self.name} ({self.url})" if self.name and self.url else self.name or self.url or None
+        """Name and address; some files escape slashes twice."""
+        url = self.url.replace("\\/", "/")
+        return f"{self.name} ({url})" if self.name and url else self.name or url or None
 
 
 def read_licences(entries: object) -> dict[Id, str | None]:

@@ -1,7 +1,8 @@
 """Facts of a release that are measured: counts, statistics, mask types, occlusion, sources, licences."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +88,7 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
         "size of regions": _join(stats.region_sizes),
         "size of images": ", ".join(f"{name} {size}" for name, size in stats.image_sizes.items()),
         f"categories ({stats.category_count})": _join(dict(list(stats.categories.items())[:LISTED])),
-        "licences of images": _join(Counter(text or "not stated" for text in dataset.images.licence)),
+        "licences of images": _join(Counter(_licences(dataset))),
     }
     lines |= {
         f"tag {name}": _join(values)
@@ -95,6 +96,18 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
         if name in ("question_type", "source")
     }
     return [f"{name}: {value}" for name, value in lines.items() if value]
+
+
+def _licences(dataset: Dataset) -> Iterator[str]:
+    """The licences of all images; an image made from two photos has both."""
+    for text in dataset.images.licence:
+        yield from dict.fromkeys((text or "not stated").split("; "))
+
+
+def count_restricted(dataset: Dataset) -> int:
+    """How many images have a licence that forbids commercial use or derivatives, by the words Creative Commons uses."""
+    pattern = re.compile(r"non-?commercial|no-?deriv|\bnc\b|\bnd\b", re.IGNORECASE)
+    return sum(text is not None and pattern.search(text) is not None for text in dataset.images.licence)
 
 
 def _join(values: Mapping[str, int]) -> str:

@@ -1,8 +1,8 @@
 """Assign images to splits, so that a later version keeps every image in its split.
 
 An image whose samples have the tag `split` stays there. The split of any other image depends on the hash of its file
-and the seed alone. Images that belong together stay together: equal files, and images whose samples share a value of
-the tag `pair` (an original and its composites).
+and the seed alone. Images that belong together stay together: equal files, and what `maskwise build occlude` made from
+one image (originals and composites).
 """
 
 import hashlib
@@ -11,15 +11,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 
+from maskwise.builder.occlude import parse_pair_id
 from maskwise.errors import ImageError, ReleaseError
 from maskwise.formats.exported_dataset import read_encoded_image
 from maskwise.store import Dataset
 
 RATIOS = {"train": 0.8, "val": 0.1, "test": 0.1}
 """Share of the images in each split."""
-
-PAIR = "pair"
-"""Tag of samples about images that belong together."""
 
 
 def parse_ratios(text: str) -> dict[str, float]:
@@ -71,7 +69,7 @@ def assign_splits(
             (one, first), (two, second) = list(known.items())[:2]
             raise ReleaseError(
                 f"images {dataset.images.id[first]!r} and {dataset.images.id[second]!r} belong together (equal files, "
-                f"or the same tag {PAIR!r}), but their samples have the splits {one!r} and {two!r}"
+                f"or made from one image), but their samples have the splits {one!r} and {two!r}"
             )
         chosen = next(iter(known), None) or _draw(_key(group, hashes, originals), ratios, seed)
         for row in group:
@@ -119,12 +117,10 @@ def _groups(dataset: Dataset, hashes: list[str]) -> list[list[int]]:
     first: dict[tuple[str, str], int] = {}
     for row, value in enumerate(hashes):
         parent[root(row)] = root(first.setdefault(("hash", value), row))
-    if PAIR in dataset.samples.tag_names:
-        codes, names = dataset.samples.tag(PAIR)
-        for row, code in zip(dataset.samples.image.tolist(), codes.tolist()):
-            pair = names[code]
-            if pair is not None:
-                parent[root(row)] = root(first.setdefault((PAIR, pair), row))
+    for row, id in enumerate(dataset.images.id):
+        pair = parse_pair_id(id)
+        if pair is not None:
+            parent[root(row)] = root(first.setdefault(("source", pair[0]), row))
     groups: dict[int, list[int]] = defaultdict(list)
     for row in range(len(hashes)):
         groups[root(row)].append(row)
@@ -138,12 +134,8 @@ def _key(group: list[int], hashes: list[str], originals: set[int]) -> str:
 
 def _originals(dataset: Dataset) -> set[int]:
     """Rows of images that are the original of a pair."""
-    if "variant" not in dataset.samples.tag_names:
-        return set()
-    codes, names = dataset.samples.tag("variant")
-    return {
-        row for row, code in zip(dataset.samples.image.tolist(), codes.tolist()) if names[code] == "original"
-    }
+    pairs = map(parse_pair_id, dataset.images.id)
+    return {row for row, pair in enumerate(pairs) if pair is not None and pair[1] == "original"}
 
 
 def _draw(key: str, ratios: Mapping[str, float], seed: int) -> str:
