@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-web lint bench figures fuzz tree clean
+.PHONY: help demo test test-vlm test-web lint bench figures photo fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -79,6 +79,9 @@ bench: $(VENV)/.installed-bench ## measure the mask engine beside the public one
 
 figures: $(VENV)/.installed-core ## the metrics of the bundled model and its baselines on the world's test split
 	@$(PY) bench/figures.py
+
+photo: $(VENV)/.installed-core ## the metrics of the model for photographs and its controls, COCO=, REASONSEG=, COCOA= dataset folders
+	@$(PY) -m bench.photo $(if $(COCO),--coco $(COCO)) $(if $(REASONSEG),--reasonseg $(REASONSEG)) $(if $(COCOA),--cocoa $(COCOA))
 
 # The package is copied beside the instrumented kernel, so that nothing else can load by mistake.
 fuzz: $(VENV)/.installed-dev ## damaged input for the C kernel (under sanitizers) and for all readers, SECONDS=60

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Reply = dict[str, Any]
-"""status, text, stop (finish or stop reason), refusal, headers, input_tokens, output_tokens: what one call is answered
-with; all optional.
+"""status, text, stop (finish or stop reason), refusal, headers, delay (seconds), input_tokens, output_tokens: what one
+call is answered with; all optional.
 """
 
 
@@ -92,6 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.provider.lock:
             self.provider.calls.append(given)
         reply = self.provider.next_reply(given)
+        time.sleep(reply.get("delay", 0.0))
         if reply.get("status", 200) != 200:
             error = {"type": "error", "error": {"type": "api_error", "message": reply.get("text", "broken")}}
             return self._send(error, reply["status"], reply.get("headers", {}))

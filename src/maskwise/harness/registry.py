@@ -45,7 +45,8 @@ BUILT_IN = {
         "a trained vision-language model with mask decoders; --model-option checkpoint=FOLDER (extra vlm)",
     ),
     "photo": BuiltIn(
-        "maskwise.models.photo:load", "photographs: proposals, a choice by words, visible and amodal masks"
+        "maskwise.models.photo:load",
+        "photographs: proposals, a choice by words or by a language model, visible and amodal masks",
     ),
     "oracle": BuiltIn(
         "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"

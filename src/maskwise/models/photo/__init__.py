@@ -1,6 +1,6 @@
 """The model for photographs: proposals, a chooser, a visible mask and an amodal one; each stage can be replaced.
 
-    model = load()
+    model = load()                                   # chooser="match"; or "vlm:anthropic/MODEL", "vlm:openai/MODEL"
     encoded = model.encode(image)                    # MobileSAM and the detector, once per image
     encoded.answer(["the red cup on the left"])      # one prediction per question
 
@@ -14,6 +14,7 @@ proposals       masks of whatever can be found in an image
 encoded_photo   an image with its embedding and proposals; visible and amodal masks on demand
 choice          the interface of choosers
 match           the offline chooser; question, words, vocabulary, relations and colours are what it knows
+vlm             the chooser that asks a vision-language model
 window          the part of an image that the completion network sees
 completion      amodal masks
 model           the predictor

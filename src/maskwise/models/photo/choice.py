@@ -31,7 +31,9 @@ class Choice:
 class Chooser(Protocol):
     """Chooses among the proposals of an image. It may add proposals to the photo: boxes that none of them covers."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """How runs refer to it."""
 
     def choose(self, photo: EncodedPhoto, questions: Sequence[str]) -> list[Choice]:
         """One choice per question, in order."""

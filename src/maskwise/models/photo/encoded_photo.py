@@ -9,7 +9,7 @@ from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.masks import Mask
-from maskwise.models.photo.completion import CompletionNetwork, complete_mask
+from maskwise.models.photo.completion import CompletedMask, CompletionNetwork, complete_mask
 from maskwise.models.photo.proposals import (
     Box,
     Proposal,
@@ -23,6 +23,9 @@ from maskwise.models.photo.proposals import (
 
 MIN_AGREEMENT = 0.6
 """A refined mask that agrees less with the proposal, in IoU, shows something else and is not used."""
+
+MAX_SHARED = 0.3
+"""A proposal that shares more of the smaller of two masks with an object is no other object."""
 
 
 class RegionMasks(NamedTuple):
@@ -60,11 +63,15 @@ class EncodedPhoto:
         """The masks of a proposal, or of several as one region. They are made once."""
         if regions not in self._masks:
             visible = np.any([self.refined(self.proposals[region]) for region in regions], 0)
-            done = complete_mask(self.completion, self.image, self.embedding, visible, self._others(regions))
+            done = self.complete(visible)
             self._masks[regions] = RegionMasks(
                 Mask.from_dense(visible), Mask.from_dense(done.amodal), done.rate
             )
         return self._masks[regions]
+
+    def complete(self, visible: BoolArray) -> CompletedMask:
+        """The amodal mask of an object with this visible mask, bool [height, width] of the image."""
+        return complete_mask(self.completion, self.image, self.embedding, visible, self._others(visible))
 
     def refined(self, proposal: Proposal) -> BoolArray:
         """The mask of a proposal, decoded again from its own box and mask, at the size of the image."""
@@ -75,15 +82,14 @@ class EncodedPhoto:
                 logits = again
         return enlarge(logits, self.image.size)
 
-    def _others(self, regions: tuple[int, ...]) -> BoolArray | None:
-        """Pixels of detected objects that do not lie on these regions, at the size of the image."""
-        own = np.any([self.proposals[region].inside for region in regions], 0)
-        others = [
-            one.inside & ~own for one in self.proposals if one.labels and mask_iou(one.inside, own) < 0.5
-        ]
+    def _others(self, visible: BoolArray) -> BoolArray | None:
+        """Pixels of detected objects other than the one with this mask, at the size of the image; None without any."""
+        width, height = self.networks.sam.logits_size(self.embedding)
+        own = np.asarray(Image.fromarray(visible).resize((width, height)))
+        others = [one.inside for one in self.proposals if one.labels and not _is_same(one.inside, own)]
         if not others:
             return None
-        union: Float32Array = np.where(np.any(others, 0), 1.0, -1.0).astype(np.float32)
+        union: Float32Array = np.where(np.any(others, 0) & ~own, 1.0, -1.0).astype(np.float32)
         return enlarge(union, self.image.size)
 
     @cached_property
@@ -92,3 +98,9 @@ class EncodedPhoto:
         width, height = self.networks.sam.logits_size(self.embedding)
         resized = self.image.resize((width, height), Image.Resampling.BOX)
         return np.asarray(resized, np.float32) / np.float32(255)
+
+
+def _is_same(mask: BoolArray, own: BoolArray) -> bool:
+    """Whether a mask shows the object itself or a part of it."""
+    shared = int((mask & own).sum())
+    return shared > MAX_SHARED * min(int(mask.sum()), int(own.sum()))

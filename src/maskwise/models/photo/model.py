@@ -13,8 +13,13 @@ from maskwise.models.photo.completion import CompletionNetwork, OnnxCompletionNe
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.match import MatchChooser
 from maskwise.models.photo.proposals import ProposalNetworks
+from maskwise.models.photo.vlm import VlmChooser, find_price
 from maskwise.models.photo.weights import load_networks
 from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Prediction
+from maskwise.writers import SendLimits, open_client
+
+VLM_PREFIX = "vlm:"
+DEFAULT_LEDGER = "photo_ledger.sqlite"
 
 
 class Photo:
@@ -102,8 +107,37 @@ def _locate(text: str, phrase: str, regions: list[int]) -> Phrase | None:
 
 
 @functools.cache
-def load(chooser: str = "match", threads: int | None = None) -> Photo:
-    """The model for photographs. chooser: `match`, which works offline."""
-    if chooser != "match":
-        raise ModelError(f"chooser {chooser!r}: expected `match`")
-    return Photo(load_networks(threads=threads), OnnxCompletionNetwork(threads=threads), MatchChooser())
+def load(
+    chooser: str = "match",
+    base_url: str | None = None,
+    ledger: str | None = None,
+    budget: float | None = None,
+    threads: int | None = None,
+) -> Photo:
+    """The model for photographs.
+
+    chooser: `match`, which works offline, `vlm:anthropic/MODEL` or `vlm:openai/MODEL`. base_url: of an endpoint that
+    speaks OpenAI's interface. ledger: the file that records every call to a language model, so that none is paid for
+    twice. budget: US dollars that all calls of the ledger may cost.
+    """
+    chosen = make_chooser(chooser, base_url=base_url, ledger=ledger, budget=budget)
+    return Photo(load_networks(threads=threads), OnnxCompletionNetwork(threads=threads), chosen)
+
+
+def make_chooser(
+    chooser: str, *, base_url: str | None = None, ledger: str | None = None, budget: float | None = None
+) -> Chooser:
+    """The chooser of a name; see `load`."""
+    if chooser == "match":
+        return MatchChooser()
+    provider, _, model = chooser.removeprefix(VLM_PREFIX).partition("/")
+    if not chooser.startswith(VLM_PREFIX) or not model:
+        raise ModelError(
+            f"chooser {chooser!r}: expected `match`, `{VLM_PREFIX}anthropic/MODEL` or `{VLM_PREFIX}openai/MODEL`"
+        )
+    return VlmChooser(
+        open_client(provider, model=model, base_url=base_url),
+        ledger or DEFAULT_LEDGER,
+        find_price(model, free=base_url is not None),
+        SendLimits(budget=budget),
+    )

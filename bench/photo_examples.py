@@ -1,0 +1,68 @@
+"""The examples of docs/photo.md: each photograph with its numbered proposals, and with the answer and its masks.
+
+    python -m bench.photo_examples IMAGES docs/photo
+
+IMAGES: the folder of COCO's val2017 photographs.
+"""
+
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from maskwise.builder.region_marks import draw_marks
+from maskwise.masks import Mask
+from maskwise.models.photo import EncodedPhoto, load
+from maskwise.models.photo.model import PhotoQuestions
+from maskwise.schema import Region
+
+EXAMPLES = {
+    "000000500663": "the cow on the left",
+    "000000303818": "the whole bus, hidden parts included",
+    "000000456496": "all the birds",
+    "000000252219": "Which object would keep me dry in the rain?",
+    "000000397133": "the person to the left of the oven",
+    "000000565778": "the red suitcase",
+}
+"""Photographs under CC BY 2.0, by their COCO ids, and a question about each."""
+
+HEIGHT = 360
+
+
+def main() -> None:
+    """Write one JPEG per example."""
+    images, out = map(Path, sys.argv[1:3])
+    out.mkdir(parents=True, exist_ok=True)
+    model = load(threads=1)
+    for name, question in EXAMPLES.items():
+        with Image.open(images / f"{name}.jpg") as file:
+            photo = EncodedPhoto(file.convert("RGB"), model.networks, model.completion)
+        (prediction,) = PhotoQuestions(photo, model.chooser).answer([question])
+        answer = prediction.answer.text if prediction.answer else ""
+        print(f"{name}: {question} -> {answer} ({prediction.mask_type}, {len(photo.proposals)} proposals)")
+        panels = [draw_proposals(photo), prediction.plot(photo.image)]
+        join(panels).save(out / f"{name}.jpg", quality=80)
+
+
+def draw_proposals(photo: EncodedPhoto) -> Image.Image:
+    """The image with all proposals outlined and numbered."""
+    regions = {
+        number: Region(id=str(number), name=str(number), visible=Mask.from_dense(one.inside))
+        for number, one in enumerate(photo.proposals, 1)
+    }
+    return draw_marks(photo.image, regions)
+
+
+def join(panels: list[Image.Image]) -> Image.Image:
+    """Images side by side, of one height."""
+    scaled = [panel.resize((round(panel.width * HEIGHT / panel.height), HEIGHT)) for panel in panels]
+    joined = Image.new("RGB", (sum(panel.width for panel in scaled), HEIGHT), "white")
+    left = 0
+    for panel in scaled:
+        joined.paste(panel, (left, 0))
+        left += panel.width
+    return joined
+
+
+if __name__ == "__main__":
+    main()
