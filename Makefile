@@ -52,16 +52,20 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 
 test: lint ## formatting, types and all tests but those of test-vlm and test-web
 	@printf 'testing ...\n'
-	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser and not vlm'
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser and not load and not vlm'
 
 test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model: several processes, Ray, learning
 	@printf 'testing the vision-language model ...\n'
 	@$(PY) -m pytest -m vlm tests/models/vlm
 
-test-web: $(VENV)/.installed-dev ## the tests of the pages in a real browser, which is installed if it is missing (Debian)
+test-web: $(VENV)/.installed-dev ## the pages in a real browser, and review under load; installs chromium and PostgreSQL (Debian)
 	$(call quietly,installing chromium,chromium,command -v chromium || { apt-get update && apt-get install -y chromium; })
+	$(call quietly,installing PostgreSQL,postgresql,\
+		ls /usr/lib/postgresql/*/bin/initdb || { apt-get update && apt-get install -y postgresql; })
 	@printf 'testing the pages in a browser ...\n'
 	@$(PY) -m pytest -m browser tests/server
+	@printf 'reviewing with fifty simulated people, while the server is killed ten times ...\n'
+	@$(PY) -m pytest -s -m load tests/review
 
 lint: $(VENV)/.installed-dev ## formatting and types only
 	@printf 'checking style and format ...\n'
