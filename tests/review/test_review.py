@@ -70,7 +70,7 @@ def test_the_queue_returns_held_items_until_they_are_decided(start: StartReview)
     first = [item.item for item in review.queue(ada, 2)]
     assert [item.item for item in review.queue(ada, 2)] == first
     result = review.decide(ada, decision(first[0], next=2))
-    assert [lease.item for lease in result.leases] == [first[1], 0]
+    assert [held.lease.item for held in result.state.items] == [first[1], 0]
 
 
 def test_many_threads_never_get_the_same_item(start: StartReview) -> None:

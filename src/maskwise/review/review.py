@@ -19,7 +19,7 @@ from maskwise.review import decisions, project, tables
 from maskwise.review.audit_log import Event, page_of_events, rebuild_state
 from maskwise.review.database import DatabaseUnavailableError, ReviewDatabase
 from maskwise.review.edits import InvalidDecisionError, apply_edit, changes_nothing, check_decision
-from maskwise.review.items import ItemView, blind_opinions, view_item
+from maskwise.review.items import BlindOpinion, ItemView, blind_opinions, view_item
 from maskwise.review.project import ProjectOptions
 from maskwise.review.queue import (
     Lease,
@@ -48,12 +48,27 @@ class UnknownItemError(MaskwiseError):
     """A number that is no item."""
 
 
+class HeldItem(NamedTuple):
+    """A lease with what the database has for it. opinions: for an adjudication, the decisions to choose from."""
+
+    lease: Lease
+    draft: DecisionDraft | None
+    opinions: list[BlindOpinion] | None
+
+
+class ReviewerState(NamedTuple):
+    """items: what a reviewer holds. decided: how many decisions of the reviewer count."""
+
+    items: list[HeldItem]
+    decided: int
+
+
 class DecisionResult(NamedTuple):
-    """row: the stored decision. replayed: it was stored before. leases: what the reviewer holds now."""
+    """row: the stored decision. replayed: it was stored before. state: the reviewer's, afterwards."""
 
     row: Any
     replayed: bool
-    leases: list[Lease]
+    state: ReviewerState
 
 
 class Review:
@@ -122,9 +137,16 @@ class Review:
 
     def queue(self, reviewer: Reviewer, count: int) -> list[ItemView]:
         """Lease items until the reviewer holds `count`; those already held come first."""
-        return self.view_leases(
-            reviewer, self._write(lambda connection: self._lease(connection, reviewer, count))
-        )
+        return self.show(self.hold(reviewer, count).items)
+
+    def hold(self, reviewer: Reviewer, count: int) -> "ReviewerState":
+        """Lease items as `queue` does."""
+        return self._write(lambda connection: self._hold(connection, reviewer, count))
+
+    def _hold(self, connection: Connection, reviewer: Reviewer, count: int) -> "ReviewerState":
+        leases = self._lease(connection, reviewer, count) if count else []
+        decided = decisions.count_decisions(connection, reviewer.name)
+        return ReviewerState(_held_items(connection, reviewer, leases), decided)
 
     def _lease(self, connection: Connection, reviewer: Reviewer, count: int) -> list[Lease]:
         return lease_items(connection, reviewer, count, seconds=self.lease_seconds)
@@ -146,9 +168,10 @@ class Review:
             lease = find_lease(connection, reviewer.name, item)
             if lease is None and not decisions.has_decided(connection, reviewer.name, item):
                 raise BlindItemError(f"item {item} is not yours")
-        if lease is None:
+            held = _held_items(connection, reviewer, [] if lease is None else [lease])
+        if not held:
             return view_item(self.dataset, item, expires=None, draft=None, opinions=None)
-        return self.view_leases(reviewer, [lease])[0]
+        return self.show(held)[0]
 
     def renew(self, reviewer: Reviewer, renewed: Sequence[int], released: Sequence[int]) -> dict[int, float]:
         """Prolong and give back leases; returns the ends of those still held."""
@@ -161,24 +184,17 @@ class Review:
 
         return self._write(change)
 
-    def view_leases(self, reviewer: Reviewer, leases: Sequence[Lease]) -> list[ItemView]:
-        """The items of leases, as the reviewer sees them."""
-        with self.database.read() as connection:
-            drafts = decisions.read_drafts(connection, reviewer.name, [lease.item for lease in leases])
-            opinions = {
-                lease.item: blind_opinions(connection, lease.item)
-                for lease in leases
-                if lease.kind == "adjudication"
-            }
+    def show(self, held: Sequence[HeldItem]) -> list[ItemView]:
+        """Items as the reviewer who holds them sees them. Reads the dataset, not the database."""
         return [
             view_item(
                 self.dataset,
-                lease.item,
-                expires=lease.expires,
-                draft=drafts.get(lease.item),
-                opinions=opinions.get(lease.item),
+                one.lease.item,
+                expires=one.lease.expires,
+                draft=one.draft,
+                opinions=one.opinions,
             )
-            for lease in leases
+            for one in held
         ]
 
     # -- decisions
@@ -194,8 +210,7 @@ class Review:
         def store(connection: Connection) -> DecisionResult:
             replayed = decisions.decide(connection, reviewer, decision, edited)
             row = decisions.find_decision(connection, str(decision.id))
-            leases = self._lease(connection, reviewer, decision.next) if decision.next else []
-            return DecisionResult(row, replayed, leases)
+            return DecisionResult(row, replayed, self._hold(connection, reviewer, decision.next))
 
         return self._write(store)
 
@@ -251,3 +266,17 @@ class Review:
             except IntegrityError:
                 continue  # Another request of the same reviewer was faster.
         raise DatabaseUnavailableError("other requests were in the way; try again")
+
+
+def _held_items(connection: Connection, reviewer: Reviewer, leases: Sequence[Lease]) -> list[HeldItem]:
+    if not leases:
+        return []
+    drafts = decisions.read_drafts(connection, reviewer.name, [lease.item for lease in leases])
+    return [
+        HeldItem(
+            lease,
+            drafts.get(lease.item),
+            blind_opinions(connection, lease.item) if lease.kind == "adjudication" else None,
+        )
+        for lease in leases
+    ]

@@ -17,7 +17,7 @@ from maskwise.review.decisions import ReviewConflictError
 from maskwise.review.edits import InvalidDecisionError, check_mask
 from maskwise.review.items import ItemView, to_iso
 from maskwise.review.mask_problems import RepairedMasks, repair_masks
-from maskwise.review.queue import Lease, Reviewer
+from maskwise.review.queue import Reviewer
 from maskwise.review.reasons import REJECT_REASONS
 from maskwise.review.records import (
     MAX_ANSWER,
@@ -32,7 +32,7 @@ from maskwise.review.records import (
     NewDecision,
 )
 from maskwise.review.refine import Click, Refiner
-from maskwise.review.review import BlindItemError, Review, UnknownItemError
+from maskwise.review.review import BlindItemError, Review, ReviewerState, UnknownItemError
 from maskwise.review.statistics import ReviewStats
 from maskwise.server import review_messages as messages
 from maskwise.server.responses import RequestRejectedError, check_json_type, json_response, read_body
@@ -118,8 +118,8 @@ class ReviewService:
 
     def queue(self, reviewer: Reviewer, count: int) -> messages.QueueResponse:
         """Lease items."""
-        items = self.review.queue(reviewer, count)
-        return messages.QueueResponse(items=items, progress=self._progress(reviewer))
+        state = self.review.hold(reviewer, count)
+        return messages.QueueResponse(items=self.review.show(state.items), progress=self._progress(state))
 
     def renew(self, reviewer: Reviewer, sent: messages.LeaseRequest) -> messages.LeaseResponse:
         """Prolong and give back leases."""
@@ -135,8 +135,8 @@ class ReviewService:
         return messages.DecisionResponse(
             decision=_facts(result.row),
             replayed=result.replayed,
-            items=self._view(reviewer, result.leases),
-            progress=self._progress(reviewer),
+            items=self.review.show(result.state.items),
+            progress=self._progress(result.state),
         )
 
     def undo(self, reviewer: Reviewer, sent: messages.UndoRequest) -> messages.UndoResponse:
@@ -197,10 +197,7 @@ class ReviewService:
         token = self.review.add_reviewer(sent.name, sent.role, actor=owner.name)
         return messages.ReviewerResponse(name=sent.name, role=sent.role, token=token)
 
-    def _view(self, reviewer: Reviewer, leases: list[Lease]) -> list[ItemView]:
-        return self.review.view_leases(reviewer, leases) if leases else []
-
-    def _progress(self, reviewer: Reviewer) -> messages.ProgressResponse:
+    def _progress(self, state: ReviewerState) -> messages.ProgressResponse:
         """How far a reviewer is. Counting takes longer the larger the review is, so that it is not done every time."""
         open_items, until = self._open
         started = time.monotonic()
@@ -208,7 +205,7 @@ class ReviewService:
             open_items = self.review.count_open()
             now = time.monotonic()
             self._open = (open_items, now + 50 * (now - started))
-        return messages.ProgressResponse(decided=self.review.count_decisions(reviewer), open=open_items)
+        return messages.ProgressResponse(decided=state.decided, open=open_items)
 
     def _encode_image(self, row: int) -> tuple[bytes, str]:
         """An image, upright, in a format that browsers show, and its content type."""
