@@ -1,0 +1,51 @@
+"""The dry run counts what the real model has, without its weights."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="the extra `vlm` is not installed")
+pytest.importorskip("peft", reason="the extra `vlm` is not installed")
+
+from maskwise.errors import ModelError
+from maskwise.models.vlm.build import build_processor
+from maskwise.models.vlm.train import dry_run as module
+from maskwise.models.vlm.train.config import read_config
+from maskwise.models.vlm.train.dry_run import dry_run
+from maskwise.models.vlm.train.lora import LoraSettings
+from maskwise.models.vlm.train.pipeline import build_training_model, prepare_stage
+from tests.models.vlm.train.small_runs import small_run
+
+CONFIGS = Path(__file__).parents[4] / "configs" / "vlm"
+
+
+@pytest.mark.parametrize("lora", [None, LoraSettings(rank=2)], ids=["full", "lora"])
+def test_counts_are_those_of_the_real_model(lora: LoraSettings | None) -> None:
+    config = small_run(lora=lora)
+    plan = dry_run(config)
+    processor = build_processor(config.vlm)
+    total = sum(one.trainable + one.frozen for one in plan.parameters)
+    for stage, planned in zip(config.stages, plan.stages):
+        model = prepare_stage(config, stage, build_training_model(config, processor))
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        assert planned.trainable == sum(parameter.numel() for parameter in trained)
+        assert total == sum(parameter.numel() for parameter in model.parameters())
+    assert plan.memory["optimizer"] == 8 * max(stage.trainable for stage in plan.stages)
+    assert plan.sources[0].drawn == (3 + 4) * 2 * 2, "steps, images per step, questions per image"
+    assert 0 < plan.tokens["p50"] <= plan.tokens["max"]
+
+
+def test_a_model_of_seven_billion_parameters_is_counted_without_a_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def offline(*_: object) -> None:
+        raise ModelError("no connection")
+
+    monkeypatch.setattr(module, "build_processor", offline)
+    plan = dry_run(read_config(CONFIGS / "joint-7b.toml"))
+    counts = {one.module: one.trainable + one.frozen for one in plan.parameters}
+    assert counts["vision encoder"] + counts["language model"] == pytest.approx(8.292e9, rel=1e-3)
+    assert counts["segmenter"] == pytest.approx(213e6, rel=5e-3)
+    assert 17e9 < plan.memory["weights"] < 18e9
+    assert any("no connection" in note for note in plan.notes)
+    assert plan.tokens == {}
