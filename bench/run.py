@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench import asking, harness, importing, masks, opening, scoring, vlm
+from bench import asking, building, harness, importing, masks, opening, scoring, vlm
 from bench.timing import to_markdown
 
 PEERS = ("numpy", "pycocotools", "hotcoco", "rlemasklib", "opencv-python-headless", "orjson")
@@ -26,7 +26,13 @@ def main() -> None:
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores; {peers}.\n",
     ]
     tables = chain(masks.tables(), [opening.table()], scoring.tables(), asking.tables())
-    for section in chain(map(to_markdown, tables), harness.sections(), vlm.sections(), [importing.section()]):
+    for section in chain(
+        map(to_markdown, tables),
+        harness.sections(),
+        building.sections(),
+        vlm.sections(),
+        [importing.section()],
+    ):
         parts.append(section)
         print(section, flush=True)
     Path("bench/RESULTS.md").write_text("\n".join(parts), encoding="utf-8")
