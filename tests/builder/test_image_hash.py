@@ -14,10 +14,11 @@ from maskwise.builder.image_hash import (
     find_leaked_images,
     hash_dataset,
     hash_image,
+    image_splits,
     near_pairs,
 )
 from maskwise.images import open_image
-from maskwise.schema import ImageInfo
+from maskwise.schema import ImageInfo, Sample
 from maskwise.store import Dataset, DatasetWriter
 from tests.shared import shared
 
@@ -94,3 +95,17 @@ def test_a_dataset_is_hashed_by_image_id(tmp_path: Path) -> None:
     dataset = Dataset.open(tmp_path / "data")
     assert hash_dataset(dataset, done=counted.append) == {"one": hash_image(make_image(1))}
     assert counted == [1]
+
+
+def test_splits_come_from_the_tags_of_questions(tmp_path: Path) -> None:
+    with DatasetWriter(tmp_path / "data", name="data") as writer:
+        for number, tags in enumerate(({"split": "train"}, {"split": "test"}, {})):
+            writer.add_image(ImageInfo(id=str(number), width=9, height=6))
+            writer.add_sample(Sample(id=f"s{number}", image_id=str(number), question="What?", tags=tags))
+    assert image_splits(Dataset.open(tmp_path / "data")) == {"0": "train", "1": "test"}
+
+
+def test_a_dataset_without_questions_has_no_splits(tmp_path: Path) -> None:
+    with DatasetWriter(tmp_path / "data", name="data") as writer:
+        writer.add_image(ImageInfo(id="0", width=9, height=6))
+    assert image_splits(Dataset.open(tmp_path / "data")) == {}

@@ -45,6 +45,18 @@ def hash_dataset(dataset: Dataset, *, done: Callable[[int], None] = lambda count
     return hashes
 
 
+def image_splits(dataset: Dataset) -> dict[str, str]:
+    """The split of each image, from the tag `split` of its first question; empty if no question has the tag."""
+    if "split" not in dataset.samples.tag_names:
+        return {}
+    codes, names = dataset.samples.tag("split")
+    splits: dict[str, str] = {}
+    for image, code in zip(dataset.samples.image.tolist(), codes.tolist()):
+        if (split := names[code]) is not None:
+            splits.setdefault(dataset.images.id[image], split)
+    return splits
+
+
 def find_leaked_images(
     images: ImageHashes,
     *,

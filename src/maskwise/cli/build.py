@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from maskwise.builder.build_summary import BuildSummary
 from maskwise.builder.engines import BuildEngine, EngineOptions
-from maskwise.builder.image_hash import find_leaked_images, hash_dataset
+from maskwise.builder.image_hash import find_leaked_images, hash_dataset, image_splits
 from maskwise.builder.language_model import LanguageModel, estimate_build, ledger_path
 from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.builder.pipeline import BuildOptions, build_dataset
@@ -148,11 +148,12 @@ def _open_model(
 
 
 def _find_leaked(dataset: Dataset, others: list[str]) -> dict[str, str] | None:
-    """Images of a dataset that are also in others; None if there is nothing to compare with."""
-    if not others:
+    """Images of a dataset that are also in others or in another split; None if there is nothing to compare with."""
+    splits = image_splits(dataset)
+    if not others and len(set(splits.values())) < 2:
         return None
     hashes = {name: hash_dataset(Dataset.open(find_dataset(name))) for name in others}
-    return find_leaked_images(hash_dataset(dataset), others=hashes)
+    return find_leaked_images(hash_dataset(dataset), splits=splits, others=hashes)
 
 
 def _print_estimate(
