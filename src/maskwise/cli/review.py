@@ -106,7 +106,7 @@ def start(
     review = _open(dataset, db, images, lease_seconds=lease_seconds)
     try:
         from maskwise.review.project import ProjectOptions, read_controls  # noqa: PLC0415
-        from maskwise.server.review_server import serve_review  # noqa: PLC0415
+        from maskwise.server.review_server import load_refiner, serve_review  # noqa: PLC0415
     except ImportError as error:
         raise _missing(error) from None
     known = {} if controls is None else read_controls(controls, review.dataset)
@@ -119,6 +119,7 @@ def start(
         host,
         port,
         ready=lambda address: _print_links(address, tokens, review, as_json=as_json),
+        refiner=load_refiner(),
         allowed_hosts=allow_host or (),
     )
 

@@ -60,8 +60,8 @@ LIMITS = {
     "lease": MAX_LEASED,
 }
 NO_REFINER = (
-    "no promptable model is installed: set MASKWISE_WEIGHTS to a folder with mobile_sam_encoder.onnx and "
-    "mobile_sam_decoder.onnx and start the server again"
+    "no promptable model is installed: run `maskwise get mobile_sam_encoder.onnx` and `maskwise get "
+    "mobile_sam_decoder.onnx` and start the server again"
 )
 
 ItemNumber = Annotated[int, Path(ge=0, le=MAX_NUMBER)]

@@ -5,6 +5,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from maskwise.errors import DownloadError
+from maskwise.models.photo.click_refiner import load_click_refiner
 from maskwise.review.refine import Refiner
 from maskwise.review.review import Review
 from maskwise.server.app import make_app
@@ -26,6 +28,14 @@ def make_review_app(service: ReviewService) -> FastAPI:
 
     app.openapi = with_schemas  # type: ignore[method-assign]
     return app
+
+
+def load_refiner() -> Refiner | None:
+    """MobileSAM, if its weights are installed."""
+    try:
+        return load_click_refiner()
+    except DownloadError:
+        return None
 
 
 def serve_review(

@@ -18,6 +18,7 @@ vlm             the chooser that asks a vision-language model
 window          the part of an image that the completion network sees
 completion      amodal masks
 model           the predictor
+click_refiner   a mask from clicks, for the review page
 train           training of the completion network (extra `train`)
 """
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from maskwise.arrays import Float32Array
+from maskwise.arrays import BoolArray, Float32Array
 from maskwise.models.onnx_session import open_session
 
 INPUT_SIZE = 1024
@@ -27,8 +27,10 @@ LOGITS_SIZE = 256
 MEAN = np.array([123.675, 116.28, 103.53], np.float32)
 STD = np.array([58.395, 57.12, 57.375], np.float32)
 
-POINT, TOP_LEFT, BOTTOM_RIGHT, PADDING = 1.0, 2.0, 3.0, -1.0
-"""Labels of a prompt's points: inside the object, corners of its box, and one that fills up a prompt without a box."""
+OUTSIDE, POINT, TOP_LEFT, BOTTOM_RIGHT, PADDING = 0.0, 1.0, 2.0, 3.0, -1.0
+"""Labels of a prompt's points: outside and inside the object, corners of its box, and one that fills up a prompt
+without a box.
+"""
 
 
 class ImageEmbedding(NamedTuple):
@@ -73,14 +75,15 @@ class MobileSam:
         *,
         box: tuple[float, float, float, float] | None = None,
         points: Float32Array | None = None,
+        positive: BoolArray | None = None,
         mask: Float32Array | None = None,
     ) -> MaskLogits:
         """The mask of one prompt.
 
-        box: left, top, right, bottom in pixels of the image. points: float32 [n, 2] of x, y inside the object. mask:
-        `raw` of an earlier result.
+        box: left, top, right, bottom in pixels of the image. points: float32 [n, 2] of x, y. positive: bool [n],
+        whether each point lies inside the object; by default all do. mask: `raw` of an earlier result.
         """
-        corners, labels = _prompt_points(box, points)
+        corners, labels = _prompt_points(box, points, positive)
         inputs = {
             "image_embeddings": embedding.features,
             "point_coords": (corners * embedding.scale)[None].astype(np.float32),
@@ -111,10 +114,11 @@ def to_encoder_input(image: Image.Image) -> Float32Array:
 
 
 def _prompt_points(
-    box: tuple[float, float, float, float] | None, points: Float32Array | None
+    box: tuple[float, float, float, float] | None, points: Float32Array | None, positive: BoolArray | None
 ) -> tuple[Float32Array, Float32Array]:
     """Points and their labels; a prompt without a box gets a padding point, as segment-anything requires."""
     inside = np.zeros((0, 2), np.float32) if points is None else points
     ends, kinds = ([[0, 0]], [PADDING]) if box is None else ([box[:2], box[2:]], [TOP_LEFT, BOTTOM_RIGHT])
-    labels = np.array([POINT] * len(inside) + kinds, np.float32)
+    sides = [POINT] * len(inside) if positive is None else np.where(positive, POINT, OUTSIDE).tolist()
+    labels = np.array(sides + kinds, np.float32)
     return np.concatenate([inside, np.array(ends, np.float32)]), labels
