@@ -26,7 +26,7 @@ MADE = {"RESULTS.md"}
 
 SINGLE = {
     "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel and the readers",
-    "Makefile": "demo, test, lint, bench, figures, fuzz: each prepares its own environment",
+    "Makefile": "demo, test, test-web, lint, bench, figures, fuzz: each prepares its own environment",
     "constraints.txt": "The versions continuous integration uses",
 }
 """Shown in one line."""
@@ -38,6 +38,9 @@ DATA = {
     "src/maskwise/benchmarks/cards": "Published facts about each benchmark, as YAML",
     "src/maskwise/models/intent/corpus": "Training sentences of the mask type classifier, as templates",
     "src/maskwise/report/templates": "Page templates, their style and script",
+    "src/maskwise/server/static": "The pages of `maskwise serve` and `maskwise review`",
+    "src/maskwise/server/static/css": "Styles of the pages",
+    "src/maskwise/server/static/js": "Scripts of the pages: ES modules, loaded by browsers as they are",
     "src/maskwise/world/bundled": "The benchmark that ships with the package, a dataset folder",
 }
 """Folders that have no docstring to say what they are."""

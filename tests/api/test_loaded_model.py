@@ -88,6 +88,15 @@ def test_an_object_with_predict_is_a_model(scene: Path) -> None:
     assert square.closed
 
 
+def test_a_model_may_have_an_encode_of_its_own(scene: Path) -> None:
+    class Encoding(Square):
+        def encode(self, image: Image.Image) -> int:
+            return 1
+
+    with mw.load_model(Encoding()) as model:
+        assert len(model.ask(scene, "anything").masks("visible")) == 1
+
+
 @pytest.mark.parametrize("given", [3, None, ["scene.png"], np.zeros((4, 4)), np.zeros((4, 4, 3))])
 def test_other_images_are_refused_with_a_sentence(given: Any) -> None:
     with pytest.raises(mw.ImageError, match="expected"):

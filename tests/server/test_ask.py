@@ -104,6 +104,22 @@ def test_an_image_is_encoded_once_for_all_its_questions() -> None:
     assert first["image"] == {"id": image, "width": 8, "height": 6}
 
 
+class OwnEncode:
+    """A model whose `encode` is its own affair, as in the example of docs/adapters.md."""
+
+    def encode(self, image: Image.Image) -> tuple[int, int]:
+        return image.size
+
+    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+        return [Prediction(answer=Answer(text=f"{self.encode(image)} {text}")) for text in questions]
+
+
+def test_a_model_with_another_kind_of_encode_is_asked_by_predict() -> None:
+    with serving(OwnEncode()) as address:
+        status, said = ask(address, upload(address, png()), "one")
+    assert (status, said["answer"]["prediction"]["answer"]["text"]) == (200, "(8, 6) one")
+
+
 def test_an_answer_tells_probability_occlusion_and_domain() -> None:
     with serving(HalfHidden()) as address:
         _, said = ask(address, upload(address, png()), "one")

@@ -118,7 +118,9 @@ class LoadedModel:
         encode = getattr(predictor, "encode", None)
         if not callable(encode):
             return predictor
-        return _Encoded(self._guard(encode, image))
+        encoded = self._guard(encode, image)
+        # A method of the same name may return something else, as in the example of docs/adapters.md.
+        return _Encoded(encoded) if callable(getattr(encoded, "answer", None)) else predictor
 
     def _call(self, predictor: Predictor, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         samples = [Sample(id="", image_id="", question=question) for question in questions]

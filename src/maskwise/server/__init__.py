@@ -1,1 +1,1 @@
-"""One model behind HTTP: `maskwise serve`."""
+"""Pages and routes over HTTP: `maskwise serve` and `maskwise review`."""

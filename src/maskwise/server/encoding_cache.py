@@ -1,5 +1,6 @@
 """The images that a model process has encoded: a bounded cache, so that further questions about an image are cheap."""
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,11 +65,9 @@ def encode_image(model: Predictor, data: bytes, max_pixels: int) -> ServedEncodi
     """Encode an image, if the model can do that apart from predicting; else keep it for the questions."""
     image = open_image(data, max_pixels=max_pixels)
     encode = getattr(model, "encode", None)
-    if callable(encode):
-        answer = encode(image).answer
-    else:
-
-        def answer(questions: Sequence[str]) -> Sequence[Prediction]:
-            return model.predict(image, questions)
-
+    encoded = encode(image) if callable(encode) else None
+    # A method of the same name may return something else, as in the example of docs/adapters.md.
+    answer = getattr(encoded, "answer", None)
+    if not callable(answer):
+        answer = functools.partial(model.predict, image)
     return ServedEncoding(answer, image.width * image.height, domain_warning(model, image))

@@ -29,7 +29,7 @@ export function rowChart(rows, label) {
 export function columnChart(columns, label) {
   const [width, height, foot, left] = [560, 200, 22, 34];
   const most = Math.max(1, ...columns.map(({ value }) => value));
-  const step = (width - left) / Math.max(1, columns.length);
+  const step = Math.min(90, (width - left) / Math.max(1, columns.length));
   const chart = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${label}: ${columns.map(({ name, value }) => `${name} ${value}`).join(", ")}` });
   for (const share of [0, 0.5, 1]) {
     const y = (height - foot) * (1 - share * 0.92);

@@ -1,0 +1,192 @@
+"""Make the screenshots of docs/web.md with Chromium, on scenes of the world: `python docs/screenshots.py`.
+
+Needs the extras web and webtest, and chromium.
+"""
+
+import contextlib
+import random
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from fastapi import FastAPI
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.review.database import ReviewDatabase
+from maskwise.review.project import ProjectOptions
+from maskwise.review.records import NewDecision
+from maskwise.review.review import Review
+from maskwise.server.browse import BrowsedSets
+from maskwise.server.http_server import open_server
+from maskwise.server.model_pool import ModelPool
+from maskwise.server.model_process import ModelProcess
+from maskwise.server.model_worker import ModelWorker
+from maskwise.server.review_routes import ReviewService
+from maskwise.server.review_server import make_review_app
+from maskwise.server.serve import make_model_app
+from maskwise.server.service import RequestLimits
+from maskwise.store import Dataset
+from maskwise.world import bundled, write_scenes
+
+FOLDER = Path(__file__).parent / "web"
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+SHOWN_WIDTH, COLOURS = 1100, 256
+SCENES, SIZE = 24, 480
+REASONS = ("bad-mask", "bad-mask", "ambiguous", "wrong-mask-type", "unclear-amodal")
+
+
+def main() -> None:
+    """All screenshots."""
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder)
+        write_scenes(path / "scenes", SCENES, seed=4, split="test", size=SIZE)
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        shoot_model_pages(browser, path)
+        shoot_review_pages(browser, path)
+        browser.close()
+
+
+def shoot_model_pages(browser: Browser, path: Path) -> None:
+    """The ask page and the browse page."""
+    for model in ("tiny", "convex-hull"):
+        evaluate(EvaluationConfig(path / "scenes", model), path / model)
+    limits = RequestLimits()
+    worker = ModelWorker(ModelProcess("tiny", {}, max_pixels=limits.pixels))
+    pool = ModelPool("tiny", worker)
+    app = make_model_app(
+        pool,
+        worker,
+        None,
+        limits,
+        descriptions={"tiny": "the bundled model, small, for images of the world benchmark"},
+        browsed=BrowsedSets.open([], [path / "tiny", path / "convex-hull"]),
+        examples=Dataset.open(bundled()),
+    )
+    data = Dataset.open(path / "scenes")
+    data.open_image(0).save(path / "kitchen.png")
+    with serving(app) as address:
+        for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
+            page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+            page.goto(address)
+            page.wait_for_selector("#examples button")
+            page.wait_for_timeout(1500)
+            save(page, f"start-{name}")
+            shoot_answers(
+                page, path / "kitchen.png", [data[0].question, data[1].question, data[2].question], name
+            )
+        shoot_samples(browser.new_context(viewport=DESKTOP).new_page(), address)  # type: ignore[arg-type]
+    pool.close()
+
+
+def shoot_answers(page: Page, image: Path, questions: list[str], name: str) -> None:
+    """Answers to a few questions."""
+    page.set_input_files("#file", image)
+    page.wait_for_selector("#viewer:not([hidden])")
+    for number, question in enumerate(questions, 1):
+        page.fill("#question", question)
+        page.press("#question", "Enter")
+        page.wait_for_selector(f".entry:nth-child({number}).active")
+    page.wait_for_timeout(1500)
+    save(page, f"ask-{name}")
+
+
+def shoot_samples(page: Page, address: str) -> None:
+    """Cards, and one of them enlarged."""
+    page.goto(f"{address}/browse")
+    page.wait_for_selector(".card")
+    page.select_option("#sort", "score")
+    page.select_option("label:has-text('mask type') select", "amodal", force=True)
+    page.wait_for_timeout(3000)
+    save(page, "browse-desktop")
+    page.click("#samples li:nth-child(8) .card")
+    page.wait_for_selector("dialog[open] .side")
+    page.wait_for_timeout(1500)
+    save(page, "sample-desktop")
+
+
+def shoot_review_pages(browser: Browser, path: Path) -> None:
+    """The review page and the owner's page."""
+    review = Review(Dataset.open(path / "scenes"), ReviewDatabase(path / "review.sqlite"))
+    review.create(ProjectOptions(double_share=0.4))
+    tokens = {name: review.add_reviewer(name) for name in ("ada", "bob", "cy")}
+    owner = review.add_reviewer("olga", "owner")
+    draw = random.Random(1)
+    for name, token in tokens.items():
+        decide_some(review, token, {"ada": 48, "bob": 39, "cy": 22}[name], draw)
+    service = ReviewService(review)
+    with serving(make_review_app(service)) as address:
+        for name, size, reviewer in (("desktop", DESKTOP, "ada"), ("phone", PHONE, "bob")):
+            page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
+            page.goto(f"{address}/review#token={tokens[reviewer]}")
+            page.wait_for_selector("canvas[data-item]")
+            page.wait_for_timeout(1500)
+            save(page, f"review-{name}")
+            if name == "desktop":
+                page.keyboard.press("?")
+                page.wait_for_timeout(300)
+                save(page, "keys-desktop")
+        page = browser.new_context(viewport=DESKTOP).new_page()  # type: ignore[arg-type]
+        page.goto(f"{address}/review/owner#token={owner}")
+        page.wait_for_selector("table")
+        save(page, "owner-desktop")
+    service.close()
+
+
+def decide_some(review: Review, token: str, count: int, draw: random.Random) -> None:
+    """Decisions as a reviewer might make them."""
+    reviewer = review.find_reviewer(token)
+    assert reviewer is not None
+    for _ in range(count):
+        (item,) = review.queue(reviewer, 1)
+        verdict: Any = draw.choices(("accept", "fix", "reject"), (7, 2, 1))[0]
+        edit = {"question": f"{item.question} "} if verdict == "fix" else None
+        fields: dict[str, Any] = {
+            "id": UUID(int=draw.getrandbits(128), version=4),
+            "item": item.item,
+            "verdict": verdict,
+            "reason": draw.choice(REASONS) if verdict == "reject" else None,
+            "edit": edit,
+            "seconds": draw.uniform(3, 15),
+        }
+        review.decide(reviewer, msgspec.convert(fields, NewDecision))
+
+
+@contextlib.contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """The address of a server in a thread."""
+    server = open_server(app, "127.0.0.1", 0, has_token=False)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server.address
+    finally:
+        server.server.should_exit = True
+        thread.join()
+
+
+def save(page: Page, name: str) -> None:
+    """A screenshot as a small PNG."""
+    file = FOLDER / f"{name}.png"
+    page.screenshot(path=file)
+    with Image.open(file) as image:
+        small = image.convert("RGB")
+    if small.width > SHOWN_WIDTH:
+        small = small.resize(
+            (SHOWN_WIDTH, round(small.height * SHOWN_WIDTH / small.width)), Image.Resampling.LANCZOS
+        )
+    colours = small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
+    colours.save(file, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
