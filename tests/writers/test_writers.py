@@ -22,7 +22,7 @@ from maskwise.writers import (
 )
 from maskwise.writers.client import WriterError
 from maskwise.writers.complete import BudgetError
-from maskwise.writers.cost import ModelPrice
+from maskwise.writers.cost import ModelPrice, image_tokens
 from tests.writers.killed_run import run_writer
 from tests.writers.providers import Provider, serve_provider
 
@@ -224,6 +224,23 @@ def test_an_estimate_counts_text_and_image_tokens() -> None:
     assert found.input_tokens == pytest.approx(10 * (text / 4 + 75 * 100 / 750), rel=0.1)
     assert found.output_tokens == 500
     assert found.cost == pytest.approx((found.input_tokens + 5000) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "tokens"),
+    [
+        ("claude-sonnet-5", (1000, 750), 1000),
+        ("gpt-4.1", (1024, 1024), 85 + 4 * 170),
+        ("gpt-4.1", (2048, 4096), 85 + 6 * 170),
+        ("gpt-4.1-mini", (1024, 1024), 1.62 * 1024),
+        ("gpt-5-mini", (4096, 4096), 1.62 * 1536),
+    ],
+)
+def test_image_tokens_follow_the_rules_of_the_providers(
+    model: str, size: tuple[int, int], tokens: float
+) -> None:
+    """The examples that the providers give in their documents."""
+    assert image_tokens(*size, load_prices().find(model)) == pytest.approx(tokens)
 
 
 def test_prices_are_data_with_a_date(tmp_path: Path) -> None:

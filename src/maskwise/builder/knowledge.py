@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-TOYS = frozenset(("toy", "stuffed", "model", "fake", "plastic", "inflatable", "hot"))
+TOYS = frozenset(("toy", "stuffed", "model", "fake", "inflatable", "hot"))
 """Words after which the last word of a name says little: a toy train is no train."""
 
 
