@@ -4,13 +4,26 @@ Appending and rebuilding use the same function, `apply_event`, so that the state
 events: `project_created`, `items_added`, `controls_added`, `reviewer_added`, `decided`, `undone`.
 """
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    create_engine,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 
 from maskwise.review import tables
 from maskwise.review.consensus import Opinion, settle
@@ -81,13 +94,26 @@ def page_of_events(connection: Connection, after: int, limit: int) -> list[Event
 
 
 def rebuild_state(connection: Connection) -> int:
-    """Make the derived tables anew from the audit log; returns the number of events. Leases are dropped."""
-    for table in tables.DERIVED:
-        connection.execute(delete(table))
-    count = 0
-    for event in read_events(connection):
-        apply_event(connection, event)
-        count += 1
+    """Make the derived tables anew from the audit log; returns the number of events. Leases are dropped.
+
+    The events are applied to tables in memory, which are then copied: on a database server that saves a round trip per
+    statement.
+    """
+    if connection.dialect.name != "sqlite":
+        # No decision may come between reading the log and writing the tables.
+        connection.execute(text("LOCK TABLE slots, events IN EXCLUSIVE MODE"))
+    memory = create_engine("sqlite://")
+    with contextlib.closing(memory.connect()) as scratch:
+        tables.metadata.create_all(scratch, tables=tables.DERIVED)
+        count = 0
+        for event in read_events(connection):
+            apply_event(scratch, event)
+            count += 1
+        for table in tables.DERIVED:
+            connection.execute(delete(table))
+            for rows in scratch.execute(select(table)).mappings().partitions(BATCH):
+                connection.execute(insert(table), [dict(row) for row in rows])
+    memory.dispose()
     return count
 
 
