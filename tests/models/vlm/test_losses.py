@@ -10,6 +10,7 @@ from maskwise.models.vlm.losses import (
     bce_loss,
     dice_loss,
     occlusion_loss,
+    prompt_alignment_loss,
     region_words_loss,
     text_loss,
 )
@@ -48,6 +49,14 @@ def test_alignment_ignores_the_length():
     assert alignment_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]])).item() == pytest.approx(1)
 
 
+def test_prompts_are_compared_relative_to_their_variance():
+    names = torch.tensor([[[1.0, -1.0]], [[1.0, -1.0]]])
+    assert prompt_alignment_loss(names, names).item() == 0
+    assert prompt_alignment_loss(10 * names, 5 * names).item() == pytest.approx(
+        prompt_alignment_loss(2 * names, names).item()
+    )
+
+
 def test_no_items_give_zero_with_a_gradient():
     empty = torch.zeros((0, 4), requires_grad=True)
     planes = empty.view(0, 2, 2)
@@ -58,6 +67,7 @@ def test_no_items_give_zero_with_a_gradient():
         occlusion_loss(empty[:, 0], torch.zeros(0)),
         region_words_loss(empty, torch.zeros((0, 2), dtype=torch.long), torch.zeros(0)),
         alignment_loss(empty, torch.zeros(0, 4)),
+        prompt_alignment_loss(empty.view(0, 1, 4), torch.zeros(0, 1, 4)),
     ]
     for loss in found:
         assert loss.item() == 0

@@ -28,8 +28,8 @@ class LossWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The weight of each loss; a loss of weight 0 is not computed.
 
     The defaults of `text`, `bce` and `dice` are those of LISA and M2SA (1.0, 2.0, 0.5). AURA uses 1 for all, also for
-    `occlusion`, the squared error of the occlusion rate. `region_words` and `name_prompt` are ours, for models that
-    start from random weights (docs/vlm.md).
+    `occlusion`, the squared error of the occlusion rate. `region_words`, `name_prompt`, `name_alignment` and
+    `prompt_alignment` are ours, for models that start from random weights (docs/vlm.md).
     """
 
     text: Weight = 1.0
@@ -39,6 +39,7 @@ class LossWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     region_words: Weight = 0.0
     name_prompt: Weight = 0.0
     name_alignment: Weight = 0.0
+    prompt_alignment: Weight = 0.0
 
 
 class VlmConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

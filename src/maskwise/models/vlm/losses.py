@@ -1,4 +1,4 @@
-"""The losses: text, mask (BCE and Dice), occlusion rate, and two of ours that ground a randomly initialised model.
+"""The losses: text, mask (BCE and Dice), occlusion rate, and those of ours that ground a randomly initialised model.
 
 Each takes tensors of any number of items and returns a scalar; for no items it is zero with a gradient.
 """
@@ -65,3 +65,10 @@ def alignment_loss(states: torch.Tensor, names: torch.Tensor) -> torch.Tensor:
     if not len(states):
         return states.sum() * 0
     return 1 - functional.cosine_similarity(states.float(), names.float(), dim=1).mean()
+
+
+def prompt_alignment_loss(prompts: torch.Tensor, names: torch.Tensor) -> torch.Tensor:
+    """Mean squared error of prompts relative to the variance of those of the names. prompts, names: [n, k, width]."""
+    if not len(prompts):
+        return prompts.sum() * 0
+    return functional.mse_loss(prompts.float(), names.float()) / names.float().var().clamp(min=1e-6)

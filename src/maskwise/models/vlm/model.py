@@ -21,6 +21,7 @@ from maskwise.models.vlm.losses import (
     bce_loss,
     dice_loss,
     occlusion_loss,
+    prompt_alignment_loss,
     region_words_loss,
     text_loss,
 )
@@ -201,9 +202,13 @@ class VlmModel(nn.Module):
     ) -> None:
         """Add the losses that compare image tokens and segmentation tokens with the words of names."""
         weights = self.config.losses
-        if weights.name_alignment and batch.token_names is not None:
+        if (weights.name_alignment or weights.prompt_alignment) and batch.token_names is not None:
             names = self._name_vectors(batch.token_names).detach()
-            losses["name_alignment"] = alignment_loss(states, names)
+            if weights.name_alignment:
+                losses["name_alignment"] = alignment_loss(states, names)
+            if weights.prompt_alignment:
+                prompts = self.projector(states), self.projector(names).detach()
+                losses["prompt_alignment"] = prompt_alignment_loss(*prompts)
         if weights.region_words and batch.dense is not None:
             tokens = torch.cat(tuple(features.pooler_output))
             logits = functional.layer_norm(tokens, tokens.shape[-1:]) @ self.vision_language.embeddings.T
