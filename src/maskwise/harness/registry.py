@@ -48,6 +48,10 @@ BUILT_IN = {
         "maskwise.models.photo:load",
         "photographs: proposals, a choice by words or by a language model, visible and amodal masks",
     ),
+    "sam3": BuiltIn(
+        "maskwise.models.adapters.sam3:Sam3Predictor",
+        "SAM 3 of transformers: noun phrases to masks; --model-option checkpoint=FOLDER (extra vlm)",
+    ),
     "oracle": BuiltIn(
         "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"
     ),

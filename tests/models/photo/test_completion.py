@@ -46,11 +46,21 @@ def test_the_completion_network_sees_pixels_masks_and_other_objects() -> None:
     others = np.zeros_like(mask)
     others[:, 120:] = True
     complete_mask(network, Image.new("RGB", (200, 200), "white"), embedding((200, 200)), mask, others)
-    (crop,) = network.seen
+    alone, crop = network.seen
     assert crop.shape == (CROP_CHANNELS, CROP_SIZE, CROP_SIZE)
+    assert not alone[5].any(), "it also sees the object without the others"
     assert (crop[:3] == 1).all()
     assert crop[4].sum() >= crop[3].sum() > 0
     assert not (crop[5] * crop[3]).any(), "other objects do not cover the visible mask"
+
+
+def test_hidden_pixels_lie_on_other_objects() -> None:
+    mask, others = disc(), np.zeros((200, 200), bool)
+    others[:, 120:] = True
+    image = Image.new("RGB", (200, 200), "white")
+    done = complete_mask(FakeCompletion(0.5), image, embedding((200, 200)), mask, others)
+    assert (done.amodal & ~mask).any()
+    assert not (done.amodal & ~mask & ~others).any()
 
 
 def test_an_empty_mask_stays_empty() -> None:

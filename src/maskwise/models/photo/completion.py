@@ -3,6 +3,9 @@
 A small network sees a window around the object: the pixels, the visible mask and its convex hull, what else was found
 there, and MobileSAM's features of that window. It gives the amodal mask and the occlusion rate. An object whose rate
 is low is left as it is. The visible mask is always inside the amodal one.
+
+Where other objects are known, the network sees the window twice, without and with them, and the mean of both counts.
+Hidden pixels then lie on other objects: something has to be in front of what is hidden.
 """
 
 import hashlib
@@ -24,7 +27,7 @@ BUNDLED_NETWORK = Path(str(files("maskwise.models.photo") / "weights" / "complet
 CROP_CHANNELS = 6
 """Red, green, blue, visible mask, its convex hull, other objects."""
 
-MIN_RATE = 0.1
+MIN_RATE = 0.08
 """An object with a lower predicted occlusion rate is taken to be completely visible."""
 
 MIN_PROBABILITY = 0.5
@@ -78,14 +81,15 @@ def complete_mask(
     if not visible.any():
         return CompletedMask(visible, 0.0)
     window = Window.around(visible)
-    crop = stack_crop(window, image, visible, others)
     features = window.crop_features(embedding.features[0], max(embedding.size))
-    output = network.complete(crop, features)
-    if output.rate < MIN_RATE:
-        return CompletedMask(visible, output.rate)
-    return CompletedMask(
-        visible | (window.paste(output.amodal, visible.shape) > MIN_PROBABILITY), output.rate
-    )
+    given = [None] if others is None else [None, others]
+    outputs = [network.complete(stack_crop(window, image, visible, one), features) for one in given]
+    rate = float(np.mean([output.rate for output in outputs]))
+    if rate < MIN_RATE:
+        return CompletedMask(visible, rate)
+    amodal: Float32Array = np.stack([output.amodal for output in outputs]).mean(0)
+    hidden = window.paste(amodal, visible.shape) > MIN_PROBABILITY
+    return CompletedMask(visible | (hidden if others is None else hidden & others), rate)
 
 
 def stack_crop(

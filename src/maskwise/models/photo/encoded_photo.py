@@ -83,10 +83,10 @@ class EncodedPhoto:
         return enlarge(logits, self.image.size)
 
     def _others(self, visible: BoolArray) -> BoolArray | None:
-        """Pixels of detected objects other than the one with this mask, at the size of the image; None without any."""
+        """Pixels of proposals other than the object with this mask, at the size of the image; None without any."""
         width, height = self.networks.sam.logits_size(self.embedding)
         own = np.asarray(Image.fromarray(visible).resize((width, height)))
-        others = [one.inside for one in self.proposals if one.labels and not _is_same(one.inside, own)]
+        others = [one.inside for one in self.proposals if not _is_same(one.inside, own)]
         if not others:
             return None
         union: Float32Array = np.where(np.any(others, 0) & ~own, 1.0, -1.0).astype(np.float32)
