@@ -128,6 +128,8 @@ def start(
 def show_status(dataset: Folder, *, db: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """Show progress, reviewers, agreement and reject reasons of a review.
 
+    seconds: median time per decision. controls: accuracy on control items.
+
     Example: maskwise review status data/val --json
     """
     review = _open_begun(dataset, db)
@@ -295,10 +297,9 @@ def _print_links(address: str, tokens: dict[str, str], review: "Review", *, as_j
 def _print_stats(stats: dict[str, Any]) -> None:
     console = make_console()
     progress = stats["progress"]
-    console.print(", ".join(f"{count} {name}" for name, count in progress.items()))
-    table = Table(
-        "reviewer", "role", "decisions", "accept", "fix", "reject", "skip", "seconds", "control accuracy"
-    )
+    console.print(", ".join(f"{count} {name}" for name, count in progress.items()), soft_wrap=True)
+    names = ("reviewer", "role", "decided", "accept", "fix", "reject", "skip", "seconds", "controls")
+    table = Table(*names, box=None, padding=(0, 2, 0, 0))
     for one in stats["reviewers"]:
         values = [str(one[key]) for key in ("name", "role", "decisions", "accept", "fix", "reject", "skip")]
         table.add_row(*values, _number(one["seconds_median"]), _number(one["controls"]["accuracy"]))
