@@ -9,9 +9,9 @@ from tests.test_layers import EXTRAS, IMPORTS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-TOOLS = {"dev", "bench"}
-INDIRECT = {"onnx", "tensorboard"}
-"""Needed by torch when it exports a model or writes curves; not imported by name."""
+TOOLS = {"dev", "bench", "webtest"}
+INDIRECT = {"onnx", "psycopg", "tensorboard"}
+"""Needed by torch when it exports a model or writes curves, and by SQLAlchemy for PostgreSQL; not imported by name."""
 
 
 def distribution(requirement: str) -> str:
