@@ -2,17 +2,10 @@
 
 import contextlib
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-
-from maskwise.review.refine import Refiner
-from maskwise.review.review import Review
-from maskwise.server.http_server import open_server
-from maskwise.server.review_routes import ReviewService
-from maskwise.server.review_server import make_review_app
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 OPTIONS = [
@@ -71,19 +64,3 @@ def wait_until(page: Any, condition: Callable[[], bool]) -> None:
             return
         page.wait_for_timeout(100)
     raise AssertionError("waited 60 seconds in vain")
-
-
-@contextlib.contextmanager
-def serving_review_at(review: Review, port: int = 0, refiner: Refiner | None = None) -> Iterator[str]:
-    """The address of a review server on a port; it can be started again on the same one."""
-    service = ReviewService(review, refiner)
-    server = open_server(make_review_app(service), "127.0.0.1", port, has_token=True)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield server.address
-    finally:
-        server.server.should_exit = True
-        thread.join(300)
-        service.close()
-        assert not thread.is_alive()

@@ -17,10 +17,10 @@ from maskwise.server.review_server import make_review_app
 
 
 @contextlib.contextmanager
-def serving_review(review: Review, refiner: Refiner | None = None) -> Iterator[str]:
-    """The address of a review server that runs in a thread."""
+def serving_review(review: Review, refiner: Refiner | None = None, *, port: int = 0) -> Iterator[str]:
+    """The address of a review server that runs in a thread. port: 0 for a free one."""
     service = ReviewService(review, refiner)
-    server = open_server(make_review_app(service), "127.0.0.1", 0, has_token=True)
+    server = open_server(make_review_app(service), "127.0.0.1", port, has_token=True)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -12,8 +12,8 @@ from maskwise.review.review import Review
 from maskwise.server.browse import BrowsedSets
 from maskwise.server.service import RequestLimits
 from tests.review.datasets import write_samples
-from tests.server.browser import serving_review_at
 from tests.server.fake import Whole
+from tests.server.review_client import serving_review
 from tests.server.test_ask import png, upload
 from tests.server.test_server import call, serving
 
@@ -74,5 +74,5 @@ def test_no_request_to_the_review_server_is_answered_with_a_server_error(tmp_pat
     review = Review(write_samples(tmp_path / "data", 12), ReviewDatabase(tmp_path / "review.sqlite"))
     review.create(ProjectOptions())
     token = review.add_reviewer("olga", "owner")
-    with serving_review_at(review) as address:
+    with serving_review(review) as address:
         assert find_failures(address, token) == []

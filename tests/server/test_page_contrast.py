@@ -13,8 +13,9 @@ from maskwise.review.review import Review
 from maskwise.server.browse import BrowsedSets
 from maskwise.store import Dataset
 from maskwise.world import bundled
-from tests.server.browser import open_browser, open_page, serving_review_at, wait_until
+from tests.server.browser import DESKTOP, PHONE, open_browser, open_page, wait_until
 from tests.server.fake import Whole
+from tests.server.review_client import serving_review
 from tests.server.test_server import serving
 
 pytestmark = pytest.mark.browser
@@ -75,20 +76,31 @@ def check(page: Any) -> None:
     assert page.evaluate(FIND_UNNAMED) == []
 
 
+def check_phone(page: Any) -> None:
+    """Nothing is wider than a phone."""
+    page.set_viewport_size(PHONE)
+    width = page.evaluate("() => document.documentElement.scrollWidth")
+    page.set_viewport_size(DESKTOP)
+    assert width <= PHONE["width"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_ask_and_browse_pages_are_readable(browser: Any, address: str, scheme: str) -> None:
     with open_page(browser, color_scheme=scheme) as page:
         page.goto(address)
         page.wait_for_selector("#examples button")
         check(page)
+        check_phone(page)
         page.click("#examples button")
         page.fill("#question", "What is it?")
         page.press("#question", "Enter")
         page.wait_for_selector(".entry.active")
         check(page)
+        check_phone(page)
         page.goto(f"{address}/browse")
         page.wait_for_selector(".card")
         check(page)
+        check_phone(page)
         page.click(".card")
         page.wait_for_selector("dialog[open] .side")
         check(page)
@@ -99,10 +111,11 @@ def test_the_review_and_owner_pages_are_readable(browser: Any, tmp_path: Path, s
     review = Review(Dataset.open(bundled()), ReviewDatabase(tmp_path / "review.sqlite"))
     review.create(ProjectOptions())
     token, owner = review.add_reviewer("ada"), review.add_reviewer("olga", "owner")
-    with serving_review_at(review) as address, open_page(browser, color_scheme=scheme) as page:
+    with serving_review(review) as address, open_page(browser, color_scheme=scheme) as page:
         page.goto(f"{address}/review#token={token}")
         wait_until(page, lambda: bool(page.get_attribute("#canvas", "data-item")))
         check(page)
+        check_phone(page)
         page.keyboard.press("t")
         page.keyboard.press("b")
         check(page)
@@ -114,3 +127,4 @@ def test_the_review_and_owner_pages_are_readable(browser: Any, tmp_path: Path, s
         page.goto(f"{address}/review/owner#token={owner}")
         page.wait_for_selector("table")
         check(page)
+        check_phone(page)

@@ -17,7 +17,8 @@ from maskwise.review.refine import Click
 from maskwise.review.review import Review
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import bundled
-from tests.server.browser import DESKTOP, PHONE, open_browser, open_page, serving_review_at, wait_until
+from tests.server.browser import DESKTOP, PHONE, open_browser, open_page, wait_until
+from tests.server.review_client import serving_review
 
 pytestmark = pytest.mark.browser
 
@@ -80,7 +81,7 @@ def verdicts(review: Review, name: str) -> list[tuple[int, str]]:
 def test_ten_samples_are_reviewed_by_keyboard_alone(browser: Any, open_review: OpenReview) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         assert "token" not in page.url
         seen = [shown(page)]
@@ -107,7 +108,7 @@ def test_ten_samples_are_reviewed_by_keyboard_alone(browser: Any, open_review: O
 def test_an_edited_mask_is_in_the_export(browser: Any, open_review: OpenReview, tmp_path: Path) -> None:
     review, data = open_review(), Dataset.open(bundled())
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         item = int(shown(page))
         box = page.locator("#canvas").bounding_box()
@@ -139,7 +140,7 @@ def test_two_reviewers_in_parallel_never_get_the_same_sample(browser: Any, open_
     review = open_review()
     tokens = [review.add_reviewer(name) for name in ("ada", "bob")]
     with (
-        serving_review_at(review) as address,
+        serving_review(review) as address,
         open_page(browser) as ada,
         open_page(browser, PHONE, has_touch=True) as bob,
     ):
@@ -166,7 +167,7 @@ def test_decisions_made_offline_survive_a_reload_and_arrive_once(
     review = open_review()
     token = review.add_reviewer("ada")
     with open_page(browser) as page:
-        with serving_review_at(review) as address:
+        with serving_review(review) as address:
             port = int(address.rpartition(":")[2])
             enter(page, address, token)
             page.wait_for_timeout(500)
@@ -181,7 +182,7 @@ def test_decisions_made_offline_survive_a_reload_and_arrive_once(
         wait_until(page, lambda: bool(shown(page)))
         decide(page, "a")
         review = open_review()
-        with serving_review_at(review, port):
+        with serving_review(review, port=port):
             wait_saved(page)
             found = verdicts(review, "ada")
     assert [verdict for _, verdict in found] == ["accept", "accept", "reject", "accept"]
@@ -191,7 +192,7 @@ def test_decisions_made_offline_survive_a_reload_and_arrive_once(
 def test_undo_goes_back_as_far_as_wanted(browser: Any, open_review: OpenReview) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         seen = [shown(page)]
         for _ in range(3):
@@ -208,7 +209,7 @@ def test_undo_goes_back_as_far_as_wanted(browser: Any, open_review: OpenReview) 
 def test_edits_survive_a_reload_and_can_be_taken_back(browser: Any, open_review: OpenReview) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         question, item = page.inner_text(".question-text"), shown(page)
         press(page, "q", "Control+a")
@@ -232,7 +233,7 @@ def test_visible_outside_amodal_is_shown_and_repaired_with_one_key(
     data = write_broken(tmp_path / "broken")
     review = open_review(data)
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         assert "px of" in page.inner_text(".problem")
         press(page, "d")
@@ -272,7 +273,7 @@ class SquareRefiner:
 def test_a_click_refines_the_mask_where_a_model_is_installed(browser: Any, open_review: OpenReview) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
-    with serving_review_at(review, refiner=SquareRefiner()) as address, open_page(browser) as page:
+    with serving_review(review, refiner=SquareRefiner()) as address, open_page(browser) as page:
         enter(page, address, token)
         press(page, "c")
         box = page.locator("#canvas").bounding_box()
@@ -288,7 +289,7 @@ def test_click_to_refine_is_disabled_where_no_model_is_installed(
 ) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         assert page.is_disabled("#tools [data-tool=refine]")
         assert "promptable model" in page.get_attribute("#tools [data-tool=refine]", "title")
@@ -297,7 +298,7 @@ def test_click_to_refine_is_disabled_where_no_model_is_installed(
 def test_masks_are_painted_by_keyboard_alone(browser: Any, open_review: OpenReview) -> None:
     review, data = open_review(), Dataset.open(bundled())
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         item = int(shown(page))
         press(
@@ -333,7 +334,7 @@ def test_the_help_lists_the_keys_and_screen_readers_hear_the_question(
 ) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
-    with serving_review_at(review) as address, open_page(browser) as page:
+    with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         press(page, "?")
         text = page.inner_text("dialog.help")
@@ -350,7 +351,7 @@ def test_the_owner_sees_progress_and_reasons_and_invites_reviewers(
     tokens = {
         name: review.add_reviewer(name, role) for name, role in (("ada", "reviewer"), ("olga", "owner"))
     }  # type: ignore[arg-type]
-    with serving_review_at(review) as address:
+    with serving_review(review) as address:
         with open_page(browser) as page:
             enter(page, address, tokens["ada"])
             decide(page, "a")
@@ -370,7 +371,7 @@ def test_the_owner_sees_progress_and_reasons_and_invites_reviewers(
 
 
 def test_without_a_token_the_page_asks_for_the_personal_link(browser: Any, open_review: OpenReview) -> None:
-    with serving_review_at(open_review()) as address, open_page(browser) as page:
+    with serving_review(open_review()) as address, open_page(browser) as page:
         page.goto(f"{address}/review")
         page.wait_for_selector(".done")
         assert "Open your personal link" in page.inner_text(".done")

@@ -1,6 +1,7 @@
 /**
  * Decisions on their way to the server. They are kept in the browser until the server has confirmed them, so neither a
- * lost connection nor a closed tab loses one; each has a UUID, so sending it twice decides once.
+ * lost connection nor a closed tab loses one; each has a UUID, so sending it twice decides once. Each is stored by
+ * itself, so that two tabs of one reviewer do not overwrite each other's.
  *
  * @typedef {{id: string, item: number, verdict: string}} Decision
  */
@@ -19,7 +20,7 @@ export class Outbox {
     this.failures = 0;
     this.sending = null;
     /** @type {Decision[]} */
-    this.decisions = JSON.parse(localStorage.getItem(this.key) ?? "[]");
+    this.decisions = this.#stored();
     addEventListener("online", () => this.flush());
   }
 
@@ -36,7 +37,12 @@ export class Outbox {
   /** @param {Decision} decision */
   add(decision) {
     this.decisions.push(decision);
-    this.#store();
+    try {
+      localStorage.setItem(`${this.key}-${decision.id}`, JSON.stringify({ at: Date.now(), decision }));
+    } catch {
+      // The browser's store is full: the decision stays in memory until it is sent.
+    }
+    this.page.changed();
     this.flush();
   }
 
@@ -44,8 +50,7 @@ export class Outbox {
   takeBack() {
     const last = this.decisions.at(-1);
     if (!last || last.id === this.sending) return null;
-    this.decisions.pop();
-    this.#store();
+    this.#forget(last);
     return last;
   }
 
@@ -77,8 +82,7 @@ export class Outbox {
   #done(decision) {
     this.failures = 0;
     this.sending = null;
-    this.decisions = this.decisions.filter((one) => one.id !== decision.id);
-    this.#store();
+    this.#forget(decision);
   }
 
   #later() {
@@ -88,8 +92,16 @@ export class Outbox {
     this.page.changed();
   }
 
-  #store() {
-    localStorage.setItem(this.key, JSON.stringify(this.decisions));
+  #forget(decision) {
+    this.decisions = this.decisions.filter((one) => one.id !== decision.id);
+    localStorage.removeItem(`${this.key}-${decision.id}`);
     this.page.changed();
+  }
+
+  /** What earlier visits left, oldest first. @returns {Decision[]} */
+  #stored() {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(`${this.key}-`));
+    const entries = keys.map((key) => JSON.parse(localStorage.getItem(key)));
+    return entries.sort((a, b) => a.at - b.at).map(({ decision }) => decision);
   }
 }

@@ -55,6 +55,7 @@ class ReviewPage {
       repair: (index) => this.repair(index),
       point: (index) => this.#point(index),
       apply: (opinion) => this.#applyOpinion(opinion),
+      reasonTitle: (code) => session.reasons.find((reason) => reason.code === code)?.title ?? code,
       emptyMask: () => encodeRle(emptyBitmap(this.item.image.width, this.item.image.height)),
     });
   }

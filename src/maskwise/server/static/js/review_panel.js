@@ -3,7 +3,8 @@
  *
  * @typedef {import("./edit_state.js").EditState} EditState
  * @typedef {{state: () => EditState, active: () => number, pick: (index: number) => void, changed: () => void,
- *   repair: (index: number) => void, point: (index: number | null) => void, apply: (opinion: any) => void, emptyMask: () => any}} Page
+ *   repair: (index: number) => void, point: (index: number | null) => void, apply: (opinion: any) => void,
+ *   emptyMask: () => any, reasonTitle: (code: string) => string}} Page
  */
 import { answerElements } from "./answer_text.js";
 import { area } from "./bitmap.js";
@@ -64,7 +65,7 @@ export class ReviewPanel {
     return el("section", {}, el("h2", {}, "Two reviewers disagree"), el("ul", { class: "opinions" }, state.item.opinions.map((opinion) =>
       el("li", {}, el("div", { class: "buttons" }, el("span", { class: "tag" }, opinion.label), el("b", {}, opinion.verdict),
         opinion.edit ? el("button", { type: "button", onclick: () => this.page.apply(opinion) }, `Show edits of ${opinion.label}`) : null),
-      opinion.reason ? el("span", {}, opinion.reason.replaceAll("_", " ")) : null,
+      opinion.reason ? el("span", {}, this.page.reasonTitle(opinion.reason)) : null,
       opinion.note ? el("span", { class: "soft" }, opinion.note) : null))));
   }
 
@@ -199,7 +200,7 @@ export class ReviewPanel {
   }
 
   #meta(state) {
-    const flags = (state.item.flags ?? []).map((flag) => el("span", { class: "tag bad" }, flag.replaceAll("_", " ")));
+    const flags = (state.item.flags ?? []).map((flag) => el("span", { class: "tag bad" }, flag.replaceAll("-", " ")));
     const tags = Object.entries(state.item.tags ?? {}).map(([name, value]) => el("span", { class: "tag" }, `${name.replaceAll("_", " ")}: ${value}`));
     return el("p", { class: "meta" }, flags, el("span", {}, `Sample ${state.item.sample}`), tags);
   }
