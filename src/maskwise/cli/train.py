@@ -56,17 +56,21 @@ def export(
     run: Annotated[Path, argument("RUN", "The folder that `maskwise train` wrote.")],
     *,
     out: Annotated[Path | None, typer.Option(help="Output folder.", show_default="the same folder")] = None,
+    keep_adapters: Annotated[
+        bool, typer.Option("--keep-adapters", help="vlm: write LoRA adapters beside the weights, not merged.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Write a trained model in the form in which it is used: for `tiny`, ONNX files, which run without torch.
+    """Write a trained model in the form in which it is used: for `tiny` ONNX files, for `vlm` one folder.
 
     Example: maskwise export runs/train --out weights
     """
-    from maskwise.models.trainers import trainer_of_run  # noqa: PLC0415
+    from maskwise.models.trainers import export_adapters, trainer_of_run  # noqa: PLC0415
 
     trainer = trainer_of_run(run)
     with _writing(out or run):
-        paths = trainer.export_run(run, out or run)
+        target = out or run
+        paths = export_adapters(trainer, run, target) if keep_adapters else trainer.export_run(run, target)
     _print_paths(paths, as_json)
 
 

@@ -50,6 +50,15 @@ class Trainer(Protocol):
         """What `train` would do."""
 
 
+def export_adapters(trainer: Trainer, run: Path, out: Path) -> list[Path]:
+    """Write a model with its adapters not merged; only some trainers have the function `export_adapters`."""
+    export = getattr(trainer, "export_adapters", None)
+    if export is None:
+        raise MaskwiseError(f"{run} holds a model without adapters; export it without --keep-adapters")
+    found: list[Path] = export(run, out)
+    return found
+
+
 def trainer_of_config(path: Path) -> Trainer:
     """The trainer that a TOML config asks for."""
     try:

@@ -19,7 +19,8 @@ model           all of it in one forward
 initialization  random weights for small widths
 nano            the model in small
 build           model and processor from a config
-folder          a model in a folder
+folder          a model in a folder; both networks are folders of transformers
+adapters        LoRA adapters in a folder, not merged
 generation      answers to questions, with masks
 ablations       the model with one input removed, as baselines
 predictor       the model in `maskwise eval`, `ask` and `serve`

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from transformers import (
     PreTrainedModel,
     Qwen2VLImageProcessorPil,
 )
+from transformers.utils import logging
 
 from maskwise.errors import ModelError
 from maskwise.models.vlm.config import Pretrained, VlmConfig
@@ -81,11 +83,26 @@ def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTraine
 
 
 def _from_pretrained(found: type[PreTrainedModel], name: str) -> PreTrainedModel:
+    """The weights of a hub name or folder, as safetensors only; warns of those that are missing.
+
+    Those of the segmenter's prompt encoder for points and boxes are not used, and exported folders do not have them.
+    """
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
     try:
-        model: PreTrainedModel = found.from_pretrained(name)
+        model, report = found.from_pretrained(name, use_safetensors=True, output_loading_info=True)
     except OSError as error:
         raise _missing_weights(name, error) from None
-    return model
+    finally:
+        logging.set_verbosity(verbosity)
+    missing = sorted(key for key in report["missing_keys"] if not key.startswith("prompt_encoder."))
+    if missing:
+        warnings.warn(
+            f"{name} lacks {len(missing)} weights of {found.__name__}, which stay random: {', '.join(missing[:3])}",
+            stacklevel=2,
+        )
+    loaded: PreTrainedModel = model
+    return loaded
 
 
 def read_architecture(part: Pretrained) -> Any:
@@ -105,6 +122,12 @@ def _missing_weights(name: str, error: OSError) -> ModelError:
         f"{name}: the model cannot be loaded ({reason}). Expected a folder, or a hub name and a connection. To use it "
         f"offline, run `hf download {name}` on a machine with a connection and give the folder as `name`"
     )
+
+
+def segmenter_architecture(config: VlmConfig) -> Any:
+    """The transformers config of the image model of a segmenter."""
+    described = read_architecture(config.segmenter)
+    return _segmenter_config(find_segmenter_family(described.model_type).model, described)
 
 
 def _segmenter_config(found: type[PreTrainedModel], described: Any) -> Any:

@@ -10,12 +10,10 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from maskwise.errors import MaskwiseError
+from maskwise.models.vlm.adapters import ADAPTER
 
 LANGUAGE_LAYERS = r".*language_model\.layers\.\d+\.(self_attn|mlp)\..*_proj"
 """All linear layers of the language model, none of the vision encoder (the names of transformers 5)."""
-
-ADAPTER = "default"
-"""The name peft gives an only adapter."""
 
 
 class LoraSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,7 +6,8 @@
     checkpoints/STAGE/step-N/        training state
     STAGE.jsonl, events/             training curves
     val/                             held-out scenes of the world, if the config asks for them
-    vlm_config.json, *.safetensors   the model, adapters merged, as `--model-option checkpoint=FOLDER` loads it
+    vlm_config.json, heads.safetensors, vision_language/, segmenter/
+                                     the model, adapters merged, as `--model-option checkpoint=FOLDER` loads it
 
 Every stage builds the model anew and loads the weights of the stage before it, so a stage that has its weights is never
 repeated.
@@ -29,7 +30,7 @@ from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.train.checkpoints import read_tensors, restore_weights, write_tensors
 from maskwise.models.vlm.train.config import Stage, VlmTrainingConfig, read_config
 from maskwise.models.vlm.train.dry_run import dry_run
-from maskwise.models.vlm.train.export import export_run, exported_files
+from maskwise.models.vlm.train.export import export_adapters, export_run, exported_files
 from maskwise.models.vlm.train.freezing import freeze, trained_names
 from maskwise.models.vlm.train.lora import add_lora
 from maskwise.models.vlm.train.sources import TrainingItems, open_source
@@ -37,7 +38,7 @@ from maskwise.models.vlm.train.trainer import StageTask, fit_stage
 from maskwise.models.vlm.train.validation import open_validation, validate
 from maskwise.store import Dataset
 
-__all__ = ["dry_run", "export_run", "read_config", "train"]
+__all__ = ["dry_run", "export_adapters", "export_run", "read_config", "train"]
 
 WITHOUT_EFFECT = ("threads", "log_every", "checkpoint_every", "keep_checkpoints", "validation", "execution")
 """Settings that may change between parts of a run, because the result does not depend on them."""
