@@ -2,6 +2,7 @@
 
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.noun_phrases import describe_objects, name_objects, nearest, tell_apart
+from maskwise.schema import Region
 from tests.builder.sources import box, scene, table_scene, thing
 
 
@@ -65,3 +66,10 @@ def test_an_object_cut_off_by_the_border_is_not_complete() -> None:
         scene(thing("a", "cup", box(0, 10, 30, 40)), thing("b", "cup", box(60, 20, 90, 60)))
     )
     assert [one.is_complete for one in facts.objects] == [False, True]
+
+
+def test_objects_beside_a_crowd_of_them_are_not_singled_out() -> None:
+    dog, crowd = thing("a", "dog", box(20, 20, 60, 90)), box(100, 10, 190, 90)
+    facts = ImageFacts.of(scene(dog, Region(id="b", name="dog", visible=crowd, crowd=True)))
+    assert name_objects(facts) == describe_objects(facts) == {}
+    assert name_objects(ImageFacts.of(scene(dog))) == {"a": "the dog"}

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from maskwise.builder.draft import SourceImage
-from maskwise.builder.knowledge import Noun, load_knowledge, to_noun
+from maskwise.builder.knowledge import Noun, NounClass, Trait, load_knowledge, to_noun
 from maskwise.masks import Mask, Masks
 from maskwise.masks.measure import pairwise_intersection
 from maskwise.schema import Region
@@ -119,6 +119,16 @@ class ImageFacts:
     def known(self) -> frozenset[str]:
         """The names of all objects, as far as the knowledge table has them."""
         return frozenset(one.noun.known for one in self.objects if one.noun.known is not None)
+
+    @cached_property
+    def crowds(self) -> frozenset[str]:
+        """The names of regions that show an uncounted crowd of objects."""
+        found = (to_noun(region.name).known for region in self.image.regions if region.crowd)
+        return frozenset(name for name in found if name is not None)
+
+    def settle(self, kind: NounClass | Trait) -> bool:
+        """Whether the annotations say which objects are of a kind: no crowd of them, no matter of opinion."""
+        return not self.known & kind.maybe and not self.crowds & (kind.objects | kind.maybe)
 
     @cached_property
     def occluders(self) -> dict[str, tuple[tuple[RegionFacts, float], ...]]:

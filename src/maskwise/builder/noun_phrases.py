@@ -25,8 +25,9 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth")
 def name_objects(facts: ImageFacts) -> dict[str, str]:
     """A phrase with its name for every object that can be singled out so, by id."""
     groups: dict[str, list[RegionFacts]] = {}
+    nameless = load_knowledge().vague | facts.crowds
     for one in facts.objects:
-        if one.noun.known not in load_knowledge().vague:
+        if one.noun.known not in nameless:
             groups.setdefault(one.noun.text, []).append(one)
     return {id: phrase for noun, group in groups.items() for id, phrase in tell_apart(group, noun).items()}
 
@@ -36,7 +37,7 @@ def describe_objects(facts: ImageFacts) -> dict[str, str]:
     found: dict[str, str] = {}
     for noun, kind in load_knowledge().classes.items():
         group = [one for one in facts.objects if one.noun.known in kind.objects]
-        if group and not facts.known & kind.maybe:
+        if group and facts.settle(kind):
             found = tell_apart(group, noun) | found
     return found
 

@@ -67,7 +67,7 @@ class GrammarContext:
         return [
             (name, trait, [one for one in self.facts.objects if one.noun.known in trait.objects])
             for name, trait in load_knowledge().traits.items()
-            if self.facts.known & trait.objects and not self.facts.known & trait.maybe
+            if self.facts.known & trait.objects and self.facts.settle(trait)
         ]
 
     @cached_property
@@ -153,7 +153,7 @@ def ask_kinds(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """One of several objects of a kind: "Which of the animals is hidden the most?"."""
     for kind in load_knowledge().classes.values():
         group = [one for one in context.facts.objects if one.noun.known in kind.objects]
-        if len(group) >= 2 and not context.facts.known & kind.maybe:
+        if len(group) >= 2 and context.facts.settle(kind):
             for question, reason, one in _superlatives(
                 group, f"Which of the {'two ' * (len(group) == 2)}{kind.plural}"
             ):

@@ -94,7 +94,7 @@ def ask_alike_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
     found = find_parts(context)
     for kind in load_knowledge().classes.values():
         group = [one for one in context.facts.objects if one.noun.known in kind.objects]
-        if len(group) < 2 or context.facts.known & kind.maybe:
+        if len(group) < 2 or not context.facts.settle(kind):
             continue
         for does in sorted({one.trait.does for one in found}):
             same = [one for one in found if one.trait.does == does and one.whole in group]
