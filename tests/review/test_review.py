@@ -212,6 +212,22 @@ def test_disagreement_is_adjudicated_without_names(start: StartReview) -> None:
         review.decide(eve, decision(item))
 
 
+def test_an_adjudication_is_undone_after_the_dispute_ended(start: StartReview) -> None:
+    review = start(double_share=1.0)
+    ada, bob, eve = join(review, "ada"), join(review, "bob"), join(review, "eve", "adjudicator")
+    item = review.queue(ada, 1)[0].item
+    review.queue(bob, 1)
+    review.decide(ada, decision(item))
+    review.decide(bob, decision(item, "reject", reason="ambiguous"))
+    review.decide(eve, decision(review.queue(eve, 1)[0].item))
+    review.undo(bob, str(uuid4()))
+    assert status(review, item) == "accepted"
+    undone = review.undo(eve, str(uuid4()))
+    assert status(review, item) == "open"
+    seen = review.item(eve, undone.item)
+    assert (seen.lease_expires, seen.opinions) == (None, [])
+
+
 def test_fixes_agree_if_their_masks_nearly_do(start: StartReview) -> None:
     review = start(double_share=1.0)
     ada, bob = join(review, "ada"), join(review, "bob")

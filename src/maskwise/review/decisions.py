@@ -106,8 +106,8 @@ def count_decisions(connection: Connection, reviewer: str) -> int:
 
 
 def has_decided(connection: Connection, reviewer: str, item: int) -> bool:
-    """Whether a reviewer has decided about an item and not taken it back."""
-    query = select(made.id).where(made.item == item, made.reviewer == reviewer, made.undone.is_(False))
+    """Whether a reviewer has ever decided about an item, and so has seen it; undone decisions count, too."""
+    query = select(made.id).where(made.item == item, made.reviewer == reviewer)
     return connection.execute(query.limit(1)).first() is not None
 
 

@@ -45,7 +45,7 @@ THREADS = 16
 
 MAX_PAGE = 500
 MAX_NUMBER = 2**31 - 1
-CACHED_IMAGES = 64
+CACHED_IMAGES = 16
 LOSSLESS_PIXELS = 2**18
 """Larger images are sent as JPEG of high quality, because a PNG takes too long."""
 
