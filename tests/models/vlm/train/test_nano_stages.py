@@ -1,9 +1,10 @@
-"""Every stage of configs/vlm/nano.toml runs, here with a smaller model, few scenes and a step each."""
+"""Every stage of configs/vlm/nano.toml runs and the result loads, here with a smaller model and one step per stage."""
 
 from pathlib import Path
 
 import msgspec
 
+from maskwise.models.vlm.folder import load_folder
 from maskwise.models.vlm.train.config import read_config
 from maskwise.models.vlm.train.pipeline import train
 from tests.models.vlm.train.small_runs import small_model
@@ -24,4 +25,4 @@ def test_the_stages_of_nano_run_in_small(tmp_path: Path) -> None:
         config, vlm=small_model(), sources=sources, stages=stages, optimization=optimization, validation=None
     )
     train(small, tmp_path)
-    assert (tmp_path / "model.safetensors").is_file()
+    load_folder(tmp_path)
