@@ -87,6 +87,12 @@ def test_photographs_are_referred_to_not_copied(tmp_path: Path) -> None:
     assert data[0].image.size == source.open_image(0).size
 
 
+def test_a_source_without_amodal_masks_is_named_with_what_to_do(tmp_path: Path) -> None:
+    source = read_photos("coco", tmp_path / "coco")
+    with pytest.raises(StoreError, match="needs amodal masks; `maskwise build occlude`"):
+        build_dataset(find_recipe("amodal-reason-seg"), source, tmp_path / "out")
+
+
 @pytest.mark.parametrize("engine", [EngineOptions(workers=2), EngineOptions("ray", 2)])
 def test_engines_make_the_same_dataset(engine: EngineOptions, world: Dataset, tmp_path: Path) -> None:
     summaries = {}

@@ -227,7 +227,10 @@ def _write_rejected(path: Path, result: FilterResult) -> None:
 def _explain_empty(source: Dataset, result: FilterResult) -> str:
     reasons = Counter(rejection.reason for rejection in result.rejected).most_common(3)
     why = ", ".join(f"{count} {reason}" for reason, count in reasons) or "the writer proposed none"
-    return f"{source.path}: no question was kept: {why}"
+    hint = ""
+    if reasons and reasons[0][0] == "missing-mask":
+        hint = ". This recipe needs amodal masks; `maskwise build occlude` makes such a dataset from visible masks"
+    return f"{source.path}: no question was kept: {why}{hint}"
 
 
 def _build_key(recipe: Recipe, source: Dataset, options: BuildOptions, model: LanguageModel | None) -> str:
