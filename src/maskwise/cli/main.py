@@ -8,6 +8,7 @@ import typer
 
 import maskwise
 from maskwise.cli import (
+    adapters,
     ask,
     build,
     datasets,
@@ -59,6 +60,7 @@ app.command()(datasets.validate)
 app.command()(datasets.stats)
 app.command()(datasets.show)
 app.command()(read.ls)
+app.command()(adapters.adapters)
 app.command()(read.card)
 app.command()(read.read)
 app.command()(write.write)

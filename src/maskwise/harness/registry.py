@@ -52,6 +52,14 @@ BUILT_IN = {
         "maskwise.models.adapters.sam3:Sam3Predictor",
         "SAM 3 of transformers: noun phrases to masks; --model-option checkpoint=FOLDER (extra vlm)",
     ),
+    "visionreasoner": BuiltIn(
+        "maskwise.models.adapters.visionreasoner:VisionReasoner",
+        "VisionReasoner: Qwen2.5-VL thinks and gives boxes, SAM 2 masks; --model-option checkpoint=FOLDER (extra vlm)",
+    ),
+    "sa2va": BuiltIn(
+        "maskwise.models.adapters.sa2va:Sa2va",
+        "Sa2VA: Qwen-VL answers with [SEG] tokens, SAM 2 masks; --model-option checkpoint=FOLDER (extra vlm)",
+    ),
     "oracle": BuiltIn(
         "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"
     ),

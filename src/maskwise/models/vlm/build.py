@@ -83,26 +83,36 @@ def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTraine
 
 
 def _from_pretrained(found: type[PreTrainedModel], name: str) -> PreTrainedModel:
-    """The weights of a hub name or folder, as safetensors only; warns of those that are missing.
+    """The weights of a hub name or folder; warns of those that are missing.
 
     Those of the segmenter's prompt encoder for points and boxes are not used, and exported folders do not have them.
     """
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        model, report = found.from_pretrained(name, use_safetensors=True, output_loading_info=True)
-    except OSError as error:
-        raise _missing_weights(name, error) from None
-    finally:
-        logging.set_verbosity(verbosity)
-    missing = sorted(key for key in report["missing_keys"] if not key.startswith("prompt_encoder."))
+    model, absent = load_weights(found, name)
+    missing = [key for key in absent if not key.startswith("prompt_encoder.")]
     if missing:
         warnings.warn(
             f"{name} lacks {len(missing)} weights of {found.__name__}, which stay random: {', '.join(missing[:3])}",
             stacklevel=2,
         )
-    loaded: PreTrainedModel = model
-    return loaded
+    return model
+
+
+def load_weights(
+    found: type[PreTrainedModel], name: str | None, **options: Any
+) -> tuple[PreTrainedModel, list[str]]:
+    """A model with the weights of a hub name or folder, as safetensors only, and the names of those that are missing.
+
+    options: of `from_pretrained`; with `config` and `state_dict`, name is None.
+    """
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        model, report = found.from_pretrained(name, use_safetensors=True, output_loading_info=True, **options)
+    except OSError as error:
+        raise _missing_weights(str(name), error) from None
+    finally:
+        logging.set_verbosity(verbosity)
+    return model, sorted(report["missing_keys"])
 
 
 def read_architecture(part: Pretrained) -> Any:

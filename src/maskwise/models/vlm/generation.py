@@ -14,6 +14,7 @@ from PIL import Image
 from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, add_prompts, collate
 from maskwise.models.vlm.model import DecodedMasks, EncodedFeatures, VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage
 from maskwise.schema import Sample
 
 
@@ -54,10 +55,28 @@ def generate_answers(
     """Greedy answers to questions about an encoded image, in one batch with left padding."""
     if not questions:
         return []
-    batch = add_prompts(image.batch, questions, processor)
-    new, states = model.vision_language.generate(
+    answers, states = write_answers(
+        model.vision_language, processor, image.batch, features=image.features.language, questions=questions
+    )
+    return _decode_answers(model, processor, image, answers=answers, states=states)
+
+
+def write_answers(
+    model: VisionLanguage,
+    processor: VlmProcessor,
+    image: VlmBatch,
+    *,
+    features: ImageFeatures,
+    questions: Sequence[str],
+) -> tuple[list[list[int]], list[torch.Tensor]]:
+    """The tokens of greedy answers, in one batch with left padding, and last hidden states [tokens or more, width].
+
+    image: a batch of one image without questions; features: that image after the encoder.
+    """
+    batch = add_prompts(image, questions, processor)
+    new, states = model.generate(
         batch.text_inputs(),
-        image.features.language,
+        features,
         batch.image_index,
         max_new_tokens=processor.config.max_new_tokens,
         eos_token_id=processor.eos_token_id,
@@ -65,7 +84,7 @@ def generate_answers(
     )
     # The last token has no hidden state, so it cannot prompt a mask. It ends the answer, unless that was too long.
     answers = [_until_end(row, processor)[: states.shape[1]] for row in new.tolist()]
-    return _decode_answers(model, processor, image, answers=answers, states=list(states))
+    return answers, list(states)
 
 
 @torch.inference_mode()

@@ -78,7 +78,7 @@ class VlmProcessor:
             return EncodedImages(None, None, None, [], [])
         found = self.image_processor(images=list(images), return_tensors="pt")
         grid = found.get("image_grid_thw")
-        pixels = torch.stack([self._segmenter_pixels(image) for image in images])
+        pixels = torch.stack([self.to_segmenter_pixels(image) for image in images])
         grids = self._token_grids(grid, len(images))
         return EncodedImages(
             found["pixel_values"], grid, pixels, grids, self.count_image_tokens(grid, len(images))
@@ -97,7 +97,7 @@ class VlmProcessor:
         grids = self._token_grids(image_grid_thw, images)
         return [rows * columns + self.extra_tokens for rows, columns in grids]
 
-    def _segmenter_pixels(self, image: Image.Image) -> torch.Tensor:
+    def to_segmenter_pixels(self, image: Image.Image) -> torch.Tensor:
         """An image as input of the segmenter, [3, size, size]."""
         size = self.config.image_size
         width, height = self._resized(image.size)

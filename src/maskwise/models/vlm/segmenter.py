@@ -98,6 +98,33 @@ class Segmenter(nn.Module):
         prompts: torch.Tensor,
     ) -> torch.Tensor:
         """Mask logits [n, h, w]. image_index: [n], the image of each prompt. prompts: [n, k, width], n > 0."""
+        found = self._decode(decoder, features, image_index, prompts=prompts, multimask=False)
+        logits: torch.Tensor = found[0][:, 0, 0]
+        return logits
+
+    def decode_best(
+        self,
+        decoder: nn.Module,
+        features: SegmenterFeatures,
+        image_index: torch.Tensor,
+        *,
+        prompts: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """As `decode`, with the best of several masks per prompt: logits [n, h, w] and their predicted IoU [n]."""
+        found = self._decode(decoder, features, image_index, prompts=prompts, multimask=True)
+        scores, best = found[1][:, 0].max(dim=-1)
+        return found[0][torch.arange(len(best), device=best.device), 0, best], scores
+
+    def _decode(
+        self,
+        decoder: nn.Module,
+        features: SegmenterFeatures,
+        image_index: torch.Tensor,
+        *,
+        prompts: torch.Tensor,
+        multimask: bool,
+    ) -> Any:
+        """The decoder's output: mask logits [n, 1, masks, h, w], predicted IoU [n, 1, masks], and more."""
         n, height, width = len(prompts), *features.embedding.shape[-2:]
         finer: dict[str, Any] = {}
         if features.maps:
@@ -105,16 +132,14 @@ class Segmenter(nn.Module):
             reduce: Any = decoder
             reduced = reduce.conv_s0(features.maps[0]), reduce.conv_s1(features.maps[1])
             finer = {"high_resolution_features": [one[image_index] for one in reduced]}
-        found = decoder(
+        return decoder(
             image_embeddings=features.embedding[image_index],
             image_positional_embeddings=self._positions(height, width).expand(n, -1, -1, -1),
             sparse_prompt_embeddings=prompts.unsqueeze(1),
             dense_prompt_embeddings=self.no_mask.weight.view(1, -1, 1, 1).expand(n, -1, height, width),
-            multimask_output=False,
+            multimask_output=multimask,
             **finer,
         )
-        logits: torch.Tensor = found[0][:, 0, 0]
-        return logits
 
     def _positions(self, height: int, width: int) -> torch.Tensor:
         """The position embedding [1, width, h, w], as in `get_image_wide_positional_embeddings`."""

@@ -1,0 +1,28 @@
+"""`maskwise adapters`: models that people already use, and how each is called."""
+
+import json
+
+from rich.markup import escape
+from rich.table import Table
+
+from maskwise.cli.options import AsJson
+from maskwise.terminal import echo, make_console
+
+
+def adapters(as_json: AsJson = False) -> None:
+    """List the adapters for published models: weights, their licence, what to install, how to call them.
+
+    Example: maskwise adapters --json
+    """
+    from maskwise.models.adapters.catalog import ADAPTERS  # noqa: PLC0415 - models may need an extra
+
+    if as_json:
+        echo(json.dumps({name: one._asdict() for name, one in ADAPTERS.items()}, indent=2))
+        return
+    console = make_console(highlight=False)
+    for name, one in ADAPTERS.items():
+        console.print(f"[bold]{escape(name)}[/bold]")
+        table = Table.grid(padding=(0, 3))
+        for field, value in one._asdict().items():
+            table.add_row(f"  {escape(field)}", escape(value))
+        console.print(table)
