@@ -37,6 +37,13 @@ def test_a_plural_or_all_asks_for_every_object() -> None:
     assert parse_question("the two dogs").targets[0].count == 2
 
 
+def test_a_verb_is_not_taken_for_a_noun() -> None:
+    question = parse_question("What could I drink from?")
+    assert not question.targets
+    assert "drink" in question.words
+    assert parse_question("the drink on the left").targets
+
+
 def test_an_orange_cat_is_no_fruit() -> None:
     (target,) = parse_question("the orange cat").targets
     assert (target.categories, target.colour) == ({"cat"}, "orange")

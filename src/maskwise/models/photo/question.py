@@ -125,6 +125,24 @@ ANYTHING = {
 }
 """Nouns that leave the category open."""
 
+BEFORE_A_VERB = {
+    "i",
+    "you",
+    "we",
+    "they",
+    "he",
+    "she",
+    "could",
+    "can",
+    "would",
+    "should",
+    "might",
+    "may",
+    "must",
+    "will",
+}
+"""After these words, "drink" or "watch" is a verb."""
+
 OF = Token("of", "of")
 MAX_GAP = 5
 """Words between a relation and the object that it refers to."""
@@ -182,7 +200,11 @@ def parse_question(text: str) -> ParsedQuestion:
 
 def _find_nouns(tokens: list[Token]) -> list[FoundPhrase[frozenset[str]]]:
     """Mentions of categories, kinds of them, or of anything; a colour before a noun is no fruit."""
-    found = find_phrases(tokens, noun_table())
+    found = [
+        noun
+        for noun in find_phrases(tokens, noun_table())
+        if noun.start == 0 or tokens[noun.start - 1].word not in BEFORE_A_VERB
+    ]
     starts = {noun.start for noun in found}
     return [
         noun
