@@ -231,3 +231,18 @@ def test_a_checkpoint_that_lacks_weights_is_refused(folder: Path, tmp_path: Path
     save_file(weights, tmp_path / "model.safetensors")
     with pytest.raises(ModelError, match=r"1 weights of Sam2Model are missing: no_memory_embedding"):
         load_model("sa2va", checkpoint=str(tmp_path), segmenter=str(folder / "sam2"))
+
+
+def test_code_of_the_folder_is_neither_run_nor_offered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda text="": asked.append(text) or "n")
+    load_model("sa2va", checkpoint=str(folder), segmenter=str(folder / "sam2"))
+    assert asked == []
+
+
+def test_weights_of_another_size_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = json.loads((folder / "sam2" / "config.json").read_text())
+    other["mask_decoder_config"]["mlp_dim"] = 8
+    monkeypatch.setattr("maskwise.models.adapters.sa2va.SAM2_LARGE", other)
+    with pytest.raises(ModelError, match="other shapes than the config of Sam2Model"):
+        load_model("sa2va", checkpoint=str(folder))

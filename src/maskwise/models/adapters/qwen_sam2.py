@@ -87,7 +87,12 @@ def load_complete(
     found: type[PreTrainedModel], name: str | None, source: str, **options: object
 ) -> PreTrainedModel:
     """A model of which no weight is missing; ModelError names some that are. source: named in the error."""
-    model, missing = load_weights(found, name, **options)
+    try:
+        model, missing = load_weights(found, name, **options)
+    except RuntimeError:
+        raise ModelError(
+            f"{source}: the weights have other shapes than the config of {found.__name__}"
+        ) from None
     if missing:
         raise ModelError(
             f"{source}: {len(missing)} weights of {found.__name__} are missing: {', '.join(missing[:3])}"

@@ -179,7 +179,7 @@ def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcess
 
 def _load_tokenizer(source: str, config: VlmConfig) -> Any:
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     except OSError as error:
         raise _missing_weights(source, error) from None
     if tokenizer.chat_template is None:
