@@ -31,6 +31,12 @@ def test_unknown_trainers_list_the_known_ones(tmp_path: Path) -> None:
         trainer_of_run(tmp_path)
 
 
+def test_a_config_that_does_not_exist_is_named_once(tmp_path: Path) -> None:
+    with pytest.raises(MaskwiseError, match=r"joint7b\.toml: no such file; expected a TOML config") as caught:
+        trainer_of_config(tmp_path / "joint7b.toml")
+    assert str(caught.value).count("joint7b") == 1
+
+
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         MaskwiseError, match=r"has no config\.json; expected a folder that `maskwise train` wrote"

@@ -63,6 +63,10 @@ def trainer_of_config(path: Path) -> Trainer:
     """The trainer that a TOML config asks for."""
     try:
         content = msgspec.toml.decode(path.read_bytes())
+    except FileNotFoundError:
+        raise MaskwiseError(
+            f"{path}: no such file; expected a TOML config such as configs/tiny.toml"
+        ) from None
     except (msgspec.MsgspecError, UnicodeError, OSError) as error:
         raise MaskwiseError(f"{path}: {error}") from None
     return find_trainer(content.get("model", DEFAULT))
