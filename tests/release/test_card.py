@@ -3,13 +3,21 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from maskwise.benchmarks import BenchmarkCard
 from maskwise.errors import FormatError, MaskwiseError, ReleaseError
 from maskwise.formats.json_files import read_yaml
-from maskwise.release.card import card_template, card_to_markdown, card_to_yaml, complete_card, read_card
+from maskwise.release.card import (
+    ReleaseFacts,
+    card_template,
+    card_to_markdown,
+    card_to_yaml,
+    complete_card,
+    read_card,
+)
 from maskwise.release.measured import MeasuredFacts, measure
 from tests.release.made import make_card, make_dataset
 from tests.shared import shared
@@ -119,7 +127,9 @@ def test_the_document_has_the_headings_of_benchmark_cards(facts: MeasuredFacts) 
 def test_the_card_is_kept_as_data(facts: MeasuredFacts, tmp_path: Path) -> None:
     complete = complete_card(make_card(date_published="2026-01-02"), facts)
     (tmp_path / "card.yaml").write_text(card_to_yaml(complete))
-    assert read_yaml(tmp_path / "card.yaml", BenchmarkCard) == complete.card
+    content = read_yaml(tmp_path / "card.yaml", dict[str, Any])
+    assert msgspec.convert(content.pop("release"), ReleaseFacts) == complete.release
+    assert msgspec.convert(content, BenchmarkCard) == complete.card
 
 
 def test_dates_are_texts(facts: MeasuredFacts) -> None:

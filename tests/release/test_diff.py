@@ -101,10 +101,28 @@ def test_releases_are_compared_with_their_cards(tmp_path: Path, monkeypatch: pyt
     assert found["moves"] == []
     changed = {change["field"]: change["new"] for change in found["card"]}
     assert changed["purpose_and_intended_users.goal"] == "Measure 24 cups."
-    assert "data.size" in changed
+    measured = {change["field"]: (change["old"], change["new"]) for change in found["measured"]}
+    assert measured["data.statistics.mask type asked for"] == ("amodal (20)", "amodal (24)")
+    assert "data.size" in measured
+    assert not measured.keys() & changed.keys()
     printed = diff(tmp_path / "1.0.0", tmp_path / "1.1.0", "--list", "2").output
     assert "Cups 1.0.0 -> Cups 1.1.0" in printed
     assert "and 2 more" in printed
+    assert printed.index("purpose_and_intended_users.goal") < printed.index("measured by maskwise")
+
+
+def test_licence_and_creators_of_releases_are_compared(
+    old: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MASKWISE_DATA", str(tmp_path / "data"))
+    changed = make_card(license="cc-by-nc-4.0", creators=["The mug group"])
+    for name, card in (("1", make_card()), ("1b", make_card()), ("2", changed)):
+        write_release(plan_release(old), tmp_path / name, card, version="1.0.0")
+    assert diff(tmp_path / "1", tmp_path / "1b").exit_code == 0
+    result = diff(tmp_path / "1", tmp_path / "2")
+    assert result.exit_code == 1
+    assert "release.license: 'cc-by-4.0' -> 'cc-by-nc-4.0'" in result.output
+    assert "release.creators: ['The cup group'] -> ['The mug group']" in result.output
 
 
 def test_the_exit_code_says_whether_something_differs(old: Dataset, tmp_path: Path) -> None:

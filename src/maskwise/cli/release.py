@@ -1,6 +1,5 @@
 """`maskwise release` and `maskwise diff`: publish a version of a dataset, and compare two versions."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -211,14 +210,10 @@ def _diff_lists(found: DatasetDiff) -> dict[str, list[str]]:
             for change in found.masks
         ],
         "images moved to another split": [f"{move.image}: {move.old} -> {move.new}" for move in found.moves],
-        "card": [line for change in found.card for line in _field_lines(change)],
+        "card": [_field_line(change) for change in found.card],
+        "measured by maskwise": [_field_line(change) for change in found.measured],
     }
 
 
-def _field_lines(change: FieldChange) -> Iterator[str]:
-    """A change of a card field; of lists the items that differ."""
-    if isinstance(change.old, list) and isinstance(change.new, list):
-        yield from (f"{change.field}: - {item}" for item in change.old if item not in change.new)
-        yield from (f"{change.field}: + {item}" for item in change.new if item not in change.old)
-    else:
-        yield f"{change.field}: {change.old!r} -> {change.new!r}"
+def _field_line(change: FieldChange) -> str:
+    return f"{change.field}: {change.old!r} -> {change.new!r}"

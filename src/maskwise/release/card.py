@@ -190,8 +190,8 @@ def _to_yaml(value: Any) -> str:
 
 
 def card_to_yaml(complete: ReleaseCard) -> str:
-    """The card as YAML, which reads back as `BenchmarkCard`."""
-    content = msgspec.to_builtins(complete.card)
+    """The card as YAML: the sections of `BenchmarkCard`, and the section `release`."""
+    content = msgspec.to_builtins(complete.card) | {"release": msgspec.to_builtins(complete.release)}
     text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
     return text
 

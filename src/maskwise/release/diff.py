@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from maskwise.masks import pair_areas
+from maskwise.release.card import MEASURED
 from maskwise.store import MASK_KINDS, Dataset, MaskKind
 
 Key = tuple[str, ...]
@@ -67,7 +68,7 @@ class RecordChanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatasetDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """All differences between two datasets."""
+    """All differences between two datasets. `measured`: card fields that nobody filled in, statistics by name."""
 
     old: str
     new: str
@@ -77,12 +78,13 @@ class DatasetDiff(msgspec.Struct, frozen=True, kw_only=True):
     masks: list[MaskChange]
     moves: list[SplitMove]
     card: list[FieldChange]
+    measured: list[FieldChange]
 
     @property
     def same(self) -> bool:
         """Whether nothing differs."""
         records = self.images.count + self.regions.count + self.samples.count
-        return not (records or self.moves or self.card)
+        return not (records or self.moves or self.card or self.measured)
 
 
 def diff_datasets(
@@ -104,6 +106,7 @@ def diff_datasets(
         samples = _compare(_sample_columns(old), _sample_columns(new))
         _add_changed_masks(samples, new, masks.keys())
     about = (old.manifest.about, new.manifest.about)
+    fields = list(_field_changes(*(about if cards is None else map(_name_statistics, cards))))
     return DatasetDiff(
         old=old.name,
         new=new.name,
@@ -112,7 +115,8 @@ def diff_datasets(
         samples=samples.to_records(),
         masks=_mask_changes(old, new, masks, threads),
         moves=_moves(old, new),
-        card=list(_field_changes(*(about if cards is None else cards))),
+        card=[change for change in fields if not change.field.startswith(MEASURED)],
+        measured=[change for change in fields if change.field.startswith(MEASURED)],
     )
 
 
@@ -291,6 +295,14 @@ def image_splits(dataset: Dataset) -> dict[str, str]:
         if name is not None:
             found[dataset.images.id[row]] = name
     return found
+
+
+def _name_statistics(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card with its statistics, lines of the form `NAME: VALUE`, as a mapping."""
+    data = dict(card.get("data", {}))
+    pairs = (str(line).partition(": ") for line in data.get("statistics", ()))
+    data["statistics"] = {name: value for name, _, value in pairs}
+    return dict(card) | {"data": data}
 
 
 def _field_changes(old: Mapping[str, Any], new: Mapping[str, Any], before: str = "") -> Iterator[FieldChange]:

@@ -76,6 +76,7 @@ def _source(about: Mapping[str, str]) -> str:
 
 def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
     counts = stats.counts
+    common = dict(list(stats.categories.items())[:LISTED])
     no_target = int((np.diff(dataset.samples.targets.offsets) == 0).sum())
     lines = {
         "regions": f"{counts['regions']:,}, of which {counts['parts']:,} parts; {counts['visible masks']:,} visible "
@@ -87,7 +88,7 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
         "occlusion of regions (hidden share of the amodal mask)": _join(stats.occlusion),
         "size of regions": _join(stats.region_sizes),
         "size of images": ", ".join(f"{name} {size}" for name, size in stats.image_sizes.items()),
-        f"categories ({stats.category_count})": _join(dict(list(stats.categories.items())[:LISTED])),
+        "categories": f"{stats.category_count:,}; most frequent: {_join(common)}" if common else "",
         "licences of images": _join(Counter(_licences(dataset))),
     }
     lines |= {
