@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from uuid import uuid4
 
 import pytest
 
+from maskwise.review.database import ReviewDatabase
+from maskwise.review.review import Review
 from tests.cli.commands import fail, run
 from tests.review.datasets import write_samples
 from tests.server.review_client import Client
@@ -46,6 +49,32 @@ def test_a_review_from_start_to_export(tmp_path: Path) -> None:
     )
     assert written["statuses"] == {"accepted": 3, "rejected": 1}
     assert run("validate", tmp_path / "out").exit_code == 0
+
+
+def test_a_start_that_fails_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_samples(tmp_path / "data", 2)
+    write_samples(tmp_path / "empty", 0)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        taken = fail(capsys, monkeypatch, "review", tmp_path / "data", "--port", port)
+    assert "cannot listen" in taken
+    wrong = fail(
+        capsys, monkeypatch, "review", tmp_path / "data", "--reviewers", "ada,bob smith", "--port", "0"
+    )
+    assert "pseudonym" in wrong
+    assert "no samples" in fail(capsys, monkeypatch, "review", tmp_path / "empty", "--port", "0")
+    assert sorted(os.listdir(tmp_path)) == ["data", "empty"]
+
+
+def test_reviewers_are_added_together_or_not_at_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = Review(write_samples(tmp_path / "data", 2), ReviewDatabase(tmp_path / "data.review.sqlite"))
+    review.create()
+    fail(capsys, monkeypatch, "review", tmp_path / "data", "--reviewers", "ada,bob smith", "--port", "0")
+    assert review.reviewers() == {}
 
 
 def test_commands_need_a_review(

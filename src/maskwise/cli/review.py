@@ -110,14 +110,19 @@ def start(
     except ImportError as error:
         raise _missing(error) from None
     known = {} if controls is None else read_controls(controls, review.dataset)
-    begun = review.create(ProjectOptions(double_share=double_share or 0.0, controls=known))
-    if not begun:
-        _check_unchanged(review, double_share, has_controls=controls is not None)
-    tokens = _add_reviewers(review, reviewers, adjudicators, new_links=new_links)
+    tokens: dict[str, str] = {}
+
+    def begin() -> None:
+        with review.database.remove_on_error():
+            if not review.create(ProjectOptions(double_share=double_share or 0.0, controls=known)):
+                _check_unchanged(review, double_share, has_controls=controls is not None)
+            tokens.update(_add_reviewers(review, reviewers, adjudicators, new_links=new_links))
+
     serve_review(
         review,
         host,
         port,
+        begin=begin,
         ready=lambda address: _print_links(address, tokens, review, as_json=as_json),
         refiner=load_refiner(),
         allowed_hosts=allow_host or (),
@@ -272,7 +277,7 @@ def _add_reviewers(review: "Review", reviewers: str, adjudicators: str, *, new_l
     if new_links:
         wanted = before | wanted
     chosen = {name: role for name, role in wanted.items() if new_links or name not in before}
-    return {name: review.add_reviewer(name, role) for name, role in chosen.items()}
+    return review.add_reviewers(chosen)
 
 
 def _names(text: str) -> Sequence[str]:

@@ -54,6 +54,18 @@ class ReviewDatabase:
         """Whether this is an SQLite file that does not exist yet; opening would create it."""
         return self.is_sqlite and not Path(self.url.database or "").exists()
 
+    @contextlib.contextmanager
+    def remove_on_error(self) -> Iterator[None]:
+        """Remove the SQLite file if the block creates it and then fails."""
+        missing = self.is_missing()
+        try:
+            yield
+        except BaseException:
+            self.close()
+            for suffix in ("", "-wal", "-shm") if missing else ():
+                Path(f"{self.url.database}{suffix}").unlink(missing_ok=True)
+            raise
+
     def create_tables(self) -> None:
         """Create the tables that are missing."""
         with self._errors(), self.engine.begin() as connection:

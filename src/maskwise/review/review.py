@@ -8,7 +8,7 @@ for item in review.queue(reviewer, 3): ...   # leases items
 review.decide(reviewer, decision)            # appends to the audit log
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, select
@@ -106,6 +106,14 @@ class Review:
     def add_reviewer(self, name: str, role: Role = "reviewer", *, actor: str = "") -> str:
         """Add a reviewer, or make a new token for one; returns the token."""
         return self._write(lambda connection: project.add_reviewer(connection, name, role, actor=actor))
+
+    def add_reviewers(self, roles: Mapping[str, Role]) -> dict[str, str]:
+        """Add all these reviewers, or none if one cannot be added; returns their tokens by name."""
+        return self._write(
+            lambda connection: {
+                name: project.add_reviewer(connection, name, role) for name, role in roles.items()
+            }
+        )
 
     def reviewers(self) -> dict[str, Role]:
         """The roles of all reviewers, by name."""

@@ -45,12 +45,13 @@ def open_server(
     has_token: bool,
     allowed_hosts: Iterable[str] = (),
     limits: ConnectionLimits | None = None,
+    bound: socket.socket | None = None,
 ) -> HttpServer:
     """Take a port, 0 for a free one. Beyond this machine the application needs tokens.
 
     has_token: whether every route of the application that shows or changes data asks for a token. allowed_hosts: names
     that a request may use for this server, beside those of this machine; without any a server that others can reach
-    accepts every name, as its tokens protect it.
+    accepts every name, as its tokens protect it. bound: what `bind_port` returned, if the port was taken before.
     """
     local = is_local(host)
     if not local and not has_token:
@@ -60,7 +61,7 @@ def open_server(
     if local or allowed_hosts:
         allow_hosts(app, {*LOCAL_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)})
     limits = limits or ConnectionLimits()
-    bound = _bind(host, port)
+    bound = bound or bind_port(host, port)
     config = uvicorn.Config(
         app,
         http=guard_connections(limits),
@@ -84,7 +85,8 @@ def is_local(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind_port(host: str, port: int) -> socket.socket:
+    """Take a port, 0 for a free one; MaskwiseError if another program has it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -1,5 +1,6 @@
 """`maskwise review`, put together: the review of a dataset, its routes and pages, and a listening server."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,7 +11,7 @@ from maskwise.models.photo.click_refiner import load_click_refiner
 from maskwise.review.refine import Refiner
 from maskwise.review.review import Review
 from maskwise.server.app import make_app
-from maskwise.server.http_server import open_server
+from maskwise.server.http_server import bind_port, open_server
 from maskwise.server.review_messages import review_schemas
 from maskwise.server.review_routes import ReviewService, review_router
 from maskwise.server.static_files import REVIEW_PAGES, page_router
@@ -43,16 +44,23 @@ def serve_review(
     host: str,
     port: int,
     *,
+    begin: Callable[[], None],
     ready: Callable[[str], None],
     refiner: Refiner | None = None,
     allowed_hosts: Iterable[str] = (),
 ) -> None:
-    """Serve until interrupted. ready: called with the address. Every route asks for a token, on every host."""
-    service = ReviewService(review, refiner)
-    try:
-        app = make_review_app(service)
-        server = open_server(app, host, port, has_token=True, allowed_hosts=allowed_hosts)
-        ready(server.address)
-        server.run()
-    finally:
-        service.close()
+    """Serve until interrupted. Every route asks for a token, on every host.
+
+    begin: creates the review; called when the port is taken, so that a start that fails changes nothing. ready: called
+    with the address.
+    """
+    with contextlib.closing(bind_port(host, port)) as bound:
+        begin()
+        service = ReviewService(review, refiner)
+        try:
+            app = make_review_app(service)
+            server = open_server(app, host, port, has_token=True, allowed_hosts=allowed_hosts, bound=bound)
+            ready(server.address)
+            server.run()
+        finally:
+            service.close()
