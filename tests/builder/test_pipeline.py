@@ -28,7 +28,7 @@ from tests.builder.killed_build import run_build
 from tests.builder.simulated_model import write_reply
 from tests.builder.sources import read_photos, scene, table_scene
 from tests.cli.commands import fail, run
-from tests.writers.providers import Provider, serve_provider
+from tests.writers.providers import Provider, remove_keys, serve_provider
 
 MODELS = {"anthropic": "claude-sonnet-5", "openai": "gpt-4.1"}
 
@@ -320,6 +320,21 @@ def test_an_endpoint_of_ones_own_needs_no_price(
     arguments += ["--model", "qwen3-vl", "--base-url", f"{provider.url}/v1"]
     assert "no price is known" in fail(capsys, monkeypatch, *arguments, "--budget", 1)
     assert "$0.00" in run(*arguments).stdout
+
+
+@pytest.mark.parametrize("writer", MODELS)
+def test_a_missing_key_stops_a_build_before_any_work_and_leaves_no_file(
+    writer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove_keys(tmp_path, monkeypatch)
+    out = tmp_path / "out" / "data"
+    arguments = ["build", "r2sm", "--source", "world", "--out", out, "--writer", writer]
+    arguments += ["--model", MODELS[writer], "--limit", 2]
+    message = fail(capsys, monkeypatch, *arguments)
+    assert f"{writer.upper()}_API_KEY" in message
+    assert "Traceback" not in message
+    assert not out.parent.exists()
+    assert "Nothing was sent" in run(*arguments, "--dry-run").stdout
 
 
 def test_a_language_model_needs_a_name(

@@ -2,11 +2,15 @@
 
 import contextlib
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 Reply = dict[str, Any]
 """status, text, stop (finish or stop reason), refusal, headers, delay (seconds), input_tokens, output_tokens: what one
@@ -233,3 +237,11 @@ def serve_provider() -> Iterator[Provider]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def remove_keys(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the environment one without any key, with an empty home directory."""
+    monkeypatch.setenv("HOME", str(home))
+    for name in [*os.environ]:
+        if name.startswith(("ANTHROPIC_", "OPENAI_")):
+            monkeypatch.delenv(name)

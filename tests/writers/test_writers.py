@@ -24,7 +24,7 @@ from maskwise.writers.client import WriterError
 from maskwise.writers.complete import BudgetError
 from maskwise.writers.cost import ModelPrice, image_tokens
 from tests.writers.killed_run import run_writer
-from tests.writers.providers import Provider, serve_provider
+from tests.writers.providers import Provider, remove_keys, serve_provider
 
 SCHEMA = {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]}
 PRICE = ModelPrice(input=1.0, output=10.0, batch=0.5)
@@ -260,8 +260,23 @@ def test_unknown_writers_list_the_known_ones() -> None:
         open_client("gemini", model="x")
 
 
-def test_a_missing_key_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(WriterError, match="OPENAI_API_KEY"):
-        open_client("openai", model="x")
+@pytest.mark.parametrize(
+    ("name", "variables"),
+    [("anthropic", "ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"), ("openai", "OPENAI_API_KEY")],
+)
+def test_a_missing_key_is_said_before_a_request(
+    name: str, variables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove_keys(tmp_path, monkeypatch)
+    with pytest.raises(WriterError, match=f"set the environment variable {variables}$"):
+        open_client(name, model="x")
+    open_client(name, model="x", needs_key=False).close()
+
+
+def test_an_endpoint_of_ones_own_and_a_token_need_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove_keys(tmp_path, monkeypatch)
+    open_client("openai", model="x", base_url="http://localhost:8000/v1").close()
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "token")
+    open_client("anthropic", model="x").close()

@@ -95,6 +95,7 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
             batch=batch,
             concurrency=concurrency,
             check_blind=not no_blind_check,
+            needs_key=not dry_run,
         )
         if dry_run:
             _print_estimate(recipe, dataset, count, language_model, out=out, as_json=as_json)
@@ -127,6 +128,7 @@ def _open_model(
     batch: bool,
     concurrency: int,
     check_blind: bool,
+    needs_key: bool,
 ) -> LanguageModel | None:
     """The language model of a writer; None for the grammar."""
     from maskwise.writers import SendLimits, open_client  # noqa: PLC0415 - clients need an extra
@@ -136,7 +138,7 @@ def _open_model(
         return None
     if model is None:
         raise MaskwiseError(f"--writer {writer} needs --model NAME")
-    client = open_client(writer, model=model, base_url=base_url)
+    client = open_client(writer, model=model, base_url=base_url, needs_key=needs_key)
     try:
         price = load_prices(prices).find(model)
     except MaskwiseError:

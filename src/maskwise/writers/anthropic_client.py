@@ -34,12 +34,19 @@ class AnthropicClient:
 
     provider, has_batches = "anthropic", True
 
-    def __init__(self, *, model: str, base_url: str | None = None, max_retries: int = 6) -> None:
+    def __init__(
+        self, *, model: str, base_url: str | None = None, max_retries: int = 6, needs_key: bool = True
+    ) -> None:
         self.model = model
         try:
             self._sdk = anthropic.Anthropic(base_url=base_url, max_retries=max_retries)
         except anthropic.AnthropicError as error:
             raise WriterError(f"Anthropic: {error}") from error
+        # The SDK starts without a key and fails at the first request.
+        if needs_key and not (self._sdk.api_key or self._sdk.auth_token or self._sdk.credentials):
+            raise WriterError(
+                "Anthropic: no key was found; set the environment variable ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"
+            )
 
     def close(self) -> None:
         """Close the connections."""

@@ -44,8 +44,13 @@ class Client(Protocol):
         """The completions of a batch by key; None while it is running. Requests that expired are left out."""
 
 
-def open_client(name: str, *, model: str, base_url: str | None = None, max_retries: int = 6) -> Client:
-    """The client of a provider; keys come from the environment as the provider's SDK expects them."""
+def open_client(
+    name: str, *, model: str, base_url: str | None = None, max_retries: int = 6, needs_key: bool = True
+) -> Client:
+    """The client of a provider; keys come from the environment as the provider's SDK expects them.
+
+    needs_key: raise WriterError if there is no key; False for a client that sends nothing.
+    """
     if name not in CLIENTS:
         raise UnknownNameError("writer", name, [*CLIENTS, "grammar"])
     module, _, attribute = CLIENTS[name].partition(":")
@@ -53,5 +58,5 @@ def open_client(name: str, *, model: str, base_url: str | None = None, max_retri
         factory = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
         raise WriterError(f"writer {name} needs {error.name}: pip install 'maskwise[llm]'") from None
-    client: Client = factory(model=model, base_url=base_url, max_retries=max_retries)
+    client: Client = factory(model=model, base_url=base_url, max_retries=max_retries, needs_key=needs_key)
     return client

@@ -36,10 +36,15 @@ class OpenAIClient:
 
     provider = "openai"
 
-    def __init__(self, *, model: str, base_url: str | None = None, max_retries: int = 6) -> None:
+    def __init__(
+        self, *, model: str, base_url: str | None = None, max_retries: int = 6, needs_key: bool = True
+    ) -> None:
         self.model, self.has_batches = model, base_url is None
+        key = os.environ.get("OPENAI_API_KEY")
+        if not key and needs_key and base_url is None:
+            raise WriterError("OpenAI: no key was found; set the environment variable OPENAI_API_KEY")
         # Local servers need no key, but the SDK does not start without one.
-        key = None if base_url is None else os.environ.get("OPENAI_API_KEY", "none")
+        key = key or "none"
         try:
             self._sdk = openai.OpenAI(base_url=base_url, api_key=key, max_retries=max_retries)
         except openai.OpenAIError as error:

@@ -12,9 +12,10 @@ from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.model import PhotoQuestions, make_chooser
 from maskwise.models.photo.vlm import VlmChooser, find_price
 from maskwise.writers import SendLimits, open_client
+from maskwise.writers.client import WriterError
 from maskwise.writers.cost import ModelPrice
 from tests.models.photo.scene import encoded_scene
-from tests.writers.providers import Provider, serve_provider
+from tests.writers.providers import Provider, remove_keys, serve_provider
 
 MODELS = {"anthropic": "claude-test", "openai": "gpt-test"}
 PRICE = ModelPrice(input=1.0, output=10.0)
@@ -198,3 +199,13 @@ def test_a_model_without_a_price_is_free_only_at_an_address_of_ones_own() -> Non
     assert find_price("qwen-vl", free=True).input == 0
     with pytest.raises(Exception, match="no price"):
         find_price("qwen-vl", free=False)
+
+
+def test_a_missing_key_is_said_before_a_ledger_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove_keys(tmp_path, monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WriterError, match="ANTHROPIC_API_KEY"):
+        make_chooser("vlm:anthropic/claude-sonnet-5")
+    assert not [*tmp_path.iterdir()]
