@@ -75,6 +75,22 @@ def test_unknown_risks_are_refused(facts: MeasuredFacts) -> None:
         complete_card(card, facts)
 
 
+@pytest.mark.parametrize("licence", ["CC BY 4.0", "my own", "cc-by-5.0"])
+def test_licences_that_the_hub_does_not_know_are_refused(facts: MeasuredFacts, licence: str) -> None:
+    with pytest.raises(ReleaseError, match=f"{licence}.*`other`.*cc-by-4.0"):
+        complete_card(make_card(license=licence), facts)
+    assert complete_card(make_card(license="other"), facts).release.license == "other"
+
+
+def test_languages_are_codes_or_known_names(facts: MeasuredFacts) -> None:
+    card = make_card()
+    card["benchmark_details"]["languages"] = ["en", "deu", "French"]
+    complete_card(card, facts)
+    card["benchmark_details"]["languages"] = ["en", "Klingonish"]
+    with pytest.raises(ReleaseError, match="'Klingonish' is no code of two or three letters"):
+        complete_card(card, facts)
+
+
 @pytest.mark.parametrize("value", [5, {"a": 1}, [1]])
 def test_fields_of_another_type_are_an_error(facts: MeasuredFacts, value: Any) -> None:
     card = make_card()

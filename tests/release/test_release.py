@@ -282,8 +282,22 @@ def test_licences_that_restrict_use_are_a_warning(card_file: Path, tmp_path: Pat
     assert "3 of 20 images" in run(*arguments, tmp_path / "embedded").stderr
     assert "warning" not in run(*arguments, tmp_path / "referenced", "--no-images").stderr
     statistics = (tmp_path / "embedded" / "card.yaml").read_text()
-    expected = "CC BY 4.0 (3), Attribution-NonCommercial License (3), Attribution License (17)"
+    expected = "CC BY 4.0 (3), Attribution-NonCommercial License (3), Attribution License (17); an image made"
     assert expected in " ".join(statistics.split())
+
+
+@pytest.mark.parametrize(
+    ("terms", "warned"),
+    [("research terms of MIT CSAIL", True), ("CC BY-NC 4.0", True), ("CC BY 4.0 (the cup group)", False)],
+)
+def test_other_terms_of_the_source_are_a_warning(
+    terms: str, warned: bool, card_file: Path, tmp_path: Path
+) -> None:
+    made = make_dataset(tmp_path / "made", 20, about={"licence": terms})
+    arguments = ("release", made.path, "--version", "1.0.0", "--card", card_file, "--out")
+    errors = " ".join(run(*arguments, tmp_path / "embedded").stderr.split())
+    assert (f"a source with other terms ({terms})" in errors) == warned
+    assert "warning" not in run(*arguments, tmp_path / "referenced", "--no-images").stderr
 
 
 def test_the_command_writes_a_template(dataset: Dataset, tmp_path: Path) -> None:

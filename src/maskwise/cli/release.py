@@ -16,6 +16,7 @@ from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
 from maskwise.harness.evaluate import find_dataset
 from maskwise.release.card import card_template, read_card
 from maskwise.release.diff import DatasetDiff, FieldChange, diff_datasets
+from maskwise.release.identifiers import same_terms
 from maskwise.release.measured import count_restricted
 from maskwise.release.push import push_release
 from maskwise.release.release import PlannedRelease, SplitOptions, plan_release, write_release
@@ -95,7 +96,7 @@ def release(
             version=version,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    _warn_of_licences(plan)
+    _warn_of_licences(plan, manifest.licence)
     if push is not None:
         _push(out, push, public=public, as_json=as_json)
     elif as_json:
@@ -108,13 +109,22 @@ def release(
         _print_release(manifest, out)
 
 
-def _warn_of_licences(plan: PlannedRelease) -> None:
-    restricted = count_restricted(plan.dataset) if plan.with_images else 0
-    if restricted:
+def _warn_of_licences(plan: PlannedRelease, licence: str) -> None:
+    """Warn of embedded images that may not be published like this."""
+    if not plan.with_images:
+        return
+    advice = "check them before you publish, or refer to the images by file name (--no-images)"
+    terms = plan.dataset.manifest.about.get("licence")
+    if terms is not None and not same_terms(terms, licence):
+        echo(
+            f"maskwise: warning: this release has the licence {licence} and holds images of a source with other terms "
+            f"({terms}); {advice}",
+            err=True,
+        )
+    if restricted := count_restricted(plan.dataset):
         echo(
             f"maskwise: warning: {restricted:,} of {len(plan.dataset.images):,} images in this release have licences "
-            "that forbid commercial use or derivatives; check them before you publish, or refer to the images by "
-            "file name (--no-images)",
+            f"that forbid commercial use or derivatives; {advice}",
             err=True,
         )
 

@@ -14,6 +14,7 @@ import yaml
 from maskwise.benchmarks import RISKS, BenchmarkCard
 from maskwise.errors import FormatError, ReleaseError
 from maskwise.formats.json_files import read_yaml
+from maskwise.release.identifiers import check_licence, to_language_code
 from maskwise.release.measured import MeasuredFacts
 
 MEASURED = ("data.size", "data.format", "data.statistics")
@@ -35,7 +36,7 @@ BLANK = {"", "-", "?", "n/a", "na", "tbd", "todo"}
 
 HINTS = {
     "benchmark_details.data_type": "for example: images with questions, answers and visible and amodal masks",
-    "benchmark_details.languages": "for example: [English]",
+    "benchmark_details.languages": "codes or names: [en], [English]",
     "purpose_and_intended_users.limitations": "what results on this data do not show",
     "data.source": "where images and annotations come from",
     "data.annotation": "who or what wrote the questions and drew the masks, and who checked them",
@@ -108,7 +109,10 @@ def read_card(path: Path) -> CardFields:
 
 
 def complete_card(given: CardFields, measured: MeasuredFacts) -> ReleaseCard:
-    """The card of given and measured fields. ReleaseError lists all required fields that are blank."""
+    """The card of given and measured fields.
+
+    ReleaseError lists all required fields that are blank, or names a licence, language or risk that is not known.
+    """
     merged: CardFields = {section: {} for section, _, _ in card_fields()}
     blank = []
     for section, field, is_list in card_fields():
@@ -137,6 +141,9 @@ def complete_card(given: CardFields, measured: MeasuredFacts) -> ReleaseCard:
     except msgspec.ValidationError as error:
         raise FormatError(f"the card has a field of another type: {error}") from None
     _check_risks(complete.card)
+    check_licence(complete.release.license)
+    for language in complete.card.benchmark_details.languages:
+        to_language_code(language)
     return complete
 
 

@@ -9,21 +9,12 @@ import yaml
 from maskwise.formats.huggingface import DATA, FEATURES
 from maskwise.formats.release_folder import ReleaseManifest
 from maskwise.release.card import ReleaseCard
+from maskwise.release.identifiers import to_language_code
 
 TEMPLATE = Path(__file__).with_name("dataset_card.md.jinja")
 
 SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M")
 """The hub's size categories, by powers of ten from a thousand."""
-
-LANGUAGES = {
-    "english": "en",
-    "german": "de",
-    "french": "fr",
-    "spanish": "es",
-    "chinese": "zh",
-    "japanese": "ja",
-}
-"""Language codes of names; a code is taken as it is."""
 
 
 def to_dataset_card(manifest: ReleaseManifest, complete: ReleaseCard) -> str:
@@ -45,11 +36,10 @@ def to_dataset_card(manifest: ReleaseManifest, complete: ReleaseCard) -> str:
 
 def _header(manifest: ReleaseManifest, complete: ReleaseCard) -> dict[str, Any]:
     card, release = complete
-    languages = [LANGUAGES.get(name.lower(), name.lower()) for name in card.benchmark_details.languages]
     return {
         "pretty_name": card.benchmark_details.name,
         "license": release.license,
-        "language": languages,
+        "language": [to_language_code(language) for language in card.benchmark_details.languages],
         "task_categories": ["image-segmentation", "visual-question-answering"],
         "size_categories": [_size_category(manifest.counts["images"])],
         "tags": ["reasoning-segmentation", "amodal-segmentation", "referring-segmentation", "maskwise"],

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +89,7 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
         "size of regions": _join(stats.region_sizes),
         "size of images": ", ".join(f"{name} {size}" for name, size in stats.image_sizes.items()),
         "categories": f"{stats.category_count:,}; most frequent: {_join(common)}" if common else "",
-        "licences of images": _join(Counter(_licences(dataset))),
+        "licences of images": _count_licences(dataset),
     }
     lines |= {
         f"tag {name}": _join(values)
@@ -99,10 +99,15 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
     return [f"{name}: {value}" for name, value in lines.items() if value]
 
 
-def _licences(dataset: Dataset) -> Iterator[str]:
-    """The licences of all images; an image made from two photos has both."""
-    for text in dataset.images.licence:
-        yield from dict.fromkeys((text or "not stated").split("; "))
+def _count_licences(dataset: Dataset) -> str:
+    """How many images have each licence; an image made from two photos has both."""
+    counts = Counter(
+        licence
+        for text in dataset.images.licence
+        for licence in dict.fromkeys((text or "not stated").split("; "))
+    )
+    several = "; an image made from several photos counts once for each of their licences"
+    return _join(counts) + (several if counts.total() > len(dataset.images) else "")
 
 
 def count_restricted(dataset: Dataset) -> int:
