@@ -242,7 +242,7 @@ def _read_sam2_config(name: str | None) -> Any:
     if name is None:
         return Sam2Config(**SAM2_LARGE)
     try:
-        fields = AutoConfig.from_pretrained(name).to_dict()
+        fields = AutoConfig.from_pretrained(name, trust_remote_code=False).to_dict()
     except OSError as error:
         raise ModelError(f"{name}: no config of SAM 2: {error}") from None
     return Sam2Config.from_dict(fields)

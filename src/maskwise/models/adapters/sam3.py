@@ -36,8 +36,8 @@ class Sam3Predictor:
     def __init__(self, checkpoint: str, min_score: float = MIN_SCORE, device: str | None = None) -> None:
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            self.model = Sam3Model.from_pretrained(checkpoint).to(self.device).eval()
-            self.tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+            self.model = Sam3Model.from_pretrained(checkpoint, use_safetensors=True).to(self.device).eval()
+            self.tokenizer = AutoTokenizer.from_pretrained(checkpoint, trust_remote_code=False)
         except OSError as error:
             raise ModelError(f"sam3: {checkpoint} cannot be loaded: {error}") from None
         self.min_score = min_score

@@ -121,7 +121,7 @@ def read_architecture(part: Pretrained) -> Any:
         fields = copy.deepcopy(part.config)
         return AutoConfig.for_model(fields.pop("model_type"), **fields)
     try:
-        return AutoConfig.from_pretrained(part.name)
+        return AutoConfig.from_pretrained(part.name, trust_remote_code=False)
     except OSError as error:
         raise _missing_weights(str(part.name), error) from None
 

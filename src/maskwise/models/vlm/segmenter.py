@@ -179,4 +179,4 @@ def _to_map(states: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
 
 def read_segmenter_type(name: str) -> str:
     """The model_type of a folder or hub name."""
-    return str(AutoConfig.from_pretrained(name).model_type)
+    return str(AutoConfig.from_pretrained(name, trust_remote_code=False).model_type)
