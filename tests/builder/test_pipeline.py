@@ -342,4 +342,5 @@ def test_a_language_model_needs_a_name(
 ) -> None:
     arguments = ("build", "mmr", "--source", "world", "--out", tmp_path / "out")
     assert "--model" in fail(capsys, monkeypatch, *arguments, "--writer", "openai")
+    assert "anthropic, grammar, openai" in fail(capsys, monkeypatch, *arguments, "--writer", "anthropc")
     assert "the grammar costs nothing" in fail(capsys, monkeypatch, *arguments, "--dry-run")

@@ -280,3 +280,14 @@ def test_an_endpoint_of_ones_own_and_a_token_need_no_key(
     open_client("openai", model="x", base_url="http://localhost:8000/v1").close()
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "token")
     open_client("anthropic", model="x").close()
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+def test_an_endpoint_that_cannot_be_reached_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{name.upper()}_API_KEY", "test")
+    client = open_client(name, model="x", base_url="http://localhost:1/v1", max_retries=0)
+    with (
+        contextlib.closing(client),
+        pytest.raises(WriterError, match=r"http://localhost:1/v1.*Connection error"),
+    ):
+        client.complete(request())

@@ -132,10 +132,12 @@ def _open_model(
 ) -> LanguageModel | None:
     """The language model of a writer; None for the grammar."""
     from maskwise.writers import SendLimits, open_client  # noqa: PLC0415 - clients need an extra
+    from maskwise.writers.client import check_provider  # noqa: PLC0415
     from maskwise.writers.cost import ModelPrice, load_prices  # noqa: PLC0415
 
     if writer == "grammar":
         return None
+    check_provider(writer)
     if model is None:
         raise MaskwiseError(f"--writer {writer} needs --model NAME")
     client = open_client(writer, model=model, base_url=base_url, needs_key=needs_key)

@@ -23,6 +23,8 @@ def _translate(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
+        except anthropic.APIConnectionError as error:
+            raise WriterError(f"Anthropic: {error.request.url}: {error}") from error
         except anthropic.AnthropicError as error:
             raise WriterError(f"Anthropic: {error}") from error
 

@@ -44,6 +44,12 @@ class Client(Protocol):
         """The completions of a batch by key; None while it is running. Requests that expired are left out."""
 
 
+def check_provider(name: str) -> None:
+    """Raise UnknownNameError for a name that no client has."""
+    if name not in CLIENTS:
+        raise UnknownNameError("writer", name, [*CLIENTS, "grammar"])
+
+
 def open_client(
     name: str, *, model: str, base_url: str | None = None, max_retries: int = 6, needs_key: bool = True
 ) -> Client:
@@ -51,8 +57,7 @@ def open_client(
 
     needs_key: raise WriterError if there is no key; False for a client that sends nothing.
     """
-    if name not in CLIENTS:
-        raise UnknownNameError("writer", name, [*CLIENTS, "grammar"])
+    check_provider(name)
     module, _, attribute = CLIENTS[name].partition(":")
     try:
         factory = getattr(importlib.import_module(module), attribute)

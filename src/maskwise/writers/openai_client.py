@@ -25,6 +25,8 @@ def _translate(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
+        except openai.APIConnectionError as error:
+            raise WriterError(f"OpenAI: {error.request.url}: {error}") from error
         except openai.OpenAIError as error:
             raise WriterError(f"OpenAI: {error}") from error
 
