@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -49,6 +50,31 @@ def test_a_review_from_start_to_export(tmp_path: Path) -> None:
     )
     assert written["statuses"] == {"accepted": 3, "rejected": 1}
     assert run("validate", tmp_path / "out").exit_code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_when_the_server_ends_the_file_holds_the_whole_review(tmp_path: Path, number: int) -> None:
+    data = write_samples(tmp_path / "data", 4)
+    file = tmp_path / "data.review.sqlite"
+    command = [*COMMAND, str(tmp_path / "data"), "--reviewers", "ada", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        started = json.loads(server.stdout.readline())
+        client = Client(started["address"], started["links"]["ada"].partition("#token=")[2])
+        other = Review(
+            data, ReviewDatabase(file)
+        )  # another process that has the file open, as `review status`
+        other.stats()
+        for item in client.ask("POST", "/queue", {"count": 4})["items"]:
+            decision = {"id": str(uuid4()), "item": item["item"], "verdict": "accept"}
+            client.ask("POST", "/decisions", decision)
+        server.send_signal(number)
+        assert server.wait(60) == 0
+    shutil.copy(file, tmp_path / "copy.sqlite")
+    other.database.close()
+    copied = Review(data, ReviewDatabase(tmp_path / "copy.sqlite"))
+    assert copied.stats().progress.accepted == 4
+    assert not Path(f"{file}-wal").exists()
 
 
 def test_a_start_that_fails_leaves_nothing_behind(

@@ -1,6 +1,7 @@
 """Queue, decisions, undo, double review, adjudication and controls, on SQLite and on PostgreSQL."""
 
 import threading
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,7 +12,7 @@ from sqlalchemy.exc import DatabaseError
 
 from maskwise.errors import StoreError
 from maskwise.review import tables
-from maskwise.review.database import DatabaseUnavailableError, ReviewDatabase
+from maskwise.review.database import CHECKPOINT_PAGES, DatabaseUnavailableError, ReviewDatabase
 from maskwise.review.decisions import ReviewConflictError
 from maskwise.review.edits import InvalidDecisionError
 from maskwise.review.queue import Reviewer
@@ -428,3 +429,19 @@ def test_an_interrupted_transaction_changes_nothing(start: StartReview) -> None:
         review.database.write(fail)
     assert state(review) == before
     assert review.queue(ada, 1)
+
+
+def test_the_write_ahead_log_of_sqlite_stays_short_while_people_work(tmp_path: Path) -> None:
+    review = Review(
+        write_samples(tmp_path / "data", 60, per_image=60), ReviewDatabase(tmp_path / "review.sqlite")
+    )
+    review.create()
+    ada = join(review, "ada")
+    for item in range(60):
+        review.queue(ada, 5)
+        review.decide(ada, decision(item))
+        review.history(ada, before=None, limit=10)
+        review.stats()
+    length = (tmp_path / "review.sqlite-wal").stat().st_size
+    review.database.close()
+    assert length < 3 * CHECKPOINT_PAGES * 4096

@@ -3,9 +3,12 @@
 What was written is on the disk when `write` returns: SQLite runs with a write-ahead log and `synchronous=FULL`. It
 takes the write lock at the beginning (BEGIN IMMEDIATE), so that no transaction fails half-way because another one
 wrote. On PostgreSQL rows are locked where they are read for a change.
+
+The write-ahead log (FILE-wal) is copied into the SQLite file at every CHECKPOINT_PAGES and by `close`.
 """
 
 import contextlib
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +25,14 @@ from maskwise.review.tables import metadata
 BUSY_SECONDS = 30.0
 """How long a transaction waits for another process that writes to the same SQLite file."""
 
+CHECKPOINT_PAGES = 100
+"""Length of SQLite's write-ahead log, in pages of 4 KiB, at which a commit copies it into the file."""
+
+CHECKPOINT_MS = 2000
+"""How long `close` waits for other processes that read the SQLite file."""
+
 CONNECTIONS = 16
+_CHECKPOINTS = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
 SQLITE = "sqlite"
 POSTGRES = "postgresql"
 
@@ -111,8 +121,20 @@ class ReviewDatabase:
             yield connection
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections. An SQLite file then holds everything by itself."""
+        if self.is_sqlite and self.engine.pool.checkedin():  # type: ignore[attr-defined]
+            self._checkpoint()
         self.engine.dispose()
+
+    def _checkpoint(self) -> None:
+        """Copy the write-ahead log into the file, also where another process has the file open."""
+        # If another process reads for longer, or the disk is full, the log stays and SQLite reads it as before.
+        with (
+            contextlib.closing(self.engine.raw_connection()) as connection,
+            contextlib.suppress(sqlite3.Error),
+        ):
+            for setting in (f"busy_timeout={CHECKPOINT_MS}", "wal_checkpoint(TRUNCATE)"):
+                connection.cursor().execute(f"PRAGMA {setting}")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -185,7 +207,7 @@ def _engine_options(is_sqlite: bool) -> dict[str, Any]:
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # Transactions begin where `_begin_sqlite` says.
     cursor = connection.cursor()
-    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", _CHECKPOINTS):
         cursor.execute(f"PRAGMA {setting}")
     cursor.close()
 

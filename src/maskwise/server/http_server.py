@@ -5,8 +5,10 @@ A server that other machines can reach needs a token.
 
 import contextlib
 import ipaddress
+import signal
 import socket
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import uvicorn
@@ -32,9 +34,22 @@ class HttpServer(NamedTuple):
     address: str
 
     def run(self) -> None:
-        """Answer until interrupted."""
-        with contextlib.suppress(KeyboardInterrupt):
+        """Answer until interrupted by Ctrl-C or SIGTERM."""
+        with contextlib.suppress(KeyboardInterrupt), _sigterm_interrupts():
             self.server.run(sockets=[self.socket])
+
+
+@contextlib.contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt. uvicorn sends it again at its end, which would skip what follows."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def open_server(
