@@ -208,6 +208,8 @@ def test_offline_the_message_says_what_to_fetch_and_where_to_put_it(
     with pytest.raises(DownloadError) as error:
         get_weights(weights(server))
     assert f"fetch {server.url} and put it at {folders / 'weights' / 'm.onnx'}" in str(error.value)
+    assert "--from FILE" in str(error.value)
+    assert "Run: maskwise get" not in str(error.value)
 
 
 def test_a_folder_that_cannot_be_written_is_named(server: FileServer, folders: Path) -> None:

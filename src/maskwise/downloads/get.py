@@ -13,6 +13,7 @@ from maskwise.downloads.local_files import (
     check_file,
     data_folder,
     explain,
+    explain_offline,
     matches,
     trust,
     weights_folder,
@@ -168,7 +169,7 @@ def _ensure(
             pause=pause,
         )
     except DownloadError as error:
-        raise DownloadError(f"{error}\nWithout a connection:\n{explain(download)}") from None
+        raise DownloadError(f"{error}\n{explain_offline(download, file)}") from None
     except OSError as error:
         raise DownloadError(f"cannot write {path}: {error.strerror or error}") from None
     if all(version.sha256 != found for version in file.versions):

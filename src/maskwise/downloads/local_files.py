@@ -101,7 +101,7 @@ def _hash(path: Path, size: int, changed: int) -> str:
 
 
 def explain(download: Download) -> str:
-    """What to fetch from where, where to put it, and the licence: for messages."""
+    """What to run or to fetch from where, where to put it, and the licence: for messages."""
     lines = [f"{download.title}. Licence: {download.licence}. Page: {download.page}"]
     if not download.by_hand:
         lines.append(f"Run: maskwise get {download.name}")
@@ -112,6 +112,20 @@ def explain(download: Download) -> str:
     if download.kind == "dataset" and download.by_hand:
         where = data_folder() / "raw" / download.name
         lines.append(f"Put the files in {where}, then run: maskwise get {download.name}")
+    return "\n".join(lines)
+
+
+def explain_offline(download: Download, file: HostedFile) -> str:
+    """What to do with another machine after a file could not be downloaded here: for messages."""
+    folder = weights_folder() if download.kind == "weights" else data_folder()
+    by_option = (
+        f", or give it with: maskwise get {download.name} --from FILE" if download.kind == "weights" else ""
+    )
+    lines = [
+        f"Without a connection: on a machine that has one, fetch {' or '.join(file.urls)} and put it at "
+        f"{folder / file.file} on this one{by_option}. Expected are {describe_versions(file)}."
+    ]
+    lines += [download.instructions] if download.instructions else []
     return "\n".join(lines)
 
 
