@@ -118,6 +118,15 @@ def test_a_complete_build_is_not_repeated(world: Dataset, tmp_path: Path) -> Non
     assert build_dataset(recipe, world, out, BuildOptions(limit=4), overwrite=True).images == 4
 
 
+def test_a_complete_build_shows_its_summary_without_a_progress_bar(tmp_path: Path) -> None:
+    arguments = ("build", "r2sm", "--source", "world", "--out", tmp_path / "out", "--limit", 2)
+    first, second = run(*arguments), run(*arguments)
+    assert "100%" in first.stderr
+    assert second.stderr == ""
+    assert second.stdout == first.stdout
+    assert "100%" in run(*arguments, "--overwrite").stderr
+
+
 def test_flagged_samples_have_a_tag(world: Dataset, tmp_path: Path) -> None:
     """The classifier here calls every question amodal."""
 

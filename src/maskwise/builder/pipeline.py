@@ -110,6 +110,13 @@ def build_dataset(
     return summary
 
 
+def is_finished(
+    recipe: Recipe, source: Dataset, out: Path, options: BuildOptions, *, model: LanguageModel | None = None
+) -> bool:
+    """Whether a folder holds the complete result of the same build."""
+    return _is_built(out, _build_key(recipe, source, options, model))
+
+
 def merge_results(results: Iterable[FilterResult]) -> FilterResult:
     """What the filters decided about several groups of images, as one result."""
     found = [*results] or [apply_filters([], {})]

@@ -13,7 +13,7 @@ from maskwise.builder.engines import BuildEngine, EngineOptions
 from maskwise.builder.image_hash import find_leaked_images, hash_dataset, image_splits
 from maskwise.builder.language_model import LanguageModel, estimate_build, ledger_path
 from maskwise.builder.occlude import OccludeOptions, occlude
-from maskwise.builder.pipeline import BuildOptions, build_dataset
+from maskwise.builder.pipeline import BuildOptions, build_dataset, is_finished
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import RECIPES
 from maskwise.cli.options import SEVERAL
@@ -190,7 +190,8 @@ def _run(
 ) -> None:
     from maskwise.models.intent import classify_intent  # noqa: PLC0415 - other commands need no weights
 
-    with Progress(console=make_console(stderr=True)) as progress:
+    finished = not overwrite and is_finished(recipe, dataset, out, options, model=model)
+    with Progress(console=make_console(stderr=True), disable=finished) as progress:
         task = progress.add_task("images", total=count)
         summary = build_dataset(
             recipe,
