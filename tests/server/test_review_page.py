@@ -358,9 +358,11 @@ def test_the_owner_sees_progress_and_reasons_and_invites_reviewers(
             decide(page, "r", "1")
             wait_saved(page)
         with open_page(browser, DESKTOP) as page:
-            page.goto(f"{address}/review/owner#token={tokens['olga']}")
+            page.goto(f"{address}/review#token={tokens['olga']}")
             page.wait_for_selector("table")
+            assert page.url == f"{address}/review/owner"
             assert "The masks show another object" in page.inner_text("main")
+            assert "…" not in page.inner_text("main")
             page.fill("#invite-name", "cy")
             page.click("form.invite button")
             page.wait_for_selector(".link")
@@ -375,3 +377,4 @@ def test_without_a_token_the_page_asks_for_the_personal_link(browser: Any, open_
         page.goto(f"{address}/review")
         page.wait_for_selector(".done")
         assert "Open your personal link" in page.inner_text(".done")
+        assert page.locator("#decide button:enabled").count() == 0

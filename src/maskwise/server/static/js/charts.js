@@ -1,6 +1,7 @@
 /** Bar charts as inline SVG, drawn from data. */
 
 const SPACE = "http://www.w3.org/2000/svg";
+const LINE = 15;
 
 /** An SVG element. @param {string} tag @param {Record<string, string | number>} attributes */
 export function svg(tag, attributes = {}, ...children) {
@@ -14,14 +15,18 @@ export function svg(tag, attributes = {}, ...children) {
 export function rowChart(rows, label) {
   const [width, row, names] = [560, 28, 300];
   const most = Math.max(1, ...rows.map(({ value }) => value));
-  const chart = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${Math.max(1, rows.length) * row}`, role: "img", "aria-label": `${label}: ${rows.map(({ name, value }) => `${name} ${value}`).join(", ")}` });
-  rows.forEach(({ name, value }, index) => {
-    const length = ((width - names - 46) * value) / most;
+  const chart = svg("svg", { class: "chart", role: "img", "aria-label": `${label}: ${rows.map(({ name, value }) => `${name} ${value}`).join(", ")}` });
+  let top = 0;
+  for (const { name, value } of rows) {
+    const length = Math.max(1, ((width - names - 46) * value) / most);
+    const lines = wrap(name, 44);
     chart.append(
-      svg("text", { x: 0, y: index * row + 18 }, shorten(name, 46)),
-      svg("rect", { class: "bar", x: names, y: index * row + 6, width: Math.max(1, length), height: row - 12, rx: 3 }),
-      svg("text", { class: "value", x: names + Math.max(1, length) + 7, y: index * row + 18 }, value.toLocaleString()));
-  });
+      svg("text", {}, ...lines.map((line, index) => svg("tspan", { x: 0, y: top + 18 + index * LINE }, index ? ` ${line}` : line))),
+      svg("rect", { class: "bar", x: names, y: top + 6, width: length, height: row - 12, rx: 3 }),
+      svg("text", { class: "value", x: names + length + 7, y: top + 18 }, value.toLocaleString()));
+    top += row + (lines.length - 1) * LINE;
+  }
+  chart.setAttribute("viewBox", `0 0 ${width} ${Math.max(row, top)}`);
   return chart;
 }
 
@@ -45,4 +50,13 @@ export function columnChart(columns, label) {
   return chart;
 }
 
-const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+/** The words of a text in lines of at most `length` characters. */
+function wrap(text, length) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (longer.length <= length || !lines.at(-1)) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}

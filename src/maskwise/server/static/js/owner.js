@@ -43,7 +43,7 @@ function tiles({ progress, agreement, throughput }) {
   const facts = [
     [percent(progress.items ? done / progress.items : 0), "of the samples are settled"],
     [progress.decisions.toLocaleString(), "decisions"],
-    [last.toLocaleString(), "decisions in the last hour with any"],
+    [last.toLocaleString(), "decisions in the latest hour of work"],
     [number(agreement.alpha), "Krippendorff's alpha of the verdicts"],
     [number(agreement.mask_iou), "mask IoU between reviewers"],
   ];

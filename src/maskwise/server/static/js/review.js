@@ -327,11 +327,12 @@ class ReviewPage {
   }
 
   #showNothing(text = null) {
+    const owner = this.session.role === "owner";
     byId("canvas").dataset.item = "";
     this.view.show(null, { width: 1, height: 1 });
-    byId("sample").replaceChildren(el("div", { class: "done" }, el("h1", {}, text ? "Waiting" : "All done"),
-      el("p", { class: "soft" }, text ?? "Nothing is left for you at the moment."),
-      this.session.role === "owner" ? el("p", {}, el("a", { href: "/review/owner" }, "Open the overview")) : null,
+    byId("sample").replaceChildren(el("div", { class: "done" }, el("h1", {}, text ? "Waiting" : owner ? "No sample is in dispute" : "All done"),
+      el("p", { class: "soft" }, text ?? (owner ? "The owner decides only where reviewers disagree." : "Nothing is left for you at the moment.")),
+      owner ? el("p", {}, el("a", { href: "/review/owner" }, "Open the overview")) : null,
       el("p", {}, el("button", { type: "button", onclick: () => this.fetchItems() }, "Look again"))));
   }
 
@@ -445,7 +446,8 @@ function addButtons(page, showHelp) {
 
 async function start() {
   if ("serviceWorker" in navigator) navigator.serviceWorker.register("/review-worker.js", { scope: "/review" }).catch(() => {});
-  const { session } = await openReview();
+  const { session, byLink } = await openReview();
+  if (byLink && session.role === "owner") return location.replace("/review/owner");
   const page = new ReviewPage(session);
   byId("project").textContent = session.project.name;
   byId("reviewer").textContent = session.reviewer;

@@ -28,7 +28,7 @@ function parse(text) {
   }
 }
 
-/** Who is asking: by the token of the personal link, the cookie of an earlier visit, or, offline, as last time. */
+/** Who is asking: by the token of the personal link (byLink), the cookie of an earlier visit, or, offline, as last time. */
 export async function openReview() {
   try {
     const token = currentToken();
@@ -36,13 +36,13 @@ export async function openReview() {
     setToken(null);
     localStorage.setItem(SESSION, JSON.stringify(session));
     csrf = session.csrf;
-    return { session, online: true };
+    return { session, online: true, byLink: Boolean(token) };
   } catch (error) {
     const known = localStorage.getItem(SESSION);
     if (error instanceof ApiError || !known) throw error;
     const session = JSON.parse(known);
     csrf = session.csrf;
-    return { session, online: false };
+    return { session, online: false, byLink: false };
   }
 }
 
