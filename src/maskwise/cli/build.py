@@ -16,7 +16,7 @@ from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.builder.pipeline import BuildOptions, build_dataset, is_finished
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import RECIPES
-from maskwise.cli.options import SEVERAL
+from maskwise.cli.options import SEVERAL, AsJson, ImagesFolder, Overwrite
 from maskwise.errors import MaskwiseError
 from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
@@ -32,11 +32,8 @@ SourceOption = Annotated[
     typer.Option("--source", help="Dataset with annotated images: a folder, or `world`.", show_default=False),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder of the new dataset.")]
-ImagesOption = Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Read this many images only.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def _add_recipe(recipe: Recipe, example: str) -> None:
@@ -75,14 +72,14 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
         against: Annotated[
             list[str] | None, typer.Option(help=f"Reject images that are also in this dataset. {SEVERAL}")
         ] = None,
-        images: ImagesOption = None,
+        images: ImagesFolder = None,
         limit: LimitOption = None,
         seed: Annotated[int, typer.Option(min=0, help="Another seed: other words of the grammar.")] = 0,
         engine: Annotated[BuildEngine, typer.Option(help="Where the work is done.")] = "local",
         workers: WorkersOption = 1,
         ray_address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
-        overwrite: OverwriteOption = False,
-        as_json: JsonOption = False,
+        overwrite: Overwrite = False,
+        as_json: AsJson = False,
     ) -> None:
         dataset = Dataset.open(find_dataset(source), image_root=images)
         count = len(dataset.images) if limit is None else min(limit, len(dataset.images))
@@ -247,12 +244,12 @@ def build_occluded(
     max_rate: Annotated[float, typer.Option(help="Highest occlusion rate of a target.")] = 0.6,
     per_image: Annotated[int, typer.Option(min=1, help="Composites per image at most.")] = 1,
     min_area: Annotated[float, typer.Option(help="Smallest target, as a share of its image.")] = 0.01,
-    images: ImagesOption = None,
+    images: ImagesFolder = None,
     limit: LimitOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other composites.")] = 0,
     workers: WorkersOption = 1,
-    overwrite: OverwriteOption = False,
-    as_json: JsonOption = False,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make amodal data with exact ground truth: paste real objects in front of completely visible ones.
 
