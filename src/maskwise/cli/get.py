@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from maskwise.cli.options import argument
+from maskwise.cli.options import AsJson, argument
 from maskwise.downloads import (
     Consent,
     Download,
@@ -57,7 +57,7 @@ def get(
         str | None, typer.Option(help="The sha256 that the file must have.", show_default=False)
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Download a benchmark or weights: resumed, verified by sha256, unpacked safely and converted.
 

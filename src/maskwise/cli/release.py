@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from maskwise.cli.options import argument
+from maskwise.cli.options import AsJson, argument
 from maskwise.errors import ReleaseError
 from maskwise.formats.json_files import read_yaml
 from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
@@ -24,8 +24,6 @@ from maskwise.release.splits import parse_ratios
 from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
 from maskwise.terminal import echo, make_console
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def release(

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
-from maskwise.cli.options import argument
+from maskwise.cli.options import AsJson, argument
 from maskwise.errors import MaskwiseError, StoreError
 from maskwise.harness.evaluate import BUNDLED_DATASETS, find_dataset
 from maskwise.store import Dataset
@@ -54,7 +54,6 @@ Images = Annotated[
     Path | None,
     typer.Option("--images", help="Folder of the images, if they were moved.", show_default=False),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command(START)

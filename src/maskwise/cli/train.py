@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.table import Table
 
-from maskwise.cli.options import argument
+from maskwise.cli.options import AsJson, argument
 from maskwise.errors import MaskwiseError
 from maskwise.terminal import echo, make_console
 
@@ -31,7 +31,7 @@ def train(
         bool,
         typer.Option("--dry-run", help="Print parameters, memory, steps and samples; train nothing."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a model. Repeating the command continues an interrupted run, with the same result.
 
@@ -59,7 +59,7 @@ def export(
     keep_adapters: Annotated[
         bool, typer.Option("--keep-adapters", help="vlm: write LoRA adapters beside the weights, not merged.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a trained model in the form in which it is used: for `tiny` ONNX files, for `vlm` one folder.
 
