@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-web lint bench figures photo fuzz tree clean
+.PHONY: help demo test test-vlm test-web test-full lint bench figures photo fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -33,6 +33,11 @@ if ! { $(3); } >$(LOGS)/$(2).log 2>&1; then \
 fi
 endef
 
+define INSTALL_POSTGRESQL
+$(call quietly,installing PostgreSQL,postgresql,\
+	ls /usr/lib/postgresql/*/bin/initdb || { apt-get update && apt-get install -y postgresql; })
+endef
+
 # $(call maskwise,arguments): show a command, then run it.
 maskwise = @printf '\n$$ maskwise %s\n' '$(1)'; $(VENV)/bin/maskwise $(1)
 
@@ -50,9 +55,9 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 	@printf '\nLook at demo/run/report.html in a browser, and at demo/example1.png, example2.png and example3.png.\n'
 	@printf 'Next: maskwise ls models, maskwise ls benchmarks, maskwise eval --help, docs/adapters.md for your own model.\n'
 
-test: lint ## formatting, types and all tests but those of test-vlm and test-web
+test: lint ## formatting, types and all tests but those of test-vlm, test-web and test-full
 	@printf 'testing ...\n'
-	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser and not load and not vlm'
+	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser and not full and not load and not vlm'
 
 test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model: several processes, Ray, learning
 	@printf 'testing the vision-language model ...\n'
@@ -60,12 +65,15 @@ test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model:
 
 test-web: $(VENV)/.installed-dev ## the pages in a real browser, and review under load; installs chromium and PostgreSQL (Debian)
 	$(call quietly,installing chromium,chromium,command -v chromium || { apt-get update && apt-get install -y chromium; })
-	$(call quietly,installing PostgreSQL,postgresql,\
-		ls /usr/lib/postgresql/*/bin/initdb || { apt-get update && apt-get install -y postgresql; })
+	$(INSTALL_POSTGRESQL)
 	@printf 'testing the pages in a browser ...\n'
 	@$(PY) -m pytest -m browser tests/server
-	@printf 'reviewing with fifty simulated people, while the server is killed ten times ...\n'
+	@printf 'reviewing with fifty simulated people, while the server is killed three times ...\n'
 	@$(PY) -m pytest -s -m load tests/review
+
+test-full: $(VENV)/.installed-dev ## long forms of tests: review with ten times the load; installs PostgreSQL (Debian); about 20 minutes
+	$(INSTALL_POSTGRESQL)
+	@$(PY) -m pytest -s -m full
 
 lint: $(VENV)/.installed-dev ## formatting and types only
 	@printf 'checking style and format ...\n'

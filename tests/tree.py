@@ -26,7 +26,7 @@ MADE = {"RESULTS.md"}
 
 SINGLE = {
     "tests/": "Mirrors the package; tests/golden checks golden files, tests/fuzz the C kernel and the readers",
-    "Makefile": "demo, test, test-web, lint, bench, figures, fuzz: each prepares its own environment",
+    "Makefile": "demo, test, test-web, test-full, lint, bench, figures, fuzz: each prepares its own environment",
     "constraints.txt": "The versions continuous integration uses",
 }
 """Shown in one line."""

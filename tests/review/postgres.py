@@ -4,8 +4,10 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -30,40 +32,62 @@ def find_programs() -> Path | None:
 
 @contextlib.contextmanager
 def postgres_server() -> Iterator[str]:
-    """The URL of a fresh server; skips the test, saying why, where PostgreSQL is not installed."""
-    programs = find_programs()
-    if programs is None:
+    """The URL of a fresh server; skips the test, saying why, where PostgreSQL is not installed.
+
+    The server belongs to a process of its own (`main`), which stops it and removes its folder when the test process
+    ends, even if that was killed.
+    """
+    if find_programs() is None:
         pytest.skip("needs PostgreSQL (initdb, postgres); on Debian: apt-get install postgresql")
+    if os.geteuid() == 0 and not _has_account():
+        pytest.skip(f"needs the user {USER}, which the package of PostgreSQL makes")
+    # -P: the modules beside this file must not hide installed ones of the same name.
+    command = [sys.executable, "-P", __file__]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as owner:
+        assert owner.stdout is not None
+        url = owner.stdout.readline().decode().strip()
+        assert url, "PostgreSQL did not start"
+        yield url
+
+
+def main() -> None:
+    """Run a server, print its URL, and stop when the standard input ends."""
+    programs = find_programs()
+    assert programs is not None
     folder = Path(tempfile.mkdtemp(prefix="maskwise-postgres-"))
-    account = _account(folder)
     try:
-        initdb = [
-            str(programs / "initdb"),
-            "-D",
-            str(folder / "data"),
-            "-U",
-            USER,
-            "-A",
-            "trust",
-            "--no-sync",
-        ]
-        subprocess.run(
-            [*initdb, "-E", "UTF8", "--locale=C"], check=True, capture_output=True, cwd=folder, **account
-        )
+        account = _account(folder)
+        _init(programs, folder, account)
         with _running(programs, folder, account) as port:
-            yield f"postgresql://{USER}@127.0.0.1:{port}/postgres"
+            print(f"postgresql://{USER}@127.0.0.1:{port}/postgres", flush=True)
+            sys.stdin.buffer.read()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _init(programs: Path, folder: Path, account: dict[str, object]) -> None:
+    options = ["-D", str(folder / "data"), "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+    subprocess.run(
+        [str(programs / "initdb"), *options],
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd=folder,
+        **account,
+    )
+
+
+def _has_account() -> bool:
+    return any(entry.pw_name == USER for entry in pwd.getpwall())
 
 
 def _account(folder: Path) -> dict[str, object]:
     """PostgreSQL refuses to run as root, so there it runs as the user that its package made."""
     if os.geteuid() != 0:
         return {}
-    try:
-        user = pwd.getpwnam(USER)
-    except KeyError:
-        pytest.skip(f"needs the user {USER}, which the package of PostgreSQL makes")
+    user = pwd.getpwnam(USER)
     os.chown(folder, user.pw_uid, user.pw_gid)
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
@@ -87,13 +111,18 @@ def _running(programs: Path, folder: Path, account: dict[str, object]) -> Iterat
     log = folder / "log"
     with open(log, "wb") as out:
         server = subprocess.Popen(
-            [str(programs / "postgres"), *options], stdout=out, stderr=out, cwd=folder, **account
+            [str(programs / "postgres"), *options],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=folder,
+            **account,
         )
     try:
         _wait(port, server, log)
         yield port
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGQUIT)  # Nobody needs the data any more.
         try:
             server.wait(20)
         except subprocess.TimeoutExpired:
@@ -110,3 +139,7 @@ def _wait(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
             return
         time.sleep(0.1)
     raise RuntimeError("PostgreSQL does not answer")
+
+
+if __name__ == "__main__":
+    main()

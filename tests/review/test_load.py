@@ -1,4 +1,4 @@
-"""Fifty reviewers, 20,000 decisions, the server killed ten times: nothing lost, nothing doubled."""
+"""Fifty reviewers, thousands of decisions, a server that is killed again and again: nothing lost, nothing doubled."""
 
 import contextlib
 import time
@@ -68,5 +68,10 @@ def test_a_killed_server_loses_and_doubles_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.load
+def test_fifty_reviewers_and_three_kills(tmp_path: Path, database_url: str) -> None:
+    simulate(tmp_path, database_url, samples=1_700, decisions=2_000, kills=3)
+
+
+@pytest.mark.full
 def test_fifty_reviewers_and_ten_kills(tmp_path: Path, database_url: str) -> None:
     simulate(tmp_path, database_url, samples=17_000, decisions=20_000, kills=10)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select
 
 from maskwise.errors import MaskwiseError, RecordError, StoreError, UnknownNameError
 from maskwise.review import tables
-from maskwise.review.audit_log import append_event
+from maskwise.review.audit_log import analyze_tables, append_event
 from maskwise.review.edits import InvalidDecisionError, apply_edit
 from maskwise.review.items import FLAGS_TAG, sample_flags
 from maskwise.review.records import ROLES, ControlAnswer, ReviewItem, Role, SampleEdit
@@ -69,6 +69,7 @@ def create_project(connection: Connection, dataset: Dataset, options: ProjectOpt
     if options.controls:
         rows = {dataset.samples.row[sample]: answer for sample, answer in options.controls.items()}
         append_event(connection, "controls_added", rows)
+    analyze_tables(connection)
 
 
 def check_project(connection: Connection, dataset: Dataset) -> bool:
@@ -147,11 +148,11 @@ def _to_answer(control: ControlLine, dataset: Dataset) -> ControlAnswer:
 
 def _review_items(dataset: Dataset, options: ProjectOptions) -> Iterator[ReviewItem]:
     """All samples: flagged ones first, otherwise in the order of the dataset."""
-    flagged = _flagged_rows(dataset)
+    flagged, seed = _flagged_rows(dataset), dataset_hash(dataset)
     order = [*flagged, *(row for row in range(len(dataset)) if row not in flagged)]
     for place, row in enumerate(order):
         sample = dataset.samples.id[row]
-        double = _is_double(dataset_hash(dataset), sample, options.double_share)
+        double = _is_double(seed, sample, options.double_share)
         yield ReviewItem(row, sample, place, 2 if double else 1)
 
 

@@ -81,7 +81,7 @@ slots = Table(
     Column("holder", Text),
     Column("expires", Float),
     UniqueConstraint("item", "holder"),
-    Index("slots_queue", "done", "kind", "place"),
+    Index("slots_queue", "done", "kind", "place", "slot"),
     Index("slots_holder", "holder", "done"),
 )
 """One row per review that an item needs. `reserved`: only for this reviewer (control items). `holder`: who has leased
