@@ -15,6 +15,7 @@ MaskwiseError                 base; the command line prints it without a traceba
 └── UnknownNameError          unknown name; the message lists the known ones
 """
 
+import difflib
 from collections.abc import Iterable
 
 
@@ -80,4 +81,12 @@ class UnknownNameError(MaskwiseError):
     """A name that is not registered."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"unknown {kind} {name!r}; known: {', '.join(sorted(known))}")
+        names = sorted(known)
+        super().__init__(f"unknown {kind} {name!r}; known: {', '.join(names)}{did_you_mean(name, names)}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the known name that is most like it, empty if none is."""
+    by_lower = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f". Did you mean {by_lower[close[0]]!r}?" if close else ""

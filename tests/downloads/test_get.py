@@ -297,6 +297,43 @@ def test_files_put_in_place_by_hand_are_converted(server: FileServer, folders: P
     assert get_dataset(by_hand).kept["images"] == 1
 
 
+@pytest.mark.parametrize("given", ["made/coco.zip", "made"])
+def test_a_dataset_is_taken_from_files_of_the_user(
+    given: str, server: FileServer, monkeypatch: pytest.MonkeyPatch, folders: Path
+) -> None:
+    server.content = coco_archive(folders / "made")
+    use(monkeypatch, dataset(server))
+    found = json.loads(run("get", "tiny_set", "--from", folders / given, "--json").output)
+    assert found["regions"] == 1
+    assert not server.requests
+
+
+def test_only_files_of_the_dataset_are_taken(server: FileServer, folders: Path) -> None:
+    server.content = coco_archive(folders / "made")
+    one = dataset(server)
+    two = msgspec.structs.replace(
+        one, files=(*one.files, msgspec.structs.replace(one.files[0], file="notes.txt"))
+    )
+    (folders / "other.zip").write_bytes(server.content)
+    with pytest.raises(DownloadError, match=r"expected coco\.zip or notes\.txt.*found .*other\.zip"):
+        get_dataset(two, source=folders / "other.zip")
+    with pytest.raises(DownloadError, match="no known version of coco"):
+        get_dataset(one, source=folders / "made" / "1.png")
+    with pytest.raises(DownloadError, match="no files that --from could take"):
+        get_dataset(msgspec.structs.replace(one, files=()), source=folders / "other.zip")
+    with pytest.raises(DownloadError, match="does not exist"):
+        get_dataset(one, source=folders / "nothing.zip")
+    get_dataset(two, source=folders / "made")
+    assert len(server.requests) == 1
+
+
+def test_files_of_the_user_do_not_replace_those_that_are_unpacked(server: FileServer, folders: Path) -> None:
+    server.content = coco_archive(folders / "made")
+    get_dataset(dataset(server))
+    with pytest.raises(DownloadError, match=r"raw/tiny_set has the files of tiny_set already; remove it"):
+        get_dataset(dataset(server), source=folders / "made", overwrite=True)
+
+
 def test_an_interrupted_unpacking_starts_anew(server: FileServer, folders: Path) -> None:
     server.content = coco_archive(folders / "made")
     left = folders / "data" / "raw" / ".tiny_set.partial"
@@ -321,6 +358,17 @@ def test_the_command_without_a_name_lists_downloads() -> None:
     listed = json.loads(run("get", "--json").output)
     assert {entry["name"] for entry in listed} == set(list_downloads())
     assert "yolox_nano.onnx" in run("ls", "downloads").output
+
+
+def test_the_list_is_readable_in_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("get").output.splitlines()
+    for name, download in list_downloads().items():
+        (first,) = (number for number, line in enumerate(lines) if line.split()[:1] == [name])
+        rows = 1 + next(n for n, line in enumerate(lines[first + 1 :]) if not line.startswith("  "))
+        assert rows <= 4, (name, download.licence)
+        shown = "".join(lines[first : first + rows]).replace(" ", "")
+        assert shown.endswith(download.licence.replace(" ", ""))
 
 
 def test_the_command_copies_weights_to_a_file(

@@ -38,7 +38,9 @@ def get(
     source: Annotated[
         Path | None,
         typer.Option(
-            "--from", help="Take the weights from this file instead of downloading.", show_default=False
+            "--from",
+            help="Take what was downloaded elsewhere: a file, or a folder of files with the published names.",
+            show_default=False,
         ),
     ] = None,
     images: Annotated[
@@ -81,6 +83,7 @@ def get(
             summary = get_dataset(
                 download,
                 out=out,
+                source=source,
                 images=images,
                 with_images=not no_images,
                 embed=embed,
@@ -103,22 +106,25 @@ def print_downloads(*, as_json: bool) -> None:
         echo(msgspec.json.format(msgspec.json.encode(list(known.values())), indent=2).decode())
         return
     console = make_console(highlight=False)
-    table = Table(box=None, padding=(0, 2))
-    for column in ("name", "size", "sha256", "address"):
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("name", "size", "fetched"):
         table.add_column(column, no_wrap=True)
-    table.add_column("licence")
+    table.add_column("licence", overflow="fold")
     for download in known.values():
         table.add_row(*map(escape, _row(download)))
     console.print(table)
     console.print(
-        f"weights are kept in {escape(str(weights_folder()))}, data in {escape(str(data_folder()))}"
+        "verified: downloaded and compared with a known sha256. unverified: its sha256 is not known. "
+        "by hand: `maskwise get NAME` says what to fetch from where."
     )
+    console.print(f"weights are kept in {escape(str(weights_folder()))}", soft_wrap=True)
+    console.print(f"data is kept in {escape(str(data_folder()))}", soft_wrap=True)
 
 
 def _row(download: Download) -> tuple[str, ...]:
     size = "unknown" if download.bytes is None else f"{download.bytes / 1e6:,.1f} MB"
-    verified = "known" if download.verified else "not known"
-    return download.name, size, verified, "by hand" if download.by_hand else "direct", download.licence
+    direct = "verified" if download.verified else "unverified"
+    return download.name, size, "by hand" if download.by_hand else direct, download.licence
 
 
 @contextmanager

@@ -49,12 +49,12 @@ def get_weights(
 ) -> Path:
     """The file of weights in the weights folder; it is downloaded, or copied from `source`, if it is not there.
 
-    out: also copy it to this file.
+    out: also copy it to this file. source: the file, or a folder that holds it.
     """
     check_consent(download, consent)
     path = weights_folder() / download.files[0].file
     if source is not None:
-        _take(source, path, download.files[0], consent)
+        _take_all(source, weights_folder(), download, consent)
     _ensure(path, download, download.files[0], consent=consent, progress=progress, pause=pause)
     if out is None:
         return path
@@ -66,6 +66,7 @@ def get_dataset(
     download: Download,
     *,
     out: Path | None = None,
+    source: Path | None = None,
     images: Path | None = None,
     with_images: bool = True,
     embed: bool = False,
@@ -76,12 +77,19 @@ def get_dataset(
 ) -> ReadSummary:
     """Download the files that are not in the data folder, unpack them, and convert them to the dataset folder `out`.
 
-    out: `NAME` in the data folder if None, where commands find it by name. images: the folder of images that are not
-    part of the download.
+    out: `NAME` in the data folder if None, where commands find it by name. source: a file of the download, or a folder
+    that holds some of them, to copy instead of downloading. images: the folder of images that are not part of the
+    download.
     """
     check_consent(download, consent)
     assert download.reader is not None
     raw = data_folder() / "raw" / download.name
+    if source is not None:
+        if raw.exists():
+            raise DownloadError(
+                f"{raw} has the files of {download.name} already; remove it to take them from {source}"
+            )
+        _take_all(source, data_folder(), download, consent)
     if not raw.is_dir():
         _unpack_all(download, raw, consent=consent, progress=progress, pause=pause)
     return read_dataset(
@@ -147,7 +155,7 @@ def _ensure(
     if path.is_file():
         if consent.unverified and not file.versions:
             trust(path, file_facts(path).sha256)
-        check_file(path, file)
+        check_file(path, download, file)
         return
     if not file.urls:
         raise DownloadError(f"{file.file} has to be fetched by hand.\n{explain(download)}")
@@ -176,10 +184,30 @@ def _ensure(
         trust(path, found)
 
 
+def _take_all(source: Path, folder: Path, download: Download, consent: Consent) -> None:
+    """Copy the files of a download that the user has to their places in `folder`."""
+    for path, file in _given_files(source, download):
+        _take(path, folder / file.file, file, consent)
+
+
+def _given_files(source: Path, download: Download) -> list[tuple[Path, HostedFile]]:
+    """The files of a download that the user has. source: one of them, or a folder with files of the published names."""
+    if not source.exists():
+        raise DownloadError(f"{source} does not exist")
+    if not download.files:
+        raise DownloadError(f"{download.name} has no files that --from could take.\n{explain(download)}")
+    if source.is_file() and len(download.files) == 1:
+        return [(source, download.files[0])]
+    known = {file.file: file for file in download.files}
+    places = [source] if source.is_file() else [source / name for name in known]
+    found = [(path, known[path.name]) for path in places if path.is_file() and path.name in known]
+    if not found:
+        raise DownloadError(f"expected {' or '.join(known)}, or a folder with such files, found {source}")
+    return found
+
+
 def _take(source: Path, path: Path, file: HostedFile, consent: Consent) -> None:
     """Copy a file that the user has to its place; one that the table does not know only if the user trusts it."""
-    if not source.is_file():
-        raise DownloadError(f"{source} does not exist")
     facts = file_facts(source)
     known = any(matches(version, facts.bytes, facts.sha256) for version in file.versions)
     if not known and consent.sha256 != facts.sha256 and not consent.unverified:

@@ -47,11 +47,11 @@ def find_weights(name: str) -> Path:
     path = weights_folder() / download.files[0].file
     if not path.is_file():
         raise DownloadError(f"the weights {name} are not in {path.parent}.\n{explain(download)}")
-    check_file(path, download.files[0])
+    check_file(path, download, download.files[0])
     return path
 
 
-def check_file(path: Path, file: HostedFile) -> None:
+def check_file(path: Path, download: Download, file: HostedFile) -> None:
     """Raise DownloadError unless the file is a known version, or one that the user trusts."""
     facts = path.stat()
     sha256 = _hash(path, facts.st_size, facts.st_mtime_ns)
@@ -61,7 +61,7 @@ def check_file(path: Path, file: HostedFile) -> None:
         raise DownloadError(
             f"{path} is not the expected file: it has {facts.st_size} bytes and sha256 {sha256}; expected "
             f"{describe_versions(file)}. Remove it, or, if you made it yourself, trust it: "
-            f"maskwise get {file.file} --from {path} --accept-unverified"
+            f"maskwise get {download.name} --from {path} --accept-unverified"
         )
 
 
@@ -118,12 +118,10 @@ def explain(download: Download) -> str:
 def explain_offline(download: Download, file: HostedFile) -> str:
     """What to do with another machine after a file could not be downloaded here: for messages."""
     folder = weights_folder() if download.kind == "weights" else data_folder()
-    by_option = (
-        f", or give it with: maskwise get {download.name} --from FILE" if download.kind == "weights" else ""
-    )
     lines = [
         f"Without a connection: on a machine that has one, fetch {' or '.join(file.urls)} and put it at "
-        f"{folder / file.file} on this one{by_option}. Expected are {describe_versions(file)}."
+        f"{folder / file.file} on this one, or give it with: maskwise get {download.name} --from FILE. "
+        f"Expected are {describe_versions(file)}."
     ]
     lines += [download.instructions] if download.instructions else []
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_type_hints
 
 import msgspec
 
-from maskwise.errors import FormatError
+from maskwise.errors import FormatError, did_you_mean
 from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.file_layout import FileLayout, find_annotations
@@ -110,7 +110,9 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in options.items():
             if name not in known:
                 names = ", ".join(sorted(known)) or "none"
-                raise FormatError(f"{self.name} has no option {name!r}; known options: {names}")
+                raise FormatError(
+                    f"{self.name} has no option {name!r}; known options: {names}{did_you_mean(name, known)}"
+                )
             try:
                 checked[name] = msgspec.convert(value, known[name][0], strict=False)
             except msgspec.ValidationError as error:

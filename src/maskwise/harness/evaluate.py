@@ -22,7 +22,7 @@ import numpy as np
 from maskwise import __version__
 from maskwise.benchmarks import list_benchmarks
 from maskwise.downloads import data_folder, list_downloads
-from maskwise.errors import MaskwiseError, ModelGoneError, ProtocolError, StoreError
+from maskwise.errors import MaskwiseError, ModelGoneError, ProtocolError, StoreError, did_you_mean
 from maskwise.formats.release_folder import find_release
 from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
@@ -249,7 +249,10 @@ def find_dataset(name: str | Path) -> Path:
             f"`maskwise read {short} PATH --out {short}_val`, and evaluate on that folder"
         )
     if not Path(name).exists():
-        raise StoreError(f"{name} is neither a dataset folder nor one of: {', '.join(BUNDLED_DATASETS)}")
+        close = did_you_mean(str(name), [*BUNDLED_DATASETS, *list_downloads()])
+        raise StoreError(
+            f"{name} is neither a dataset folder nor one of: {', '.join(BUNDLED_DATASETS)}{close}"
+        )
     return Path(name)
 
 

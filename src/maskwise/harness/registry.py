@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from maskwise.errors import MaskwiseError, ModelError, UnknownNameError
+from maskwise.errors import MaskwiseError, ModelError, UnknownNameError, did_you_mean
 from maskwise.harness.predictor import GroundTruthPredictor, Model, Predictor
 
 GROUP = "maskwise.models"
@@ -201,8 +201,11 @@ def _check_options(
     try:
         signature.bind(*given, **options)
     except TypeError as error:
-        names = ", ".join(list(signature.parameters)[len(given) :]) or "none"
-        raise ModelError(f"model {spec!r}: {error}; its options: {names}") from None
+        known = list(signature.parameters)[len(given) :]
+        unknown = next((name for name in options if name not in known), "")
+        raise ModelError(
+            f"model {spec!r}: {error}; its options: {', '.join(known) or 'none'}{did_you_mean(unknown, known)}"
+        ) from None
     for name, kind in _option_types(factory).items():
         if name in options:
             _check_type(name, options[name], kind, spec)

@@ -12,7 +12,7 @@ import msgspec
 import yaml
 
 from maskwise.benchmarks import RISKS, BenchmarkCard
-from maskwise.errors import FormatError, ReleaseError
+from maskwise.errors import FormatError, ReleaseError, did_you_mean
 from maskwise.formats.json_files import read_yaml
 from maskwise.release.identifiers import check_licence, to_language_code
 from maskwise.release.measured import MeasuredFacts
@@ -104,6 +104,7 @@ def read_card(path: Path) -> CardFields:
     if unknown := found - known:
         raise ReleaseError(
             f"{path}: unknown fields {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
+            f"{did_you_mean(min(unknown), known)}"
         )
     return given
 

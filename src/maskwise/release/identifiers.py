@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from maskwise.errors import ReleaseError
+from maskwise.errors import ReleaseError, did_you_mean
 
 LICENCES = tuple(Path(__file__).with_name("hub_licences.txt").read_text(encoding="utf-8").split())
 """Licences that the hub knows. `other` is for any licence without an identifier."""
@@ -25,6 +25,7 @@ def check_licence(identifier: str) -> None:
         raise ReleaseError(
             f"release.license: {identifier!r} is no identifier of the Hugging Face hub. Use `other` for a licence that "
             f"is not among them, and describe it in data_licensing; known: {', '.join(LICENCES)}"
+            f"{did_you_mean(identifier, LICENCES)}"
         )
 
 

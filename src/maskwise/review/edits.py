@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET
 
-from maskwise.errors import MaskwiseError, RecordError
+from maskwise.errors import MaskwiseError, RecordError, did_you_mean
 from maskwise.masks import Mask
 from maskwise.review.reasons import REJECT_REASONS
 from maskwise.review.records import (
@@ -36,6 +36,7 @@ def check_decision(decision: NewDecision | DecisionDraft) -> None:
     if decision.reason is not None and decision.reason not in REJECT_REASONS:
         raise InvalidDecisionError(
             f"reason {decision.reason!r} is unknown; known: {', '.join(REJECT_REASONS)}"
+            f"{did_you_mean(decision.reason, REJECT_REASONS)}"
         )
     if isinstance(decision, DecisionDraft):
         return

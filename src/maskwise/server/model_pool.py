@@ -7,7 +7,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import MaskwiseError, did_you_mean
 from maskwise.server.connections import RETRY_SECONDS
 from maskwise.server.model_process import ServedModel
 from maskwise.server.model_worker import ModelWorker
@@ -46,7 +46,9 @@ class ModelPool:
         name = name or self.default
         if name not in self.names:
             raise RequestRejectedError(
-                404, f"unknown model {name!r}; GET /v1/models lists those that are served"
+                404,
+                f"unknown model {name!r}; GET /v1/models lists those that are served"
+                f"{did_you_mean(name, self.names)}",
             )
         if name not in self._running:
             async with self._starting:

@@ -1,0 +1,43 @@
+"""The program `maskwise`."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import maskwise
+
+
+def start(*arguments: str, **options: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "maskwise", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def test_the_package_runs_as_a_program() -> None:
+    with start("--version") as process:
+        assert process.communicate()[0] == f"maskwise {maskwise.__version__}\n"
+
+
+def test_ctrl_c_while_loading_ends_the_program_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module that the command line imports waits for ever, as on a slow disk."""
+    (tmp_path / "typer.py").write_text(
+        f"import pathlib, time\npathlib.Path({str(tmp_path / 'loading')!r}).touch()\ntime.sleep(600)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    with start("--version") as process:
+        while not (tmp_path / "loading").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate() == ("", "")
+    assert process.returncode == 130
