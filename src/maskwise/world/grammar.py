@@ -49,11 +49,12 @@ QUESTION_TYPES: dict[str, float] = {
 
 class SceneQuestion(NamedTuple):
     """A question about a scene. targets: indices of nodes, left to right, in the order of the answer. np: the noun
-    phrase of the target.
+    phrase of the target. ask: a question that refers to the target without naming it, if there is one.
     """
 
     text: str
     np: str
+    ask: str | None
     mask_type: MaskIntent
     targets: tuple[int, ...]
     answer: Answer
@@ -128,7 +129,16 @@ def _write_question(
     tags = {"question_type": kind, "level": "part" if part else "object"} | _tags(nodes, family)
     tags |= {"split": split, "setting": scene.setting}
     text = fill_template(rng.choice(templates), wording)
-    return SceneQuestion(text, proposal.np, intent, targets, write_answer(nodes, intent), proposal.form, tags)
+    return SceneQuestion(
+        text,
+        proposal.np,
+        proposal.ask,
+        mask_type=intent,
+        targets=targets,
+        answer=write_answer(nodes, intent),
+        form=proposal.form,
+        tags=tags,
+    )
 
 
 def _front(expressions: ReferringExpressions, targets: tuple[int, ...]) -> str | None:

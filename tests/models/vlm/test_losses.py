@@ -9,6 +9,7 @@ from maskwise.models.vlm.losses import (
     alignment_loss,
     bce_loss,
     dice_loss,
+    mask_type_loss,
     occlusion_loss,
     prompt_alignment_loss,
     region_words_loss,
@@ -34,6 +35,12 @@ def test_foreground_weighs_as_much_as_background_up_to_a_limit():
     logits = torch.zeros(1, 2, 2)
     assert bce_loss(logits, MASKS, 8.0).item() == pytest.approx(math.log(2) * (3 + 3) / 4)
     assert bce_loss(logits, MASKS, 2.0).item() == pytest.approx(math.log(2) * (3 + 2) / 4)
+
+
+def test_the_mask_type_is_a_choice_between_two_tokens():
+    logits = torch.tensor([[0.0, 0.0], [100.0, 0.0]])
+    assert mask_type_loss(logits, torch.tensor([1, 0])).item() == pytest.approx(math.log(2) / 2)
+    assert mask_type_loss(logits, torch.tensor([1, 1])).item() == pytest.approx((math.log(2) + 100) / 2)
 
 
 def test_words_of_regions():

@@ -3,6 +3,7 @@
 import dataclasses
 
 import msgspec
+import pytest
 import torch
 
 from maskwise.models.vlm.batch import collate
@@ -30,6 +31,24 @@ def test_a_loss_that_is_off_is_not_computed():
     output = model(collate([scene_questions(0)], processor, dense=True))
     assert set(output.losses) == {"text"}
     assert output.masks is None
+
+
+def test_the_mask_type_loss_compares_the_two_tokens_where_one_is_written():
+    model, processor = small_model()
+    model.config = msgspec.structs.replace(
+        model.config, losses=LossWeights(text=0, mask_type=1, bce=0, dice=0)
+    )
+    batch = collate([scene_questions(0)], processor)
+    states = model.vision_language.encode_text(
+        batch.text_inputs(), model.encode_images(batch, masks=False).language, batch.image_index
+    )
+    rows, places = model.seg_positions(batch).nonzero().T
+    logits = model.vision_language.logits(states[rows, places - 1])[:, list(processor.seg_token_ids)]
+    chosen = batch.input_ids[rows, places][:, None] == torch.tensor(processor.seg_token_ids)
+    expected = -logits.log_softmax(1)[chosen].mean()
+    output = model(batch)
+    assert set(output.losses) == {"mask_type"}
+    assert output.loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_a_batch_without_segmentation_tokens_trains_all_decoders():

@@ -28,11 +28,14 @@ class LossWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The weight of each loss; a loss of weight 0 is not computed.
 
     The defaults of `text`, `bce` and `dice` are those of LISA and M2SA (1.0, 2.0, 0.5). AURA uses 1 for all, also for
-    `occlusion`, the squared error of the occlusion rate. `region_words`, `name_prompt`, `name_alignment` and
+    `occlusion`, the squared error of the occlusion rate. `mask_type`, the choice between the two segmentation tokens
+    apart from the other words, is ours: a rare mistake in the text, but one that decides which mask is returned.
+    `region_words`, `name_prompt`, `name_alignment` and
     `prompt_alignment` are ours, for models that start from random weights (docs/vlm.md).
     """
 
     text: Weight = 1.0
+    mask_type: Weight = 0.0
     bce: Weight = 2.0
     dice: Weight = 0.5
     occlusion: Weight = 0.0

@@ -1,4 +1,4 @@
-"""The losses: text, mask (BCE and Dice), occlusion rate, and those of ours that ground a randomly initialised model.
+"""The losses: text, mask type, masks (BCE and Dice), occlusion rate, and those that ground a model with random weights.
 
 Each takes tensors of any number of items and returns a scalar; for no items it is zero with a gradient.
 """
@@ -15,6 +15,16 @@ def text_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     if not len(labels):
         return logits.sum() * 0
     return functional.cross_entropy(logits.float(), labels)
+
+
+def mask_type_loss(logits: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy of the two segmentation tokens where one of them stands, other words left aside.
+
+    logits: [n, 2], of the visible and the amodal token. kinds: [n], 0 = visible, 1 = amodal.
+    """
+    if not len(kinds):
+        return logits.sum() * 0
+    return functional.cross_entropy(logits.float(), kinds)
 
 
 def bce_loss(logits: torch.Tensor, masks: torch.Tensor, positive_weight: float = 1.0) -> torch.Tensor:

@@ -20,6 +20,7 @@ from maskwise.models.vlm.losses import (
     alignment_loss,
     bce_loss,
     dice_loss,
+    mask_type_loss,
     occlusion_loss,
     prompt_alignment_loss,
     region_words_loss,
@@ -133,12 +134,21 @@ class VlmModel(nn.Module):
         return torch.isin(batch.input_ids, ids) & has_image[:, None]
 
     def _text_losses(self, batch: VlmBatch, states: torch.Tensor) -> dict[str, torch.Tensor]:
-        if not self.config.losses.text or batch.labels is None or not len(batch):
-            return {}
+        weights, found = self.config.losses, dict[str, torch.Tensor]()
+        if not (weights.text or weights.mask_type) or batch.labels is None or not len(batch):
+            return found
         labels = batch.labels[:, 1:]
         answered = labels != IGNORED
         # The logits of a large vocabulary are computed only where an answer is.
-        return {"text": text_loss(self.vision_language.logits(states[:, :-1][answered]), labels[answered])}
+        logits, labels = self.vision_language.logits(states[:, :-1][answered]), labels[answered]
+        if weights.text:
+            found["text"] = text_loss(logits, labels)
+        if weights.mask_type:
+            visible, amodal = self.seg_token_ids
+            chosen = (labels == visible) | (labels == amodal)
+            kinds = (labels[chosen] == amodal).long()
+            found["mask_type"] = mask_type_loss(logits[chosen][:, [visible, amodal]], kinds)
+        return found
 
     def _prompting_states(self, batch: VlmBatch, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The hidden states of the segmentation tokens [n, width], row by row, and their images [n]."""

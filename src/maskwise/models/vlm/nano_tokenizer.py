@@ -50,7 +50,7 @@ def _grammar_texts(scenes: int) -> Iterator[str]:
     for _, scene in zip(range(scenes), stream_scenes(0, "train", 32)):
         for question in scene.questions:
             yield question.text
-            yield paraphraser.rephrase(question.np, question.mask_type, rng)
+            yield paraphraser.rephrase(question, rng)
             yield question.answer.text
         for node in scene.nodes:
             yield f"the {node.name}"

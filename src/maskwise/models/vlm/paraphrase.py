@@ -2,49 +2,75 @@
 
 A model that starts from random weights knows no English. The world's training split has few wordings; the corpus of
 `models.intent` has thousands that state the mask type, so that a question asks for the same targets in other words.
+
+Random words that state nothing are put around some questions, and some have nothing else beside their noun phrase. These
+want the visible mask: a question does, unless its words ask for what is hidden (docs/intent.md, after R2SM).
 """
 
 from random import Random
 
-from maskwise.models.intent.templates import (
-    Alternatives,
-    PhraseReference,
-    SentenceTemplate,
-    TemplateCorpus,
-    load_corpus,
-)
+from maskwise.models.intent.lexicon import load_lexicon
+from maskwise.models.intent.templates import TemplateCorpus, load_corpus, parse_template, tidy
+from maskwise.world import SceneQuestion
 
-NOUN_PHRASES = ("np", "np0", "npm")
-"""The phrases of the corpus that stand for the thing that is asked for."""
+IMPLICIT_RATE = 0.6
+"""How often a question that can be asked without the name ("what could I drink from") is asked so."""
+
+NEUTRAL_RATE = 0.4
+"""How often random words that state no mask type surround a question; for visible masks half of them replace it."""
 
 LONGEST = 220
 """Longer sentences are drawn again; a few templates repeat phrases."""
 
 
 class Paraphraser:
-    """Sentences of the corpus about a given noun phrase."""
+    """Sentences of the corpus about a given thing."""
 
     def __init__(self) -> None:
         self.corpus = load_corpus()
-        self.templates = {
-            kind: [one for one in self.corpus.templates if one.mask_type == kind and _is_about(one)]
-            for kind in ("visible", "amodal")
+        kinds = ("visible", "amodal")
+        self.explicit = {
+            kind: [one for one in self.corpus.templates if one.mask_type == kind] for kind in kinds
         }
+        self.implicit = {
+            kind: [one for one in templates if "<ask>" in one.line]
+            for kind, templates in self.explicit.items()
+        }
+        lexicon = load_lexicon()
+        self.neutral = sorted(self.corpus.vocabulary() - lexicon.concepts.keys() - lexicon.skipped)
 
-    def rephrase(self, noun_phrase: str, mask_type: str, rng: Random) -> str:
-        """A random sentence that asks for this mask type of the noun phrase."""
-        fixed = {name: Alternatives(((noun_phrase,),)) for name in NOUN_PHRASES}
-        corpus = TemplateCorpus(self.corpus.phrases | fixed, [])
+    def rephrase(self, question: SceneQuestion, rng: Random) -> str:
+        """A random sentence that asks for the same thing and mask type."""
         while True:
-            text = corpus.expand(rng.choice(self.templates[mask_type]), rng)
+            text = (
+                self._surround(question, rng) if rng.random() < NEUTRAL_RATE else self._expand(question, rng)
+            )
             if len(text) <= LONGEST:
                 return text
 
+    def _expand(self, question: SceneQuestion, rng: Random) -> str:
+        """A sentence of the corpus that contains the question's noun phrase, or its form without the name."""
+        if question.ask is not None and rng.random() < IMPLICIT_RATE:
+            about, templates = question.ask, self.implicit[question.mask_type]
+            fixed = {"ask": parse_template(about)}
+        else:
+            about, templates = question.np, self.explicit[question.mask_type]
+            fixed = dict.fromkeys(("np", "np0", "npm"), parse_template(about))
+        corpus = TemplateCorpus(self.corpus.phrases | fixed, [])
+        while True:
+            text = corpus.expand(rng.choice(templates), rng)
+            if about.lower() in text.lower():
+                return text
 
-def _is_about(template: SentenceTemplate) -> bool:
-    """True if every sentence of the template contains one of the noun phrases."""
-    return all(_contains(option) for option in template.content.options)
-
-
-def _contains(parts: tuple[object, ...]) -> bool:
-    return any(isinstance(part, PhraseReference) and part.name in NOUN_PHRASES for part in parts)
+    def _surround(self, question: SceneQuestion, rng: Random) -> str:
+        """Random words before or after a sentence, or around what is asked for alone."""
+        before, after = (" ".join(rng.choices(self.neutral, k=rng.randrange(1, 6))) for _ in range(2))
+        if question.mask_type == "visible" and rng.random() < 0.5:
+            if question.ask is not None and rng.random() < IMPLICIT_RATE:
+                return tidy(
+                    f"{rng.choice(['', before])}. {question.ask}? {rng.choice(['', after])}.".lstrip(".")
+                )
+            return tidy(f"{before} {question.np} {rng.choice(['', after])}" + rng.choice([".", "?", ""]))
+        text, mark = self._expand(question, rng), rng.choice(".,:!?")
+        end = "" if text.endswith((".", "?", "!")) else "."
+        return tidy(f"{before}{mark} {text}" if rng.random() < 0.5 else f"{text}{end} {after}.")

@@ -84,7 +84,7 @@ def test_bundled_configs_are_valid(path: Path) -> None:
 def test_invalid_settings_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"stage 'one' names unknown sources other; known: world"):
         small_run(stages=(Stage(name="one", steps=1, rates={"other": 1}),))
-    with pytest.raises(ValueError, match="unknown losses bcee; known: text, bce"):
+    with pytest.raises(ValueError, match="unknown losses bcee; known: text, mask_type, bce"):
         Stage(name="one", steps=1, losses={"bcee": 1})
     with pytest.raises(ValueError, match="not a regular expression"):
         Stage(name="one", steps=1, freeze=("(",))

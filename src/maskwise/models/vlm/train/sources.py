@@ -103,7 +103,7 @@ class WorldSource:
         rng = Random(f"{self.scenes.seed} {sample.id}")
         if rng.random() >= self.scenes.paraphrased:
             return sample
-        text = _paraphraser().rephrase(question.np, question.mask_type, rng)
+        text = _paraphraser().rephrase(question, rng)
         return msgspec.structs.replace(sample, question=text)
 
 
