@@ -3,8 +3,8 @@
 A model that starts from random weights knows no English. The world's training split has few wordings; the corpus of
 `models.intent` has thousands that state the mask type, so that a question asks for the same targets in other words.
 
-Random words that state nothing are put around some questions, and some have nothing else beside their noun phrase. These
-want the visible mask: a question does, unless its words ask for what is hidden (docs/intent.md, after R2SM).
+Random words that state nothing are put around some questions, and some have nothing else beside their noun phrase.
+These want the visible mask: a question does, unless its words ask for what is hidden (docs/intent.md, after R2SM).
 """
 
 from random import Random
@@ -42,9 +42,8 @@ class Paraphraser:
     def rephrase(self, question: SceneQuestion, rng: Random) -> str:
         """A random sentence that asks for the same thing and mask type."""
         while True:
-            text = (
-                self._surround(question, rng) if rng.random() < NEUTRAL_RATE else self._expand(question, rng)
-            )
+            write = self._surround if rng.random() < NEUTRAL_RATE else self._expand
+            text = write(question, rng)
             if len(text) <= LONGEST:
                 return text
 
@@ -65,12 +64,11 @@ class Paraphraser:
     def _surround(self, question: SceneQuestion, rng: Random) -> str:
         """Random words before or after a sentence, or around what is asked for alone."""
         before, after = (" ".join(rng.choices(self.neutral, k=rng.randrange(1, 6))) for _ in range(2))
-        if question.mask_type == "visible" and rng.random() < 0.5:
-            if question.ask is not None and rng.random() < IMPLICIT_RATE:
-                return tidy(
-                    f"{rng.choice(['', before])}. {question.ask}? {rng.choice(['', after])}.".lstrip(".")
-                )
-            return tidy(f"{before} {question.np} {rng.choice(['', after])}" + rng.choice([".", "?", ""]))
-        text, mark = self._expand(question, rng), rng.choice(".,:!?")
-        end = "" if text.endswith((".", "?", "!")) else "."
-        return tidy(f"{before}{mark} {text}" if rng.random() < 0.5 else f"{text}{end} {after}.")
+        if question.mask_type == "amodal" or rng.random() >= 0.5:
+            text, mark = self._expand(question, rng), rng.choice(".,:!?")
+            end = "" if text.endswith((".", "?", "!")) else "."
+            return tidy(f"{before}{mark} {text}" if rng.random() < 0.5 else f"{text}{end} {after}.")
+        if question.ask is not None and rng.random() < IMPLICIT_RATE:
+            first, last = rng.choice(["", f"{before}."]), rng.choice(["", f"{after}."])
+            return tidy(f"{first} {question.ask}? {last}")
+        return tidy(f"{before} {question.np} {rng.choice(['', after])}" + rng.choice([".", "?", ""]))
