@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
+from accelerate.utils import DeepSpeedPlugin  # noqa: E402
 from PIL import Image  # noqa: E402
 
 from maskwise.errors import MaskwiseError  # noqa: E402
@@ -20,9 +21,9 @@ from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
 from maskwise.models.vlm.train.config import Optimization, Stage, ValidationConfig, WorldScenes  # noqa: E402
 from maskwise.models.vlm.train.lora import LoraSettings  # noqa: E402
 from maskwise.models.vlm.train.pipeline import train  # noqa: E402
-from maskwise.models.vlm.train.trainer import learning_rate_factor  # noqa: E402
+from maskwise.models.vlm.train.trainer import deepspeed_settings, learning_rate_factor  # noqa: E402
 from maskwise.world import make_scene  # noqa: E402
-from tests.models.vlm.train.small_runs import small_run  # noqa: E402
+from tests.models.vlm.train.small_runs import small_model, small_run  # noqa: E402
 
 
 class Killed(BaseException):
@@ -143,3 +144,37 @@ def test_validation_scores_free_answers_strictly(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "one.safetensors").read_bytes() == (
         tmp_path / "plain" / "one.safetensors"
     ).read_bytes(), "validation does not change training"
+
+
+def test_bf16_trains_validates_and_keeps_trained_weights_in_float32(tmp_path: Path) -> None:
+    held_out = ValidationConfig(every=2, world=WorldScenes(scenes=1, split="val", size=64, questions=2))
+    config = small_run(
+        vlm=small_model(dtype="bfloat16", max_new_tokens=4),
+        lora=LoraSettings(rank=2),
+        stages=(Stage(name="one", steps=2, freeze=("segmenter",)),),
+        validation=held_out,
+        precision="bf16",
+    )
+    train(config, tmp_path)
+    assert losses(tmp_path, "one")[-1]["val_failed"] == 0
+    weights = read_tensors(tmp_path / "one.safetensors")
+    assert weights["projector.layers.0.weight"].dtype == torch.float32
+    assert weights["segmenter.no_mask.weight"].dtype == torch.bfloat16
+    exported = load_model("vlm", checkpoint=str(tmp_path)).model
+    assert {parameter.dtype for parameter in exported.parameters()} == {torch.bfloat16}
+
+
+def test_gradient_checkpointing_does_not_change_the_result(run: Path, tmp_path: Path) -> None:
+    config = msgspec.structs.replace(adapted_run(), gradient_checkpointing=True)
+    train(config, tmp_path)
+    assert losses(tmp_path, "questions") == losses(run, "questions")
+
+
+def test_deepspeed_gets_the_batch_of_a_stage() -> None:
+    plugin = DeepSpeedPlugin(zero_stage=2)
+    assert plugin.is_auto("train_micro_batch_size_per_gpu"), "accelerate would ask for a DataLoader"
+    optimization = Optimization(learning_rate=1, batch_size=48, micro_batch_size=2, clip_norm=0.5)
+    plugin.deepspeed_config.update(deepspeed_settings(optimization, accumulated=3))
+    assert plugin.get_value("train_micro_batch_size_per_gpu") == 2
+    assert plugin.get_value("gradient_accumulation_steps") == 3
+    assert plugin.get_value("gradient_clipping") == 0.5

@@ -127,8 +127,7 @@ def restore_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
     """Load weights by name; MaskwiseError if the model lacks one or a shape differs."""
     known = {name: value.shape for name, value in model.state_dict().items()}
     for name, value in weights.items():
-        found = known.get(name) or known.get(f"module.{name}")
-        if found != value.shape:
+        if (found := known.get(name)) != value.shape:
             shape = None if found is None else list(found)
             raise MaskwiseError(
                 f"weights of {name} have the shape {list(value.shape)}; the model expects {shape}"

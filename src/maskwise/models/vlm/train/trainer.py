@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
+from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs, DistributedType, GradientAccumulationPlugin
 from torch import Tensor
 
@@ -50,15 +51,18 @@ class StageTask:
 
 def make_accelerator(config: VlmTrainingConfig, optimization: Optimization) -> Accelerator:
     """The accelerator of a stage. FSDP and DeepSpeed are set up by `accelerate launch --config_file`."""
-    processes = Accelerator(cpu=not torch.cuda.is_available()).num_processes
+    on_cpu = not torch.cuda.is_available()
+    processes = PartialState(cpu=on_cpu).num_processes
     share, rest = divmod(optimization.batch_size, optimization.micro_batch_size * processes)
     if rest:
         raise MaskwiseError(
             f"batch_size {optimization.batch_size} cannot be divided among {processes} processes with "
             f"micro_batch_size {optimization.micro_batch_size}"
         )
-    return Accelerator(
-        cpu=not torch.cuda.is_available(),
+    # accelerate keeps the precision of the first Accelerator of a process and refuses another one.
+    AcceleratorState._reset_state()
+    accelerator = Accelerator(
+        cpu=on_cpu,
         mixed_precision="bf16" if config.precision == "bf16" else "no",
         gradient_accumulation_plugin=GradientAccumulationPlugin(
             num_steps=share, adjust_scheduler=False, sync_with_dataloader=False
@@ -66,6 +70,18 @@ def make_accelerator(config: VlmTrainingConfig, optimization: Optimization) -> A
         # A process whose batch has no image, or no segmentation token, leaves parameters unused.
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
+    if accelerator.distributed_type == DistributedType.DEEPSPEED:
+        accelerator.state.deepspeed_plugin.deepspeed_config.update(deepspeed_settings(optimization, share))
+    return accelerator
+
+
+def deepspeed_settings(optimization: Optimization, accumulated: int) -> dict[str, float]:
+    """What DeepSpeed has to know of a stage; accelerate would take it from a DataLoader or from its file."""
+    return {
+        "train_micro_batch_size_per_gpu": optimization.micro_batch_size,
+        "gradient_accumulation_steps": accumulated,
+        "gradient_clipping": optimization.clip_norm,
+    }
 
 
 def learning_rate_factor(step: int, steps: int, optimization: Optimization) -> float:
@@ -89,17 +105,18 @@ def fit_stage(config: VlmTrainingConfig, task: StageTask, folder: Path) -> dict[
     )
     task.model.to(accelerator.device)
     model, prepared = accelerator.prepare(task.model, optimizer)
+    # The model itself, not what wraps it: its parameters have the same names under DDP, FSDP 2 and DeepSpeed.
     checkpoints = StageCheckpoints(
         accelerator,
         folder / "checkpoints" / task.stage.name,
-        model,
+        task.model,
         optimizer=getattr(prepared, "optimizer", prepared),
         names=task.names,
         keep=config.keep_checkpoints,
     )
     loop = _StageLoop(config, task, accelerator, model=model, optimizer=prepared)
     loop.run(checkpoints, folder)
-    return gather_weights(model, task.names)
+    return gather_weights(task.model, task.names)
 
 
 class _StageLoop:
@@ -197,7 +214,9 @@ class _StageLoop:
         if self.accelerator.is_main_process:
             model = self.accelerator.unwrap_model(self.model)
             model.eval()
-            found = self.task.validate(model)
+            # Trained weights are in float32 and frozen ones may not be, so the model needs autocast as in training.
+            with self.accelerator.autocast():
+                found = self.task.validate(model)
             model.train()
         self.accelerator.wait_for_everyone()
         return found
