@@ -2,7 +2,7 @@ import pytest
 
 from maskwise.models.photo.choice import Choice
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.match import MatchChooser
+from maskwise.models.photo.match import MatchChooser, _occurs
 from tests.models.photo.scene import encoded_scene
 
 LEFT_CUP, RIGHT_CUP, DOG, TABLE = range(4)
@@ -35,6 +35,8 @@ def ask(photo: EncodedPhoto, question: str) -> tuple[list[int], Choice]:
         ("the furniture", [TABLE]),
         ("the cup and the dog", [LEFT_CUP, DOG]),
         ("Which object could bark at strangers?", [DOG]),
+        ("People eat at home. Which furniture could a meal be placed on?", [TABLE]),
+        ("Which living thing could purr or bark?", [DOG]),
     ],
 )
 def test_words_choose_proposals(photo: EncodedPhoto, question: str, regions: list[int]) -> None:
@@ -66,3 +68,9 @@ def test_a_weak_detection_is_an_answer_if_the_question_names_it() -> None:
 
 def test_a_colour_that_no_object_has_chooses_none(photo: EncodedPhoto) -> None:
     assert ask(photo, "the yellow cup")[0] == []
+
+
+def test_a_use_needs_its_own_word_and_not_a_similar_one() -> None:
+    assert _occurs("slice", frozenset({"slicing"}))
+    assert _occurs("cut", frozenset({"cutting"}))
+    assert not _occurs("sit", frozenset({"site"}))

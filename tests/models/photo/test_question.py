@@ -102,3 +102,59 @@ def test_two_things_joined_by_and_are_both_targets() -> None:
 
 def test_unknown_words_give_no_target() -> None:
     assert parse_question("Where is the xylophone?").targets == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "categories"),
+    [
+        ("Dogs like to chase things. What ball might one fetch?", {"sports ball"}),
+        ("Which part of the car does a driver hold?", {"car"}),
+        ("When people are at home, what animal in the picture could guard the house?", {"dog", "cat"}),
+        ("In a match, who guards the goal?", {"person"}),
+        ("People who skate need a helmet. Where is the skateboard?", {"skateboard"}),
+    ],
+)
+def test_an_interrogative_asks_for_the_noun_that_follows_it(question: str, categories: set[str]) -> None:
+    (target,) = parse_question(question).targets
+    assert categories <= target.categories
+    assert "person" not in target.categories - categories
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What could I use to cut the pizza?",
+        "The man has a dog. What in the image could hold water?",
+        "What is the girl wearing?",
+        "Which part of the picture would keep a person dry?",
+    ],
+)
+def test_an_interrogative_without_a_noun_leaves_the_category_open(question: str) -> None:
+    assert not any(target.categories for target in parse_question(question).targets)
+
+
+def test_who_is_called_a_person() -> None:
+    assert parse_question("Who is on the left?").targets[0].text == "person"
+
+
+def test_a_noun_before_another_noun_describes_it() -> None:
+    assert parse_question("the dog's bowl").targets[0].categories == {"bowl"}
+    assert parse_question("the chicken sandwich").targets[0].categories == {"sandwich"}
+    assert parse_question("the dog's tail").targets[0].categories == {"dog"}
+
+
+def test_a_relation_far_from_what_is_asked_for_is_ignored() -> None:
+    parsed = parse_question(
+        "What object could a tired person who comes home late sleep on next to the chair?"
+    )
+    assert parsed.relation is None
+
+
+def test_the_place_in_the_image_is_no_relation() -> None:
+    parsed = parse_question("Which cup shown in the given picture is red?")
+    assert (parsed.relation, parsed.targets[0].colour) == (None, "red")
+
+
+def test_an_empty_question_has_no_target() -> None:
+    assert parse_question("").targets == ()
+    assert parse_question("?!").targets == ()

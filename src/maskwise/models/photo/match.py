@@ -5,6 +5,7 @@ colours and simple relations. It does not reason. When nothing matches it says s
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -74,7 +75,7 @@ def _targets(question: ParsedQuestion, present: set[str]) -> list[NounPhrase]:
     """What is asked for. Where the question leaves the category open, what it is for decides, or else its place."""
     named = [target for target in question.targets if target.categories]
     if named and len(named) == len(question.targets):
-        return named
+        return [_narrowed(target, question, present) for target in named]
     suited = categories_for_use(question.words, present - question.mentioned)
     if suited:
         return [NounPhrase(frozenset(suited), "", count=None)]
@@ -82,6 +83,12 @@ def _targets(question: ParsedQuestion, present: set[str]) -> list[NounPhrase]:
     if question.relation is not None and not named:
         return list(question.targets[:1]) or [NounPhrase(frozenset(), "", count=None)]
     return []
+
+
+def _narrowed(target: NounPhrase, question: ParsedQuestion, present: set[str]) -> NounPhrase:
+    """A kind of thing ("utensil") reduced to the categories with the use that the question describes, if any."""
+    suited = categories_for_use(question.words, present & target.categories)
+    return replace(target, categories=frozenset(suited)) if suited and len(target.categories) > 1 else target
 
 
 def categories_for_use(words: frozenset[str], present: set[str]) -> set[str]:
@@ -103,8 +110,8 @@ def _use_score(category: str, words: frozenset[str]) -> float:
 def _occurs(word: str, words: frozenset[str]) -> bool:
     """Whether a word or a form of it is among the words: cut, cutting; slice, slicing."""
     stem = word.removesuffix("e")
-    endings = ("", "e", "ing", "ed", "er", f"{stem[-1:]}ing", f"{stem[-1:]}ed")
-    return any(stem + ending in words for ending in endings)
+    endings = ("ing", "ed", "er", f"{stem[-1:]}ing", f"{stem[-1:]}ed")
+    return word in words or any(stem + ending in words for ending in endings)
 
 
 @cache

@@ -9,8 +9,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from maskwise.models.photo.clause import (
+    PERSONAL,
+    Interrogative,
+    asking_sentence,
+    find_interrogative,
+    split_sentences,
+)
 from maskwise.models.photo.vocabulary import VOCABULARY
-from maskwise.models.photo.words import FoundPhrase, Token, find_phrases, phrase_key, tokenize
+from maskwise.models.photo.words import FoundPhrase, Token, find_phrases, phrase_key
 
 Relation = Literal[
     "left_of", "right_of", "above", "below", "on", "in", "behind", "in_front_of", "near", "touching"
@@ -46,6 +53,8 @@ RELATIONS: dict[Relation, tuple[str, ...]] = {
         "touching",
         "held by",
         "worn by",
+        "used by",
+        "utilized by",
         "with",
     ),
 }
@@ -110,18 +119,31 @@ NUMBERS = {
 ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4}
 EVERY = {"all", "every", "each", "both", "any"}
 ANYTHING = {
-    "object",
-    "item",
-    "thing",
-    "something",
-    "anything",
-    "tool",
-    "device",
-    "element",
-    "part",
-    "place",
-    "area",
-    "piece",
+    *(
+        "object",
+        "item",
+        "thing",
+        "something",
+        "anything",
+        "tool",
+        "element",
+        "part",
+        "place",
+        "area",
+        "piece",
+    ),
+    *(
+        "article",
+        "aspect",
+        "component",
+        "feature",
+        "gear",
+        "instrument",
+        "portion",
+        "region",
+        "section",
+        "structure",
+    ),
 }
 """Nouns that leave the category open."""
 
@@ -145,7 +167,12 @@ BEFORE_A_VERB = {
 
 OF = Token("of", "of")
 MAX_GAP = 5
-"""Words between a relation and the object that it refers to."""
+"""Words between a relation and the objects that it relates."""
+
+MAX_ADJECTIVES = 2
+"""Words between an owner and what it owns."""
+
+Noun = FoundPhrase[frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -177,28 +204,56 @@ class ParsedQuestion:
 
 def parse_question(text: str) -> ParsedQuestion:
     """Find what the tables of this module and the vocabulary know in a question."""
-    tokens = tokenize(text)
+    sentences = split_sentences(text)
+    tokens = asking_sentence(sentences)
     nouns = _find_nouns(tokens)
-    taken = [any(noun.start <= place < noun.stop for noun in nouns) for place in range(len(tokens))]
-    relations = [
-        one for one in find_phrases(tokens, _relation_table(), taken=taken) if _anchor_of(one, nouns)
-    ]
-    relation = relations[0] if relations else None
+    asking = find_interrogative(tokens, nouns)
+    relation = _find_relation(tokens, nouns, asking)
     anchor = None if relation is None else _anchor_of(relation, nouns)
-    heads = [noun for noun in nouns if anchor is None or noun.start < anchor.start]
-    heads = [noun for noun in heads if noun.value or tokens[noun.stop : noun.stop + 1] != [OF]]
-    heads = _coordinated(tokens, heads)
+    heads = [noun for noun in _heads(tokens, nouns, asking) if anchor is None or noun.start < anchor.start]
     blocked = [span for span in (relation,) if span is not None]
     return ParsedQuestion(
-        tuple(_noun_phrase(tokens, noun, nouns, blocked) for noun in heads),
+        tuple(_noun_phrase(tokens, noun, nouns, blocked) for noun in _coordinated(tokens, heads)),
         None if relation is None else relation.value,
         None if anchor is None else _noun_phrase(tokens, anchor, nouns, blocked),
-        frozenset(token.singular for token in tokens),
-        frozenset(category for noun in nouns for category in noun.value),
+        frozenset(token.singular for tokens in sentences for token in tokens),
+        frozenset(name for tokens in sentences for noun in _find_nouns(tokens) for name in noun.value),
     )
 
 
-def _find_nouns(tokens: list[Token]) -> list[FoundPhrase[frozenset[str]]]:
+def _heads(tokens: list[Token], nouns: list[Noun], asking: Interrogative | None) -> list[Noun]:
+    """The nouns that may be asked for, in order. "part of the dog" asks for the dog, "the dog's bowl" for the bowl."""
+    if asking is not None and asking.noun is None:
+        return []
+    found = nouns
+    if asking is not None and asking.noun is not None:
+        found = [asking.noun, *(noun for noun in nouns if noun.start > asking.noun.start)]
+    return [
+        noun
+        for noun in found
+        if (noun.value or tokens[noun.stop : noun.stop + 1] != [OF]) and not _is_modifier(tokens, noun, nouns)
+    ]
+
+
+def _is_modifier(tokens: list[Token], noun: Noun, nouns: list[Noun]) -> bool:
+    """Whether a noun only describes the next one: "chicken sandwich", "the dog's bowl"."""
+    reach = MAX_ADJECTIVES if tokens[noun.stop - 1].possessive else 0
+    return any(other.value and noun.stop <= other.start <= noun.stop + reach for other in nouns)
+
+
+def _find_relation(
+    tokens: list[Token], nouns: list[Noun], asking: Interrogative | None
+) -> FoundPhrase[Relation] | None:
+    """The first relation to a noun. After an interrogative it has to follow what is asked for closely."""
+    taken = [any(noun.start <= place < noun.stop for noun in nouns) for place in range(len(tokens))]
+    found = find_phrases(tokens, _relation_table(), taken=taken)
+    if asking is not None:
+        start = asking.place + 1 if asking.noun is None else asking.noun.stop
+        found = [one for one in found if start <= one.start <= start + MAX_GAP]
+    return next((one for one in found if _anchor_of(one, nouns)), None)
+
+
+def _find_nouns(tokens: list[Token]) -> list[Noun]:
     """Mentions of categories, kinds of them, or of anything; a colour before a noun is no fruit."""
     found = [
         noun
@@ -213,16 +268,12 @@ def _find_nouns(tokens: list[Token]) -> list[FoundPhrase[frozenset[str]]]:
     ]
 
 
-def _anchor_of(
-    relation: FoundPhrase[Relation], nouns: list[FoundPhrase[frozenset[str]]]
-) -> FoundPhrase[frozenset[str]] | None:
+def _anchor_of(relation: FoundPhrase[Relation], nouns: list[Noun]) -> Noun | None:
     after = [noun for noun in nouns if relation.stop <= noun.start <= relation.stop + MAX_GAP and noun.value]
     return after[0] if after else None
 
 
-def _coordinated(
-    tokens: list[Token], nouns: list[FoundPhrase[frozenset[str]]]
-) -> list[FoundPhrase[frozenset[str]]]:
+def _coordinated(tokens: list[Token], nouns: list[Noun]) -> list[Noun]:
     """The first noun and those joined to it by "and" or "or"."""
     joined = nouns[:1]
     for noun in nouns[1:]:
@@ -235,8 +286,8 @@ def _coordinated(
 
 def _noun_phrase(
     tokens: list[Token],
-    noun: FoundPhrase[frozenset[str]],
-    nouns: list[FoundPhrase[frozenset[str]]],
+    noun: Noun,
+    nouns: list[Noun],
     blocked: list[FoundPhrase[Relation]],
 ) -> NounPhrase:
     places = _modifier_places(len(tokens), noun, nouns, blocked)
@@ -246,9 +297,10 @@ def _noun_phrase(
     head = tokens[noun.stop - 1]
     counts = [NUMBERS[word] for word in words if word in NUMBERS]
     everything = head.plural or bool(EVERY & set(words))
+    text = " ".join(token.word for token in tokens[noun.start : noun.stop])
     return NounPhrase(
         noun.value,
-        " ".join(token.word for token in tokens[noun.start : noun.stop]),
+        "person" if text in PERSONAL else text,
         next((COLOURS[word] for word in words if word in COLOURS), None),
         orders[0].value if orders else None,
         next((ORDINALS[word] for word in words if word in ORDINALS), 0),
@@ -258,8 +310,8 @@ def _noun_phrase(
 
 def _modifier_places(
     length: int,
-    noun: FoundPhrase[frozenset[str]],
-    nouns: list[FoundPhrase[frozenset[str]]],
+    noun: Noun,
+    nouns: list[Noun],
     blocked: list[FoundPhrase[Relation]],
 ) -> list[int]:
     """The tokens around a noun up to the next noun or relation; what lies between two nouns belongs to the later one,

@@ -26,10 +26,13 @@ UNCHANGED = {"skis", "scissors", "tennis", "glass", "bus", "grass", "this", "his
 
 
 class Token(NamedTuple):
-    """word: as written, lower case; singular: the form that phrases are looked up by."""
+    """word: as written, lower case, without 's; singular: the form that phrases are looked up by. possessive: whether
+    the word had an 's.
+    """
 
     word: str
     singular: str
+    possessive: bool = False
 
     @property
     def plural(self) -> bool:
@@ -47,7 +50,12 @@ class FoundPhrase(NamedTuple, Generic[T]):
 
 def tokenize(text: str) -> list[Token]:
     """The words of a text, lower case, without punctuation."""
-    return [Token(word, to_singular(word)) for word in TOKEN.findall(text.lower().replace("’", "'"))]
+    return [_to_token(word) for word in TOKEN.findall(text.lower().replace("’", "'"))]
+
+
+def _to_token(word: str) -> Token:
+    stem = word.removesuffix("'s")
+    return Token(stem, to_singular(stem), stem != word)
 
 
 def to_singular(word: str) -> str:
