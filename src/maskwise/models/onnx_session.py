@@ -8,8 +8,10 @@ import onnxruntime
 from maskwise.errors import MaskwiseError
 
 
-def open_session(path: Path, *, threads: int | None = None) -> onnxruntime.InferenceSession:
-    """An inference session of a file.
+def open_session(
+    model: Path | bytes, *, threads: int | None = None, name: str | None = None
+) -> onnxruntime.InferenceSession:
+    """An inference session of a file or its content. name: what messages call the content.
 
     threads: None for the value of OMP_NUM_THREADS, which Ray sets for its actors; all cores where that is not set.
     """
@@ -18,6 +20,7 @@ def open_session(path: Path, *, threads: int | None = None) -> onnxruntime.Infer
     options.intra_op_num_threads = threads or (int(limit) if limit.isdecimal() else 0)
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common base class for its errors
-        raise MaskwiseError(f"onnxruntime cannot open {path}: {error}") from error
+        shown = model if isinstance(model, Path) else name
+        raise MaskwiseError(f"onnxruntime cannot open {shown}: {error}") from error

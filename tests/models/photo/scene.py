@@ -61,6 +61,9 @@ class FakeSam:
         raw[0, 0, :height, :width] = logits
         return MaskLogits(logits, raw, 0.9)
 
+    def decode_levels(self, embedding: ImageEmbedding, point: tuple[float, float]) -> list[MaskLogits]:
+        return [self.decode(embedding, points=np.array([point], np.float32))]
+
     def logits_size(self, embedding: ImageEmbedding) -> tuple[int, int]:
         longest = max(embedding.size)
         width, height = (round(side / longest * LOGITS_SIZE) for side in embedding.size)

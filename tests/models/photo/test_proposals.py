@@ -1,8 +1,11 @@
+import itertools
+
 import numpy as np
 from PIL import Image
 
 from maskwise.models.photo.detector import Detections, YoloxDetector, _grid, box_ious, suppress
-from maskwise.models.photo.proposals import MAX_PROMPTS, propose, stability
+from maskwise.models.photo.proposals import MAX_PROMPTS, MAX_PROPOSALS, _grid_points, propose, stability
+from maskwise.models.photo.sam import MaskLogits
 from tests.models.photo.scene import OBJECTS, draw_scene, fake_networks
 
 
@@ -84,3 +87,42 @@ def test_cells_are_decoded_to_boxes_of_the_image() -> None:
     # The centre is at cell (5.5, 3.5) of 32 pixels; the image was halved.
     assert np.allclose(found.boxes[0], [2 * (176 - 32), 2 * (112 - 16), 2 * (176 + 32), 2 * (112 + 16)])
     assert detector.session.last[0, 0, 300, 0] == 114
+
+
+def test_a_point_gives_the_whole_and_its_parts() -> None:
+    networks = fake_networks()
+    image = draw_scene()
+    embedding = networks.sam.encode(image)
+    dog, nose = (120, 60, 200, 140), (150, 90, 170, 110)
+
+    def levels(embedding: object, point: tuple[float, float]) -> list[MaskLogits]:
+        return [networks.sam.decode(embedding, box=box) for box in (nose, dog)]  # type: ignore[arg-type]
+
+    networks.sam.decode_levels = levels  # type: ignore[assignment,method-assign]
+    found = propose(networks, image, embedding, networks.detector.detect(image).take(np.zeros(0, np.int64)))
+    grid = [one.box for one in found if one.source == "grid"]
+    assert len(grid) == 2
+    assert np.allclose(sorted(grid), [dog, nose], atol=2)
+
+
+def test_prompts_are_counted_even_if_their_masks_are_copies() -> None:
+    networks = fake_networks()
+    image = draw_scene()
+
+    class Crowd:
+        def detect(self, image: Image.Image) -> Detections:
+            boxes = np.array([[k, 0, k + 4, 10] for k in range(40)], np.float32)
+            return Detections(boxes, np.full(40, 0.5, np.float32), np.zeros(40, np.int64))
+
+    crowd = networks._replace(detector=Crowd())  # type: ignore[arg-type]
+    found = propose(crowd, image, networks.sam.encode(image), crowd.detector.detect(image))
+    assert networks.sam.decoded <= MAX_PROMPTS  # type: ignore[attr-defined]
+    assert len(found) <= MAX_PROPOSALS
+
+
+def test_the_first_points_lie_far_from_boxes_and_from_each_other() -> None:
+    points = list(itertools.islice(_grid_points([], (800, 800)), 5))
+    assert np.allclose(points[0], (350, 350), atol=101)
+    assert {(x < 400, y < 400) for x, y in points[1:]} == {
+        (a, b) for a in (True, False) for b in (True, False)
+    }

@@ -2,19 +2,20 @@
 
 Three sources prompt MobileSAM: boxes of the detector, the box of what is salient, and a grid of points, as in the
 automatic mask generation of segment-anything. Points outside the proposals that were made before come first, then, for
-parts, points inside them, as long as there is time. Unstable masks and copies are dropped. Masks stay at the resolution
-of MobileSAM's output until one is chosen.
+parts, points inside them, as long as there is time. A point gives up to three masks: the whole, a part, and a part of
+that. Unstable masks and copies are dropped. Masks stay at the resolution of MobileSAM's output until one is chosen.
 """
 
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from maskwise.arrays import BoolArray, Float32Array
+from maskwise.arrays import BoolArray, Float32Array, Float64Array, UInt8Array
 from maskwise.models.photo.detector import Detections, YoloxDetector, box_ious
 from maskwise.models.photo.saliency import SaliencyNetwork
 from maskwise.models.photo.sam import ImageEmbedding, MaskLogits, MobileSam
@@ -29,8 +30,11 @@ MIN_DETECTION = 0.15
 SAME_BOX = 0.85
 """A detection whose box has a larger IoU with that of a better one is another label of the same object."""
 
-MAX_PROMPTS = 36
-"""Prompts in all: each takes a twentieth of the time that MobileSAM needs to encode an image."""
+MAX_PROMPTS = 32
+"""Prompts in all: each takes a sixteenth of the time that MobileSAM needs to encode an image."""
+
+MAX_PROPOSALS = 40
+"""More numbered marks than these cannot be told apart in an image; the points with the lowest scores are dropped."""
 
 GRID_SIDE = 8
 """Points per side of the grid."""
@@ -38,7 +42,7 @@ GRID_SIDE = 8
 MIN_IOU = 0.65
 """Lowest IoU that MobileSAM predicts for a mask of a point."""
 
-MIN_STABILITY = 0.75
+MIN_STABILITY = 0.6
 STABILITY_OFFSET = 1.0
 """A mask of a point is stable if the masks at this offset above and below its threshold have at least that IoU."""
 
@@ -71,10 +75,20 @@ class Proposal:
         """The mask at the resolution of the logits."""
         return self.logits > 0
 
+    @cached_property
+    def bits(self) -> UInt8Array:
+        """The mask, eight pixels in a byte, to compare many masks quickly."""
+        return np.packbits(self.inside)
+
+    @cached_property
+    def pixels(self) -> int:
+        """Number of pixels inside, at the resolution of the logits."""
+        return int(np.count_nonzero(self.inside))
+
     @property
     def area(self) -> float:
         """Share of the image."""
-        return float(self.inside.mean())
+        return self.pixels / self.logits.size
 
     @property
     def label(self) -> str | None:
@@ -99,44 +113,65 @@ def propose(
 ) -> list[Proposal]:
     """The proposals of an encoded image: those of the detector first, best first."""
     found: list[Proposal] = []
+    prompts = 0
     for row in np.flatnonzero(detections.scores >= MIN_DETECTION).tolist():
-        if len(found) < MAX_DETECTIONS or find_box(found, detections.boxes[row]) is not None:
-            add_detection(found, networks.sam, embedding, detections, row)
+        if prompts < MAX_DETECTIONS or find_box(found, detections.boxes[row]) is not None:
+            prompts += add_detection(found, networks.sam, embedding, detections, row)
     for one in _salient(networks, image, embedding):
         add_proposal(found, one)
-    prompts = MAX_PROMPTS - min(MAX_PROMPTS, len(found))
-    for point in itertools.islice(_grid_points(found, image.size), prompts):
-        candidate = _point_proposal(networks.sam, embedding, point)
-        if candidate is not None:
+    points = itertools.islice(_grid_points(found, image.size), MAX_PROMPTS - prompts - 1)
+    for point in points:
+        for candidate in _point_proposals(networks.sam, embedding, point):
             add_proposal(found, candidate)
-    return found
+    return _limit(found)
+
+
+def _limit(found: list[Proposal]) -> list[Proposal]:
+    """At most MAX_PROPOSALS, in their order: of the points those with the best scores."""
+    points = sorted((one for one in found if one.source == "grid"), key=lambda one: -one.score)
+    dropped = points[len(points) - max(0, len(found) - MAX_PROPOSALS) :]
+    return [one for one in found if one not in dropped]
 
 
 def add_proposal(found: list[Proposal], new: Proposal) -> None:
     """Append a proposal unless it is empty or a copy of an earlier one; a copy passes on its labels."""
     if new.area < MIN_AREA:
         return
-    for known in found:
-        if mask_iou(known.inside, new.inside) > MAX_OVERLAP:
-            for label, score in new.labels.items():
-                known.labels[label] = max(score, known.labels.get(label, 0.0))
-            return
-    found.append(new)
+    ious = _ious(found, new)
+    if not len(ious) or ious.max() <= MAX_OVERLAP:
+        found.append(new)
+        return
+    known = found[int(ious.argmax())]
+    for label, score in new.labels.items():
+        known.labels[label] = max(score, known.labels.get(label, 0.0))
+
+
+def _ious(found: list[Proposal], new: Proposal) -> Float64Array:
+    """float64 [n]: IoU of a mask with each of those found; it is not empty."""
+    if not found:
+        return np.zeros(0)
+    shared = np.bitwise_count(np.stack([one.bits for one in found]) & new.bits).sum(1, dtype=np.int64)
+    areas = np.array([one.pixels for one in found]) + new.pixels
+    ious: Float64Array = shared / (areas - shared)
+    return ious
 
 
 def add_detection(
     found: list[Proposal], sam: MobileSam, embedding: ImageEmbedding, detections: Detections, row: int
-) -> None:
-    """Add the object of a detection, or its label to a proposal with the same box or mask."""
+) -> bool:
+    """Add the object of a detection, or its label to a proposal with the same box or mask. Returns whether MobileSAM
+    was prompted.
+    """
     score, name = float(detections.scores[row]), detections.names()[row]
     known = find_box(found, detections.boxes[row])
     if known is not None:
         known.labels[name] = max(score, known.labels.get(name, 0.0))
-        return
+        return False
     left, top, right, bottom = detections.boxes[row].tolist()
     decoded = sam.decode(embedding, box=(left, top, right, bottom))
     box = (left, top, right, bottom)
     add_proposal(found, Proposal(decoded.logits, decoded.raw, box, "detector", score, {name: score}))
+    return True
 
 
 def find_box(found: list[Proposal], box: Float32Array) -> Proposal | None:
@@ -185,28 +220,46 @@ def _salient(networks: ProposalNetworks, image: Image.Image, embedding: ImageEmb
 
 
 def _grid_points(found: list[Proposal], size: tuple[int, int]) -> Iterator[tuple[float, float]]:
-    """Points of the grid in pixels of the image: first those that no small proposal covers when their turn comes."""
-    order = np.random.default_rng(0).permutation(GRID_SIDE * GRID_SIDE).tolist()
-    places = [((one % GRID_SIDE + 0.5) / GRID_SIDE, (one // GRID_SIDE + 0.5) / GRID_SIDE) for one in order]
-    waiting = []
-    for x, y in places:
-        if any(_covers(proposal, x, y) for proposal in found):
-            waiting.append((x, y))
-        else:
-            yield x * size[0], y * size[1]
-    yield from ((x * size[0], y * size[1]) for x, y in waiting)
+    """Points of the grid in pixels of the image: first those that no small proposal covers when their turn comes, each
+    as far as possible from the boxes' centres and the points before.
+    """
+    sides = (np.arange(GRID_SIDE) + 0.5) / GRID_SIDE
+    grid = np.stack(np.meshgrid(sides, sides), -1).reshape(-1, 2)
+    places = grid * size
+    # Without any box the first point is the one nearest to the centre of the image.
+    distance = 2 * max(size) - np.hypot(*(places - np.array(size) / 2).T)
+    for one in found:
+        distance = np.minimum(distance, np.hypot(*(places - _box_center(one.box)).T))
+    waiting = np.ones(len(grid), np.bool_)
+    while waiting.any():
+        free = waiting & ~_covered(found, grid)
+        number = int(np.where(free if free.any() else waiting, distance, -1.0).argmax())
+        waiting[number] = False
+        distance = np.minimum(distance, np.hypot(*(places - places[number]).T))
+        yield float(places[number, 0]), float(places[number, 1])
 
 
-def _covers(proposal: Proposal, x: float, y: float) -> bool:
-    height, width = proposal.logits.shape
-    return bool(proposal.logits[int(y * height), int(x * width)] > 0) and proposal.area <= COVERING_AREA
+def _covered(found: list[Proposal], grid: Float64Array) -> BoolArray:
+    """bool [n]: whether each point [n, 2] in 0..1 lies on a small proposal."""
+    covered = np.zeros(len(grid), np.bool_)
+    for one in found:
+        if one.area <= COVERING_AREA:
+            columns, rows = (grid * one.logits.shape[::-1]).astype(np.int64).T
+            covered |= one.logits[rows, columns] > 0
+    return covered
 
 
-def _point_proposal(sam: MobileSam, embedding: ImageEmbedding, point: tuple[float, float]) -> Proposal | None:
-    decoded = sam.decode(embedding, points=np.array([point], np.float32))
-    if decoded.score < MIN_IOU or stability(decoded.logits) < MIN_STABILITY:
-        return None
-    return to_proposal(decoded, embedding, "grid")
+def _box_center(box: Box) -> Float64Array:
+    return np.array([box[0] + box[2], box[1] + box[3]]) / 2
+
+
+def _point_proposals(
+    sam: MobileSam, embedding: ImageEmbedding, point: tuple[float, float]
+) -> Iterator[Proposal]:
+    """The stable masks of a point, best first."""
+    for decoded in sorted(sam.decode_levels(embedding, point), key=lambda one: -one.score):
+        if decoded.score >= MIN_IOU and stability(decoded.logits) >= MIN_STABILITY:
+            yield to_proposal(decoded, embedding, "grid")
 
 
 def stability(logits: Float32Array) -> float:

@@ -3,6 +3,7 @@
 Zhang et al. 2023, "Faster Segment Anything"; input and output as in segment-anything (Kirillov et al. 2023).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
+from maskwise.models.onnx_graph import Node, add_outputs, read_nodes
 from maskwise.models.onnx_session import open_session
 
 INPUT_SIZE = 1024
@@ -23,6 +25,15 @@ FEATURE_CHANNELS = 256
 
 LOGITS_SIZE = 256
 """Side of the mask logits."""
+
+OUTPUTS = ("iou_predictions", "low_res_masks")
+"""Of the decoder: score and logits of the best mask."""
+
+LEVELS = 3
+"""Masks of a point: SAM takes it for ambiguous."""
+
+MAX_NODES = 8
+"""Nodes between an output of the decoder and the tensor with all masks."""
 
 MEAN = np.array([123.675, 116.28, 103.53], np.float32)
 STD = np.array([58.395, 57.12, 57.375], np.float32)
@@ -57,12 +68,26 @@ class MaskLogits(NamedTuple):
     score: float
 
 
+class Prompt(NamedTuple):
+    """What to segment. box: left, top, right, bottom in pixels of the image. points: float32 [n, 2] of x, y. positive:
+    bool [n], whether each point lies inside the object; by default all do. mask: `raw` of an earlier result.
+    """
+
+    box: tuple[float, float, float, float] | None = None
+    points: Float32Array | None = None
+    positive: BoolArray | None = None
+    mask: Float32Array | None = None
+
+
 class MobileSam:
     """The two networks of MobileSAM."""
 
     def __init__(self, encoder: Path, decoder: Path, *, threads: int | None = None) -> None:
         self.encoder = open_session(encoder, threads=threads)
-        self.decoder = open_session(decoder, threads=threads)
+        model = decoder.read_bytes()
+        self.all_masks = find_all_masks(read_nodes(model))
+        own = [name for name in self.all_masks if name not in OUTPUTS]
+        self.decoder = open_session(add_outputs(model, own), threads=threads, name=str(decoder))
 
     def encode(self, image: Image.Image) -> ImageEmbedding:
         """image: RGB, any size."""
@@ -78,29 +103,64 @@ class MobileSam:
         positive: BoolArray | None = None,
         mask: Float32Array | None = None,
     ) -> MaskLogits:
-        """The mask of one prompt.
+        """The best mask of one prompt; see Prompt."""
+        return self._decode(embedding, Prompt(box, points, positive, mask), OUTPUTS)[0]
 
-        box: left, top, right, bottom in pixels of the image. points: float32 [n, 2] of x, y. positive: bool [n],
-        whether each point lies inside the object; by default all do. mask: `raw` of an earlier result.
+    def decode_levels(self, embedding: ImageEmbedding, point: tuple[float, float]) -> list[MaskLogits]:
+        """What a point may mean: SAM's masks of the whole, a part and a part of that, in no certain order.
+
+        Only the best of them if the decoder's file does not contain the others.
         """
-        corners, labels = _prompt_points(box, points, positive)
+        prompt = Prompt(points=np.array([point], np.float32))
+        # The first of several masks is the one for prompts that are not ambiguous.
+        return self._decode(embedding, prompt, self.all_masks)[-LEVELS:]
+
+    def _decode(
+        self, embedding: ImageEmbedding, prompt: Prompt, outputs: tuple[str, str]
+    ) -> list[MaskLogits]:
+        corners, labels = _prompt_points(prompt.box, prompt.points, prompt.positive)
+        empty = np.zeros((1, 1, LOGITS_SIZE, LOGITS_SIZE), np.float32)
         inputs = {
             "image_embeddings": embedding.features,
             "point_coords": (corners * embedding.scale)[None].astype(np.float32),
             "point_labels": labels[None],
-            "mask_input": np.zeros((1, 1, LOGITS_SIZE, LOGITS_SIZE), np.float32) if mask is None else mask,
-            "has_mask_input": np.array([0.0 if mask is None else 1.0], np.float32),
+            "mask_input": empty if prompt.mask is None else prompt.mask,
+            "has_mask_input": np.array([0.0 if prompt.mask is None else 1.0], np.float32),
             # The decoder also enlarges the mask to the size named here; the smallest one costs least.
             "orig_im_size": np.array([1.0, 1.0], np.float32),
         }
-        score, raw = self.decoder.run(["iou_predictions", "low_res_masks"], inputs)
+        scores, raw = self.decoder.run(list(outputs), inputs)
         width, height = self.logits_size(embedding)
-        return MaskLogits(raw[0, 0, :height, :width], raw[:, :1], float(score[0, 0]))
+        return [
+            MaskLogits(raw[0, level, :height, :width], raw[:, level : level + 1], float(score))
+            for level, score in enumerate(scores[0])
+        ]
 
     def logits_size(self, embedding: ImageEmbedding) -> tuple[int, int]:
         """Width and height of the logits of an image."""
         width, height = (max(1, round(side / max(embedding.size) * LOGITS_SIZE)) for side in embedding.size)
         return width, height
+
+
+def find_all_masks(nodes: Mapping[str, Node]) -> tuple[str, str]:
+    """The tensors with the scores and logits of all masks of a prompt, from which the decoder takes the best.
+
+    segment-anything's export takes it by flattening them. The outputs themselves where this is not so.
+    """
+    found = [_before_flatten(nodes, name) for name in OUTPUTS]
+    return (found[0], found[1]) if found[0] and found[1] else OUTPUTS
+
+
+def _before_flatten(nodes: Mapping[str, Node], name: str) -> str | None:
+    """The tensor that was flattened, a few nodes before this one."""
+    for _ in range(MAX_NODES):
+        node = nodes.get(name)
+        if node is None or not node.inputs:
+            return None
+        name = node.inputs[0]
+        if node.op_type == "Flatten":
+            return name
+    return None
 
 
 def to_encoder_input(image: Image.Image) -> Float32Array:
