@@ -73,6 +73,8 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
         ("oracle", {"noise": "much"}, "option noise is 'much'; expected float"),
         ("oracle", {"seed": -1}, "seed=-1 is not an integer, 0 or more"),
         ("sys:exit", {}, "could not be opened: SystemExit"),
+        ("sam3", {}, "`maskwise adapters` says what to install"),
+        ("sa2va", {}, "`maskwise adapters` says what to install"),
     ],
 )
 def test_what_is_no_model_is_said_plainly(spec: str, options: dict[str, object], said: str) -> None:

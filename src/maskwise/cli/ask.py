@@ -31,7 +31,8 @@ def ask(
 ) -> None:
     """Ask a question about an image: an answer in words, the mask type it asks for, and the masks.
 
-    The bundled model knows the objects of `maskwise world` and no others. It warns about most other images.
+    The bundled model knows the objects of `maskwise world` and no others. It warns about most other images. For
+    photographs use --model photo, which says what to download first.
 
     Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
     """

@@ -7,6 +7,7 @@ A file that the user decided to trust has a file `NAME.sha256` beside it, in the
 """
 
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -49,6 +50,17 @@ def find_weights(name: str) -> Path:
         raise DownloadError(f"the weights {name} are not in {path.parent}.\n{explain(download)}")
     check_file(path, download, download.files[0])
     return path
+
+
+def find_all_weights(names: Sequence[str]) -> list[Path]:
+    """The paths of several files of weights, verified. DownloadError names all that are missing and what to run."""
+    downloads = [find_download(name) for name in names]
+    missing = [one for one in downloads if not (weights_folder() / one.files[0].file).is_file()]
+    if len(missing) > 1:
+        listed = ", ".join(one.name for one in missing)
+        steps = "\n\n".join(f"{one.name}: {explain(one)}" for one in missing)
+        raise DownloadError(f"the weights {listed} are not in {weights_folder()}.\n\n{steps}")
+    return [find_weights(name) for name in names]
 
 
 def check_file(path: Path, download: Download, file: HostedFile) -> None:

@@ -26,10 +26,16 @@ GROUP = "maskwise.models"
 
 
 class BuiltIn(NamedTuple):
-    """The path of a model's factory, as text so that it is imported only when needed, and a description."""
+    """The path of a model's factory, as text so that it is imported only when needed, a description, and what to do
+    where the model cannot be made.
+    """
 
     factory: str
     line: str
+    advice: str = ""
+
+
+ADAPTER_ADVICE = "; `maskwise adapters` says what to install, where the weights are and how to call it"
 
 
 def _baseline(name: str, line: str) -> BuiltIn:
@@ -51,14 +57,17 @@ BUILT_IN = {
     "sam3": BuiltIn(
         "maskwise.models.adapters.sam3:Sam3Predictor",
         "SAM 3 of transformers: noun phrases to masks; --model-option checkpoint=FOLDER (extra vlm)",
+        ADAPTER_ADVICE,
     ),
     "visionreasoner": BuiltIn(
         "maskwise.models.adapters.visionreasoner:VisionReasoner",
         "VisionReasoner: Qwen2.5-VL thinks and gives boxes, SAM 2 masks; --model-option checkpoint=FOLDER (extra vlm)",
+        ADAPTER_ADVICE,
     ),
     "sa2va": BuiltIn(
         "maskwise.models.adapters.sa2va:Sa2va",
         "Sa2VA: Qwen-VL answers with [SEG] tokens, SAM 2 masks; --model-option checkpoint=FOLDER (extra vlm)",
+        ADAPTER_ADVICE,
     ),
     "oracle": BuiltIn(
         "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"
@@ -164,7 +173,7 @@ def _import(place: str, spec: str) -> Callable[..., Any]:
         for name in path.strip().split("."):
             found = getattr(found, name)
     except (ImportError, AttributeError) as error:
-        raise ModelError(f"model {spec!r}: cannot load {place}: {error}") from error
+        raise ModelError(f"model {spec!r}: cannot load {place}: {error}{_advice(spec)}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's module runs when it is imported
@@ -205,10 +214,15 @@ def _check_options(
         unknown = next((name for name in options if name not in known), "")
         raise ModelError(
             f"model {spec!r}: {error}; its options: {', '.join(known) or 'none'}{did_you_mean(unknown, known)}"
+            f"{_advice(spec)}"
         ) from None
     for name, kind in _option_types(factory).items():
         if name in options:
             _check_type(name, options[name], kind, spec)
+
+
+def _advice(spec: str) -> str:
+    return BUILT_IN[spec].advice if spec in BUILT_IN else ""
 
 
 def _option_types(factory: Callable[..., Any]) -> dict[str, Any]:

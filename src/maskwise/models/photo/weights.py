@@ -1,22 +1,25 @@
 """The pretrained networks that the model for photographs uses, opened from verified files."""
 
-from maskwise.downloads import find_weights
+from maskwise.downloads import find_all_weights
 from maskwise.models.photo.detector import YoloxDetector
 from maskwise.models.photo.proposals import ProposalNetworks
 from maskwise.models.photo.saliency import SaliencyNetwork
 from maskwise.models.photo.sam import MobileSam
 
+SAM_FILES = ("mobile_sam_encoder.onnx", "mobile_sam_decoder.onnx")
+OTHER_FILES = ("yolox_nano.onnx", "u2netp.onnx")
+
 
 def load_sam(*, threads: int | None = None) -> MobileSam:
     """MobileSAM; DownloadError says what to run if its files are missing."""
-    encoder, decoder = find_weights("mobile_sam_encoder.onnx"), find_weights("mobile_sam_decoder.onnx")
-    return MobileSam(encoder, decoder, threads=threads)
+    return MobileSam(*find_all_weights(SAM_FILES), threads=threads)
 
 
 def load_networks(*, threads: int | None = None) -> ProposalNetworks:
-    """All networks that find proposals."""
+    """All networks that find proposals; DownloadError says what to run for each file that is missing."""
+    encoder, decoder, yolox, u2net = find_all_weights(SAM_FILES + OTHER_FILES)
     return ProposalNetworks(
-        load_sam(threads=threads),
-        YoloxDetector(find_weights("yolox_nano.onnx"), threads=threads),
-        SaliencyNetwork(find_weights("u2netp.onnx"), threads=threads),
+        MobileSam(encoder, decoder, threads=threads),
+        YoloxDetector(yolox, threads=threads),
+        SaliencyNetwork(u2net, threads=threads),
     )
