@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+from maskwise.api.evaluation import evaluate
 from maskwise.errors import ModelError, ModelGoneError
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.model import PhotoQuestions, make_chooser
+from maskwise.models.photo.model import Photo, PhotoQuestions, make_chooser
 from maskwise.models.photo.vlm import VlmChooser, find_price
-from maskwise.writers import SendLimits, open_client
+from maskwise.schema import ImageInfo, Sample
+from maskwise.store import DatasetWriter
+from maskwise.writers import Ledger, SendLimits, open_client
 from maskwise.writers.client import WriterError
 from maskwise.writers.cost import ModelPrice
-from tests.models.photo.scene import encoded_scene
+from tests.models.photo.scene import SIZE, FakeCompletion, draw_scene, encoded_scene, fake_networks
 from tests.writers.providers import Provider, remove_keys, serve_provider
 
 MODELS = {"anthropic": "claude-test", "openai": "gpt-test"}
@@ -34,8 +37,14 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
 
 
 @pytest.fixture(params=MODELS)
-def chooser(request: pytest.FixtureRequest, tmp_path: Path, provider: Provider) -> Iterator[VlmChooser]:
-    client = open_client(request.param, model=MODELS[request.param])
+def name(request: pytest.FixtureRequest) -> str:
+    """Each of the two APIs."""
+    return str(request.param)
+
+
+@pytest.fixture
+def chooser(name: str, tmp_path: Path, provider: Provider) -> Iterator[VlmChooser]:
+    client = open_client(name, model=MODELS[name])
     found = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE)
     yield found
     found.close()
@@ -44,6 +53,17 @@ def chooser(request: pytest.FixtureRequest, tmp_path: Path, provider: Provider) 
 @pytest.fixture
 def photo() -> EncodedPhoto:
     return encoded_scene()
+
+
+def scene_dataset(folder: Path, questions: list[str]) -> Path:
+    """A dataset of one drawn scene per question, each an image of its own."""
+    draw_scene().save(folder / "scene.png")
+    with DatasetWriter(folder / "scenes", name="scenes", image_root=folder) as writer:
+        for number, question in enumerate(questions):
+            info = ImageInfo(id=str(number), path="scene.png", width=SIZE[0], height=SIZE[1])
+            writer.add_image(info, ())
+            writer.add_sample(Sample(id=f"s{number}", image_id=info.id, question=question))
+    return folder / "scenes"
 
 
 def reply(text: str, *phrases: dict[str, Any], mask_type: str = "visible") -> dict[str, Any]:
@@ -166,13 +186,80 @@ def test_nothing_is_paid_for_twice(chooser: VlmChooser, provider: Provider, phot
     assert chooser.cost == pytest.approx((100 * 1.0 + 20 * 10.0) / 1e6)
 
 
-def test_a_busy_or_slow_server_is_waited_for(
+def test_an_interrupted_evaluation_continues_and_a_repeated_one_costs_nothing(
+    chooser: VlmChooser, provider: Provider, tmp_path: Path
+) -> None:
+    questions = ["the dog", "the cup", "the table"]
+    dataset = scene_dataset(tmp_path, questions)
+    model = Photo(fake_networks(), FakeCompletion(), chooser)
+    provider.replies = [
+        reply("The dog.", phrase("dog", DOG)),
+        reply("The cup.", phrase("cup", LEFT_CUP)),
+        {"status": 401, "text": "bad key"},
+    ]
+    with pytest.raises(ModelGoneError):
+        evaluate(model, dataset, tmp_path / "run", protocols=["strict"])
+    with Ledger(chooser.ledger) as ledger:
+        paid = ledger.cost
+    assert paid > 0
+    provider.replies = [reply("The table.", phrase("table", TABLE))]
+    run = evaluate(model, dataset, tmp_path / "run", protocols=["strict"])
+    assert len(run.ids) == len(questions)
+    assert len(provider.calls) == 4, "three answers and the refused call"
+    evaluate(model, dataset, tmp_path / "again", protocols=["strict"])
+    assert len(provider.calls) == 4
+    with Ledger(chooser.ledger) as ledger:
+        assert ledger.cost == pytest.approx(1.5 * paid)
+
+
+def test_an_unusable_reply_is_not_paid_for_twice(
     chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
 ) -> None:
+    provider.replies = [{"text": "the dog is number 3"}]
+    for _ in range(2):
+        with pytest.raises(ModelError, match="not a JSON object"):
+            chooser.choose(photo, ["the dog"])
+    assert len(provider.calls) == 1
+
+
+def test_a_busy_server_is_asked_again(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
     busy = {"status": 429, "text": "slow down", "headers": {"retry-after-ms": "1", "retry-after": "0"}}
-    provider.replies = [busy, busy, reply("The dog.", phrase("dog", DOG)) | {"delay": 0.2}]
+    provider.replies = [busy, busy, reply("The dog.", phrase("dog", DOG))]
     (choice,) = chooser.choose(photo, ["the dog"])
     assert choice.phrases[0].regions == (DOG - 1,)
+    assert len(provider.calls) == 3
+
+
+def test_a_server_that_stays_busy_stops_the_run(
+    tmp_path: Path, provider: Provider, photo: EncodedPhoto, name: str
+) -> None:
+    client = open_client(name, model=MODELS[name], max_retries=1)
+    chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE)
+    provider.replies = [{"status": 429, "headers": {"retry-after-ms": "1", "retry-after": "0"}}] * 2
+    with pytest.raises(ModelGoneError, match="429"):
+        chooser.choose(photo, ["the dog"])
+    chooser.close()
+
+
+def test_a_slow_server_is_waited_for(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
+    provider.replies = [reply("The dog.", phrase("dog", DOG)) | {"delay": 0.5}]
+    (choice,) = chooser.choose(photo, ["the dog"])
+    assert choice.phrases[0].regions == (DOG - 1,)
+    assert len(provider.calls) == 1
+
+
+def test_a_reply_that_takes_too_long_is_asked_for_again(
+    tmp_path: Path, provider: Provider, photo: EncodedPhoto, name: str
+) -> None:
+    client: Any = open_client(name, model=MODELS[name])
+    client._sdk = client._sdk.with_options(timeout=0.3)
+    chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE)
+    right = reply("The dog.", phrase("dog", DOG))
+    provider.replies = [right | {"delay": 1.0}, right]
+    (choice,) = chooser.choose(photo, ["the dog"])
+    assert choice.phrases[0].regions == (DOG - 1,)
+    assert len(provider.calls) == 2
+    chooser.close()
 
 
 def test_a_refused_key_stops_the_run(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
