@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from PIL import Image
 
 from maskwise.arrays import BoolArray
 from maskwise.masks import Mask
@@ -13,12 +14,15 @@ from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.match import MatchChooser
 from maskwise.models.photo.model import PhotoQuestions, to_prediction
 from maskwise.models.photo.proposals import mask_iou
-from maskwise.models.photo.vlm import VlmChooser
+from maskwise.models.photo.vlm import BOX_SCALE, VlmChooser
 from maskwise.schema import PredictedRegion, Prediction, Sample
 from maskwise.writers import Completion, CompletionRequest
 from maskwise.writers.cost import ModelPrice
 
 FREE = ModelPrice(input=0.0, output=0.0)
+
+GOOD_FIT = 0.75
+"""Marks whose union has at least this IoU with the ground truth need no box."""
 
 
 def predict_whole_image(photo: EncodedPhoto, sample: Sample) -> Prediction:
@@ -51,49 +55,69 @@ def predict_match(photo: EncodedPhoto, sample: Sample, question: str | None = No
 
 
 def predict_best_proposal(photo: EncodedPhoto, sample: Sample) -> Prediction:
-    """The one proposal that fits the ground truth best."""
-    truth = union_mask(sample)
+    """The one proposal that fits the ground truth best, at the resolution of the proposals."""
+    truth = _small_truth(photo, sample)
     if truth is None or not photo.proposals:
         return Prediction(no_target=True)
-    masks = [one.mask(photo.image.size) for one in photo.proposals]
-    return _one_mask(max(masks, key=lambda mask: mask_iou(mask, truth)), sample)
+    best = max(photo.proposals, key=lambda one: mask_iou(one.inside, truth))
+    return _one_mask(best.mask(photo.image.size), sample)
 
 
-def predict_perfect_choice(photo: EncodedPhoto, sample: Sample, ledger: str | os.PathLike[str]) -> Prediction:
-    """The whole model with a vision-language model that picks the best marks."""
-    chooser = VlmChooser(OracleClient(photo, sample), ledger, FREE)
+def predict_perfect_choice(
+    photo: EncodedPhoto, sample: Sample, ledger: str | os.PathLike[str], *, boxes: bool = False
+) -> Prediction:
+    """The whole model with a vision-language model that picks the best marks. boxes: and gives the true boxes of what
+    no marks cover well, which adds proposals to the photo.
+    """
+    chooser = VlmChooser(OracleClient(photo, sample, boxes), ledger, FREE)
     choice = chooser.choose(photo, [sample.question])[0]
     return to_prediction(photo, choice, "visible")
 
 
 @dataclass
 class OracleClient:
-    """A client that answers with the marks whose union fits the ground truth best, added one by one."""
+    """A client that answers with the marks whose union fits the ground truth best, added one by one.
+
+    boxes: at the first look it gives the boxes of the targets as well, where the marks fit badly.
+    """
 
     photo: EncodedPhoto
     sample: Sample
+    boxes: bool = False
     provider: str = "oracle"
     has_batches: bool = False
 
     @property
     def model(self) -> str:
         """Part of the key of a request: other ground truth is another oracle."""
-        return f"oracle {self.sample.id}"
+        return f"oracle {self.sample.id} {self.boxes}"
 
     def complete(self, request: CompletionRequest) -> Completion:
         """The reply to any request about the sample."""
-        marks = self._best_marks()
-        phrase = {"text": "this", "regions": marks, "merged": True, "boxes": []}
-        output = {"answer": "It is this.", "phrases": [phrase] if marks else [], "mask_type": "visible"}
-        return Completion(status="ok", output=output)
+        marks, fit = self._best_marks()
+        boxes = self._true_boxes() if self.boxes and fit < GOOD_FIT else []
+        phrase = {"text": "this", "regions": marks, "merged": True, "boxes": boxes}
+        phrases = [phrase] if marks or boxes else []
+        return Completion(
+            status="ok", output={"answer": "It is this.", "phrases": phrases, "mask_type": "visible"}
+        )
 
-    def _best_marks(self) -> list[int]:
-        truth = union_mask(self.sample)
+    def _true_boxes(self) -> list[list[float]]:
+        width, height = self.photo.image.size
+        found = []
+        for target in self.sample.targets:
+            if target.visible is not None:
+                left, top, wide, high = target.visible.box
+                sides = (left / width, top / height, (left + wide) / width, (top + high) / height)
+                found.append([BOX_SCALE * side for side in sides])
+        return found
+
+    def _best_marks(self) -> tuple[list[int], float]:
+        """Numbers of marks, and the IoU of their union with the ground truth."""
+        truth = _small_truth(self.photo, self.sample)
         if truth is None:
-            return []
-        masks = {
-            number: one.mask(self.photo.image.size) for number, one in enumerate(self.photo.proposals, 1)
-        }
+            return [], 1.0
+        masks = {number: one.inside for number, one in enumerate(self.photo.proposals, 1)}
         chosen: list[int] = []
         union, best = np.zeros_like(truth), 0.0
         while masks:
@@ -103,7 +127,7 @@ class OracleClient:
                 break
             best, union = scores[number], union | masks.pop(number)
             chosen.append(number)
-        return chosen
+        return chosen, best
 
     def close(self) -> None:
         """Nothing is open."""
@@ -125,6 +149,14 @@ def union_mask(sample: Sample) -> BoolArray | None:
     """The visible masks of all targets; None if there is no target."""
     masks = [target.visible.to_dense() for target in sample.targets if target.visible is not None]
     return np.logical_or.reduce(masks) if masks else None
+
+
+def _small_truth(photo: EncodedPhoto, sample: Sample) -> BoolArray | None:
+    """The ground truth at the resolution of the proposals, where masks are compared quickly."""
+    truth = union_mask(sample)
+    if truth is None:
+        return None
+    return np.asarray(Image.fromarray(truth).resize(photo.networks.sam.logits_size(photo.embedding)))
 
 
 def shuffle_questions(samples: Sequence[Sample], seed: int = 0) -> dict[str, str]:
