@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-web test-full lint bench figures photo fuzz tree clean
+.PHONY: help demo test test-vlm test-web test-full lint bench figures nano photo fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -91,6 +91,9 @@ bench: $(VENV)/.installed-bench ## measure the mask engine beside the public one
 
 figures: $(VENV)/.installed-core ## the metrics of the bundled model and its baselines on the world's test split
 	@$(PY) bench/figures.py
+
+nano: $(VENV)/.installed-dev ## the metrics of a trained `nano` and its blind baselines on the world, CHECKPOINT= its folder
+	@$(PY) -m bench.nano $(or $(CHECKPOINT),$(error CHECKPOINT= names the folder of a run of configs/vlm/nano.toml))
 
 photo: $(VENV)/.installed-core ## the metrics of the model for photographs and its controls, COCO=, REASONSEG=, COCOA= dataset folders
 	@$(PY) -m bench.photo $(if $(COCO),--coco $(COCO)) $(if $(REASONSEG),--reasonseg $(REASONSEG)) $(if $(COCOA),--cocoa $(COCOA))
