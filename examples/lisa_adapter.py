@@ -4,9 +4,9 @@
         "command: /envs/lisa/bin/python examples/lisa_adapter.py --code /src/LISA --checkpoint xinlai/LISA-7B-v1"
 
 It runs in LISA's own environment (torch, transformers, pillow) with LISA's code (github.com/dvlab-research/LISA) and
-does not need maskwise. For M2SA, PixelLM, GSVA and similar models only the class `Lisa` changes. docs/adapters.md
-describes requests and responses. `--echo` answers every question with the whole image and loads nothing, to test the
-exchange:
+does not need maskwise. `--architecture m2sa` runs M2SA with the code of MMR (github.com/jdg900/MMR), which is called in
+the same way. For PixelLM, GSVA and similar models only the class `Lisa` changes. docs/adapters.md describes requests
+and responses. `--echo` answers every question with the whole image and loads nothing, to test the exchange:
 
     maskwise eval world --limit 5 --out runs/echo --model "command: python examples/lisa_adapter.py --echo"
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import importlib
 import io
 import json
 import os
@@ -26,6 +27,7 @@ from PIL import Image
 QUESTION = "{question} Please output segmentation mask."
 PIXEL_MEAN, PIXEL_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 SIDE = 1024
+CLASSES = {"lisa": ("model.LISA", "LISAForCausalLM"), "m2sa": ("model.M2SA", "M2SAForCausalLM")}
 
 
 class Lisa:
@@ -85,7 +87,6 @@ class Lisa:
         """Tokenizer, language model, CLIP and SAM, assembled as in LISA's chat.py."""
         sys.path.insert(0, self.options.code)
         import torch  # noqa: PLC0415
-        from model.LISA import LISAForCausalLM  # noqa: PLC0415
         from model.llava import conversation  # noqa: PLC0415
         from model.llava.mm_utils import tokenizer_image_token  # noqa: PLC0415
         from model.segment_anything.utils.transforms import ResizeLongestSide  # noqa: PLC0415
@@ -98,7 +99,8 @@ class Lisa:
             self.options.checkpoint, model_max_length=2048, padding_side="right", use_fast=False
         )
         self.tokenizer.pad_token = self.tokenizer.unk_token
-        self.model = LISAForCausalLM.from_pretrained(
+        module, name = CLASSES[self.options.architecture]
+        self.model = getattr(importlib.import_module(module), name).from_pretrained(
             self.options.checkpoint,
             low_cpu_mem_usage=True,
             vision_tower=self.options.vision_tower,
@@ -186,8 +188,9 @@ def answer(model: Lisa | Echo, line: str) -> dict:
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="A LISA checkpoint that answers JSON lines.")
+    parser.add_argument("--architecture", default="lisa", choices=[*CLASSES])
     parser.add_argument("--checkpoint", default="xinlai/LISA-7B-v1")
-    parser.add_argument("--code", default=".", help="the folder of LISA's code")
+    parser.add_argument("--code", default=".", help="the folder of LISA's or MMR's code")
     parser.add_argument("--vision-tower", default="openai/clip-vit-large-patch14")
     parser.add_argument("--conversation", default="llava_v1", choices=["llava_v1", "llava_llama_2"])
     parser.add_argument("--device", default="cuda")

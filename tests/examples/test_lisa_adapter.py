@@ -21,6 +21,7 @@ from maskwise.cli.main import app
 from maskwise.errors import ModelError
 from maskwise.harness.subprocess_model import SubprocessModel
 from maskwise.masks import Mask
+from tests.examples.lisa_code import write_code
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "lisa_adapter.py"
 
@@ -105,3 +106,25 @@ def test_without_lisa_it_says_what_is_missing() -> None:
     with pytest.raises(ModelError, match=r"the model reports: (ModuleNotFoundError|ImportError)"):
         model.predict(Image.new("RGB", (30, 20)), ["a"])
     model.close()
+
+
+@pytest.mark.parametrize(("architecture", "segments"), [("lisa", 1), ("m2sa", 2)])
+def test_questions_are_answered_with_a_mask_for_every_segmentation_token(
+    architecture: str, segments: int, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    code = write_code(tmp_path)
+    arguments = ("--code", str(code), "--checkpoint", "tiny", "--device", "cpu")
+    model = SubprocessModel(command(*arguments, "--architecture", architecture))
+    found = model.predict(Image.new("RGB", (30, 20)), ["Who barks?", "Who purrs?"])
+    model.close()
+    assert [one.answer and one.answer.text for one in found] == ["It is ."] * 2
+    for one in found:
+        areas = [region.visible.area for region in one.regions if region.visible is not None]
+        assert areas == [15 * 20] * segments
+    encoded, *asked = (code / "seen.txt").read_text().splitlines()
+    assert encoded == "encoded", "once for both questions"
+    assert asked == [
+        f"USER: <im_start><image><im_end> {question} Please output segmentation mask. ASSISTANT: "
+        for question in ("Who barks?", "Who purrs?")
+    ]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 VLM = "pip install 'maskwise[vlm]'"
 OWN = "the model's own environment; nothing of maskwise in it"
 RANDOM = "random weights of the same layout"
+STAND_IN = "--echo and a stand-in with the classes and calls of the authors' code"
 
 
 class Adapter(NamedTuple):
@@ -49,14 +50,14 @@ ADAPTERS = {
         "none stated; derived from LLaMA",
         OWN,
         '--model "command: PYTHON examples/lisa_adapter.py --code FOLDER --checkpoint FOLDER"',
-        "--echo and a stand-in",
+        STAND_IN,
     ),
     "m2sa": Adapter(
         "M2SA: LISA with early features and several [SEG] tokens",
         "none published",
         "none published",
         OWN,
-        '--model "command: PYTHON examples/lisa_adapter.py ..." after changing its class `Lisa`',
-        "not run",
+        '--model "command: PYTHON examples/lisa_adapter.py --architecture m2sa --code FOLDER --checkpoint FOLDER"',
+        STAND_IN,
     ),
 }

@@ -39,7 +39,12 @@ class Sam3Predictor:
             self.model = Sam3Model.from_pretrained(checkpoint, use_safetensors=True).to(self.device).eval()
             self.tokenizer = AutoTokenizer.from_pretrained(checkpoint, trust_remote_code=False)
         except OSError as error:
-            raise ModelError(f"sam3: {checkpoint} cannot be loaded: {error}") from None
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ModelError(
+                f"sam3: {checkpoint} cannot be loaded ({reason}). Expected a folder with its weights: get access at "
+                "https://huggingface.co/facebook/sam3, run `hf download facebook/sam3 --local-dir FOLDER`, and give "
+                "--model-option checkpoint=FOLDER"
+            ) from None
         self.min_score = min_score
         self.config = {"checkpoint": checkpoint, "min_score": min_score}
 
