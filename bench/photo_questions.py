@@ -108,8 +108,12 @@ def _groups(info: ImageInfo, regions: tuple[Region, ...]) -> dict[str, list[_Obj
 
 def _categories(groups: dict[str, list[_Object]]) -> Iterator[_Question]:
     for name, found in groups.items():
-        phrase = f"the {name}" if len(found) == 1 else f"all the {PLURAL.get(name, name + 's')}"
+        phrase = f"the {name}" if len(found) == 1 else f"all the {_plural(name)}"
         yield _Question(phrase, tuple(one.region for one in found), "category")
+
+
+def _plural(name: str) -> str:
+    return PLURAL.get(name) or name + ("es" if name.endswith(("s", "ch", "sh", "x")) else "s")
 
 
 def _attributes(groups: dict[str, list[_Object]]) -> Iterator[_Question]:

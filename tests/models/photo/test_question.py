@@ -12,6 +12,7 @@ from maskwise.models.photo.words import to_singular
         ("benches", "bench"),
         ("knives", "knife"),
         ("ponies", "pony"),
+        ("ties", "tie"),
         ("bus", "bus"),
     ],
 )

@@ -21,6 +21,7 @@ IRREGULAR = {
     "buses": "bus",
     "feet": "foot",
     "teeth": "tooth",
+    "ties": "tie",
 }
 UNCHANGED = {"skis", "scissors", "tennis", "glass", "bus", "grass", "this", "his", "is", "was", "has", "does"}
 
