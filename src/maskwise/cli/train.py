@@ -110,7 +110,10 @@ def _print_dry_run(plan: "DryRun", as_json: bool) -> None:
         _table(
             "memory",
             ["per GPU, estimated", "GB"],
-            [(name, f"{size / 1e9:.2f}") for name, size in plan.memory.items()],
+            [
+                (name, f"{size / 1e9:.2f}")
+                for name, size in {**plan.memory, "total": sum(plan.memory.values())}.items()
+            ],
         ),
     ]
     if plan.tokens:

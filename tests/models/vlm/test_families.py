@@ -79,12 +79,26 @@ def test_decoding_equals_the_library():
     assert torch.equal(amodal, visible)
 
 
+def test_the_config_of_the_video_model_gives_the_image_model():
+    """Published folders of SAM 2 have the config of the video model."""
+    video = SEGMENTERS["sam2"] | {"model_type": "sam2_video"}
+    models = [
+        build_model(small_config(architectures=(VISION_LANGUAGE["llava"], one)), device="meta")
+        for one in (video, SEGMENTERS["sam2"])
+    ]
+    shapes = [{name: one.shape for name, one in model.named_parameters()} for model in models]
+    assert shapes[0] == shapes[1]
+
+
 def test_unknown_families_are_refused():
     config = small_config(architectures=({"model_type": "bert"}, SEGMENTERS["sam2"]))
     with pytest.raises(UnknownNameError, match="qwen3_vl"):
         build_model(config)
     config = small_config(architectures=(VISION_LANGUAGE["llava"], {"model_type": "clip"}))
     with pytest.raises(UnknownNameError, match="sam2"):
+        build_model(config)
+    config = small_config(architectures=({"model_type": "qwen9_vl"}, SEGMENTERS["sam2"]))
+    with pytest.raises(UnknownNameError, match=r"unknown model_type 'qwen9_vl'.*qwen3_vl"):
         build_model(config)
 
 

@@ -10,8 +10,8 @@ from transformers import PreTrainedModel
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
 from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, collate
-from maskwise.models.vlm.build import load_weights
 from maskwise.models.vlm.generation import write_answers
+from maskwise.models.vlm.pretrained import load_weights
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.segmenter import Segmenter, SegmenterFeatures
 from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage

@@ -27,8 +27,9 @@ from maskwise.models.adapters.qwen_sam2 import (
     load_complete,
 )
 from maskwise.models.adapters.sam3 import to_noun_phrase
-from maskwise.models.vlm.build import build_processor, read_architecture
+from maskwise.models.vlm.build import build_processor
 from maskwise.models.vlm.config import Pretrained, VlmConfig
+from maskwise.models.vlm.pretrained import read_architecture
 from maskwise.models.vlm.vision_language import find_vision_language_class
 from maskwise.schema import Answer, Prediction
 

@@ -14,8 +14,9 @@ from PIL import Image
 from transformers import Sam2Model
 
 from maskwise.models.adapters.qwen_sam2 import QwenSam2, QwenSam2Image, choose_device, load_complete
-from maskwise.models.vlm.build import build_processor, read_architecture
+from maskwise.models.vlm.build import build_processor
 from maskwise.models.vlm.config import Pretrained, VlmConfig
+from maskwise.models.vlm.pretrained import read_architecture
 from maskwise.models.vlm.vision_language import find_vision_language_class
 from maskwise.schema import Answer, Prediction
 

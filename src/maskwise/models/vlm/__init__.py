@@ -3,6 +3,7 @@
 In order of the data flow; docs/vlm.md maps the sections of the papers to these files:
 
 config          the settings: which networks are joined, losses, sizes
+pretrained      models of a folder or of the hub, as safetensors
 tokens          segmentation tokens in answers
 nano_tokenizer  a tokenizer trained on the world's texts
 paraphrase      questions of the world in other words

@@ -1,28 +1,25 @@
 """Assemble the model and its processor from a config."""
 
-import copy
-import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import (
-    AutoConfig,
-    AutoTokenizer,
-    CLIPImageProcessorPil,
-    PreTrainedModel,
-    Qwen2VLImageProcessorPil,
-)
-from transformers.utils import logging
+from transformers import AutoTokenizer, CLIPImageProcessorPil, PreTrainedModel, Qwen2VLImageProcessorPil
 
-from maskwise.errors import ModelError
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.initialization import scale_initialization
 from maskwise.models.vlm.mask_decoders import MaskDecoders
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.nano_tokenizer import IMAGE_TOKENS, train_nano_tokenizer
 from maskwise.models.vlm.occlusion_head import OcclusionHead
+from maskwise.models.vlm.pretrained import (
+    load_weights,
+    loading_options,
+    missing_weights,
+    read_architecture,
+    read_chat_template,
+)
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.projector import PromptProjector
 from maskwise.models.vlm.segmenter import Segmenter, find_segmenter_family
@@ -31,20 +28,18 @@ from maskwise.models.vlm.vision_language import VisionLanguage, find_vision_lang
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def build_model(
-    config: VlmConfig, processor: VlmProcessor | None = None, *, device: str = "cpu", weights: bool = True
-) -> VlmModel:
+def build_model(config: VlmConfig, processor: VlmProcessor | None = None, *, device: str = "cpu") -> VlmModel:
     """The model with the weights that the config names, or random ones.
 
     processor: that of the model; without it, the ids of the segmentation tokens are not known and only shapes are
-    right. device: "meta" makes shapes without memory. weights: False loads none; they are then loaded by the caller.
+    right. device: "meta" makes shapes without memory or weights.
     """
-    load = weights and device != "meta"
+    load = device != "meta"
     with torch.device(device):
         language = _build_part(config, config.vision_language, load=load)
         segmenter = _build_part(config, config.segmenter, load=load)
         model = _join(config, language, segmenter, processor)
-    return model.to(DTYPES[config.dtype]) if device != "meta" else model
+    return model.to(DTYPES[config.dtype]) if load else model
 
 
 def _join(
@@ -97,43 +92,6 @@ def _from_pretrained(found: type[PreTrainedModel], name: str) -> PreTrainedModel
     return model
 
 
-def load_weights(
-    found: type[PreTrainedModel], name: str | None, **options: Any
-) -> tuple[PreTrainedModel, list[str]]:
-    """A model with the weights of a hub name or folder, as safetensors only, and the names of those that are missing.
-
-    options: of `from_pretrained`; with `config` and `state_dict`, name is None.
-    """
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        model, report = found.from_pretrained(name, use_safetensors=True, output_loading_info=True, **options)
-    except OSError as error:
-        raise _missing_weights(str(name), error) from None
-    finally:
-        logging.set_verbosity(verbosity)
-    return model, sorted(report["missing_keys"])
-
-
-def read_architecture(part: Pretrained) -> Any:
-    """The transformers config of a part: its own, or that of its hub name or folder."""
-    if part.config is not None:
-        fields = copy.deepcopy(part.config)
-        return AutoConfig.for_model(fields.pop("model_type"), **fields)
-    try:
-        return AutoConfig.from_pretrained(part.name, trust_remote_code=False)
-    except OSError as error:
-        raise _missing_weights(str(part.name), error) from None
-
-
-def _missing_weights(name: str, error: OSError) -> ModelError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ModelError(
-        f"{name}: the model cannot be loaded ({reason}). Expected a folder, or a hub name and a connection. To use it "
-        f"offline, run `hf download {name}` on a machine with a connection and give the folder as `name`"
-    )
-
-
 def segmenter_architecture(config: VlmConfig) -> Any:
     """The transformers config of the image model of a segmenter."""
     described = read_architecture(config.segmenter)
@@ -154,7 +112,10 @@ def _resize_embeddings(language: PreTrainedModel, tokens: int) -> None:
 
 
 def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcessor:
-    """The processor of a model: from `folder` if it was saved there, from the hub name, or trained here."""
+    """The processor of a model: from `folder` if it was saved there, from the hub name, or trained here.
+
+    A saved processor keeps its limits of pixels; that of a pretrained model gets those of the config.
+    """
     described = read_architecture(config.vision_language)
     source = str(folder) if folder is not None else config.vision_language.name
     if source is None:
@@ -169,7 +130,7 @@ def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcess
     return VlmProcessor(
         config,
         tokenizer,
-        _load_image_processor(source, config, described),
+        _load_image_processor(config, described, folder),
         image_token=image_token,
         family=find_segmenter_family(read_architecture(config.segmenter).model_type),
         grid_size=None if size is None else (size, size),
@@ -179,27 +140,16 @@ def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcess
 
 def _load_tokenizer(source: str, config: VlmConfig) -> Any:
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **loading_options(source))
     except OSError as error:
-        raise _missing_weights(source, error) from None
+        raise missing_weights(source, error) from None
     if tokenizer.chat_template is None:
-        tokenizer.chat_template = _read_chat_template(Path(source))
+        tokenizer.chat_template = read_chat_template(source)
     known = tokenizer.get_vocab()
     new = [token for token in config.seg_tokens if token not in known]
     if new:
         tokenizer.add_special_tokens({"additional_special_tokens": new}, replace_extra_special_tokens=False)
     return tokenizer
-
-
-def _read_chat_template(folder: Path) -> str:
-    """The chat template that a processor, not its tokenizer, was saved with."""
-    for name in ("chat_template.jinja", "chat_template.json"):
-        if (folder / name).is_file():
-            text = (folder / name).read_text()
-            return str(json.loads(text)["chat_template"]) if name.endswith("json") else text
-    raise ModelError(
-        f"{folder}: no chat template; expected one in tokenizer_config.json or chat_template.jinja"
-    )
 
 
 def _find_image_token(tokenizer: Any, described: Any) -> str:
@@ -209,19 +159,22 @@ def _find_image_token(tokenizer: Any, described: Any) -> str:
     return str(tokenizer.convert_ids_to_tokens(described.image_token_id))
 
 
-def _load_image_processor(source: str | None, config: VlmConfig, described: Any) -> Any:
+def _load_image_processor(config: VlmConfig, described: Any, folder: Path | None) -> Any:
     """The image processor of the vision-language model, in the variant without torchvision."""
-    vision = described.vision_config
-    if described.model_type.startswith("qwen"):
-        if source is not None:
-            return Qwen2VLImageProcessorPil.from_pretrained(source)
+    vision, name = described.vision_config, config.vision_language.name
+    is_qwen = described.model_type.startswith("qwen")
+    kind = Qwen2VLImageProcessorPil if is_qwen else CLIPImageProcessorPil
+    if folder is not None:
+        return kind.from_pretrained(str(folder))
+    pixels = {"shortest_edge": config.min_pixels, "longest_edge": config.max_pixels}
+    if name is not None:
+        return kind.from_pretrained(name, **loading_options(name), **({"size": pixels} if is_qwen else {}))
+    if is_qwen:
         return Qwen2VLImageProcessorPil(
-            size={"shortest_edge": config.min_pixels, "longest_edge": config.max_pixels},
+            size=pixels,
             patch_size=vision.patch_size,
             temporal_patch_size=vision.temporal_patch_size,
             merge_size=vision.spatial_merge_size,
         )
-    if source is not None:
-        return CLIPImageProcessorPil.from_pretrained(source)
     square = {"height": vision.image_size, "width": vision.image_size}
     return CLIPImageProcessorPil(size=square, do_center_crop=False)

@@ -22,6 +22,7 @@ from maskwise.models.vlm.adapters import load_adapters
 from maskwise.models.vlm.build import build_model, build_processor, segmenter_architecture
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.model import VlmModel
+from maskwise.models.vlm.pretrained import quiet
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.store.atomic import atomic_write
 
@@ -42,7 +43,8 @@ def save_folder(model: VlmModel, processor: VlmProcessor, folder: Path) -> None:
     """Write a model; the config comes last, so that its presence means complete."""
     language: PreTrainedModel = model.vision_language.model
     (folder / CONFIG_FILE).unlink(missing_ok=True)
-    language.save_pretrained(folder / LANGUAGE)
+    with quiet():
+        language.save_pretrained(folder / LANGUAGE)
     processor.save(folder / LANGUAGE)
     save_heads(model, folder)
     own = msgspec.structs.replace(model.config, vision_language=Pretrained(name=LANGUAGE))

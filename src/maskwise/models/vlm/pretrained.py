@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import constants, get_session
-from transformers import AutoConfig, PreTrainedModel
+from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedModel
 from transformers.utils import cached_file, logging
 
-from maskwise.errors import ModelError
+from maskwise.errors import ModelError, UnknownNameError
 from maskwise.models.vlm.config import Pretrained
+from maskwise.models.vlm.segmenter import FAMILIES as SEGMENTER_FAMILIES
+from maskwise.models.vlm.vision_language import FAMILIES as LANGUAGE_FAMILIES
 
 TIMEOUT = 5.0
 """Seconds after which the hub counts as out of reach."""
@@ -23,7 +25,10 @@ def read_architecture(part: Pretrained) -> Any:
     """The transformers config of a part: its own, or that of its hub name or folder."""
     if part.config is not None:
         fields = copy.deepcopy(part.config)
-        return AutoConfig.for_model(fields.pop("model_type"), **fields)
+        kind = fields.pop("model_type")
+        if kind not in CONFIG_MAPPING:
+            raise UnknownNameError("model_type", str(kind), [*LANGUAGE_FAMILIES, *SEGMENTER_FAMILIES])
+        return AutoConfig.for_model(kind, **fields)
     name = str(part.name)
     try:
         return AutoConfig.from_pretrained(name, trust_remote_code=False, **loading_options(name))

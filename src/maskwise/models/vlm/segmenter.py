@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig, PreTrainedModel, Sam2Model, Sam3TrackerModel, SamModel
+from transformers import PreTrainedModel, Sam2Model, Sam3TrackerModel, SamModel
 
 from maskwise.errors import ModelError, UnknownNameError
 from maskwise.models.vlm.early_features import EarlyFeatures
@@ -175,8 +175,3 @@ def _to_map(states: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
     if states.ndim == 3:
         states = states.view(len(states), *size, -1)
     return states.permute(0, 3, 1, 2)
-
-
-def read_segmenter_type(name: str) -> str:
-    """The model_type of a folder or hub name."""
-    return str(AutoConfig.from_pretrained(name, trust_remote_code=False).model_type)

@@ -176,8 +176,14 @@ def test_a_run_starts_from_models_of_a_hub(hub: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.vlm
-def test_without_a_connection_the_message_says_what_to_run(tmp_path: Path) -> None:
-    done = start(tmp_path, HF_HUB_OFFLINE="1")
+@pytest.mark.parametrize(
+    "environment", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}], ids=str
+)
+def test_without_a_connection_the_message_says_what_to_run(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    done = start(tmp_path, **environment)
     assert done.returncode == 2
     assert "hf download maker/vision_language" in done.stderr
     assert "Traceback" not in done.stderr
+    assert "Retry" not in done.stderr, "the client of the hub does not repeat its requests"
