@@ -1,10 +1,12 @@
 """Predictions: free-running and teacher-forced, one by one and in batches, from a folder and from memory."""
 
+import dataclasses
+
 import msgspec
 import torch
 
 from maskwise.harness.registry import load_model
-from maskwise.models.vlm.batch import ImageQuestions, collate
+from maskwise.models.vlm.batch import ImageQuestions, add_prompts, collate
 from maskwise.models.vlm.folder import save_folder
 from maskwise.models.vlm.generation import encode_image, generate_answers, read_answers
 from maskwise.models.vlm.predictor import Vlm
@@ -53,22 +55,41 @@ def test_a_target_wanted_in_both_types_is_one_region():
         assert forced.mask_type == "both"
 
 
-def test_states_of_generated_tokens_equal_those_of_a_forward_pass():
+def test_masks_of_given_answers_equal_those_of_the_training_forward():
     model, processor = small_model()
     one = scene_questions(0, count=3)
     image = encode_image(model, processor, one.image)
     forced = read_answers(model, processor, image, one.samples)
-    batch = collate([ImageQuestions(one.image, one.samples)], processor)
     with torch.no_grad():
-        direct = model(batch).masks
+        direct = model(collate([ImageQuestions(one.image, one.samples)], processor)).masks
     assert direct is not None
     cached = torch.cat([answer.masks.amodal for answer in forced])
     assert torch.allclose(cached, direct.amodal, atol=1e-5)
-    # A model that always writes an amodal token: the states that generation records are those of a forward pass.
+
+
+def test_states_of_generated_tokens_equal_those_of_a_forward_pass():
+    model, processor = small_model()
+    one = scene_questions(0, count=2)
+    image = encode_image(model, processor, one.image)
     written = _write_always(model, processor.seg_token_ids[1])
-    generated = generate_answers(written, processor, image, [one.samples[0].question])[0]
-    assert len(generated.kinds) == processor.config.max_new_tokens - 1
-    assert set(generated.kinds) == {1}
+    questions = [sample.question for sample in one.samples]
+    generated = generate_answers(written, processor, image, questions)
+    count = processor.config.max_new_tokens - 1
+    assert [answer.kinds for answer in generated] == [[1] * count] * 2
+    for question, answer in zip(questions, generated):
+        prompt = add_prompts(image.batch, [question], processor)
+        tokens = torch.full((1, count), processor.seg_token_ids[1])
+        whole = dataclasses.replace(
+            prompt,
+            input_ids=torch.cat([prompt.input_ids, tokens], 1),
+            attention_mask=torch.cat([prompt.attention_mask, torch.ones_like(tokens)], 1),
+            mm_token_type_ids=torch.cat([prompt.mm_token_type_ids, torch.zeros_like(tokens)], 1),
+        )
+        with torch.inference_mode():
+            states = written.vision_language.encode_text(whole.text_inputs(), image.features.language, (0,))
+            owners = torch.zeros(count, dtype=torch.long)
+            expected = written.decode(image.features.segmenter, states[0, -count:], owners)
+        assert torch.allclose(answer.masks.amodal, expected.amodal, atol=1e-4)
 
 
 def _write_always(model, token):

@@ -18,7 +18,13 @@ from maskwise.errors import MaskwiseError  # noqa: E402
 from maskwise.harness.registry import load_model  # noqa: E402
 from maskwise.models.vlm.train import trainer  # noqa: E402
 from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
-from maskwise.models.vlm.train.config import Optimization, Stage, ValidationConfig, WorldScenes  # noqa: E402
+from maskwise.models.vlm.train.config import (  # noqa: E402
+    Optimization,
+    SourceConfig,
+    Stage,
+    ValidationConfig,
+    WorldScenes,
+)
 from maskwise.models.vlm.train.lora import LoraSettings  # noqa: E402
 from maskwise.models.vlm.train.pipeline import train  # noqa: E402
 from maskwise.models.vlm.train.trainer import deepspeed_settings, learning_rate_factor  # noqa: E402
@@ -110,6 +116,17 @@ def test_patterns_that_match_nothing_or_everything_are_refused(tmp_path: Path) -
         stage = Stage(name="one", steps=1, freeze=(pattern,))
         with pytest.raises(MaskwiseError, match=message):
             train(small_run(stages=(stage,)), tmp_path / message.split()[0])
+
+
+def test_losses_and_sources_that_cannot_be_used_are_named_before_training(tmp_path: Path) -> None:
+    stage = Stage(name="one", steps=1, losses={"occlusion": 1.0})
+    with pytest.raises(
+        MaskwiseError, match=r"stage 'one': the loss `occlusion` needs .*occlusion_head = true"
+    ):
+        train(small_run(stages=(stage,)), tmp_path / "loss")
+    sources = {"mmr": SourceConfig(dataset=str(tmp_path / "mmr-train"))}
+    with pytest.raises(MaskwiseError, match=r"\[sources\.mmr\] of the config: .*mmr-train.*`maskwise read`"):
+        train(small_run(sources=sources), tmp_path / "source")
 
 
 def test_schedules_warm_up_and_fall() -> None:

@@ -1,7 +1,7 @@
 """Which parameters a stage trains, by patterns of their names, and with which learning rate."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -52,14 +52,6 @@ def parameter_groups(
                 factor *= value if re.search(pattern, name) else 1.0
             groups.setdefault(factor, []).append(parameter)
     return [{"params": group, "lr": learning_rate * factor} for factor, group in groups.items()]
-
-
-def count_parameters(parameters: Iterable[tuple[str, nn.Parameter]], names: set[str]) -> tuple[int, int]:
-    """Number of trained and of frozen parameters; names: those that are trained."""
-    counts = [0, 0]
-    for name, parameter in parameters:
-        counts[name not in names] += parameter.numel()
-    return counts[0], counts[1]
 
 
 def _no_match(key: str, pattern: str, model: nn.Module) -> MaskwiseError:

@@ -20,9 +20,8 @@ import msgspec
 import torch
 from accelerate import PartialState
 from accelerate.utils import set_seed
-from peft import LoraModel
 
-from maskwise.errors import MissingDependencyError
+from maskwise.errors import MaskwiseError, MissingDependencyError
 from maskwise.models.trainers import record_config
 from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.model import VlmModel
@@ -33,7 +32,7 @@ from maskwise.models.vlm.train.dry_run import dry_run
 from maskwise.models.vlm.train.export import export_adapters, export_run, exported_files
 from maskwise.models.vlm.train.freezing import freeze, trained_names
 from maskwise.models.vlm.train.lora import add_lora
-from maskwise.models.vlm.train.sources import TrainingItems, open_source
+from maskwise.models.vlm.train.sources import Source, TrainingItems, open_source
 from maskwise.models.vlm.train.trainer import StageTask, fit_stage
 from maskwise.models.vlm.train.validation import open_validation, validate
 from maskwise.store import Dataset
@@ -49,6 +48,7 @@ NEW_MODULES = ("projector.", "decoders.", "segmenter.early.")
 
 def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
     """All stages, in this process or on Ray; returns the files of the model."""
+    check_losses(config)
     if config.execution.engine == "local":
         return train_here(config, folder)
     try:
@@ -69,7 +69,7 @@ def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
         record_config(config, folder, ignored=WITHOUT_EFFECT)
         processor = load_processor(config, folder)
         held_out = open_validation(config.validation, folder / "val") if config.validation else None
-    sources = {name: open_source(one) for name, one in config.sources.items()}
+    sources = open_sources(config)
     finished = folder
     for number, stage in enumerate(config.stages):
         before, finished = finished, folder / f"{stage.name}.safetensors"
@@ -104,6 +104,29 @@ def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
     return export_run(folder, folder) if process.is_main_process else []
 
 
+def check_losses(config: VlmTrainingConfig) -> None:
+    """Refuse a loss that the model has no output for."""
+    for stage in config.stages:
+        if config.losses_of(stage).occlusion and not config.vlm.occlusion_head:
+            raise MaskwiseError(
+                f"stage {stage.name!r}: the loss `occlusion` needs the occlusion head; "
+                "set occlusion_head = true in [vlm]"
+            )
+
+
+def open_sources(config: VlmTrainingConfig) -> dict[str, Source]:
+    """The sources by name; MaskwiseError names one that cannot be opened."""
+    found = {}
+    for name, source in config.sources.items():
+        try:
+            found[name] = open_source(source)
+        except MaskwiseError as error:
+            raise MaskwiseError(
+                f"[sources.{name}] of the config: {error}; `maskwise read` and `maskwise build` make dataset folders"
+            ) from None
+    return found
+
+
 def _validate(
     config: VlmTrainingConfig, model: VlmModel, processor: VlmProcessor, held_out: Dataset | None
 ) -> dict[str, float]:
@@ -125,17 +148,11 @@ def load_processor(config: VlmTrainingConfig, folder: Path) -> VlmProcessor:
 
 
 def build_training_model(config: VlmTrainingConfig, processor: VlmProcessor) -> VlmModel:
-    """The model with adapters, if the config has them."""
+    """The model with adapters, if the config has them; the rows of the segmentation tokens are trained as well."""
     model = build_model(config.vlm, processor)
     if config.lora is not None:
-        adapt(model, config)
+        add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
     return model
-
-
-def adapt(model: VlmModel, config: VlmTrainingConfig) -> LoraModel:
-    """Put adapters into the language model; the rows of the segmentation tokens are trained as well."""
-    assert config.lora is not None
-    return add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
 
 
 def prepare_stage(config: VlmTrainingConfig, stage: Stage, model: VlmModel) -> VlmModel:
