@@ -1,4 +1,4 @@
-"""The examples of docs/photo.md: each photograph with its numbered proposals, and with the answer and its masks.
+"""The examples of docs/photo.md: the question, the photograph with its numbered proposals, the choice and its masks.
 
     python -m bench.photo_examples IMAGES docs/photo
 
@@ -8,7 +8,7 @@ IMAGES: the folder of COCO's val2017 photographs.
 import sys
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from maskwise.builder.region_marks import draw_marks
 from maskwise.masks import Mask
@@ -26,7 +26,9 @@ EXAMPLES = {
 }
 """Photographs under CC BY 2.0, by their COCO ids, and a question about each."""
 
-HEIGHT = 360
+HEIGHT = 300
+LINE = 16
+"""Heights of the panels and of a line of text, in pixels."""
 
 
 def main() -> None:
@@ -37,11 +39,14 @@ def main() -> None:
     for name, question in EXAMPLES.items():
         with Image.open(images / f"{name}.jpg") as file:
             photo = EncodedPhoto(file.convert("RGB"), model.networks, model.completion)
+        (choice,) = model.chooser.choose(photo, [question])
         (prediction,) = PhotoQuestions(photo, model.chooser).answer([question])
-        answer = prediction.answer.text if prediction.answer else ""
-        print(f"{name}: {question} -> {answer} ({prediction.mask_type}, {len(photo.proposals)} proposals)")
+        numbers = sorted(number + 1 for phrase in choice.phrases for number in phrase.regions)
+        chosen = ", ".join(map(str, numbers)) or "none"
+        lines = [f"Question: {question}", f"Chosen: {chosen} ({prediction.mask_type}). {choice.text}"]
+        print(name, *lines, f"{len(photo.proposals)} proposals", sep="; ")
         panels = [draw_proposals(photo), prediction.plot(photo.image)]
-        join(panels).save(out / f"{name}.jpg", quality=80)
+        add_lines(join(panels), lines).save(out / f"{int(name)}.jpg", quality=60, optimize=True)
 
 
 def draw_proposals(photo: EncodedPhoto) -> Image.Image:
@@ -62,6 +67,16 @@ def join(panels: list[Image.Image]) -> Image.Image:
         joined.paste(panel, (left, 0))
         left += panel.width
     return joined
+
+
+def add_lines(image: Image.Image, lines: list[str]) -> Image.Image:
+    """The image below lines of text."""
+    band = LINE * len(lines) + 4
+    framed = Image.new("RGB", (image.width, image.height + band), "white")
+    framed.paste(image, (0, band))
+    for row, line in enumerate(lines):
+        ImageDraw.Draw(framed).text((4, 2 + row * LINE), line, fill="black")
+    return framed
 
 
 if __name__ == "__main__":
