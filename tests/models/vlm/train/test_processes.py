@@ -1,4 +1,4 @@
-"""Several processes give the result of one: gloo processes of torchrun, and workers of Ray."""
+"""Several processes give the result of one: gloo processes of torchrun, sharded or not, and workers of Ray."""
 
 import json
 import os
@@ -11,9 +11,18 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser  # noqa: E402
+from accelerate.utils.launch import prepare_multi_gpu_env  # noqa: E402
+
+from maskwise.models.vlm.build import build_model  # noqa: E402
 from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
+from maskwise.models.vlm.train.config import read_config  # noqa: E402
 
 pytestmark = pytest.mark.vlm
+
+REPOSITORY = Path(__file__).parents[4]
+CONFIGS = REPOSITORY / "configs" / "vlm"
+ACCELERATE_CONFIGS = REPOSITORY / "configs" / "accelerate"
 
 CONFIG = """
 model = "vlm"
@@ -59,8 +68,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def start(folder: Path, arguments: list[str]) -> None:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+
+
+def start(folder: Path, arguments: list[str], **settings: str) -> None:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", **settings}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -80,9 +92,41 @@ def assert_same_training(one: Path, other: Path) -> None:
 
 
 def test_two_processes_equal_one(folder: Path) -> None:
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    start(folder, [*launcher, "-m", "maskwise.cli.main", "train", "config.toml", "--out", "two"])
+    start(folder, [*LAUNCHER, "-m", "maskwise.cli.main", "train", "config.toml", "--out", "two"])
     assert_same_training(folder / "one", folder / "two")
+
+
+def test_two_sharded_processes_equal_one(folder: Path) -> None:
+    settings = fsdp_settings(ACCELERATE_CONFIGS / "fsdp2.yaml")
+    settings |= {
+        "FSDP_TRANSFORMER_CLS_TO_WRAP": "Qwen3VLTextDecoderLayer",
+        "ACCELERATE_MIXED_PRECISION": "no",
+        "PYTHONPATH": str(REPOSITORY),
+    }
+    start(
+        folder,
+        [*LAUNCHER, "-m", "tests.models.vlm.train.sharded_run", "config.toml", "sharded"],
+        **settings,
+    )
+    assert_same_training(folder / "one", folder / "sharded")
+
+
+def fsdp_settings(path: Path) -> dict[str, str]:
+    """The variables by which `accelerate launch --config_file` passes a file to the processes."""
+    arguments = launch_command_parser().parse_args(["--config_file", str(path), "train.py"])
+    arguments, _, _ = _validate_launch_command(arguments)
+    found = prepare_multi_gpu_env(arguments)
+    return {name: value for name, value in found.items() if name.startswith(("ACCELERATE_", "FSDP_"))}
+
+
+def test_the_file_for_fsdp_names_layers_of_the_model() -> None:
+    settings = fsdp_settings(ACCELERATE_CONFIGS / "fsdp2.yaml")
+    assert settings["FSDP_VERSION"] == "2"
+    model = build_model(read_config(CONFIGS / "joint-7b.toml").vlm, device="meta")
+    classes = {type(module).__name__ for module in model.modules()}
+    assert set(settings["FSDP_TRANSFORMER_CLS_TO_WRAP"].split(",")) <= classes
+    llava = build_model(read_config(CONFIGS / "mmr-7b.toml").vlm, device="meta")
+    assert "LlamaDecoderLayer" in {type(one).__name__ for one in llava.modules()}
 
 
 def test_two_workers_of_ray_equal_one(folder: Path) -> None:

@@ -17,6 +17,7 @@ from accelerate import Accelerator, PartialState
 from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedDataParallelKwargs, DistributedType, GradientAccumulationPlugin
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from maskwise.errors import MaskwiseError
 from maskwise.models.batch_loader import load_batches
@@ -170,7 +171,7 @@ class _StageLoop:
             self._seed(step * self.accumulated + number)
             with self.accelerator.accumulate(self.model):
                 output = self.model(batch)
-                self.accelerator.backward(output.loss)
+                self.accelerator.backward(output.loss + self._zero_of_all_weights())
                 if self.accelerator.sync_gradients:
                     self.accelerator.clip_grad_norm_(self.model.parameters(), self.optimization.clip_norm)
                 self.optimizer.step()
@@ -179,6 +180,19 @@ class _StageLoop:
                 terms[LOSSES.index(name)] += self.weights[name] * value.detach().float() / self.accumulated
         mean = self.accelerator.reduce(terms, "mean")
         return {name: value for name, value in zip(LOSSES, mean) if self.weights[name]}
+
+    def _zero_of_all_weights(self) -> Tensor | float:
+        """Under FSDP, zero times the sum of the trained weights outside the wrapped layers, which run in every batch.
+
+        FSDP exchanges the gradients that there are. A process whose batch is text alone has none of the segmenter, and
+        the others would wait for it.
+        """
+        if self.accelerator.distributed_type != DistributedType.FSDP:
+            return 0.0
+        gathered = [
+            one for one in self.model.parameters() if one.requires_grad and not isinstance(one, DTensor)
+        ]
+        return 0.0 * torch.stack([one.float().sum() for one in gathered]).sum() if gathered else 0.0
 
     def _seed(self, round_number: int) -> None:
         """Seed torch for a micro-batch: dropout is the same for any number of processes."""
