@@ -1,6 +1,7 @@
 """The metrics of the model for photographs beside its controls: make photo.
 
     python bench/photo.py --coco FOLDER --reasonseg FOLDER --cocoa FOLDER [--limit N] [--parts coco reasonseg ...]
+    python bench/photo.py --train FOLDER ...        # what thresholds of the completion are chosen on
 
 The folders are datasets that `maskwise read` wrote: val2017 of COCO or a part of it, ReasonSeg val, COCOA. Every image
 is encoded once for all rows of a table. Weights come from `maskwise get` or MASKWISE_WEIGHTS.
@@ -30,7 +31,7 @@ from bench.photo_controls import (
     shuffle_questions,
 )
 from bench.photo_questions import write_questions
-from bench.photo_shapes import measure_cocoa, measure_composites
+from bench.photo_shapes import measure_cocoa, measure_composites, measure_thresholds
 from maskwise.api.evaluation import score
 from maskwise.models.photo import EncodedPhoto, Photo, load
 from maskwise.protocols.image_groups import ImageGroups
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--coco", type=Path)
     parser.add_argument("--reasonseg", type=Path)
     parser.add_argument("--cocoa", type=Path)
+    parser.add_argument("--train", type=Path, nargs="*", help="training datasets of the completion network")
     parser.add_argument("--limit", type=int, help="images per part")
     parser.add_argument("--parts", nargs="*", default=["coco", "reasonseg", "cocoa", "composites", "time"])
     given = parser.parse_args()
@@ -66,6 +68,12 @@ def main() -> None:
     if given.coco and "composites" in given.parts:
         print_rows(
             "composites of the COCO images", measure_composites(model, Dataset.open(given.coco), given.limit)
+        )
+    if given.train:
+        print_rows(
+            "held-out training images: MIN_FRONT of the completion",
+            measure_thresholds(model, map(Dataset.open, given.train)),
+            ["IoU of the occluded region", "change of area of originals"],
         )
     if given.coco and "time" in given.parts:
         measure_time(model, Dataset.open(given.coco))

@@ -1,6 +1,8 @@
 """Amodal completion measured with true visible masks: on COCOA's occluded regions and on composites of `occlude`."""
 
 import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -12,7 +14,9 @@ from maskwise.builder.cutouts import CutoutSource
 from maskwise.builder.occlude import OccludeOptions, occlude_image
 from maskwise.models.convex_hull import fill_hull
 from maskwise.models.photo import EncodedPhoto, Photo
+from maskwise.models.photo.completion import complete_mask
 from maskwise.models.photo.proposals import mask_iou
+from maskwise.schema import Region
 from maskwise.store import Dataset
 
 RATES = (0.05, 0.75)
@@ -21,78 +25,137 @@ RATES = (0.05, 0.75)
 SEED = 100
 """Of the composites; training uses others."""
 
+HELD_OUT = 8
+"""Every so many images of a training dataset are held out (configs/completion.toml)."""
+
+FRONTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Values of MIN_FRONT that are compared."""
+
 Rows = list[tuple[str, ...]]
 
 
+class MeasuredObject(NamedTuple):
+    """An object of an encoded image. visible, amodal: bool [height, width]; others: visible masks of the other
+    annotated ones; front: pixels of those that are in front of it.
+    """
+
+    photo: EncodedPhoto
+    visible: BoolArray
+    amodal: BoolArray
+    others: list[BoolArray]
+    front: BoolArray
+
+    @property
+    def controls(self) -> dict[str, BoolArray]:
+        """Amodal masks without a network."""
+        hull = fill_hull(self.visible)
+        union = np.any([self.visible, *self.others], 0)
+        return {
+            "visible copy": self.visible,
+            "convex hull": self.visible | hull,
+            "convex hull clipped to the annotated objects": self.visible | (hull & union),
+            "convex hull clipped to the true occluders": self.visible | (hull & self.front),
+        }
+
+
 def measure_cocoa(model: Photo, dataset: Dataset) -> Rows:
-    """Amodal mIoU of the occluded regions; the occluders are not given, except to the clipped hull."""
+    """Amodal mIoU of the occluded regions; the occluders are not given, except to the clipped hulls."""
     values: dict[str, list[float]] = {}
-    changes = []
     for row in track(range(len(dataset.images)), "COCOA", console=Console(stderr=True)):
         photo = EncodedPhoto(dataset.open_image(row), model.networks, model.completion)
-        known = [
-            (one.visible.to_dense(), one.amodal.to_dense())
-            for one in dataset.regions_of(row)
-            if one.visible and one.amodal
-        ]
-        for item, (visible, amodal) in enumerate(known):
-            if not visible.any():
-                continue
-            rate = 1 - visible.sum() / amodal.sum()
-            completed = photo.complete(visible).amodal
+        regions = [one for one in dataset.regions_of(row) if one.visible and one.amodal]
+        for one in measured_objects(photo, regions, regions):
+            rate = 1 - one.visible.sum() / one.amodal.sum()
+            completed = photo.complete(one.visible).amodal
             if rate <= RATES[0]:
-                changes.append(completed.sum() / visible.sum() - 1)
+                _add(
+                    values, "photo, change of area of regions that are not occluded", _change(one, completed)
+                )
             elif rate < RATES[1]:
-                others = np.any([mask for place, (mask, _) in enumerate(known) if place != item], 0)
-                hull = fill_hull(visible)
-                found = {
-                    "visible copy": visible,
-                    "convex hull": hull | visible,
-                    "convex hull clipped to the true other regions": visible | (hull & others),
-                    "photo": completed,
-                }
-                for name, mask in found.items():
-                    values.setdefault(name, []).append(mask_iou(mask, amodal))
-    rows: Rows = [(name, _mean(found)) for name, found in values.items()]
-    return [*rows, ("photo, change of area of regions that are not occluded", _mean(changes))]
+                for name, mask in {**one.controls, "photo": completed}.items():
+                    _add(values, name, mask_iou(mask, one.amodal))
+    return [(name, _mean(found)) for name, found in values.items()]
 
 
 def measure_composites(model: Photo, dataset: Dataset, limit: int | None) -> Rows:
     """IoU of the occluded region alone, and the change of area of the same objects in the originals."""
-    cutouts = CutoutSource.of(dataset)
     values: dict[str, list[float]] = {}
+    for one in composite_objects(model, dataset, range(len(dataset.images))[:limit]):
+        completed = one.photo.complete(one.visible).amodal
+        told = complete_mask(
+            one.photo.completion, one.photo.image, one.photo.embedding, one.visible, one.others
+        ).amodal
+        hidden = one.amodal & ~one.visible
+        found = {**one.controls, "photo": completed, "photo, annotated objects given": told}
+        for name, mask in found.items():
+            if hidden.any():
+                _add(values, f"{name}: IoU of the occluded region", mask_iou(mask & ~one.visible, hidden))
+                _add(values, f"{name}: amodal IoU", mask_iou(mask, one.amodal))
+            else:
+                _add(values, f"{name}: change of area of originals", _change(one, mask))
+    return [(name, _mean(values[name])) for name in sorted(values, key=lambda name: name.split(": ")[1])]
+
+
+def measure_thresholds(model: Photo, datasets: Iterable[Dataset]) -> Rows:
+    """For values of MIN_FRONT, on held-out images of training datasets: IoU of the occluded region, change of area."""
+    ious: dict[str, list[float]] = {}
+    changes: dict[str, list[float]] = {}
+    for dataset in datasets:
+        for one in composite_objects(model, dataset, range(0, len(dataset.images), HELD_OUT)):
+            photo, hidden = one.photo, one.amodal & ~one.visible
+            near = photo.neighbours(one.visible)
+            for front in FRONTS:
+                completed = complete_mask(
+                    photo.completion, photo.image, photo.embedding, one.visible, near, min_front=front
+                ).amodal
+                if hidden.any():
+                    _add(ious, str(front), mask_iou(completed & ~one.visible, hidden))
+                else:
+                    _add(changes, str(front), _change(one, completed))
+    return [(front, _mean(ious[front]), _mean(changes[front])) for front in ious]
+
+
+def composite_objects(model: Photo, dataset: Dataset, rows: Sequence[int]) -> Iterator[MeasuredObject]:
+    """The targets of up to two composites per image, there and in the original."""
+    cutouts = CutoutSource.of(dataset)
     options = OccludeOptions(per_image=2, seed=SEED)
-    for row in track(range(len(dataset.images))[:limit], "composites", console=Console(stderr=True)):
+    for row in track(rows, f"composites of {dataset.name}", console=Console(stderr=True)):
         pairs = occlude_image(cutouts, row, options).pairs
-        for place, (original, composite) in enumerate(pairs):
-            for member in ([original] if place == 0 else []) + [composite]:
-                with Image.open(io.BytesIO(member.data)) as image:
-                    photo = EncodedPhoto(image.convert("RGB"), model.networks, model.completion)
-                targets = (
-                    [pair[0].sample.targets[0] for pair in pairs]
-                    if member is original
-                    else member.sample.targets
-                )
-                for target in targets:
-                    assert target.visible is not None, "targets of composites have visible masks"
-                    assert target.amodal is not None, "targets of composites have amodal masks"
-                    _add(values, photo, target.visible.to_dense(), target.amodal.to_dense())
-    return [(name, _mean(found)) for name, found in values.items()]
+        ids = [original.sample.targets[0].id for original, _ in pairs]
+        members = [(pairs[0][0], ids)] if pairs else []
+        members += [(composite, [id]) for (_, composite), id in zip(pairs, ids)]
+        for member, wanted in members:
+            with Image.open(io.BytesIO(member.data)) as image:
+                photo = EncodedPhoto(image.convert("RGB"), model.networks, model.completion)
+            targets = [one for one in member.regions if one.id in wanted]
+            yield from measured_objects(photo, member.regions, targets)
 
 
-def _add(values: dict[str, list[float]], photo: EncodedPhoto, visible: BoolArray, amodal: BoolArray) -> None:
-    completed = photo.complete(visible).amodal
-    hidden = amodal & ~visible
-    if not hidden.any():
-        values.setdefault("photo, change of area of originals", []).append(
-            completed.sum() / visible.sum() - 1
-        )
-        return
-    hull = fill_hull(visible) | visible
-    for name, mask in (("convex hull", hull), ("photo", completed)):
-        values.setdefault(f"{name}, IoU of the occluded region", []).append(mask_iou(mask & ~visible, hidden))
-        values.setdefault(f"{name}, amodal IoU", []).append(mask_iou(mask, amodal))
-    values.setdefault("visible copy, amodal IoU", []).append(mask_iou(visible, amodal))
+def measured_objects(
+    photo: EncodedPhoto, regions: Sequence[Region], wanted: Sequence[Region]
+) -> Iterator[MeasuredObject]:
+    """The wanted regions of an image among all its regions; one that does not show is left out."""
+    masks = {one.id: one.visible.to_dense() for one in regions if one.visible is not None and not one.crowd}
+    for one in wanted:
+        if one.amodal is not None and masks[one.id].any():
+            others = [mask for id, mask in masks.items() if id != one.id]
+            front = [masks[other.id] for other in regions if other.id in masks and _is_in_front(other, one)]
+            union = np.any([np.zeros_like(masks[one.id]), *front], 0)
+            yield MeasuredObject(photo, masks[one.id], one.amodal.to_dense(), others, union)
+
+
+def _is_in_front(other: Region, one: Region) -> bool:
+    """Whether the annotation says so; the object in front has the lower number."""
+    return other.order is not None and one.order is not None and other.order < one.order
+
+
+def _change(one: MeasuredObject, completed: BoolArray) -> float:
+    """By how much the area of an object grows, relative to its visible area."""
+    return float(completed.sum() / one.visible.sum() - 1)
+
+
+def _add(values: dict[str, list[float]], name: str, value: float) -> None:
+    values.setdefault(name, []).append(value)
 
 
 def _mean(values: list[float]) -> str:

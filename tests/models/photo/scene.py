@@ -87,17 +87,18 @@ class FakeSaliency:
 
 
 class FakeCompletion:
-    """Says that an object is occluded at a rate, and that its amodal mask is the whole window."""
+    """Says that every neighbour is in front with a probability, and that the object fills the whole window."""
 
     hash = "fake"
 
-    def __init__(self, rate: float = 0.4) -> None:
-        self.rate = rate
+    def __init__(self, front: float = 0.9) -> None:
+        self.front = front
         self.seen: list[Any] = []
 
-    def complete(self, crop: Any, features: Any) -> CompletionOutput:
-        self.seen.append(crop)
-        return CompletionOutput(np.ones((CROP_SIZE, CROP_SIZE), np.float32), self.rate)
+    def complete(self, crops: Any, features: Any) -> CompletionOutput:
+        self.seen.append(crops)
+        amodal = np.ones((len(crops), CROP_SIZE, CROP_SIZE), np.float32)
+        return CompletionOutput(amodal, np.full(len(crops), self.front, np.float32))
 
 
 def fake_networks() -> ProposalNetworks:
@@ -105,5 +106,5 @@ def fake_networks() -> ProposalNetworks:
     return ProposalNetworks(*networks)
 
 
-def encoded_scene(rate: float = 0.0) -> EncodedPhoto:
-    return EncodedPhoto(draw_scene(), fake_networks(), FakeCompletion(rate))
+def encoded_scene(front: float = 0.0) -> EncodedPhoto:
+    return EncodedPhoto(draw_scene(), fake_networks(), FakeCompletion(front))

@@ -2,7 +2,14 @@ import numpy as np
 from PIL import Image
 
 from maskwise.models.photo.colours import colour_share
-from maskwise.models.photo.completion import CROP_CHANNELS, OnnxCompletionNetwork, complete_mask
+from maskwise.models.photo.completion import (
+    CROP_CHANNELS,
+    MIN_PROBABILITY,
+    CompletionOutput,
+    OnnxCompletionNetwork,
+    complete_mask,
+    merge_neighbours,
+)
 from maskwise.models.photo.relations import relation_strength
 from maskwise.models.photo.sam import FEATURE_CHANNELS, GRID_SIZE, ImageEmbedding, to_encoder_input
 from maskwise.models.photo.window import CROP_SIZE, FEATURE_SIZE, Window
@@ -41,26 +48,70 @@ def test_features_are_sampled_where_the_window_lies() -> None:
     assert crop[0, :, FEATURE_SIZE // 2 + 1 :].min() == 1
 
 
-def test_the_completion_network_sees_pixels_masks_and_other_objects() -> None:
+def half(left: int) -> np.ndarray:
+    """Everything from a column on."""
+    found = np.zeros((200, 200), bool)
+    found[:, left:] = True
+    return found
+
+
+def test_the_network_sees_every_neighbour_and_what_none_covers() -> None:
     network, mask = FakeCompletion(), disc()
-    others = np.zeros_like(mask)
-    others[:, 120:] = True
-    complete_mask(network, Image.new("RGB", (200, 200), "white"), embedding((200, 200)), mask, others)
-    alone, crop = network.seen
-    assert crop.shape == (CROP_CHANNELS, CROP_SIZE, CROP_SIZE)
-    assert not alone[5].any(), "it also sees the object without the others"
-    assert (crop[:3] == 1).all()
-    assert crop[4].sum() >= crop[3].sum() > 0
-    assert not (crop[5] * crop[3]).any(), "other objects do not cover the visible mask"
-
-
-def test_hidden_pixels_lie_on_other_objects() -> None:
-    mask, others = disc(), np.zeros((200, 200), bool)
-    others[:, 120:] = True
     image = Image.new("RGB", (200, 200), "white")
-    done = complete_mask(FakeCompletion(0.5), image, embedding((200, 200)), mask, others)
-    assert (done.amodal & ~mask).any()
-    assert not (done.amodal & ~mask & ~others).any()
+    complete_mask(network, image, embedding((200, 200)), mask, [half(120), half(199)])
+    (crops,) = network.seen
+    assert crops.shape == (2, CROP_CHANNELS, CROP_SIZE, CROP_SIZE), (
+        "the second neighbour does not touch the object"
+    )
+    assert (crops[:, :3] == 1).all()
+    assert crops[0, 4].sum() >= crops[0, 3].sum() > 0
+    assert not (crops[:, 5] * crops[:, 3]).any(), "neighbours do not cover the visible mask"
+    assert (crops[0, 5] + crops[1, 5] + crops[0, 3] == 1).all(), "every pixel belongs to one of them"
+
+
+def test_a_neighbour_may_have_another_resolution() -> None:
+    network, small = FakeCompletion(), half(120)[::4, ::4]
+    complete_mask(network, Image.new("RGB", (200, 200)), embedding((200, 200)), disc(), [small])
+    complete_mask(network, Image.new("RGB", (200, 200)), embedding((200, 200)), disc(), [half(120)])
+    first, second = network.seen
+    assert np.abs(first[:, 5] - second[:, 5]).mean() < 0.02
+
+
+def test_hidden_pixels_lie_on_neighbours_in_front() -> None:
+    near = np.stack([half(120)[::2, ::2], ~half(120)[::2, ::2]])
+    output = CompletionOutput(np.full(near.shape, 0.8, np.float32), np.array([0.9, 0.2], np.float32))
+    hidden = merge_neighbours(output, near, half(0)[::2, ::2])
+    assert np.array_equal(hidden > MIN_PROBABILITY, near[0])
+
+
+def test_neighbours_that_overlap_vote() -> None:
+    near = np.stack([half(120), half(120), half(150)])[:, ::2, ::2]
+    output = CompletionOutput(np.ones(near.shape, np.float32), np.array([0.9, 0.9, 0.1], np.float32))
+    hidden = merge_neighbours(output, near, half(0)[::2, ::2])
+    assert np.allclose(hidden[near[0] & ~near[2]], 1)
+    assert np.allclose(hidden[near[2]], 2 / 3)
+
+
+def test_pixels_outside_the_hull_need_a_higher_probability() -> None:
+    near = half(120)[None, ::2, ::2]
+    output = CompletionOutput(np.full(near.shape, 0.6, np.float32), np.ones(1, np.float32))
+    hull = ~half(150)[::2, ::2]
+    assert np.array_equal(merge_neighbours(output, near, hull) > MIN_PROBABILITY, near[0] & hull)
+
+
+def test_an_object_behind_nothing_is_left_as_it_is() -> None:
+    mask = disc()
+    image = Image.new("RGB", (200, 200), "white")
+    done = complete_mask(FakeCompletion(0.0), image, embedding((200, 200)), mask, [half(120)])
+    assert np.array_equal(done.amodal, mask)
+    assert done.rate == 0
+
+
+def test_the_rate_is_the_hidden_share() -> None:
+    mask = disc()
+    done = complete_mask(FakeCompletion(), Image.new("RGB", (200, 200)), embedding((200, 200)), mask)
+    assert (done.amodal >= mask).all()
+    assert done.rate == 1 - mask.sum() / done.amodal.sum()
 
 
 def test_an_empty_mask_stays_empty() -> None:

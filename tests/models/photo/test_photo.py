@@ -40,12 +40,12 @@ def test_an_image_is_encoded_once_and_masks_are_made_once() -> None:
 
 
 def test_an_object_that_looks_complete_is_left_alone() -> None:
-    masks = encoded_scene(rate=0.01).masks((0,))
+    masks = encoded_scene(front=0.01).masks((0,))
     assert masks.amodal == masks.visible
 
 
 def test_the_visible_mask_is_inside_the_amodal_one() -> None:
-    masks = encoded_scene(rate=0.5).masks((0,))
+    masks = encoded_scene(front=0.9).masks((0,))
     assert (masks.visible - masks.amodal).area == 0
     assert masks.amodal.area > masks.visible.area
 

@@ -71,7 +71,7 @@ class EncodedPhoto:
 
     def complete(self, visible: BoolArray) -> CompletedMask:
         """The amodal mask of an object with this visible mask, bool [height, width] of the image."""
-        return complete_mask(self.completion, self.image, self.embedding, visible, self._others(visible))
+        return complete_mask(self.completion, self.image, self.embedding, visible, self.neighbours(visible))
 
     def refined(self, proposal: Proposal) -> BoolArray:
         """The mask of a proposal, decoded again from its own box and mask, at the size of the image."""
@@ -82,15 +82,11 @@ class EncodedPhoto:
                 logits = again
         return enlarge(logits, self.image.size)
 
-    def _others(self, visible: BoolArray) -> BoolArray | None:
-        """Pixels of proposals other than the object with this mask, at the size of the image; None without any."""
-        width, height = self.networks.sam.logits_size(self.embedding)
-        own = np.asarray(Image.fromarray(visible).resize((width, height)))
-        others = [one.inside for one in self.proposals if not _is_same(one.inside, own)]
-        if not others:
-            return None
-        union: Float32Array = np.where(np.any(others, 0) & ~own, 1.0, -1.0).astype(np.float32)
-        return enlarge(union, self.image.size)
+    def neighbours(self, visible: BoolArray) -> list[BoolArray]:
+        """Proposals other than the object with this mask, bool [h, w] each, at their own resolution."""
+        size = self.networks.sam.logits_size(self.embedding)
+        own = np.asarray(Image.fromarray(visible).resize(size))
+        return [one.inside for one in self.proposals if not _is_same(one.inside, own)]
 
     @cached_property
     def pixels(self) -> Float32Array:

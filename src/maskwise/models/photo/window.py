@@ -52,6 +52,25 @@ class Window(NamedTuple):
             float(max(top + 1, min(shape[0], self.bottom))),
         )
 
+    def rescale(self, shape: tuple[int, ...], other: tuple[int, ...]) -> "Window":
+        """The same part of an image of shape (height, width) when that image has another shape."""
+        down, across = other[0] / shape[0], other[1] / shape[1]
+        return Window(self.left * across, self.top * down, self.right * across, self.bottom * down)
+
+    def intersect(self, other: "Window") -> "Window":
+        """What two windows that meet have in common."""
+        return Window(
+            max(self.left, other.left),
+            max(self.top, other.top),
+            min(self.right, other.right),
+            min(self.bottom, other.bottom),
+        )
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """The rows and columns of an array that it spans, rounded."""
+        return slice(round(self.top), round(self.bottom)), slice(round(self.left), round(self.right))
+
     def crop(self, image: Image.Image, size: int = CROP_SIZE) -> UInt8Array:
         """uint8 [size, size] or [size, size, 3]."""
         return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR, box=self))

@@ -7,16 +7,26 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from maskwise.builder.cutouts import CutoutSource
+from maskwise.builder.occlude import OccludeOptions
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
 from maskwise.models.photo.completion import OnnxCompletionNetwork
 from maskwise.models.photo.train import pipeline
 from maskwise.models.photo.train.batches import augmented_example, plain_example
-from maskwise.models.photo.train.composites import ObjectCrop, crop_objects, read_crops, write_crops
+from maskwise.models.photo.train.composites import (
+    ObjectCrop,
+    crop_objects,
+    read_crops,
+    split_rows,
+    write_crops,
+)
+from maskwise.models.photo.train.covered_pairs import cover_objects
+from maskwise.models.photo.train.neighbours import draw_neighbour
 from maskwise.models.photo.window import CROP_SIZE, FEATURE_SIZE
 from maskwise.models.trainers import find_trainer
 from maskwise.schema import ImageInfo, Region
-from maskwise.store import DatasetWriter
+from maskwise.store import Dataset, DatasetWriter
 from tests.models.photo.scene import FakeSam
 
 SIZE = 160
@@ -51,7 +61,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_config(tmp_path: Path, dataset: Path) -> Path:
     path = tmp_path / "completion.toml"
     path.write_text(
-        f'model = "completion"\ndatasets = ["{dataset}"]\nvalidation = "{dataset}"\nencoded_seeds = [0]\nseeds = [1]\n'
+        f'model = "completion"\ndatasets = ["{dataset}"]\nheld_out = 3\nencoded_seeds = [0]\nseeds = [1]\n'
         "threads = 1\n[schedule]\nsteps = 2\nbatch_size = 2\nlearning_rate = 1e-3\nwarmup_steps = 1\n"
         "checkpoint_every = 1\n"
     )
@@ -66,12 +76,13 @@ def test_train_export_and_dry_run(tmp_path: Path, dataset: Path, monkeypatch: py
     assert plan.sources[0].images == 3
     (path,) = trainer.train(config, tmp_path / "run")
     assert path.stat().st_size < 10e6
-    crop = np.zeros((6, CROP_SIZE, CROP_SIZE), np.float32)
+    crops = np.zeros((3, 6, CROP_SIZE, CROP_SIZE), np.float32)
     output = OnnxCompletionNetwork(path, threads=1).complete(
-        crop, np.zeros((256, FEATURE_SIZE, FEATURE_SIZE), np.float32)
+        crops, np.zeros((256, FEATURE_SIZE, FEATURE_SIZE), np.float32)
     )
-    assert output.amodal.shape == (CROP_SIZE, CROP_SIZE)
-    assert 0 <= output.rate <= 1
+    assert output.amodal.shape == (3, CROP_SIZE, CROP_SIZE)
+    assert output.front.shape == (3,)
+    assert ((output.front >= 0) & (output.front <= 1)).all()
     (again,) = trainer.export_run(tmp_path / "run", tmp_path / "exported")
     assert again.read_bytes() == path.read_bytes()
     with pytest.raises(MaskwiseError, match="another config"):
@@ -84,17 +95,17 @@ def region(left: int, right: int, *, amodal: int) -> Region:
     return Region(id=f"{left}", name="box", visible=Mask.from_dense(visible), amodal=Mask.from_dense(whole))
 
 
-def crops(sam: Any = None) -> list[ObjectCrop]:
-    return crop_objects(
-        Image.new("RGB", (100, 100), "red"), (region(20, 50, amodal=60), region(50, 80, amodal=80)), sam
-    )
+def crops() -> list[ObjectCrop]:
+    regions = (region(20, 50, amodal=60), region(50, 80, amodal=80))
+    sam: Any = FakeSam()
+    return crop_objects(Image.new("RGB", (100, 100), "red"), regions, sam)
 
 
 def test_crops_hold_masks_of_the_object_and_of_others(tmp_path: Path) -> None:
     occluded, front = crops()
     assert abs(occluded.rate - 0.25) < 0.02
     assert front.rate == 0
-    assert (occluded.others & occluded.amodal).any()
+    assert (occluded.neighbours[occluded.amodal & ~occluded.visible] == 1).mean() > 0.9
     write_crops(tmp_path / "crops.npz", [occluded, front])
     read = read_crops(tmp_path / "crops.npz")
     assert all(np.array_equal(*pair) for pair in zip(read[0], occluded))
@@ -106,18 +117,42 @@ def test_a_damaged_file_says_what_to_do(tmp_path: Path) -> None:
         read_crops(tmp_path / "crops.npz")
 
 
+def test_every_nth_image_is_held_out(dataset: Path) -> None:
+    assert split_rows(Dataset.open(dataset), 2) == ([1], [0, 2])
+
+
+def test_a_covered_object_continues_behind_the_cut_out(dataset: Path) -> None:
+    cutouts = CutoutSource.of(Dataset.open(dataset))
+    found = list(cover_objects(cutouts, 0, OccludeOptions(per_image=2, seed=3)))
+    assert found
+    for behind, front in zip(found[::2], found[1::2]):
+        hidden = behind.amodal & ~behind.visible
+        assert 0.05 < behind.rate < 0.65
+        assert (behind.neighbours[hidden] == 1).mean() > 0.9
+        assert front.rate == 0
+        assert not len(behind.features)
+
+
+def test_neighbours_do_not_cover_the_object_and_often_hide_it() -> None:
+    random = np.random.default_rng(0)
+    occluded, _ = crops()
+    drawn = [draw_neighbour(occluded, random) for _ in range(100)]
+    assert all(one.any() and not (one & occluded.visible).any() for one in drawn)
+    in_front = [(one & occluded.amodal).sum() > 0.02 * occluded.amodal.sum() for one in drawn]
+    assert 0.4 < np.mean(in_front) < 0.95
+
+
 def test_examples_show_what_inference_shows() -> None:
-    example = plain_example(crops(FakeSam())[0])
-    assert example.crop.shape == (6, CROP_SIZE, CROP_SIZE)
+    example = plain_example(crops()[0])
+    assert example.crops.shape == (2, 6, CROP_SIZE, CROP_SIZE), "the annotated neighbour, and everything else"
     assert example.features.shape == (256, FEATURE_SIZE, FEATURE_SIZE)
-    assert not example.crop[5].any(), "other objects are not given"
-    assert (example.amodal >= (example.crop[3] > 0)).all()
+    assert (example.amodal >= (example.crops[0, 3] > 0)).all()
 
 
 def test_augmentation_keeps_the_visible_mask_inside_the_amodal_one() -> None:
     random = np.random.default_rng(0)
-    for _ in range(20):
+    for _ in range(40):
         example = augmented_example(crops()[0], random)
-        assert (example.amodal >= (example.crop[3] > 0)).all()
-        assert example.crop[:3].min() >= -1
-        assert example.crop[:3].max() <= 1
+        assert example.crops.shape == (1, 6, CROP_SIZE, CROP_SIZE)
+        assert (example.amodal >= (example.crops[0, 3] > 0)).all()
+        assert np.abs(example.crops[:, :3]).max() <= 1

@@ -2,6 +2,8 @@
 
 config          the settings of a run
 composites      images with occluded objects whose amodal masks are known, made by `occlude` and encoded by MobileSAM
+covered_pairs   cut-outs pasted over any object, without MobileSAM
+neighbours      what may be in front of an object: annotated objects and pieces of the image
 batches         examples drawn from these images, with augmentation
 network         the network in torch
 losses          what training minimises

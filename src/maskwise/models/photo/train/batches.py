@@ -1,4 +1,4 @@
-"""Examples for the completion network: windows in the crops of objects, with augmentation."""
+"""Examples for the completion network: an object and one of its neighbours, with augmentation."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,64 +10,99 @@ from scipy import ndimage
 from torch import Tensor
 
 from maskwise.arrays import BoolArray, Float32Array
-from maskwise.models.photo.completion import stack_crop
+from maskwise.models.convex_hull import fill_hull
+from maskwise.models.photo.completion import CONTACT, select_neighbours, stack_crops
 from maskwise.models.photo.sam import FEATURE_CHANNELS
 from maskwise.models.photo.train.composites import STORED_SIZE, ObjectCrop
+from maskwise.models.photo.train.neighbours import draw_neighbour
 from maskwise.models.photo.window import CONTEXT, FEATURE_SIZE, Window
 
-OCCLUDED_SHARE = 0.65
-"""Share of occluded objects in a batch."""
+ENCODED_SHARE = 0.6
+"""Share of objects with MobileSAM's features in a batch."""
+
+OCCLUDED_SHARE = 0.6
+"""Share of occluded objects among them."""
 
 MIN_RATE = 0.02
 """An object counts as occluded from this occlusion rate on."""
 
-OTHERS_DROPOUT = 0.5
-"""How often the network is not told where other objects are: at inference they may not be known."""
+TRUNCATED_SHARE = 0.3
+"""How often the image is cut off at a line through the object: objects at the image border are truncated."""
 
 
 class CompletionExample(NamedTuple):
-    """crop: float32 [CROP_CHANNELS, s, s]; features: float32 [256, s/4, s/4]; amodal: bool [s, s]."""
+    """An object with n neighbours. crops: float32 [n, CROP_CHANNELS, s, s]; features: float32 [256, s/4, s/4]; amodal:
+    bool [s, s].
+    """
 
-    crop: Float32Array
+    crops: Float32Array
     features: Float32Array
     amodal: BoolArray
 
 
 class CompletionBatch(NamedTuple):
-    """The same as tensors, with the examples as first axis."""
+    """Examples with one neighbour each, as tensors whose first axis are the examples. crop: [b, CROP_CHANNELS, s, s];
+    features: [b, 256, s/4, s/4]; amodal: [b, s, s], 0 or 1.
+    """
 
     crop: Tensor
     features: Tensor
     amodal: Tensor
 
 
-def make_batch(
-    occluded: Sequence[ObjectCrop], complete: Sequence[ObjectCrop], size: int, random: np.random.Generator
-) -> CompletionBatch:
-    """A batch of augmented examples, OCCLUDED_SHARE of them occluded."""
-    examples = []
-    for _ in range(size):
-        choices = occluded if random.random() < OCCLUDED_SHARE or not complete else complete
-        examples.append(augmented_example(choices[int(random.integers(len(choices)))], random))
-    return stack_examples(examples)
+class CropPool(NamedTuple):
+    """The objects to draw from. covered: pairs without features, see covered_pairs.py."""
+
+    occluded: Sequence[ObjectCrop]
+    complete: Sequence[ObjectCrop]
+    covered: Sequence[ObjectCrop]
+
+    @classmethod
+    def of(cls, encoded: Sequence[ObjectCrop], covered: Sequence[ObjectCrop]) -> "CropPool":
+        """Sort the encoded objects by their occlusion rates."""
+        return cls(
+            [crop for crop in encoded if crop.rate >= MIN_RATE],
+            [crop for crop in encoded if crop.rate < MIN_RATE],
+            covered,
+        )
+
+    def draw(self, random: np.random.Generator) -> ObjectCrop:
+        """One object."""
+        encoded = self.occluded if random.random() < OCCLUDED_SHARE or not self.complete else self.complete
+        choices = encoded if random.random() < ENCODED_SHARE or not self.covered else self.covered
+        return choices[int(random.integers(len(choices)))]
+
+
+def make_batch(pool: CropPool, size: int, random: np.random.Generator) -> CompletionBatch:
+    """A batch of augmented examples."""
+    examples = [augmented_example(pool.draw(random), random) for _ in range(size)]
+    crops, features, amodal = (np.stack(arrays).astype(np.float32) for arrays in zip(*examples))
+    return CompletionBatch(*(torch.from_numpy(array) for array in (crops[:, 0], features, amodal)))
 
 
 def plain_example(crop: ObjectCrop) -> CompletionExample:
-    """An example as inference sees it, without other objects."""
-    return _example(crop, crop.visible, None, network_window(crop, crop.visible))
+    """An object with all its neighbours, as inference sees it when every annotated object is found."""
+    window = network_window(crop, crop.visible)
+    labels = [crop.neighbours == number for number in np.unique(crop.neighbours) if number]
+    shown = window.crop_mask(crop.visible)
+    near = select_neighbours(shown, fill_hull(shown), [window.crop_mask(one) for one in labels])
+    return _example(crop, window, shown, near)
 
 
 def augmented_example(crop: ObjectCrop, random: np.random.Generator) -> CompletionExample:
-    """Another window, an inaccurate visible mask, other light, perhaps mirrored, perhaps without other objects."""
+    """One neighbour, another window, an inaccurate visible mask, other light, perhaps mirrored, perhaps truncated."""
     visible = _inaccurate(crop.visible, random)
-    others = None if random.random() < OTHERS_DROPOUT else crop.others
-    example = _example(crop, visible, others, _jitter(network_window(crop, visible), random))
-    stacked, features, amodal = example
-    stacked[:3] = stacked[:3] * random.uniform(0.7, 1.3) + random.uniform(-0.2, 0.2, (3, 1, 1))
-    stacked[:3] = stacked[:3].clip(-1, 1)
+    neighbour = draw_neighbour(crop, random)
+    frame = _frame(visible, neighbour, random)
+    window = _jitter(network_window(crop, visible), random).intersect(frame)
+    shown = window.crop_mask(visible)
+    beside = window.crop_mask(neighbour) & ~shown
+    stacked, features, amodal = _example(crop, window, shown, beside[None])
+    stacked[:, :3] = stacked[:, :3] * random.uniform(0.6, 1.4) + random.uniform(-0.2, 0.2, (3, 1, 1))
+    stacked[:, :3] = stacked[:, :3].clip(-1, 1)
     if random.random() < 0.5:
         return CompletionExample(stacked[..., ::-1], features[..., ::-1], amodal[..., ::-1])
-    return example
+    return CompletionExample(stacked, features, amodal)
 
 
 def network_window(crop: ObjectCrop, visible: BoolArray) -> Window:
@@ -84,20 +119,36 @@ def network_window(crop: ObjectCrop, visible: BoolArray) -> Window:
     )
 
 
-def stack_examples(examples: Sequence[CompletionExample]) -> CompletionBatch:
-    """Tensors of examples."""
-    crops, features, amodal = (np.stack(arrays).astype(np.float32) for arrays in zip(*examples))
-    return CompletionBatch(*(torch.from_numpy(array) for array in (crops, features, amodal)))
-
-
 def _example(
-    crop: ObjectCrop, visible: BoolArray, others: BoolArray | None, window: Window
+    crop: ObjectCrop, window: Window, visible: BoolArray, neighbours: BoolArray
 ) -> CompletionExample:
-    stacked = stack_crop(window, Image.fromarray(crop.pixels), visible, others)
+    pixels = window.crop(Image.fromarray(crop.pixels))
+    stacked = stack_crops(pixels, visible, fill_hull(visible), neighbours)
     features = np.zeros((FEATURE_CHANNELS, FEATURE_SIZE, FEATURE_SIZE), np.float32)
     if len(crop.features):
         features = window.crop_features(crop.features, STORED_SIZE)
-    return CompletionExample(stacked, features, window.crop_mask(crop.amodal) | (stacked[3] > 0))
+    return CompletionExample(stacked, features, window.crop_mask(crop.amodal) | visible)
+
+
+def _frame(visible: BoolArray, neighbour: BoolArray, random: np.random.Generator) -> Window:
+    """The whole crop, or what is left of it when a line through the object cuts it off.
+
+    The line leaves at least half of the object and its contact with the neighbour.
+    """
+    whole = Window(0, 0, STORED_SIZE, STORED_SIZE)
+    if random.random() >= TRUNCATED_SHARE:
+        return whole
+    box, place = Window.of(visible), int(random.integers(4))
+    share = random.uniform(0.02, 0.4)
+    depth = (box.right - box.left if place % 2 == 0 else box.bottom - box.top) * share
+    sides = list(whole)
+    sides[place] = box[place] + depth if place < 2 else box[place] - depth
+    frame = Window(*sides)
+    kept = visible[frame.slices]
+    meets = ndimage.binary_dilation(visible, iterations=CONTACT) & neighbour
+    if kept.sum() < 0.5 * visible.sum() or (meets.any() and not meets[frame.slices].any()):
+        return whole
+    return frame
 
 
 def _jitter(window: Window, random: np.random.Generator) -> Window:

@@ -1,12 +1,11 @@
 """Training data: crops of the objects in composites of `occlude` and in their originals, one file per image.
 
-MobileSAM takes seconds to encode an image, so that only some seeds are encoded. The network sees no features of the
-others: they add shapes and occlusions.
+MobileSAM, which encodes them, takes seconds per image. covered_pairs.py makes more examples without it.
 """
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,15 +36,20 @@ MAX_RATE = 0.8
 """An object that is occluded more than this is no example: nothing tells its shape."""
 
 
+MAX_NEIGHBOURS = 255
+"""Other objects of a crop that are told apart."""
+
+
 class ObjectCrop(NamedTuple):
-    """An object and what is around it, s = STORED_SIZE. pixels: uint8 [s, s, 3]; visible, amodal, others: bool [s, s];
-    features: float16 [256, f, f], [0, f, f] if the image is not encoded; window: float32 [4] in pixels of the image.
+    """An object and what is around it, s = STORED_SIZE. pixels: uint8 [s, s, 3]; visible, amodal: bool [s, s];
+    neighbours: uint8 [s, s], the other annotated objects, numbered from 1, 0 where there is none; features: float16
+    [256, f, f], [0, f, f] if the image is not encoded; window: float32 [4] in pixels of the image.
     """
 
     pixels: UInt8Array
     visible: BoolArray
     amodal: BoolArray
-    others: BoolArray
+    neighbours: UInt8Array
     features: NDArray[np.float16]
     window: Float32Array
 
@@ -55,19 +59,26 @@ class ObjectCrop(NamedTuple):
         return 1 - float(self.visible.sum() / max(1, self.amodal.sum()))
 
 
+def split_rows(dataset: Dataset, held_out: int) -> tuple[list[int], list[int]]:
+    """The images for training and, every `held_out`-th one from the first on, those for validation."""
+    rows = range(len(dataset.images))
+    return [row for row in rows if row % held_out], list(rows[::held_out])
+
+
 def write_composites(
-    dataset: Dataset, options: OccludeOptions, sam: MobileSam | None, folder: Path, *, prefix: str
+    dataset: Dataset, rows: Iterable[int], options: OccludeOptions, *, sam: MobileSam, folder: Path
 ) -> Iterator[list[Path]]:
     """Write the objects of a dataset's composites and originals; yields the files of one source image after another.
 
-    sam: None to leave them without features. Files that exist are kept. An original is written once for all seeds.
+    rows: the images. Files that exist are kept. An original is written once for all seeds.
     """
     cutouts = CutoutSource.of(dataset)
     folder.mkdir(parents=True, exist_ok=True)
-    for row in range(len(dataset.images)):
+    for row in rows:
         paths = []
         for number, pair in enumerate(occlude_image(cutouts, row, options).pairs):
-            names = (f"{prefix}-{row}-original", f"{prefix}-{row}-{options.seed}-{number}")
+            prefix = f"{dataset.path.name}-{row}"
+            names = (f"{prefix}-original", f"{prefix}-{options.seed}-{number}")
             for name, member in zip(names, pair):
                 path = folder / f"{name}.npz"
                 if not path.exists():
@@ -77,16 +88,15 @@ def write_composites(
         yield paths
 
 
-def crop_objects(image: Image.Image, regions: tuple[Region, ...], sam: MobileSam | None) -> list[ObjectCrop]:
+def crop_objects(image: Image.Image, regions: tuple[Region, ...], sam: MobileSam) -> list[ObjectCrop]:
     """The objects of an image whose visible and amodal masks are known, large enough and not hidden too much."""
-    features = None if sam is None else sam.encode(image).features[0]
+    features = sam.encode(image).features[0]
     shown = [region for region in regions if region.visible is not None and not region.crowd]
     dense = [region.visible.to_dense() for region in shown if region.visible is not None]
-    count = np.sum(dense, 0, np.int64) if dense else np.zeros(image.size[::-1], np.int64)
     crops = []
-    for region, visible in zip(shown, dense):
+    for place, (region, visible) in enumerate(zip(shown, dense)):
         if region.amodal is not None and _is_example(visible, amodal := region.amodal.to_dense()):
-            others = (count - visible) > 0
+            others = dense[:place] + dense[place + 1 :]
             crops.append(crop_object(image, features, visible, amodal, others))
     return crops
 
@@ -96,10 +106,13 @@ def crop_object(
     features: Float32Array | None,
     visible: BoolArray,
     amodal: BoolArray,
-    others: BoolArray,
+    others: list[BoolArray],
 ) -> ObjectCrop:
-    """One object. Masks are bool [height, width] of the image."""
+    """One object. Masks are bool [height, width] of the image; others: further objects, the one in front first."""
     window = Window.around(visible, STORED_CONTEXT)
+    neighbours = np.zeros((STORED_SIZE, STORED_SIZE), np.uint8)
+    for number, mask in reversed(list(enumerate(others[:MAX_NEIGHBOURS], 1))):
+        neighbours[window.crop_mask(mask, STORED_SIZE)] = number
     cropped = np.zeros((0, STORED_FEATURES, STORED_FEATURES), np.float16)
     if features is not None:
         cropped = window.crop_features(features, max(image.size), STORED_FEATURES).astype(np.float16)
@@ -107,7 +120,7 @@ def crop_object(
         window.crop(image, STORED_SIZE),
         window.crop_mask(visible, STORED_SIZE),
         window.crop_mask(amodal, STORED_SIZE),
-        window.crop_mask(others, STORED_SIZE),
+        neighbours,
         cropped,
         np.array(window, np.float32),
     )
@@ -139,8 +152,7 @@ def read_crops(path: Path) -> list[ObjectCrop]:
         raise MaskwiseError(
             f"{path} holds {columns[4].shape[1]} feature channels; delete it to make it again"
         )
-    masks = [column.astype(np.bool_) for column in columns[1:4]]
-    return [ObjectCrop(*row) for row in zip(columns[0], *masks, columns[4], columns[5])]
+    return [ObjectCrop(*row) for row in zip(*columns)]
 
 
 def _is_example(visible: BoolArray, amodal: BoolArray) -> bool:

@@ -15,16 +15,16 @@ Fraction = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 class CompletionConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A training run.
 
-    `datasets`: dataset folders with visible masks (`maskwise read coco ...`); `validation`: one to validate on.
-    `encoded_seeds`: seeds of composites that MobileSAM encodes, which takes seconds per image; `seeds`: further seeds
-    without its features. `rates`, `per_image`, `min_area`: as in `maskwise build occlude`. `threads`: of torch and
-    onnxruntime.
+    `datasets`: dataset folders with visible masks (`maskwise read coco ...`); every `held_out`-th image of each is used
+    for validation only. `encoded_seeds`: seeds of composites that MobileSAM encodes, which takes seconds per image;
+    `seeds`: seeds of covered pairs, without its features. `rates`, `per_image`, `min_area`: as in `maskwise build
+    occlude`. `threads`: of torch and onnxruntime.
     """
 
     model: Literal["completion"]
     seed: NaturalInt = 0
     datasets: tuple[str, ...]
-    validation: str
+    held_out: Annotated[int, msgspec.Meta(ge=2)] = 8
     encoded_seeds: tuple[NaturalInt, ...]
     seeds: tuple[NaturalInt, ...] = ()
     rates: tuple[Fraction, Fraction] = (0.08, 0.65)

@@ -1,35 +1,30 @@
 """The loss of the completion network: named terms, to be summed."""
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maskwise.models.photo.train.batches import CompletionBatch
+from maskwise.models.photo.train.batches import MIN_RATE, CompletionBatch
 
 NEAR_WEIGHT = 4.0
 """Weight of pixels in the convex hull or the occluded region: most others are easy."""
 
 
 def completion_loss(network: nn.Module, batch: CompletionBatch) -> dict[str, Tensor]:
-    """network: a CompletionUNet. Visible pixels do not count: they are inside the amodal mask by construction."""
-    logits, rate_logits = network(batch.crop, batch.features)
-    visible, hull = batch.crop[:, 3], batch.crop[:, 4]
-    hidden = batch.amodal * (1 - visible)
-    unknown = 1 - visible
-    weight = unknown * (1 + (NEAR_WEIGHT - 1) * torch.maximum(hull, hidden))
-    entropy = F.binary_cross_entropy_with_logits(logits, batch.amodal, weight, reduction="sum") / weight.sum()
-    probability = logits.sigmoid() * unknown
+    """network: a CompletionUNet. Only pixels of the neighbour count: elsewhere nothing can be hidden behind it."""
+    logits, front_logits = network(batch.crop, batch.features)
+    visible, hull, neighbour = batch.crop[:, 3], batch.crop[:, 4], batch.crop[:, 5]
+    hidden = batch.amodal * neighbour
+    weight = neighbour * (1 + (NEAR_WEIGHT - 1) * hull.maximum(hidden))
+    entropy = F.binary_cross_entropy_with_logits(logits, batch.amodal, weight, reduction="none")
+    probability = logits.sigmoid() * neighbour
     overlap, total = (probability * hidden).sum((1, 2)), (probability + hidden).sum((1, 2))
-    # Relative to the object: a pixel too many on a visible object costs as much as one on an occluded one.
-    wrong = (total - 2 * overlap) / batch.amodal.sum((1, 2)).clamp(min=1)
-    rate = hidden.sum((1, 2)) / batch.amodal.sum((1, 2)).clamp(min=1)
-    occluded = (rate > 0.02).float()
+    size = (visible + hidden).sum((1, 2)).clamp(min=1)
+    front = (hidden.sum((1, 2)) > MIN_RATE * size).float()
     dice = 1 - (2 * overlap + 1) / (total + 1)
     return {
-        "entropy": 2 * entropy,
-        "area": wrong.mean(),
-        "dice": (dice * occluded).sum() / occluded.sum().clamp(min=1),
-        "rate": 5 * F.smooth_l1_loss(rate_logits.sigmoid(), rate, beta=0.1),
-        "is_occluded": 0.3
-        * F.binary_cross_entropy_with_logits(8 * (rate_logits.sigmoid() - 0.05) / 0.2, occluded),
+        "entropy": 2 * (entropy.sum((1, 2)) / weight.sum((1, 2)).clamp(min=1)).mean(),
+        # Relative to the object: a pixel too many on a visible object costs as much as one on an occluded one.
+        "area": ((total - 2 * overlap) / size).mean(),
+        "dice": (dice * front).sum() / front.sum().clamp(min=1),
+        "front": F.binary_cross_entropy_with_logits(front_logits, front),
     }

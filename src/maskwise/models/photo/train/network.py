@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from maskwise.models.photo.completion import CROP_CHANNELS
 from maskwise.models.photo.sam import FEATURE_CHANNELS
 
-WIDTHS = (16, 48, 80, 112)
+WIDTHS = (16, 48, 96, 160)
 """Channels at 1/2, 1/4, 1/8 and 1/16 of the crop."""
 
 
@@ -31,7 +31,9 @@ class UNetBlock(nn.Module):
 
 
 class CompletionUNet(nn.Module):
-    """crop [b, CROP_CHANNELS, s, s] and features [b, 256, s/4, s/4] to amodal logits [b, s, s] and rate logits [b]."""
+    """crop [b, CROP_CHANNELS, s, s] and features [b, 256, s/4, s/4] to amodal logits [b, s, s] and logits [b]
+    of whether the neighbour is in front.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +53,7 @@ class CompletionUNet(nn.Module):
         )
         self.blocks = nn.ModuleList(UNetBlock(width) for width in WIDTHS[-2::-1])
         self.mask_head = nn.Sequential(nn.SiLU(), nn.Conv2d(WIDTHS[0], 4, 3, padding=1), nn.PixelShuffle(2))
-        self.rate_head = nn.Sequential(nn.SiLU(), nn.Dropout(0.2), nn.Linear(2 * WIDTHS[-1], 1))
+        self.front_head = nn.Sequential(nn.SiLU(), nn.Dropout(0.2), nn.Linear(2 * WIDTHS[-1], 1))
 
     def forward(self, crop: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """Logits; apply a sigmoid for probabilities."""
@@ -65,4 +67,4 @@ class CompletionUNet(nn.Module):
         pooled = torch.cat([maps.mean((2, 3)), maps.amax((2, 3))], 1)
         for project, block, level in zip(self.up, self.blocks, levels[-2::-1]):
             maps = block(level + nn.functional.interpolate(project(maps), scale_factor=2, mode="nearest"))
-        return self.mask_head(maps)[:, 0], self.rate_head(pooled)[:, 0]
+        return self.mask_head(maps)[:, 0], self.front_head(pooled)[:, 0]

@@ -1,14 +1,15 @@
 """A training run of the completion network. Running it again continues where it stopped.
 
-composites/                 crops of objects for training, encoded and others
-validation/                 crops of objects for validation
+composites/                 encoded crops of objects, for training and validation
 completion.safetensors      the weights
 checkpoints/, *.jsonl, ...  training state and curves
 completion.onnx             the network for inference
 """
 
 import copy
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -17,13 +18,21 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
+from maskwise.builder.cutouts import CutoutSource
+from maskwise.builder.occlude import OccludeOptions
 from maskwise.errors import MaskwiseError
 from maskwise.models.dry_run import DryRun, ParameterCount, SourcePlan, StagePlan
 from maskwise.models.photo.completion import CROP_CHANNELS
 from maskwise.models.photo.sam import FEATURE_CHANNELS, MobileSam
-from maskwise.models.photo.train.batches import MIN_RATE, CompletionBatch, make_batch, plain_example
-from maskwise.models.photo.train.composites import ObjectCrop, read_crops, write_composites
+from maskwise.models.photo.train.batches import CompletionBatch, CropPool, make_batch, plain_example
+from maskwise.models.photo.train.composites import (
+    ObjectCrop,
+    read_crops,
+    split_rows,
+    write_composites,
+)
 from maskwise.models.photo.train.config import CompletionConfig, read_config
+from maskwise.models.photo.train.covered_pairs import cover_objects
 from maskwise.models.photo.train.losses import completion_loss
 from maskwise.models.photo.train.network import CompletionUNet
 from maskwise.models.photo.train.validation import score_network
@@ -37,7 +46,7 @@ from maskwise.store import Dataset
 
 __all__ = ["dry_run", "export_run", "read_config", "train"]
 
-VALIDATION_SEED = 100
+Item = TypeVar("Item")
 
 
 def train(config: CompletionConfig, folder: Path) -> list[Path]:
@@ -46,17 +55,19 @@ def train(config: CompletionConfig, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     record_config(config, folder)
     sam = load_sam(threads=config.threads)
-    crops: list[ObjectCrop] = []
-    for name in config.datasets:
-        for seed in config.encoded_seeds:
-            crops += _load(name, seed, sam, config, folder / "composites")
-        for seed in config.seeds:
-            crops += _load(name, seed, None, config, folder / "composites")
-    validation = _load(config.validation, VALIDATION_SEED, sam, config, folder / "validation")
+    encoded: list[ObjectCrop] = []
+    covered: list[ObjectCrop] = []
+    held_out: list[ObjectCrop] = []
+    for dataset in map(Dataset.open, config.datasets):
+        rows, others = split_rows(dataset, config.held_out)
+        for options in map(config.occlude_options, config.encoded_seeds):
+            encoded += _load_encoded(dataset, rows, options, sam=sam, folder=folder)
+            held_out += _load_encoded(dataset, others, options, sam=sam, folder=folder)
+        for options in map(config.occlude_options, config.seeds):
+            covered += _cover(dataset, rows, options)
     set_seed(config.seed)
-    network = fit(
-        "completion", CompletionUNet(), make_task(config, crops, validation), config.schedule, folder=folder
-    )
+    task = make_task(config, CropPool.of(encoded, covered), held_out)
+    network = fit("completion", CompletionUNet(), task, config.schedule, folder=folder)
     return [export(network, folder / "completion.onnx")]
 
 
@@ -97,20 +108,14 @@ def dry_run(config: CompletionConfig) -> DryRun:
     )
 
 
-def make_task(
-    config: CompletionConfig, crops: list[ObjectCrop], validation: list[ObjectCrop]
-) -> TrainingTask:
+def make_task(config: CompletionConfig, pool: CropPool, held_out: list[ObjectCrop]) -> TrainingTask:
     """What the trainer needs to know."""
-    occluded = [crop for crop in crops if crop.rate >= MIN_RATE]
-    complete = [crop for crop in crops if crop.rate < MIN_RATE]
-    examples = [plain_example(crop) for crop in validation]
-    if not occluded:
+    examples = [plain_example(crop) for crop in held_out]
+    if not pool.occluded:
         raise MaskwiseError(f"{', '.join(config.datasets)}: no composite has an occluded object to train on")
 
     def batch(step: int) -> CompletionBatch:
-        return make_batch(
-            occluded, complete, config.schedule.batch_size, np.random.default_rng((config.seed, step))
-        )
+        return make_batch(pool, config.schedule.batch_size, np.random.default_rng((config.seed, step)))
 
     return TrainingTask(
         make_batch=batch, loss=completion_loss, validate=lambda network: score_network(network, examples)
@@ -125,30 +130,39 @@ class CompletionGraph(nn.Module):
         self.network = network
 
     def forward(self, crop: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Amodal mask and occlusion rate, in 0..1."""
-        amodal, rate = self.network(crop, features)
-        return amodal.sigmoid(), rate.sigmoid()
+        """Amodal masks and whether the neighbours are in front, in 0..1."""
+        amodal, front = self.network(crop, features)
+        return amodal.sigmoid(), front.sigmoid()
 
 
 def export(network: CompletionUNet, path: Path) -> Path:
     """Write the network as an ONNX file; it is not changed. onnxruntime folds the batch normalisation."""
     network = copy.deepcopy(network).cpu().eval()
     inputs = {
-        "crop": torch.zeros(1, CROP_CHANNELS, CROP_SIZE, CROP_SIZE),
+        "crop": torch.zeros(2, CROP_CHANNELS, CROP_SIZE, CROP_SIZE),
         "features": torch.zeros(1, FEATURE_CHANNELS, FEATURE_SIZE, FEATURE_SIZE),
     }
-    return write_onnx(OnnxGraph(CompletionGraph(network), inputs, ("amodal", "rate"), {}), path)
+    axes = {name: {0: "neighbours"} for name in ("crop", "amodal", "front")}
+    return write_onnx(OnnxGraph(CompletionGraph(network), inputs, ("amodal", "front"), axes), path)
 
 
-def _load(
-    name: str, seed: int, sam: MobileSam | None, config: CompletionConfig, folder: Path
+def _load_encoded(
+    dataset: Dataset, rows: list[int], options: OccludeOptions, *, sam: MobileSam, folder: Path
 ) -> list[ObjectCrop]:
-    """The objects of a dataset's composites with one seed; the originals are among them if they are encoded."""
-    dataset = Dataset.open(name)
-    files = write_composites(dataset, config.occlude_options(seed), sam, folder, prefix=Path(name).name)
-    label, total = f"composites of {name}, seed {seed}", len(dataset.images)
+    """The objects of a dataset's composites with one seed and of their originals."""
+    files = write_composites(dataset, rows, options, sam=sam, folder=folder / "composites")
     found: dict[Path, None] = {}
-    for paths in track(files, label, total=total, console=Console(stderr=True)):
+    for paths in _track(files, f"composites of {dataset.path}, seed {options.seed}", len(rows)):
         found |= dict.fromkeys(paths)
-    used = [path for path in found if sam is not None or not path.stem.endswith("original")]
-    return [crop for path in used for crop in read_crops(path)]
+    return [crop for path in found for crop in read_crops(path)]
+
+
+def _cover(dataset: Dataset, rows: list[int], options: OccludeOptions) -> list[ObjectCrop]:
+    """Covered pairs of a dataset with one seed."""
+    cutouts = CutoutSource.of(dataset)
+    images = _track(rows, f"covered pairs of {dataset.path}, seed {options.seed}", len(rows))
+    return [crop for row in images for crop in cover_objects(cutouts, row, options)]
+
+
+def _track(items: Iterable[Item], label: str, total: int) -> Iterable[Item]:
+    return track(items, label, total=total, console=Console(stderr=True))

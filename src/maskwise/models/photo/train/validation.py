@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import nn
 
 from maskwise.arrays import BoolArray
-from maskwise.models.photo.completion import MIN_PROBABILITY, MIN_RATE
-from maskwise.models.photo.train.batches import MIN_RATE as OCCLUDED_RATE
-from maskwise.models.photo.train.batches import CompletionExample, stack_examples
+from maskwise.models.photo.completion import MIN_PROBABILITY, CompletionOutput, merge_neighbours
+from maskwise.models.photo.train.batches import MIN_RATE, CompletionExample
 
 
 def score_network(network: nn.Module, examples: Sequence[CompletionExample]) -> dict[str, float]:
@@ -19,13 +19,9 @@ def score_network(network: nn.Module, examples: Sequence[CompletionExample]) -> 
         key: [] for key in ("amodal", "occluded", "hull", "hull_occluded", "change")
     }
     for example in examples:
-        batch = stack_examples([example])
-        logits, rate = network(batch.crop, batch.features)
-        visible, hull = example.crop[3] > 0, example.crop[4] > 0
-        amodal = visible.copy()
-        if float(rate.sigmoid()) >= MIN_RATE:
-            amodal |= (logits.sigmoid() > MIN_PROBABILITY).numpy()[0]
-        if (example.amodal & ~visible).sum() < OCCLUDED_RATE * example.amodal.sum():
+        visible, hull = example.crops[0, 3] > 0, example.crops[0, 4] > 0
+        amodal = visible | complete_example(network, example)
+        if (example.amodal & ~visible).sum() < MIN_RATE * example.amodal.sum():
             values["change"].append((amodal & ~visible).sum() / visible.sum())
             continue
         for name, found in (("amodal", amodal), ("hull", visible | hull)):
@@ -33,6 +29,15 @@ def score_network(network: nn.Module, examples: Sequence[CompletionExample]) -> 
         for name, found in (("occluded", amodal), ("hull_occluded", hull)):
             values[name].append(_iou(found & ~visible, example.amodal & ~visible))
     return {name: float(np.mean(found)) if found else 0.0 for name, found in values.items()}
+
+
+def complete_example(network: nn.Module, example: CompletionExample) -> BoolArray:
+    """bool [s, s]: where the object of an example is hidden."""
+    crops, features = torch.from_numpy(example.crops), torch.from_numpy(example.features)
+    logits, front = network(crops, features[None])
+    output = CompletionOutput(logits.sigmoid().numpy(), front.sigmoid().numpy())
+    neighbours, hull = example.crops[:, 5] > 0, example.crops[0, 4] > 0
+    return merge_neighbours(output, neighbours, hull) > MIN_PROBABILITY
 
 
 def _iou(found: BoolArray, wanted: BoolArray) -> float:
