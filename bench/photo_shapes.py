@@ -28,7 +28,7 @@ SEED = 100
 HELD_OUT = 8
 """Every so many images of a training dataset are held out (configs/completion.toml)."""
 
-FRONTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+FRONTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9)
 """Values of MIN_FRONT that are compared."""
 
 Rows = list[tuple[str, ...]]
