@@ -1,6 +1,5 @@
 """Questions of the world in the words of the mask-type corpus."""
 
-import re
 from random import Random
 
 import pytest
@@ -42,16 +41,6 @@ def test_a_paraphrase_keeps_the_mask_type(paraphrases, monkeypatch):
     assert agree / len(questions) > 0.95
 
 
-def test_words_that_state_nothing_leave_the_mask_visible():
-    assert not {"whole", "entire", "hidden", "behind", "visible", "amodal"} & set(Paraphraser().neutral)
-
-
-def test_sentences_for_amodal_masks_without_their_cues_ask_for_visible_ones(paraphrases):
-    paraphraser, rng = Paraphraser(cueless=1.0), Random(7)
-    for question, _ in paraphrases:
-        text = paraphraser.rephrase(question, rng).lower()
-        about = question.np.lower() if question.np.lower() in text else (question.ask or "").lower()
-        assert about
-        assert about in text
-        words = set(re.findall("[a-z]+", text.replace(about, "")))
-        assert question.mask_type == "amodal" or not words & paraphraser.cues
+def test_words_that_state_nothing_leave_the_mask_visible(paraphrases):
+    paraphraser = Paraphraser()
+    assert not {"whole", "entire", "hidden", "behind", "visible", "amodal"} & set(paraphraser.neutral)

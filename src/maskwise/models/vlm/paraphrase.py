@@ -4,11 +4,9 @@ A model that starts from random weights knows no English. The world's training s
 `models.intent` has thousands that state the mask type, so that a question asks for the same targets in other words.
 
 Random words that state nothing are put around some questions, and some have nothing else beside their noun phrase.
-These want the visible mask: a question does, unless its words ask for what is hidden (docs/intent.md, after R2SM). For
-the same reason, a sentence that asks for the amodal mask becomes one for the visible mask when its cues are replaced.
+These want the visible mask: a question does, unless its words ask for what is hidden (docs/intent.md, after R2SM).
 """
 
-import re
 from random import Random
 
 from maskwise.models.intent.lexicon import load_lexicon
@@ -26,13 +24,10 @@ LONGEST = 220
 
 
 class Paraphraser:
-    """Sentences of the corpus about a given thing.
+    """Sentences of the corpus about a given thing."""
 
-    cueless: how often a question for the visible mask is a sentence for the amodal one without its cues.
-    """
-
-    def __init__(self, cueless: float = 0.0) -> None:
-        self.corpus, self.cueless = load_corpus(), cueless
+    def __init__(self) -> None:
+        self.corpus = load_corpus()
         kinds = ("visible", "amodal")
         self.explicit = {
             kind: [one for one in self.corpus.templates if one.mask_type == kind] for kind in kinds
@@ -43,12 +38,9 @@ class Paraphraser:
         }
         lexicon = load_lexicon()
         self.neutral = sorted(self.corpus.vocabulary() - lexicon.concepts.keys() - lexicon.skipped)
-        self.cues = {word for word, concept in lexicon.concepts.items() if word != concept}
 
     def rephrase(self, question: SceneQuestion, rng: Random) -> str:
         """A random sentence that asks for the same thing and mask type."""
-        if question.mask_type == "visible" and self.cueless and rng.random() < self.cueless:
-            return self._replace_cues(question, rng)
         while True:
             write = self._surround if rng.random() < NEUTRAL_RATE else self._expand
             text = write(question, rng)
@@ -80,19 +72,3 @@ class Paraphraser:
             first, last = rng.choice(["", f"{before}."]), rng.choice(["", f"{after}."])
             return tidy(f"{first} {question.ask}? {last}")
         return tidy(f"{before} {question.np} {rng.choice(['', after])}" + rng.choice([".", "?", ""]))
-
-    def _replace_cues(self, question: SceneQuestion, rng: Random) -> str:
-        """A sentence that asks for the amodal mask, with random words in place of its cues."""
-        while True:
-            text = self._expand(question._replace(mask_type="amodal"), rng)
-            about = question.np if question.np.lower() in text.lower() else question.ask or ""
-            before, kept, after = re.split(f"({re.escape(about)})", text, maxsplit=1, flags=re.IGNORECASE)
-            before, after = (
-                re.sub("[A-Za-z]+", lambda word: self._without_cue(word[0], rng), part)
-                for part in (before, after)
-            )
-            if len(before + kept + after) <= LONGEST:
-                return tidy(before + kept + after)
-
-    def _without_cue(self, word: str, rng: Random) -> str:
-        return rng.choice(self.neutral) if word.lower() in self.cues else word

@@ -24,9 +24,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 class WorldScenes(Section, frozen=True, kw_only=True):
     """Scenes of the world, rendered when they are needed. `paraphrased`: the fraction of their questions that is put
-    into the words of the mask-type corpus (docs/intent.md). `cueless`: the fraction of these, among those for visible
-    masks, that are sentences for amodal masks with their cues replaced. `images`: false leaves the images out, so that
-    only texts train.
+    into the words of the mask-type corpus (docs/intent.md). `images`: false leaves the images out, so that only texts
+    train.
     """
 
     scenes: PositiveInt
@@ -36,7 +35,6 @@ class WorldScenes(Section, frozen=True, kw_only=True):
     size: Annotated[int, msgspec.Meta(ge=32)] = 160
     questions: PositiveInt = 6
     paraphrased: Share = 0.0
-    cueless: Share = 0.0
     images: bool = True
 
 

@@ -103,13 +103,13 @@ class WorldSource:
         rng = Random(f"{self.scenes.seed} {sample.id}")
         if rng.random() >= self.scenes.paraphrased:
             return sample
-        text = _paraphraser(self.scenes.cueless).rephrase(question, rng)
+        text = _paraphraser().rephrase(question, rng)
         return msgspec.structs.replace(sample, question=text)
 
 
 @cache
-def _paraphraser(cueless: float) -> Paraphraser:
-    return Paraphraser(cueless)
+def _paraphraser() -> Paraphraser:
+    return Paraphraser()
 
 
 class _Turn(msgspec.Struct, forbid_unknown_fields=True):
