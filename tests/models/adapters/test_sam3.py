@@ -79,7 +79,7 @@ def test_predictions_have_masks_of_the_image_or_no_target(checkpoint: Path) -> N
 
 
 def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot be loaded.*hf download facebook/sam3"):
+    with pytest.raises(ModelError, match=r"cannot be loaded.*hf download facebook/sam3"):
         load_model("sam3", checkpoint=str(tmp_path / "nothing"))
 
 
