@@ -71,7 +71,7 @@ def main() -> None:
         )
     if given.train:
         print_rows(
-            "held-out training images: MIN_FRONT of the completion",
+            "held-out training images: MIN_ORDER and MIN_FRONT of the completion",
             measure_thresholds(model, map(Dataset.open, given.train)),
             ["IoU of the occluded region", "change of area of originals"],
         )

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,8 @@ SEED = 100
 HELD_OUT = 8
 """Every so many images of a training dataset are held out (configs/completion.toml)."""
 
-FRONTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9)
-"""Values of MIN_FRONT that are compared."""
+ORDERS, FRONTS = (0.5, 0.6, 0.7, 0.75, 0.8), (0.1, 0.2, 0.35, 0.5, 0.65)
+"""Values of MIN_ORDER and MIN_FRONT that are compared."""
 
 Rows = list[tuple[str, ...]]
 
@@ -97,22 +98,28 @@ def measure_composites(model: Photo, dataset: Dataset, limit: int | None) -> Row
 
 
 def measure_thresholds(model: Photo, datasets: Iterable[Dataset]) -> Rows:
-    """For values of MIN_FRONT, on held-out images of training datasets: IoU of the occluded region, change of area."""
-    ious: dict[str, list[float]] = {}
-    changes: dict[str, list[float]] = {}
+    """For values of MIN_ORDER and MIN_FRONT, on held-out images of training datasets: IoU of the occluded region, and
+    change of area of originals.
+    """
+    found: dict[str, tuple[list[float], list[float]]] = {}
     for dataset in datasets:
         for one in composite_objects(model, dataset, range(0, len(dataset.images), HELD_OUT)):
             photo, hidden = one.photo, one.amodal & ~one.visible
-            near = photo.neighbours(one.visible)
-            for front in FRONTS:
-                completed = complete_mask(
-                    photo.completion, photo.image, photo.embedding, one.visible, near, min_front=front
-                ).amodal
+            given = (
+                photo.completion,
+                photo.image,
+                photo.embedding,
+                one.visible,
+                photo.neighbours(one.visible),
+            )
+            for order, front in product(ORDERS, FRONTS):
+                amodal = complete_mask(*given, min_order=order, min_front=front).amodal
+                ious, changes = found.setdefault(f"{order}, {front}", ([], []))
                 if hidden.any():
-                    _add(ious, str(front), mask_iou(completed & ~one.visible, hidden))
+                    ious.append(mask_iou(amodal & ~one.visible, hidden))
                 else:
-                    _add(changes, str(front), _change(one, completed))
-    return [(front, _mean(ious[front]), _mean(changes[front])) for front in ious]
+                    changes.append(_change(one, amodal))
+    return [(name, _mean(ious), _mean(changes)) for name, (ious, changes) in found.items()]
 
 
 def composite_objects(model: Photo, dataset: Dataset, rows: Sequence[int]) -> Iterator[MeasuredObject]:

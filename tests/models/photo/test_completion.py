@@ -8,6 +8,7 @@ from maskwise.models.photo.completion import (
     CompletionOutput,
     OnnxCompletionNetwork,
     complete_mask,
+    judge_order,
     merge_neighbours,
 )
 from maskwise.models.photo.relations import relation_strength
@@ -59,7 +60,7 @@ def test_the_network_sees_every_neighbour_and_what_none_covers() -> None:
     network, mask = FakeCompletion(), disc()
     image = Image.new("RGB", (200, 200), "white")
     complete_mask(network, image, embedding((200, 200)), mask, [half(120), half(199)])
-    (crops,) = network.seen
+    crops, reverse = network.seen
     assert crops.shape == (2, CROP_CHANNELS, CROP_SIZE, CROP_SIZE), (
         "the second neighbour does not touch the object"
     )
@@ -67,36 +68,64 @@ def test_the_network_sees_every_neighbour_and_what_none_covers() -> None:
     assert crops[0, 4].sum() >= crops[0, 3].sum() > 0
     assert not (crops[:, 5] * crops[:, 3]).any(), "neighbours do not cover the visible mask"
     assert (crops[0, 5] + crops[1, 5] + crops[0, 3] == 1).all(), "every pixel belongs to one of them"
+    assert len(reverse) == 1, "whether the object hides the neighbour is asked as well"
+    assert reverse[0, 5].any()
+    assert not (reverse[0, 5] * reverse[0, 3]).any()
 
 
 def test_a_neighbour_may_have_another_resolution() -> None:
     network, small = FakeCompletion(), half(120)[::4, ::4]
     complete_mask(network, Image.new("RGB", (200, 200)), embedding((200, 200)), disc(), [small])
     complete_mask(network, Image.new("RGB", (200, 200)), embedding((200, 200)), disc(), [half(120)])
-    first, second = network.seen
+    first, _, second, _ = network.seen
     assert np.abs(first[:, 5] - second[:, 5]).mean() < 0.02
 
 
 def test_hidden_pixels_lie_on_neighbours_in_front() -> None:
     near = np.stack([half(120)[::2, ::2], ~half(120)[::2, ::2]])
-    output = CompletionOutput(np.full(near.shape, 0.8, np.float32), np.array([0.9, 0.2], np.float32))
-    hidden = merge_neighbours(output, near, half(0)[::2, ::2])
+    hidden = merge_neighbours(
+        np.full(near.shape, 0.8, np.float32), near, half(0)[::2, ::2], np.array([True, False])
+    )
     assert np.array_equal(hidden > MIN_PROBABILITY, near[0])
 
 
 def test_neighbours_that_overlap_vote() -> None:
     near = np.stack([half(120), half(120), half(150)])[:, ::2, ::2]
-    output = CompletionOutput(np.ones(near.shape, np.float32), np.array([0.9, 0.9, 0.1], np.float32))
-    hidden = merge_neighbours(output, near, half(0)[::2, ::2])
+    hidden = merge_neighbours(
+        np.ones(near.shape, np.float32), near, half(0)[::2, ::2], np.array([True, True, False])
+    )
     assert np.allclose(hidden[near[0] & ~near[2]], 1)
     assert np.allclose(hidden[near[2]], 2 / 3)
 
 
 def test_pixels_outside_the_hull_need_a_higher_probability() -> None:
     near = half(120)[None, ::2, ::2]
-    output = CompletionOutput(np.full(near.shape, 0.6, np.float32), np.ones(1, np.float32))
     hull = ~half(150)[::2, ::2]
-    assert np.array_equal(merge_neighbours(output, near, hull) > MIN_PROBABILITY, near[0] & hull)
+    hidden = merge_neighbours(np.full(near.shape, 0.6, np.float32), near, hull, np.array([True]))
+    assert np.array_equal(hidden > MIN_PROBABILITY, near[0] & hull)
+
+
+def test_of_two_objects_the_likelier_one_is_in_front() -> None:
+    front = np.array([0.4, 0.4, 0.9, 0.0], np.float32)
+    reverse = np.array([0.05, 0.5, 0.95], np.float32)
+    assert judge_order(front, reverse).tolist() == [True, False, False, False]
+
+
+class OrderedCompletion:
+    """Says that small objects are in front of large ones, and that every object fills its window."""
+
+    def complete(self, crops: np.ndarray, features: np.ndarray) -> CompletionOutput:
+        in_front = (crops[:, 5].mean((1, 2)) < crops[:, 3].mean((1, 2))).astype(np.float32)
+        return CompletionOutput(np.ones((len(crops), CROP_SIZE, CROP_SIZE), np.float32), in_front)
+
+
+def test_only_the_object_behind_is_completed() -> None:
+    small, large = disc(radius=20), disc(radius=60) & ~disc(radius=20)
+    image = Image.new("RGB", (200, 200))
+    behind = complete_mask(OrderedCompletion(), image, embedding((200, 200)), large, [small])
+    assert (behind.amodal & small).sum() > 0.9 * small.sum()
+    before = complete_mask(OrderedCompletion(), image, embedding((200, 200)), small, [large])
+    assert not (before.amodal & large & disc(radius=30)).any()
 
 
 def test_an_object_behind_nothing_is_left_as_it_is() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.models.convex_hull import fill_hull
-from maskwise.models.photo.completion import CONTACT, select_neighbours, stack_crops
+from maskwise.models.photo.completion import CONTACT, find_touching, stack_crops, stack_neighbours
 from maskwise.models.photo.sam import FEATURE_CHANNELS
 from maskwise.models.photo.train.composites import STORED_SIZE, ObjectCrop
 from maskwise.models.photo.train.neighbours import draw_neighbour
@@ -85,8 +85,9 @@ def plain_example(crop: ObjectCrop) -> CompletionExample:
     window = network_window(crop, crop.visible)
     labels = [crop.neighbours == number for number in np.unique(crop.neighbours) if number]
     shown = window.crop_mask(crop.visible)
-    near = select_neighbours(shown, fill_hull(shown), [window.crop_mask(one) for one in labels])
-    return _example(crop, window, shown, near)
+    cropped = [window.crop_mask(one) for one in labels]
+    near = [cropped[place] for place in find_touching(shown, fill_hull(shown), cropped)]
+    return _example(crop, window, shown, stack_neighbours(shown, near))
 
 
 def augmented_example(crop: ObjectCrop, random: np.random.Generator) -> CompletionExample:

@@ -7,8 +7,11 @@ import torch
 from torch import nn
 
 from maskwise.arrays import BoolArray
-from maskwise.models.photo.completion import MIN_PROBABILITY, CompletionOutput, merge_neighbours
+from maskwise.models.photo.completion import MIN_PROBABILITY, merge_neighbours
 from maskwise.models.photo.train.batches import MIN_RATE, CompletionExample
+
+MIN_FRONT = 0.65
+"""Of a neighbour. Training looks at one object at a time, so that the order of two is not compared."""
 
 
 def score_network(network: nn.Module, examples: Sequence[CompletionExample]) -> dict[str, float]:
@@ -35,9 +38,9 @@ def complete_example(network: nn.Module, example: CompletionExample) -> BoolArra
     """bool [s, s]: where the object of an example is hidden."""
     crops, features = torch.from_numpy(example.crops), torch.from_numpy(example.features)
     logits, front = network(crops, features[None])
-    output = CompletionOutput(logits.sigmoid().numpy(), front.sigmoid().numpy())
     neighbours, hull = example.crops[:, 5] > 0, example.crops[0, 4] > 0
-    return merge_neighbours(output, neighbours, hull) > MIN_PROBABILITY
+    in_front = front.sigmoid().numpy() >= MIN_FRONT
+    return merge_neighbours(logits.sigmoid().numpy(), neighbours, hull, in_front) > MIN_PROBABILITY
 
 
 def _iou(found: BoolArray, wanted: BoolArray) -> float:
