@@ -50,7 +50,7 @@ EXTRAS = {
     "accelerate": ["models"],
     "anthropic": ["writers"],
     "fastapi": ["server"],
-    "huggingface_hub": ["release"],
+    "huggingface_hub": ["models", "release"],
     "onnx": ["models"],
     "openai": ["writers"],
     "peft": ["models"],

@@ -55,7 +55,8 @@ class _Sender:
         if budget is not None and spent + reserved > budget:
             raise BudgetError(
                 f"stopped before exceeding the budget of ${budget:.2f}: ${spent:.4f} is spent and the next requests "
-                f"may cost up to ${reserved:.4f}; repeat with a larger budget to continue"
+                f"may cost up to ${reserved:.4f}; repeat with a larger budget to continue "
+                "(--budget of `maskwise build`, --model-option budget= of the model photo)"
             )
 
     def record(self, completions: Mapping[str, Completion], *, batch: bool) -> None:
