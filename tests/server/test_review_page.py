@@ -65,6 +65,14 @@ def decide(page: Any, *keys: str) -> None:
     wait_until(page, lambda: shown(page) != before)
 
 
+def tap(page: Any, *buttons: str) -> None:
+    """Tap buttons that decide, and wait for the next sample."""
+    before = shown(page)
+    for button in buttons:
+        page.tap(button)
+    wait_until(page, lambda: shown(page) != before)
+
+
 def wait_saved(page: Any) -> None:
     wait_until(page, lambda: page.inner_text("#status") == "All saved")
 
@@ -148,11 +156,8 @@ def test_two_reviewers_in_parallel_never_get_the_same_sample(browser: Any, open_
             enter(page, address, token)
         for _ in range(5):
             decide(ada, "a")
-            before = shown(bob)
-            bob.tap("#accept")
-            wait_until(bob, lambda: shown(bob) != before)  # noqa: B023
-        bob.tap("#reject")
-        bob.tap("dialog [data-reason=bad-mask]")
+            tap(bob, "#accept")
+        tap(bob, "#reject", "dialog [data-reason=bad-mask]")
         for page in (ada, bob):
             wait_saved(page)
         first, second = verdicts(review, "ada"), verdicts(review, "bob")
