@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from maskwise.api.listing import list_benchmarks, list_formats, list_models, list_protocols
     from maskwise.api.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.errors import (
+        ConfigError,
         DownloadError,
         FormatError,
         ImageError,
@@ -55,6 +56,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "ConfigError",
     "Dataset",
     "DatasetWriter",
     "DownloadError",
@@ -107,6 +109,7 @@ _MODULES = {
     "api.listing": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "api.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
     "errors": [
+        "ConfigError",
         "DownloadError",
         "FormatError",
         "ImageError",

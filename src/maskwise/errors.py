@@ -11,6 +11,7 @@ MaskwiseError                 base; the command line prints it without a traceba
 ├── ProtocolError             protocol that cannot score the given data
 ├── ModelError                model that cannot be loaded, or that returned something else than predictions
 │   └── ModelGoneError        model that can no longer be reached: the run stops and can be continued
+├── ConfigError               training config that is invalid, or does not fit its model or its data
 ├── MissingDependencyError    optional package that is not installed; also an ImportError
 └── UnknownNameError          unknown name; the message lists the known ones
 """
@@ -68,6 +69,10 @@ class ModelGoneError(ModelError):
     """A model that cannot be started or reached any more, so that no further question can be asked."""
 
 
+class ConfigError(MaskwiseError):
+    """A training config that is invalid, or that does not fit its model or its data."""
+
+
 class MissingDependencyError(MaskwiseError, ImportError):
     """An optional package that is not installed."""
 
@@ -78,11 +83,13 @@ class MissingDependencyError(MaskwiseError, ImportError):
 
 
 class UnknownNameError(MaskwiseError):
-    """A name that is not registered."""
+    """A name that is not registered. `where`: the file that contains it."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
-        super().__init__(f"unknown {kind} {name!r}; known: {', '.join(names)}{did_you_mean(name, names)}")
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
+        names, start = sorted(known), f"{where}: " if where else ""
+        super().__init__(
+            f"{start}unknown {kind} {name!r}; known: {', '.join(names)}{did_you_mean(name, names)}"
+        )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -24,11 +24,20 @@ def test_a_config_without_the_key_is_of_the_bundled_model(tmp_path: Path) -> Non
 
 def test_unknown_trainers_list_the_known_ones(tmp_path: Path) -> None:
     (tmp_path / "new.toml").write_text('model = "huge"')
-    with pytest.raises(UnknownNameError, match=r"unknown trainer 'huge'; known: .*tiny"):
+    with pytest.raises(UnknownNameError, match=r"new\.toml: unknown trainer 'huge'; known: .*tiny"):
         trainer_of_config(tmp_path / "new.toml")
     (tmp_path / "config.json").write_text("[1]")
-    with pytest.raises(UnknownNameError, match="unknown trainer 'None'"):
+    with pytest.raises(UnknownNameError, match=r"config\.json: unknown trainer 'None'"):
         trainer_of_run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tiny", "completion", "vlm/nano"])
+def test_an_unknown_key_is_refused_with_the_known_ones(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
+    path = tmp_path / "config.toml"
+    path.write_text("sed = 1\n" + (CONFIGS / f"{name}.toml").read_text())
+    with pytest.raises(UnknownNameError, match=r"config\.toml: unknown key 'sed'; known: .*model.*'seed'\?$"):
+        trainer_of_config(path).read_config(path)
 
 
 def test_a_config_that_does_not_exist_is_named_once(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameError
 from maskwise.models.dry_run import DryRun
+from maskwise.models.training_config import read_toml
 from maskwise.store.atomic import atomic_write
 
 DEFAULT = "tiny"
@@ -38,7 +39,7 @@ class Trainer(Protocol):
     """The functions of a trainer's module."""
 
     def read_config(self, path: Path) -> Any:
-        """A TOML file; MaskwiseError names a field that is missing or invalid."""
+        """A TOML file; MaskwiseError names a field that is missing, unknown or invalid."""
 
     def train(self, config: Any, folder: Path) -> list[Path]:
         """Train, or continue training, in `folder`; returns the files to use."""
@@ -61,15 +62,7 @@ def export_adapters(trainer: Trainer, run: Path, out: Path) -> list[Path]:
 
 def trainer_of_config(path: Path) -> Trainer:
     """The trainer that a TOML config asks for."""
-    try:
-        content = msgspec.toml.decode(path.read_bytes())
-    except FileNotFoundError:
-        raise MaskwiseError(
-            f"{path}: no such file; expected a TOML config such as configs/tiny.toml"
-        ) from None
-    except (msgspec.MsgspecError, UnicodeError, OSError) as error:
-        raise MaskwiseError(f"{path}: {error}") from None
-    return find_trainer(content.get("model", DEFAULT))
+    return find_trainer(read_toml(path).get("model", DEFAULT), where=str(path))
 
 
 def trainer_of_run(run: Path) -> Trainer:
@@ -81,13 +74,14 @@ def trainer_of_run(run: Path) -> Trainer:
         content = json.loads(path.read_bytes())
     except ValueError as error:
         raise MaskwiseError(f"{path}: {error}") from None
-    return find_trainer(content.get("model", DEFAULT) if isinstance(content, dict) else None)
+    name = content.get("model", DEFAULT) if isinstance(content, dict) else None
+    return find_trainer(name, where=str(path))
 
 
-def find_trainer(name: Any) -> Trainer:
-    """The trainer of a name. MissingDependencyError if its extra is not installed."""
+def find_trainer(name: Any, *, where: str = "") -> Trainer:
+    """The trainer of a name. where: the file that names it. MissingDependencyError if its extra is not installed."""
     if not isinstance(name, str) or name not in TRAINERS:
-        raise UnknownNameError("trainer", str(name), TRAINERS)
+        raise UnknownNameError("trainer", str(name), TRAINERS, where=where)
     module, extra = TRAINERS[name]
     try:
         return cast("Trainer", importlib.import_module(module))

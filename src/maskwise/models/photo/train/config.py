@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from maskwise.builder.occlude import OccludeOptions
-from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.train.config import NaturalInt, PositiveInt, Schedule
+from maskwise.models.training_config import read_toml, to_config
 
 Fraction = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -39,8 +39,5 @@ class CompletionConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def read_config(path: Path) -> CompletionConfig:
-    """A TOML file; MaskwiseError names a field that is missing or invalid."""
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=CompletionConfig)
-    except (msgspec.MsgspecError, UnicodeError, OSError) as error:
-        raise MaskwiseError(f"{path}: {error}") from None
+    """A TOML file; MaskwiseError names a field that is missing, unknown or invalid."""
+    return to_config(read_toml(path), CompletionConfig, path)

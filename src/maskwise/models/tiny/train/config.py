@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from maskwise.errors import MaskwiseError
+from maskwise.models.training_config import read_toml, to_config
 
 PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 NaturalInt = Annotated[int, msgspec.Meta(ge=0)]
@@ -80,8 +80,5 @@ class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def read_config(path: Path) -> TrainingConfig:
-    """A TOML file; MaskwiseError names a field that is missing or invalid."""
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=TrainingConfig)
-    except (msgspec.MsgspecError, UnicodeError, OSError) as error:
-        raise MaskwiseError(f"{path}: {error}") from None
+    """A TOML file; MaskwiseError names a field that is missing, unknown or invalid."""
+    return to_config(read_toml(path), TrainingConfig, path)

@@ -2,11 +2,11 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from maskwise.errors import MaskwiseError
+from maskwise.models.training_config import read_toml, to_config
 from maskwise.models.vlm.config import LossWeights, VlmConfig
 from maskwise.models.vlm.nano import nano_config
 from maskwise.models.vlm.train.augment import Augmentation
@@ -56,10 +56,12 @@ class SourceConfig(Section, frozen=True, kw_only=True):
 class Optimization(Section, frozen=True, kw_only=True):
     """AdamW and its schedule. `batch_size`: images per optimizer step, over all processes; `micro_batch_size`: images
     per forward of a process. What does not fit into one forward is accumulated, so the number of processes does not
-    change the result. `final_factor`: the learning rate ends at this share of its maximum.
+    change the result. `final_factor`: the learning rate ends at this share of its maximum. `matrix_rate`: the learning
+    rate of weight matrices by Muon, for models that start from random weights; None: AdamW trains them as well.
     """
 
     learning_rate: Rate
+    matrix_rate: Rate | None = None
     batch_size: PositiveInt
     micro_batch_size: PositiveInt = 1
     questions_per_image: NaturalInt = 3
@@ -94,6 +96,7 @@ class Stage(Section, frozen=True, kw_only=True):
     dense: bool = False
     rate_factors: dict[str, Rate] = {}
     learning_rate: Rate | None = None
+    matrix_rate: Rate | None = None
     warmup_steps: NaturalInt | None = None
     batch_size: PositiveInt | None = None
     questions_per_image: NaturalInt | None = None
@@ -183,7 +186,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
 
     def optimization_of(self, stage: Stage) -> Optimization:
         """The optimization of a stage: its own fields, and [optimization] for the others."""
-        names = ("learning_rate", "warmup_steps", "batch_size", "questions_per_image")
+        names = ("learning_rate", "matrix_rate", "warmup_steps", "batch_size", "questions_per_image")
         own = {name: value for name in names if (value := getattr(stage, name)) is not None}
         return msgspec.structs.replace(self.optimization, **own)
 
@@ -206,17 +209,14 @@ class NanoSize(Section, frozen=True, kw_only=True):
 
 
 def read_config(path: Path) -> VlmTrainingConfig:
-    """A TOML file; MaskwiseError names a field that is missing or invalid.
+    """A TOML file; MaskwiseError names a field that is missing, unknown or invalid.
 
     [vlm.nano] stands for the model in small: its fields are those of NanoSize, and those of [vlm] replace its defaults.
     """
-    try:
-        content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
-        given = content.get("vlm")
-        if isinstance(given, dict) and "nano" in given:
-            size = msgspec.structs.asdict(msgspec.convert(given.pop("nano"), NanoSize))
-            small = msgspec.to_builtins(nano_config(**size))
-            content["vlm"] = small | given | {"losses": small["losses"] | given.get("losses", {})}
-        return msgspec.convert(content, VlmTrainingConfig)
-    except (msgspec.MsgspecError, UnicodeError, OSError) as error:
-        raise MaskwiseError(f"{path}: {error}") from None
+    content = read_toml(path)
+    given = content.get("vlm")
+    if isinstance(given, dict) and "nano" in given:
+        size = to_config(given.pop("nano"), NanoSize, path, table="vlm.nano")
+        small = msgspec.to_builtins(nano_config(**msgspec.structs.asdict(size)))
+        content["vlm"] = small | given | {"losses": small["losses"] | given.get("losses", {})}
+    return to_config(content, VlmTrainingConfig, path)
