@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from maskwise.cli.options import AsJson, argument
-from maskwise.errors import MaskwiseError
+from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.terminal import echo, make_console
 
 if TYPE_CHECKING:
@@ -45,9 +45,11 @@ def train(
     trainer = trainer_of_config(config)
     settings = trainer.read_config(config)
     if dry_run:
-        _print_dry_run(trainer.dry_run(settings), as_json)
+        with _naming(config):
+            plan = trainer.dry_run(settings)
+        _print_dry_run(plan, as_json)
         return
-    with _writing(out):
+    with _naming(config), _writing(out):
         paths = trainer.train(settings, out)
     _print_paths(paths, as_json)
 
@@ -72,6 +74,15 @@ def export(
         target = out or run
         paths = export_adapters(trainer, run, target) if keep_adapters else trainer.export_run(run, target)
     _print_paths(paths, as_json)
+
+
+@contextlib.contextmanager
+def _naming(config: Path) -> Iterator[None]:
+    """Begin messages about the config with its file: trainers know its content only."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{config}: {error}") from None
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.models.vlm.train.augment import Augmentation
 from maskwise.models.vlm.train.config import SourceConfig, Stage, read_config
 from maskwise.models.vlm.train.sources import TrainingItems, open_source
@@ -45,6 +45,16 @@ def test_text_only_turns_have_no_image(tmp_path: Path) -> None:
     path.write_text('{"question": "a"}\n')
     with pytest.raises(MaskwiseError, match=r"turns\.jsonl, line 1: .*answer"):
         open_source(SourceConfig(text=str(path)))
+
+
+def test_a_text_file_that_cannot_be_read_is_named_with_what_was_expected(tmp_path: Path) -> None:
+    for path, reason in ((tmp_path / "turns.jsonl", "no such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(ConfigError) as caught:
+            open_source(SourceConfig(text=str(path)))
+        assert str(caught.value) == (
+            f'{path}: {reason}; expected a file of JSON lines such as {{"question": "What is a mug?", '
+            '"answer": "A cup."}; correct `text` or remove the source'
+        )
 
 
 def test_items_of_a_stage_depend_on_their_position_only(tmp_path: Path) -> None:
@@ -95,6 +105,14 @@ def test_invalid_settings_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         MaskwiseError, match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 8"
     ):
+        read_config(path)
+
+
+def test_an_unknown_preset_is_named_with_the_config(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    text = (CONFIGS / "nano.toml").read_text()
+    path.write_text(f'{text}\n[sources.more.world]\nscenes = 1\npreset = "eassy"\n')
+    with pytest.raises(ConfigError, match=r"config\.toml: unknown preset 'eassy'; known: default, easy\."):
         read_config(path)
 
 

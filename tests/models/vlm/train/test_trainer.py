@@ -125,7 +125,7 @@ def test_losses_and_sources_that_cannot_be_used_are_named_before_training(tmp_pa
     ):
         train(small_run(stages=(stage,)), tmp_path / "loss")
     sources = {"mmr": SourceConfig(dataset=str(tmp_path / "mmr-train"))}
-    with pytest.raises(MaskwiseError, match=r"\[sources\.mmr\] of the config: .*mmr-train.*`maskwise read`"):
+    with pytest.raises(MaskwiseError, match=r"\[sources\.mmr\]: .*mmr-train.*`maskwise read`"):
         train(small_run(sources=sources), tmp_path / "source")
 
 

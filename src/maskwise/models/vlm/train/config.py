@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from maskwise.errors import UnknownNameError
 from maskwise.models.training_config import read_toml, to_config
 from maskwise.models.vlm.config import LossWeights, VlmConfig
 from maskwise.models.vlm.nano import nano_config
 from maskwise.models.vlm.train.augment import Augmentation
 from maskwise.models.vlm.train.lora import LoraSettings
+from maskwise.world.catalogue import PRESETS
 
 PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 NaturalInt = Annotated[int, msgspec.Meta(ge=0)]
@@ -37,6 +39,10 @@ class WorldScenes(Section, frozen=True, kw_only=True):
     paraphrased: Share = 0.0
     images: bool = True
 
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise ValueError(str(UnknownNameError("preset", self.preset, PRESETS)))
+
 
 class SourceConfig(Section, frozen=True, kw_only=True):
     """Where samples come from: a `dataset` folder (with the folder of its `images`, if they were moved), scenes of the
@@ -56,12 +62,10 @@ class SourceConfig(Section, frozen=True, kw_only=True):
 class Optimization(Section, frozen=True, kw_only=True):
     """AdamW and its schedule. `batch_size`: images per optimizer step, over all processes; `micro_batch_size`: images
     per forward of a process. What does not fit into one forward is accumulated, so the number of processes does not
-    change the result. `final_factor`: the learning rate ends at this share of its maximum. `matrix_rate`: the learning
-    rate of weight matrices by Muon, for models that start from random weights; None: AdamW trains them as well.
+    change the result. `final_factor`: the learning rate ends at this share of its maximum.
     """
 
     learning_rate: Rate
-    matrix_rate: Rate | None = None
     batch_size: PositiveInt
     micro_batch_size: PositiveInt = 1
     questions_per_image: NaturalInt = 3
@@ -96,7 +100,6 @@ class Stage(Section, frozen=True, kw_only=True):
     dense: bool = False
     rate_factors: dict[str, Rate] = {}
     learning_rate: Rate | None = None
-    matrix_rate: Rate | None = None
     warmup_steps: NaturalInt | None = None
     batch_size: PositiveInt | None = None
     questions_per_image: NaturalInt | None = None
@@ -186,7 +189,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
 
     def optimization_of(self, stage: Stage) -> Optimization:
         """The optimization of a stage: its own fields, and [optimization] for the others."""
-        names = ("learning_rate", "matrix_rate", "warmup_steps", "batch_size", "questions_per_image")
+        names = ("learning_rate", "warmup_steps", "batch_size", "questions_per_image")
         own = {name: value for name in names if (value := getattr(stage, name)) is not None}
         return msgspec.structs.replace(self.optimization, **own)
 

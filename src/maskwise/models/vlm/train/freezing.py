@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import ConfigError
 
 
 def trained_names(model: nn.Module, patterns: Sequence[str]) -> list[str]:
@@ -24,7 +24,7 @@ def trained_names(model: nn.Module, patterns: Sequence[str]) -> list[str]:
         if parameter.requires_grad and not any(re.search(pattern, name) for pattern in patterns)
     ]
     if not found:
-        raise MaskwiseError(f"the patterns {', '.join(map(repr, patterns))} freeze every parameter")
+        raise ConfigError(f"freeze: the patterns {', '.join(map(repr, patterns))} freeze every parameter")
     return found
 
 
@@ -54,6 +54,6 @@ def parameter_groups(
     return [{"params": group, "lr": learning_rate * factor} for factor, group in groups.items()]
 
 
-def _no_match(key: str, pattern: str, model: nn.Module) -> MaskwiseError:
+def _no_match(key: str, pattern: str, model: nn.Module) -> ConfigError:
     modules = ", ".join(name for name, _ in model.named_children())
-    return MaskwiseError(f"{key}: no parameter matches {pattern!r}; names begin with one of {modules}")
+    return ConfigError(f"{key}: no parameter matches {pattern!r}; names begin with one of {modules}")

@@ -21,7 +21,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import set_seed
 
-from maskwise.errors import MaskwiseError, MissingDependencyError
+from maskwise.errors import ConfigError, MaskwiseError, MissingDependencyError
 from maskwise.models.trainers import record_config
 from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.model import VlmModel
@@ -108,22 +108,20 @@ def check_losses(config: VlmTrainingConfig) -> None:
     """Refuse a loss that the model has no output for."""
     for stage in config.stages:
         if config.losses_of(stage).occlusion and not config.vlm.occlusion_head:
-            raise MaskwiseError(
+            raise ConfigError(
                 f"stage {stage.name!r}: the loss `occlusion` needs the occlusion head; "
                 "set occlusion_head = true in [vlm]"
             )
 
 
 def open_sources(config: VlmTrainingConfig) -> dict[str, Source]:
-    """The sources by name; MaskwiseError names one that cannot be opened."""
+    """The sources by name; ConfigError names one that cannot be opened."""
     found = {}
     for name, source in config.sources.items():
         try:
             found[name] = open_source(source)
         except MaskwiseError as error:
-            raise MaskwiseError(
-                f"[sources.{name}] of the config: {error}; `maskwise read` and `maskwise build` make dataset folders"
-            ) from None
+            raise ConfigError(f"[sources.{name}]: {error}") from None
     return found
 
 

@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 from PIL import Image
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import ConfigError, MaskwiseError
+from maskwise.models.training_config import open_dataset
 from maskwise.models.vlm.batch import ImageQuestions
 from maskwise.models.vlm.paraphrase import Paraphraser
 from maskwise.models.vlm.train.augment import Augmentation, augment, choose_questions
@@ -28,6 +29,8 @@ CACHED_SCENES = 4096
 
 MAX_LINE = 1_000_000
 """Bytes of a line of a text file, at most."""
+
+TEXT_LINE = '{"question": "What is a mug?", "answer": "A cup."}'
 
 
 class Source(Protocol):
@@ -49,7 +52,7 @@ def open_source(config: SourceConfig) -> Source:
     if config.text is not None:
         return TextSource(Path(config.text))
     assert config.dataset is not None
-    return DatasetSource(Dataset.open(config.dataset, image_root=config.images))
+    return DatasetSource(open_dataset(config.dataset, images=config.images))
 
 
 class DatasetSource:
@@ -145,7 +148,10 @@ def _read_turns(path: Path) -> list[Sample]:
                         Sample(id=f"{path.name}-{number}", image_id="", question=turn.question, answer=answer)
                     )
     except OSError as error:
-        raise MaskwiseError(f"{path}: {error}") from None
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise ConfigError(
+            f"{path}: {reason}; expected a file of JSON lines such as {TEXT_LINE}; correct `text` or remove the source"
+        ) from None
     except msgspec.MsgspecError as error:
         raise MaskwiseError(f"{path}, line {number}: {error}") from None
     return found

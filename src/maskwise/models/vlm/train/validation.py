@@ -4,8 +4,9 @@ from pathlib import Path
 
 import torch
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import ConfigError
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.models.training_config import open_dataset
 from maskwise.models.training_curve import VALIDATION_METRICS
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.predictor import Vlm
@@ -19,7 +20,7 @@ def open_validation(config: ValidationConfig, folder: Path) -> Dataset:
     """The held-out dataset; scenes of the world are written to `folder` unless they are there."""
     if config.world is None:
         assert config.dataset is not None
-        dataset = Dataset.open(config.dataset, image_root=config.images)
+        dataset = open_dataset(config.dataset, images=config.images)
     else:
         world = config.world
         if not folder.exists():
@@ -34,7 +35,7 @@ def open_validation(config: ValidationConfig, folder: Path) -> Dataset:
             )
         dataset = Dataset.open(folder)
     if not len(dataset):
-        raise MaskwiseError(f"{dataset.path} has no questions to validate on")
+        raise ConfigError(f"{dataset.path} has no questions to validate on")
     return dataset
 
 
