@@ -70,6 +70,17 @@ def test_every_trainer_has_the_functions_of_the_interface() -> None:
         assert all(callable(getattr(trainer, f)) for f in ("read_config", "train", "export_run", "dry_run"))
 
 
+@pytest.mark.parametrize("line", ['datasets = ["nowhere"]', 'validation = "nowhere"'])
+def test_a_dry_run_names_a_dataset_that_does_not_exist(line: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    path = tmp_path / "config.toml"
+    path.write_text(f"{line}\n{(CONFIGS / 'tiny.toml').read_text()}")
+    result = CliRunner().invoke(app, ["train", str(path), "--dry-run"])
+    assert str(result.exception) == (
+        f"{path}: nowhere does not exist: no manifest.json; `maskwise read` and `maskwise build` make dataset folders"
+    )
+
+
 def test_dry_run_of_the_bundled_model() -> None:
     pytest.importorskip("torch", reason="the extra `train` is not installed")
     result = CliRunner().invoke(app, ["train", str(CONFIGS / "tiny.toml"), "--dry-run", "--json"])

@@ -3,13 +3,16 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
+from maskwise.cli.main import app
+from maskwise.errors import ConfigError
 from maskwise.models.vlm import pretrained
 from maskwise.models.vlm.build import build_processor
-from maskwise.models.vlm.train.config import read_config
+from maskwise.models.vlm.train.config import ValidationConfig, read_config
 from maskwise.models.vlm.train.dry_run import dry_run
 from maskwise.models.vlm.train.lora import LoraSettings
 from maskwise.models.vlm.train.pipeline import build_training_model, prepare_stage
@@ -32,6 +35,28 @@ def test_counts_are_those_of_the_real_model(lora: LoraSettings | None) -> None:
     assert plan.memory["optimizer"] == 8 * max(stage.trainable for stage in plan.stages)
     assert plan.sources[0].drawn == (3 + 4) * 2 * 2, "steps, images per step, questions per image"
     assert 0 < plan.tokens["p50"] <= plan.tokens["max"]
+
+
+def test_a_dataset_to_validate_on_that_is_not_here_is_noted(tmp_path: Path) -> None:
+    plan = dry_run(small_run(validation=ValidationConfig(every=1, dataset=str(tmp_path / "val"))))
+    assert any(
+        note.startswith("the dataset of [validation] cannot be opened here: ")
+        and note.endswith(
+            "val does not exist: no manifest.json; `maskwise read` and `maskwise build` make dataset folders"
+        )
+        for note in plan.notes
+    )
+
+
+def test_a_pattern_that_matches_nothing_is_named_with_the_config(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    stage = '[[stages]]\nname = "more"\nsteps = 1\nfreeze = ["no_such_module"]\n'
+    path.write_text(f"{(CONFIGS / 'nano.toml').read_text()}\n{stage}")
+    result = CliRunner().invoke(app, ["train", str(path), "--dry-run"])
+    assert isinstance(result.exception, ConfigError)
+    assert str(result.exception).startswith(
+        f"{path}: freeze: no parameter matches 'no_such_module'; names begin"
+    )
 
 
 def test_a_model_of_seven_billion_parameters_is_counted_without_a_connection(

@@ -42,6 +42,7 @@ from maskwise.models.tiny.train.checkpoints import load_weights
 from maskwise.models.tiny.train.export import OnnxGraph, write_onnx
 from maskwise.models.tiny.train.trainer import TrainingTask, fit
 from maskwise.models.trainers import record_config
+from maskwise.models.training_config import open_dataset
 from maskwise.store import Dataset
 
 __all__ = ["dry_run", "export_run", "read_config", "train"]
@@ -58,7 +59,7 @@ def train(config: CompletionConfig, folder: Path) -> list[Path]:
     encoded: list[ObjectCrop] = []
     covered: list[ObjectCrop] = []
     held_out: list[ObjectCrop] = []
-    for dataset in map(Dataset.open, config.datasets):
+    for dataset in map(open_dataset, config.datasets):
         rows, others = split_rows(dataset, config.held_out)
         for options in map(config.occlude_options, config.encoded_seeds):
             encoded += _load_encoded(dataset, rows, options, sam=sam, folder=folder)
@@ -86,7 +87,7 @@ def dry_run(config: CompletionConfig) -> DryRun:
     """Parameters, steps and images of a run. How many composites can be made is not known in advance."""
     count = sum(parameter.numel() for parameter in CompletionUNet().parameters())
     draws = config.schedule.last_step * config.schedule.batch_size
-    sizes = {name: len(Dataset.open(name).images) for name in config.datasets}
+    sizes = {name: len(open_dataset(name).images) for name in config.datasets}
     return DryRun(
         model=config.model,
         parameters=(ParameterCount(module="completion", trainable=count, frozen=0),),

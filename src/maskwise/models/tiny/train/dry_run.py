@@ -6,7 +6,8 @@ from maskwise.models.dry_run import DryRun, ParameterCount, SourcePlan, StagePla
 from maskwise.models.tiny.train.config import TrainingConfig
 from maskwise.models.tiny.train.grounder import Grounder
 from maskwise.models.tiny.train.networks import TwoStageDetector
-from maskwise.store import Dataset
+from maskwise.models.tiny.train.validation import open_validation
+from maskwise.models.training_config import open_dataset
 
 BYTES = 4
 """Of a float32 number."""
@@ -15,6 +16,8 @@ BYTES = 4
 def dry_run(config: TrainingConfig) -> DryRun:
     """Parameters, stages and data of a run. Memory is without activations, which are small beside the examples."""
     stages = config.stages()
+    if config.validation is not None:
+        open_validation(config.validation)
     detector, grounder = _count(TwoStageDetector()), _count(Grounder())
     sizes = {name: grounder if name == "grounder" else detector for name in stages}
     counts = (
@@ -49,7 +52,7 @@ def _parameters(module: str, count: int, *, trained: bool) -> ParameterCount:
 
 def _sources(config: TrainingConfig) -> tuple[SourcePlan, ...]:
     """Images are drawn uniformly from all sources together; `drawn` counts images."""
-    datasets = {name: Dataset.open(name) for name in config.datasets}
+    datasets = {name: open_dataset(name) for name in config.datasets}
     images = {"world": config.world.scenes} | {name: len(one.images) for name, one in datasets.items()}
     samples = {"world": config.world.scenes * config.world.questions}
     samples |= {name: len(one) for name, one in datasets.items()}

@@ -47,8 +47,9 @@ from maskwise.models.tiny.train.scene_dataset import SceneExample, read_shard, s
 from maskwise.models.tiny.train.sentence_templates import make_templates
 from maskwise.models.tiny.train.targets import DetectorBatch, make_detector_batch
 from maskwise.models.tiny.train.trainer import TrainingTask, fit
-from maskwise.models.tiny.train.validation import Validation, world_validation
+from maskwise.models.tiny.train.validation import Validation, open_validation, world_validation
 from maskwise.models.trainers import record_config
+from maskwise.models.training_config import open_dataset
 from maskwise.store import Dataset
 
 __all__ = ["dry_run", "export_run", "initial_networks", "load_trained", "read_config", "train"]
@@ -135,7 +136,7 @@ def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:
         for path in _track(paths, "rendering scenes", shard_count(world.scenes)):
             examples += read_shard(path)
     for name in config.datasets:
-        dataset = Dataset.open(name)
+        dataset = open_dataset(name)
         read = _track(dataset_examples(dataset), f"reading {name}", len(dataset.images.id))
         found = [example for example in read if example is not None]
         _report_unused(name, dataset, found)
@@ -172,10 +173,7 @@ def _load_validations(config: TrainingConfig, folder: Path) -> dict[str, Validat
     if config.world.validation_scenes:
         validations["val"] = world_validation(folder, config.world.validation_scenes, config.seed)
     if config.validation is not None:
-        own = Dataset.open(config.validation)
-        if not len(own):
-            raise MaskwiseError(f"{config.validation} has no questions to validate on")
-        validations["own_val"] = Validation(own)
+        validations["own_val"] = open_validation(config.validation)
     return validations
 
 

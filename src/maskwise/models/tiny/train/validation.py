@@ -11,11 +11,13 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from maskwise.errors import ConfigError
 from maskwise.harness.score import score
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.greedy_matching import match_targets
 from maskwise.models.tiny.model import Tiny
 from maskwise.models.tiny.networks import Networks
+from maskwise.models.training_config import open_dataset
 from maskwise.models.training_curve import VALIDATION_METRICS
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
@@ -61,6 +63,14 @@ class Validation:
             result = score(self.dataset, path, ["strict"])
         values = {name: result.scores["strict"].metrics[name].value() for name in VALIDATION_METRICS}
         return {name: value for name, value in values.items() if value is not None}
+
+
+def open_validation(folder: str) -> Validation:
+    """The dataset folder that a config names to validate on."""
+    dataset = open_dataset(folder)
+    if not len(dataset):
+        raise ConfigError(f"{folder} has no questions to validate on")
+    return Validation(dataset)
 
 
 def world_validation(folder: Path, scenes: int, seed: int) -> Validation:

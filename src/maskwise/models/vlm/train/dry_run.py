@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.models.dry_run import DryRun, ParameterCount, SourcePlan, StagePlan
+from maskwise.models.training_config import open_dataset
 from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
-from maskwise.models.vlm.train.config import VlmTrainingConfig
+from maskwise.models.vlm.train.config import ValidationConfig, VlmTrainingConfig
 from maskwise.models.vlm.train.freezing import trained_names
 from maskwise.models.vlm.train.lora import add_lora
 from maskwise.models.vlm.train.mixing import MixedOrder
@@ -46,6 +47,7 @@ def dry_run(config: VlmTrainingConfig) -> DryRun:
         add_lora(model.vision_language.model, config.lora, range(len(config.vlm.seg_tokens)))
     trained = {stage.name: set(trained_names(model, stage.freeze)) for stage in config.stages}
     sources, notes = _open_sources(config)
+    notes += _check_validation(config.validation)
     tokens = _count_tokens(config, sources, notes)
     return DryRun(
         model="vlm",
@@ -93,6 +95,17 @@ def _open_sources(config: VlmTrainingConfig) -> tuple[dict[str, Source | None], 
             found[name] = None
             notes.append(f"source {name} cannot be opened here: {error}")
     return found, notes
+
+
+def _check_validation(config: ValidationConfig | None) -> list[str]:
+    """A note if the dataset to validate on is not on this machine."""
+    if config is None or config.dataset is None:
+        return []
+    try:
+        open_dataset(config.dataset, images=config.images)
+    except ConfigError as error:
+        return [f"the dataset of [validation] cannot be opened here: {error}"]
+    return []
 
 
 def _sources(config: VlmTrainingConfig, sources: Mapping[str, Source | None]) -> tuple[SourcePlan, ...]:
