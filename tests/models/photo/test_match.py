@@ -3,6 +3,8 @@ import pytest
 from maskwise.models.photo.choice import Choice
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.match import MatchChooser, _occurs
+from maskwise.models.photo.vocabulary import COCO_CATEGORIES
+from maskwise.models.photo.words import is_plural, to_plural
 from tests.models.photo.scene import encoded_scene
 
 LEFT_CUP, RIGHT_CUP, DOG, TABLE = range(4)
@@ -41,6 +43,34 @@ def ask(photo: EncodedPhoto, question: str) -> tuple[list[int], Choice]:
 )
 def test_words_choose_proposals(photo: EncodedPhoto, question: str, regions: list[int]) -> None:
     assert ask(photo, question)[0] == regions
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("the dog", "It is the dog."),
+        ("all the cups", "They are the cups."),
+        ("all animals", "They are the animals."),
+        ("the cup and the dog", "They are the cup and the dog."),
+        ("What could I drink coffee from?", "They are the cups."),
+    ],
+)
+def test_the_verb_agrees_with_the_words_of_the_answer(
+    photo: EncodedPhoto, question: str, answer: str
+) -> None:
+    assert ask(photo, question)[1].text == answer
+
+
+@pytest.mark.parametrize(
+    ("noun", "plural"),
+    [("wine glass", "wine glasses"), ("knife", "knives"), ("couch", "couches"), ("sheep", "sheep")],
+)
+def test_names_of_categories_have_a_plural(noun: str, plural: str) -> None:
+    assert to_plural(noun) == plural
+
+
+def test_names_of_one_object_take_a_singular_verb_except_pairs() -> None:
+    assert {name for name in COCO_CATEGORIES if is_plural(f"the {name}")} == {"skis", "scissors"}
 
 
 def test_an_absent_thing_is_not_guessed(photo: EncodedPhoto) -> None:

@@ -4,6 +4,7 @@ It knows the 80 categories of COCO, words for them, kinds of things ("animal"), 
 colours and simple relations. It does not reason. When nothing matches it says so and lists what it can find.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,7 +18,7 @@ from maskwise.models.photo.proposals import Proposal
 from maskwise.models.photo.question import NounPhrase, Order, ParsedQuestion, parse_question
 from maskwise.models.photo.relations import MIN_STRENGTH, relation_strength
 from maskwise.models.photo.vocabulary import COCO_CATEGORIES, VOCABULARY
-from maskwise.models.photo.words import phrase_key
+from maskwise.models.photo.words import is_plural, phrase_key, to_plural
 
 MIN_SCORE = 0.1
 """Lowest score of a detection that may be an answer: the question names what to look for."""
@@ -210,13 +211,14 @@ def _name(regions: list[int], scores: list[dict[str, float]], target: NounPhrase
     """The word of the question, or the category where the question did not name it."""
     if target.text and target.categories:
         return f"the {target.text}"
-    names = [max(scores[row], key=lambda name: scores[row][name]) for row in regions]
-    return "the " + " and the ".join(dict.fromkeys(names))
+    names = Counter(max(scores[row], key=lambda name: scores[row][name]) for row in regions)
+    return " and ".join(f"the {to_plural(name) if count > 1 else name}" for name, count in names.items())
 
 
 def _answer(phrases: list[ChosenPhrase]) -> Choice:
     text = " and ".join(phrase.text for phrase in phrases)
-    return Choice(f"It is {text}.", tuple(phrases))
+    start = "They are" if is_plural(text) else "It is"
+    return Choice(f"{start} {text}.", tuple(phrases))
 
 
 def _nothing(scores: list[dict[str, float]], question: ParsedQuestion) -> Choice:

@@ -24,6 +24,10 @@ IRREGULAR = {
     "ties": "tie",
 }
 UNCHANGED = {"skis", "scissors", "tennis", "glass", "bus", "grass", "this", "his", "is", "was", "has", "does"}
+PLURAL_ONLY = {"skis", "scissors"}
+"""Names of a single object that take a plural verb."""
+
+SAME_PLURAL = {"sheep", "broccoli"}
 
 
 class Token(NamedTuple):
@@ -70,6 +74,25 @@ def to_singular(word: str) -> str:
     if word.endswith(("sses", "ches", "shes", "xes", "zes")):
         return word[:-2]
     return word[:-1]
+
+
+def to_plural(noun: str) -> str:
+    """The plural of a category's name, by its last word: "wine glasses"."""
+    start, space, word = noun.rpartition(" ")
+    irregular = {singular: plural for plural, singular in IRREGULAR.items()}
+    if word in PLURAL_ONLY | SAME_PLURAL:
+        plural = word
+    elif word in irregular:
+        plural = irregular[word]
+    else:
+        plural = word + ("es" if word.endswith(("s", "x", "ch", "sh")) else "s")
+    return start + space + plural
+
+
+def is_plural(phrase: str) -> bool:
+    """Whether a noun phrase takes a plural verb: "the cups", "the scissors", "the cup and the dog"."""
+    *_, last = tokens = tokenize(phrase)
+    return last.plural or last.word in PLURAL_ONLY or any(token.word == "and" for token in tokens)
 
 
 def phrase_key(phrase: str) -> tuple[str, ...]:
