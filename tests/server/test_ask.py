@@ -247,6 +247,12 @@ def test_a_model_is_started_when_it_is_chosen_and_the_idle_one_ends(monkeypatch:
     assert running == {"whole": True, "a": False, "b": True}
 
 
+def test_a_model_that_needs_an_option_is_described_too() -> None:
+    with serving(Whole(), names=("vlm",)) as address:
+        described = {one["name"]: one["description"] for one in call(address, "GET", "/v1/models")[1]}
+    assert described["vlm"].startswith("a trained vision-language model")
+
+
 def test_a_model_that_starts_slowly_does_not_delay_the_others() -> None:
     starting, go_on = threading.Event(), threading.Event()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from maskwise.harness.registry import list_question_models
+from maskwise.harness.registry import list_models, list_question_models
 from maskwise.server.access import AccessTokens, session_router
 from maskwise.server.app import make_app
 from maskwise.server.ask_routes import AskService, ask_router
@@ -52,16 +52,15 @@ def serve_model(config: ServeConfig, ready: Callable[[str, str], None]) -> None:
         options = config.options if name == config.model else {}
         return ModelProcess(name, options, max_pixels=limits.pixels, timeout=config.timeout)
 
-    descriptions = _list_models_elsewhere()
+    names = tuple(_list_models_elsewhere())
     worker = ModelWorker(start(config.model))
-    pool = ModelPool(config.model, worker, names=tuple(descriptions), start=start)
+    pool = ModelPool(config.model, worker, names=names, start=start)
     try:
         app = make_model_app(
             pool,
             worker,
             config.token,
             limits,
-            descriptions=descriptions,
             browsed=browsed,
             examples=Dataset.open(bundled()),
         )
@@ -84,7 +83,6 @@ def make_model_app(
     token: str | None,
     limits: RequestLimits,
     *,
-    descriptions: Mapping[str, str] | None = None,
     browsed: BrowsedSets | None = None,
     examples: Dataset | None = None,
 ) -> FastAPI:
@@ -99,7 +97,7 @@ def make_model_app(
     return make_app(
         [
             predict_router(PredictionService(worker, access, limits)),
-            ask_router(AskService(pool, uploads, limits, metrics), access, descriptions or {}),
+            ask_router(AskService(pool, uploads, limits, metrics), access, list_models()),
             browse_router(browsed or BrowsedSets(), access),
             session_router(access),
             metrics_router(metrics, access),
