@@ -46,6 +46,11 @@ def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
         assert mask.area > 0
 
 
+def test_help_explains_the_score_in_brackets() -> None:
+    shown = " ".join(run("ask", "--help").stdout.split())
+    assert "in brackets, its score: the model's confidence in the region, from 0 to 1" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -31,6 +31,9 @@ def ask(
 ) -> None:
     """Ask a question about an image: an answer in words, the mask type it asks for, and the masks.
 
+    A line per region has its name, the areas of its masks and, in brackets, its score: the model's confidence in the
+    region, from 0 to 1. Scores of different models cannot be compared.
+
     The bundled model knows the objects of `maskwise world` and no others. It warns about most other images. For
     photographs use --model photo, which says what to download first.
 

@@ -63,7 +63,7 @@ def export(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a trained model in the form in which it is used: for `tiny` ONNX files, for `vlm` one folder.
+    """Write a trained model in the form in which it is used: ONNX files of `tiny` and `completion`, a folder of `vlm`.
 
     Example: maskwise export runs/train --out weights
     """
