@@ -24,7 +24,7 @@ def small_run(**options: Any) -> VlmTrainingConfig:
         ),
         "sources": {"world": SourceConfig(world=small_scenes())},
         "stages": (
-            Stage(name="dense", steps=3, dense=True, losses={"text": 0.0}),
+            Stage(name="dense", steps=3, dense=True, losses={"text": 0.0}, matrix_rate=0.01),
             Stage(name="questions", steps=4, freeze=("segmenter",)),
         ),
         "checkpoint_every": 2,

@@ -62,10 +62,12 @@ class SourceConfig(Section, frozen=True, kw_only=True):
 class Optimization(Section, frozen=True, kw_only=True):
     """AdamW and its schedule. `batch_size`: images per optimizer step, over all processes; `micro_batch_size`: images
     per forward of a process. What does not fit into one forward is accumulated, so the number of processes does not
-    change the result. `final_factor`: the learning rate ends at this share of its maximum.
+    change the result. `final_factor`: the learning rate ends at this share of its maximum. `matrix_rate`: the learning
+    rate of weight matrices by Muon, for models that start from random weights; None: AdamW trains them as well.
     """
 
     learning_rate: Rate
+    matrix_rate: Rate | None = None
     batch_size: PositiveInt
     micro_batch_size: PositiveInt = 1
     questions_per_image: NaturalInt = 3
@@ -100,6 +102,7 @@ class Stage(Section, frozen=True, kw_only=True):
     dense: bool = False
     rate_factors: dict[str, Rate] = {}
     learning_rate: Rate | None = None
+    matrix_rate: Rate | None = None
     warmup_steps: NaturalInt | None = None
     batch_size: PositiveInt | None = None
     questions_per_image: NaturalInt | None = None
@@ -189,7 +192,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
 
     def optimization_of(self, stage: Stage) -> Optimization:
         """The optimization of a stage: its own fields, and [optimization] for the others."""
-        names = ("learning_rate", "warmup_steps", "batch_size", "questions_per_image")
+        names = ("learning_rate", "matrix_rate", "warmup_steps", "batch_size", "questions_per_image")
         own = {name: value for name in names if (value := getattr(stage, name)) is not None}
         return msgspec.structs.replace(self.optimization, **own)
 

@@ -28,7 +28,7 @@ from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.train.checkpoints import StageCheckpoints, gather_weights
 from maskwise.models.vlm.train.config import Optimization, Stage, VlmTrainingConfig
-from maskwise.models.vlm.train.freezing import parameter_groups
+from maskwise.models.vlm.train.optimizers import make_optimizer
 from maskwise.models.vlm.train.sources import TrainingItems
 
 LOSSES = LossWeights.__struct_fields__
@@ -71,6 +71,11 @@ def make_accelerator(config: VlmTrainingConfig, optimization: Optimization) -> A
         # A process whose batch has no image, or no segmentation token, leaves parameters unused.
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
+    sharded = accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED)
+    if sharded and optimization.matrix_rate is not None:
+        raise MaskwiseError(
+            "matrix_rate: Muon needs whole matrices, which FSDP and DeepSpeed split among processes; remove matrix_rate"
+        )
     if accelerator.distributed_type == DistributedType.DEEPSPEED:
         accelerator.state.deepspeed_plugin.deepspeed_config.update(deepspeed_settings(optimization, share))
     return accelerator
@@ -100,10 +105,7 @@ def fit_stage(config: VlmTrainingConfig, task: StageTask, folder: Path) -> dict[
     """Train a stage from its last checkpoint, or from the beginning; returns the weights that it stores, by name."""
     optimization = config.optimization_of(task.stage)
     accelerator = make_accelerator(config, optimization)
-    groups = parameter_groups(task.model, optimization.learning_rate, task.stage.rate_factors)
-    optimizer = torch.optim.AdamW(
-        groups, betas=optimization.betas, weight_decay=optimization.weight_decay, foreach=False
-    )
+    optimizer = make_optimizer(task.model, task.stage, optimization)
     task.model.to(accelerator.device)
     model, prepared = accelerator.prepare(task.model, optimizer)
     # The model itself, not what wraps it: its parameters have the same names under DDP, FSDP 2 and DeepSpeed.
