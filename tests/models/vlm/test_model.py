@@ -34,7 +34,7 @@ def test_a_loss_that_is_off_is_not_computed():
 
 
 def test_the_mask_type_loss_compares_the_two_tokens_where_one_is_written():
-    model, processor = small_model()
+    model, processor = small_model(small_config(mask_type_head=False))
     model.config = msgspec.structs.replace(
         model.config, losses=LossWeights(text=0, mask_type=1, bce=0, dice=0)
     )

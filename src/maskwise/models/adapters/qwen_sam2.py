@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
-from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, collate
+from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, add_prompts, collate
 from maskwise.models.vlm.generation import write_answers
 from maskwise.models.vlm.pretrained import load_weights
 from maskwise.models.vlm.processor import VlmProcessor
@@ -58,9 +58,8 @@ class QwenSam2:
         found: list[WrittenAnswer] = []
         for start in range(0, len(questions), self.batch_size):
             part = questions[start : start + self.batch_size]
-            answers = write_answers(
-                self.language, self.processor, image.batch, features=image.language, questions=part
-            )
+            batch = add_prompts(image.batch, part, self.processor)
+            answers = write_answers(self.language, self.processor, batch, features=image.language)
             found += map(WrittenAnswer, *answers)
         return found
 

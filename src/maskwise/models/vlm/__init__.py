@@ -14,6 +14,7 @@ segmenter       SAM, SAM 2 or SAM 3: images to features, prompts to masks
 early_features  features of an early encoder block, for parts (M2SA)
 projector       hidden state of a token to a prompt
 occlusion_head  occlusion rate, and the prompt of the amodal decoder (AURA)
+mask_type_head  which of the two tokens the words of a question ask for
 mask_decoders   the visible and the amodal decoder
 losses          text, mask, occlusion and dense losses
 model           all of it in one forward

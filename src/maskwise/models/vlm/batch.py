@@ -66,16 +66,18 @@ class DenseTargets:
 class VlmBatch:
     """q questions about some images.
 
-    input_ids, attention_mask, mm_token_type_ids: [q, tokens]. labels: the same shape, IGNORED outside answers; None for
-    prompts. image_index: the image of each question, -1 for none. pixel_values, image_grid_thw: the images for the
-    vision-language model, as its processor makes them. segmenter_pixels: [images, 3, size, size]. masks: one per
-    segmentation token, row by row, without those of questions without an image. token_names: [n, words], the tokens of
-    the name of each token's target, padded with -1. dense: None without dense supervision.
+    input_ids, attention_mask, mm_token_type_ids: [q, tokens]. asked: bool, the same shape, the words of the prompt,
+    without special tokens. labels: the same shape, IGNORED outside answers; None for prompts. image_index: the image of
+    each question, -1 for none. pixel_values, image_grid_thw: the images for the vision-language model, as its processor
+    makes them. segmenter_pixels: [images, 3, size, size]. masks: one per segmentation token, row by row, without those
+    of questions without an image. token_names: [n, words], the tokens of the name of each token's target, padded with
+    -1. dense: None without dense supervision.
     """
 
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
     mm_token_type_ids: torch.Tensor
+    asked: torch.Tensor
     image_index: tuple[int, ...]
     pixel_values: torch.Tensor | None = None
     image_grid_thw: torch.Tensor | None = None
@@ -130,6 +132,7 @@ def collate(
         input_ids=input_ids,
         attention_mask=pad_rows([[1] * len(row.input_ids) for row in rows], 0, left=not answers),
         mm_token_type_ids=(input_ids == processor.image_token_id).long(),
+        asked=processor.find_words(input_ids),
         image_index=tuple(image for _, image, _ in turns),
         pixel_values=encoded.pixel_values,
         image_grid_thw=encoded.image_grid_thw,
@@ -138,9 +141,11 @@ def collate(
     if not answers:
         return batch
     targets = [sample.targets[place] for row, image, sample in turns if image >= 0 for place in row.targets]
+    labels = pad_rows([row.labels for row in rows], IGNORED)
     return replace(
         batch,
-        labels=pad_rows([row.labels for row in rows], IGNORED),
+        asked=batch.asked & (labels == IGNORED),
+        labels=labels,
         masks=mask_targets(targets, processor),
         token_names=pad_rows([processor.name_tokens(one.name) for one in targets], -1),
         dense=_dense_targets(seen, encoded.token_grids, processor) if dense else None,
@@ -158,6 +163,7 @@ def add_prompts(image: VlmBatch, questions: Sequence[str], processor: "VlmProces
         input_ids=input_ids,
         attention_mask=pad_rows([[1] * len(row) for row in rows], 0, left=True).to(device),
         mm_token_type_ids=(input_ids == processor.image_token_id).long(),
+        asked=processor.find_words(input_ids),
         image_index=(0,) * len(rows),
     )
 

@@ -10,6 +10,7 @@ from transformers import AutoTokenizer, CLIPImageProcessorPil, PreTrainedModel, 
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.initialization import scale_initialization
 from maskwise.models.vlm.mask_decoders import MaskDecoders
+from maskwise.models.vlm.mask_type_head import MaskTypeHead
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.nano_tokenizer import IMAGE_TOKENS, train_nano_tokenizer
 from maskwise.models.vlm.occlusion_head import OcclusionHead
@@ -58,6 +59,7 @@ def _join(
         Segmenter(segmenter, config.early_block),
         decoders=MaskDecoders(segmenter, head, visible_inside_amodal=config.visible_inside_amodal),
         projector=PromptProjector(width, config.projector_width or width, prompt_width, vectors),
+        mask_type_head=MaskTypeHead(width) if config.mask_type_head else None,
         seg_token_ids=processor.seg_token_ids if processor is not None else (),
     )
 

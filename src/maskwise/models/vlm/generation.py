@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import torch
 from PIL import Image
+from transformers import LogitsProcessorList
 
 from maskwise.models.vlm.batch import ImageQuestions, VlmBatch, add_prompts, collate
+from maskwise.models.vlm.mask_type_head import shift_mask_type
 from maskwise.models.vlm.model import DecodedMasks, EncodedFeatures, VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage
@@ -55,8 +57,13 @@ def generate_answers(
     """Greedy answers to questions about an encoded image, in one batch with left padding."""
     if not questions:
         return []
+    batch = add_prompts(image.batch, questions, processor)
     answers, states = write_answers(
-        model.vision_language, processor, image.batch, features=image.features.language, questions=questions
+        model.vision_language,
+        processor,
+        batch,
+        features=image.features.language,
+        mask_type_log_odds=model.mask_type_log_odds(batch),
     )
     return _decode_answers(model, processor, image, answers=answers, states=states)
 
@@ -64,20 +71,24 @@ def generate_answers(
 def write_answers(
     model: VisionLanguage,
     processor: VlmProcessor,
-    image: VlmBatch,
+    batch: VlmBatch,
     *,
     features: ImageFeatures,
-    questions: Sequence[str],
+    mask_type_log_odds: torch.Tensor | None = None,
 ) -> tuple[list[list[int]], list[torch.Tensor]]:
-    """The tokens of greedy answers, in one batch with left padding, and last hidden states [tokens or more, width].
+    """The tokens of greedy answers, and last hidden states [tokens or more, width].
 
-    image: a batch of one image without questions; features: that image after the encoder.
+    batch: prompts of `add_prompts`; features: their image after the encoder. mask_type_log_odds: [q], of a mask-type
+    head.
     """
-    batch = add_prompts(image, questions, processor)
+    choose = LogitsProcessorList()
+    if mask_type_log_odds is not None:
+        choose.append(lambda _, logits: shift_mask_type(logits, mask_type_log_odds, processor.seg_token_ids))
     new, states = model.generate(
         batch.text_inputs(),
         features,
         batch.image_index,
+        logits_processor=choose,
         max_new_tokens=processor.config.max_new_tokens,
         eos_token_id=processor.eos_token_id,
         pad_token_id=processor.pad_token_id,

@@ -27,6 +27,7 @@ from maskwise.models.vlm.losses import (
     text_loss,
 )
 from maskwise.models.vlm.mask_decoders import MaskDecoders
+from maskwise.models.vlm.mask_type_head import MaskTypeHead, shift_mask_type
 from maskwise.models.vlm.projector import PromptProjector
 from maskwise.models.vlm.segmenter import Segmenter, SegmenterFeatures
 from maskwise.models.vlm.vision_language import ImageFeatures, VisionLanguage
@@ -74,12 +75,14 @@ class VlmModel(nn.Module):
         *,
         decoders: MaskDecoders,
         projector: PromptProjector,
+        mask_type_head: MaskTypeHead | None,
         seg_token_ids: tuple[int, ...],
     ) -> None:
         super().__init__()
         self.config, self.seg_token_ids = config, seg_token_ids
         self.vision_language, self.segmenter = vision_language, segmenter
         self.decoders, self.projector = decoders, projector
+        self.mask_type_head = mask_type_head
 
     def forward(self, batch: VlmBatch) -> VlmOutput:
         """All losses of a batch made by `collate` with answers."""
@@ -133,6 +136,13 @@ class VlmModel(nn.Module):
         has_image = torch.tensor(batch.image_index, dtype=torch.long, device=ids.device) >= 0
         return torch.isin(batch.input_ids, ids) & has_image[:, None]
 
+    def mask_type_log_odds(self, batch: VlmBatch) -> torch.Tensor | None:
+        """How far each question asks for the amodal token rather than the visible one, [q]; None without a head."""
+        if self.mask_type_head is None:
+            return None
+        found: torch.Tensor = self.mask_type_head(self.vision_language.embed(batch.input_ids), batch.asked)
+        return found
+
     def _text_losses(self, batch: VlmBatch, states: torch.Tensor) -> dict[str, torch.Tensor]:
         weights, found = self.config.losses, dict[str, torch.Tensor]()
         if not (weights.text or weights.mask_type) or batch.labels is None or not len(batch):
@@ -141,6 +151,10 @@ class VlmModel(nn.Module):
         answered = labels != IGNORED
         # The logits of a large vocabulary are computed only where an answer is.
         logits, labels = self.vision_language.logits(states[:, :-1][answered]), labels[answered]
+        log_odds = self.mask_type_log_odds(batch)
+        if log_odds is not None:
+            log_odds = log_odds[answered.nonzero()[:, 0]]
+            logits = shift_mask_type(logits, log_odds, self.seg_token_ids)
         if weights.text:
             found["text"] = text_loss(logits, labels)
         if weights.mask_type:
@@ -148,6 +162,10 @@ class VlmModel(nn.Module):
             chosen = (labels == visible) | (labels == amodal)
             kinds = (labels[chosen] == amodal).long()
             found["mask_type"] = mask_type_loss(logits[chosen][:, [visible, amodal]], kinds)
+            if log_odds is not None:
+                # Also by itself: the language model learns the wordings of the training by heart.
+                alone = functional.pad(log_odds[chosen].unsqueeze(1), (1, 0))
+                found["mask_type"] = found["mask_type"] + mask_type_loss(alone, kinds)
         return found
 
     def _prompting_states(self, batch: VlmBatch, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -20,6 +20,7 @@ def nano_config(
         "max_new_tokens": 64,
         "text_length": 256,
         "scaled_init": True,
+        "mask_type_head": True,
         "losses": LossWeights(
             text=2.0, bce=1.0, dice=1.0, region_words=1.0, name_prompt=1.0, name_alignment=1.0
         ),

@@ -180,6 +180,11 @@ class VlmProcessor:
             text = text.replace(token, " ".join(token)) if token in text else text
         return text
 
+    def find_words(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """True where a token is not a special one."""
+        special = torch.tensor(self.tokenizer.all_special_ids, device=input_ids.device)
+        return ~torch.isin(input_ids, special)
+
     def name_tokens(self, name: str) -> list[int]:
         """The tokens of a region's name, as they stand within a sentence."""
         return self._tokens(" " + self.escape(name))

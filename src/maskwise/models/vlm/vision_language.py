@@ -58,6 +58,11 @@ class VisionLanguage(nn.Module):
         found: torch.Tensor = self.model.get_input_embeddings().weight
         return found
 
+    def embed(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """The input embeddings of tokens, [..., width]."""
+        found: torch.Tensor = self.model.get_input_embeddings()(input_ids)
+        return found
+
     def encode_images(self, pixel_values: torch.Tensor, image_grid_thw: torch.Tensor | None) -> ImageFeatures:
         """Features of all images, ready for the language model."""
         grid = {} if image_grid_thw is None else {"image_grid_thw": image_grid_thw}

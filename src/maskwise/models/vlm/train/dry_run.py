@@ -36,6 +36,7 @@ MODULES = {
     "segmenter": ("segmenter.",),
     "mask decoders": ("decoders.",),
     "projector": ("projector.",),
+    "mask-type head": ("mask_type_head.",),
 }
 """The parts of the model by what their parameters' names contain; the first that matches counts."""
 
