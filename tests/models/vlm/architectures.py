@@ -89,7 +89,7 @@ SEGMENTERS: dict[str, dict[str, Any]] = {
         "prompt_encoder_config": {"hidden_size": 32, "image_size": IMAGE, "patch_size": 16},
         "mask_decoder_config": DECODER,
     },
-    "sam2": sam2_config(IMAGE, 32),
+    "sam2": sam2_config(IMAGE, 32, 32),
     "sam3_tracker": {
         "model_type": "sam3_tracker",
         "vision_config": {

@@ -11,7 +11,7 @@ def nano_config(
     """Qwen3-VL and SAM 2 in the size of a few million parameters. options: other fields of VlmConfig."""
     defaults: dict[str, Any] = {
         "vision_language": Pretrained(config=qwen3_vl_config(width, layers, vocabulary)),
-        "segmenter": Pretrained(config=sam2_config(image_size, width // 2)),
+        "segmenter": Pretrained(config=sam2_config(image_size, width // 2, 3 * width // 4)),
         "prompt_vectors": 2,
         "min_pixels": image_size**2,
         "max_pixels": image_size**2,
@@ -68,8 +68,11 @@ def qwen3_vl_config(
     }
 
 
-def sam2_config(image_size: int, width: int) -> dict[str, Any]:
-    """A small SAM 2: Hiera with stages of 1, 2, 3 and 1 blocks."""
+def sam2_config(image_size: int, width: int, decoder_width: int) -> dict[str, Any]:
+    """A small SAM 2: Hiera with stages of 1, 2, 3 and 1 blocks.
+
+    SAM compares pixels with a prompt in an eighth of decoder_width dimensions, so that parts need more than objects.
+    """
     stages = [width // 2, width, 2 * width, 3 * width]
     sizes = [[image_size // stride] * 2 for stride in (4, 8, 16)]
     return {
@@ -88,14 +91,14 @@ def sam2_config(image_size: int, width: int) -> dict[str, Any]:
             },
             "backbone_channel_list": stages[::-1],
             "backbone_feature_sizes": sizes,
-            "fpn_hidden_size": width,
+            "fpn_hidden_size": decoder_width,
         },
-        "prompt_encoder_config": {"hidden_size": width, "image_size": image_size, "patch_size": 16},
+        "prompt_encoder_config": {"hidden_size": decoder_width, "image_size": image_size, "patch_size": 16},
         "mask_decoder_config": {
-            "hidden_size": width,
+            "hidden_size": decoder_width,
             "mlp_dim": 4 * width,
             "num_attention_heads": 4,
-            "iou_head_hidden_dim": width,
+            "iou_head_hidden_dim": decoder_width,
             "num_multimask_outputs": 1,
         },
     }

@@ -42,7 +42,7 @@ __all__ = ["dry_run", "export_adapters", "export_run", "read_config", "train"]
 WITHOUT_EFFECT = ("threads", "log_every", "checkpoint_every", "keep_checkpoints", "validation", "execution")
 """Settings that may change between parts of a run, because the result does not depend on them."""
 
-NEW_MODULES = ("projector.", "decoders.", "segmenter.early.")
+NEW_MODULES = ("projector.", "decoders.", "segmenter.early.", "mask_type_head.")
 """Parts that no pretrained model has, or of which only one of two does."""
 
 
