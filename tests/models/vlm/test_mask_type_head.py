@@ -1,11 +1,13 @@
 """The mask-type head: the words of a question choose between the two segmentation tokens."""
 
+import msgspec
 import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
 
 from maskwise.models.vlm.batch import ImageQuestions, collate  # noqa: E402
+from maskwise.models.vlm.config import LossWeights  # noqa: E402
 from maskwise.models.vlm.generation import encode_image, generate_answers  # noqa: E402
 from maskwise.models.vlm.mask_type_head import MaskTypeHead, shift_mask_type  # noqa: E402
 from tests.models.vlm.small import scene_questions, small_config, small_model  # noqa: E402
@@ -43,6 +45,22 @@ def test_only_the_words_of_the_question_are_read():
     assert torch.allclose(found[0], found[2], atol=1e-6)
     words = [processor.decode(ids[asked]) for ids, asked in zip(prompts.input_ids, prompts.asked)]
     assert words == [sample.question for sample in one.samples]
+
+
+def test_the_mask_type_loss_is_that_of_the_choice_and_of_the_head_alone():
+    model, processor = small_model()
+    model.config = msgspec.structs.replace(
+        model.config, losses=LossWeights(text=0, mask_type=1, bce=0, dice=0)
+    )
+    batch = collate([ImageQuestions(None, scene_questions(0).samples)], processor)
+    states = model.vision_language.encode_text(batch.text_inputs(), None, batch.image_index)
+    rows, places = torch.isin(batch.input_ids, torch.tensor(processor.seg_token_ids)).nonzero().T
+    pair = model.vision_language.logits(states[rows, places - 1])[:, list(processor.seg_token_ids)]
+    head = model.mask_type_log_odds(batch)[rows]
+    sign = (batch.input_ids[rows, places] == processor.seg_token_ids[1]).float() * 2 - 1
+    choice = torch.nn.functional.logsigmoid(sign * (pair[:, 1] - pair[:, 0] + head))
+    alone = torch.nn.functional.logsigmoid(sign * head)
+    assert model(batch).loss.item() == pytest.approx(-(choice.mean() + alone.mean()).item(), rel=1e-4)
 
 
 @pytest.mark.parametrize(("log_odds", "kind"), [(80.0, 1), (-80.0, 0)])

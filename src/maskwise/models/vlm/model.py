@@ -158,15 +158,21 @@ class VlmModel(nn.Module):
         if weights.text:
             found["text"] = text_loss(logits, labels)
         if weights.mask_type:
-            visible, amodal = self.seg_token_ids
-            chosen = (labels == visible) | (labels == amodal)
-            kinds = (labels[chosen] == amodal).long()
-            found["mask_type"] = mask_type_loss(logits[chosen][:, [visible, amodal]], kinds)
-            if log_odds is not None:
-                # Also by itself: the language model learns the wordings of the training by heart.
-                alone = functional.pad(log_odds[chosen].unsqueeze(1), (1, 0))
-                found["mask_type"] = found["mask_type"] + mask_type_loss(alone, kinds)
+            found["mask_type"] = self._mask_type_loss(logits, labels, log_odds)
         return found
+
+    def _mask_type_loss(
+        self, logits: torch.Tensor, labels: torch.Tensor, log_odds: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Of the two segmentation tokens where one of them stands. log_odds: of the mask-type head, [n]."""
+        visible, amodal = self.seg_token_ids
+        chosen = (labels == visible) | (labels == amodal)
+        kinds = (labels[chosen] == amodal).long()
+        loss = mask_type_loss(logits[chosen][:, [visible, amodal]], kinds)
+        if log_odds is None:
+            return loss
+        # The head also by itself: the language model learns the wordings of the training by heart.
+        return loss + mask_type_loss(functional.pad(log_odds[chosen].unsqueeze(1), (1, 0)), kinds)
 
     def _prompting_states(self, batch: VlmBatch, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The hidden states of the segmentation tokens [n, width], row by row, and their images [n]."""

@@ -30,9 +30,8 @@ def make_optimizer(model: VlmModel, stage: Stage, optimization: Optimization) ->
     rate, matrix_rate = optimization.learning_rate, optimization.matrix_rate
     groups = parameter_groups(model, rate, stage.rate_factors)
     if matrix_rate is not None:
-        groups = [
-            part for group in groups for part in _split(group, find_matrices(model), matrix_rate / rate)
-        ]
+        matrices = find_matrices(model)
+        groups = [part for group in groups for part in _split(group, matrices, matrix_rate / rate)]
     return (torch.optim.AdamW if matrix_rate is None else Muon)(
         groups, betas=optimization.betas, weight_decay=optimization.weight_decay, foreach=False
     )
