@@ -27,11 +27,13 @@ def test_a_shift_moves_probability_between_the_two_tokens_only():
 
 def test_padding_and_other_tokens_do_not_matter():
     torch.manual_seed(0)
-    head, words = MaskTypeHead(8), torch.randn(1, 4, 8)
-    alone = head(words, torch.ones(1, 4, dtype=torch.bool))
-    padded = torch.cat([torch.randn(1, 3, 8), words, torch.randn(1, 2, 8)], 1)
+    head, table = MaskTypeHead(20, 8), torch.randn(20, 8)
+    torch.nn.init.normal_(head.corrections)
+    words = torch.tensor([[7, 3, 9, 4]])
+    alone = head(words, table[words], torch.ones(1, 4, dtype=torch.bool))
+    padded = torch.tensor([[1, 0, 5, 7, 3, 9, 4, 11, 2]])
     asked = torch.tensor([[False] * 3 + [True] * 4 + [False] * 2])
-    assert torch.allclose(head(padded, asked), alone, atol=1e-6)
+    assert torch.allclose(head(padded, table[padded], asked), alone, atol=1e-6)
 
 
 def test_only_the_words_of_the_question_are_read():

@@ -53,13 +53,14 @@ def _join(
     prompt_width = int(segmenter.config.mask_decoder_config.hidden_size)
     vectors = config.prompt_vectors
     head = OcclusionHead(prompt_width, vectors) if config.occlusion_head else None
+    vocabulary = language.get_input_embeddings().num_embeddings
     return VlmModel(
         config,
         VisionLanguage(language),
         Segmenter(segmenter, config.early_block),
         decoders=MaskDecoders(segmenter, head, visible_inside_amodal=config.visible_inside_amodal),
         projector=PromptProjector(width, config.projector_width or width, prompt_width, vectors),
-        mask_type_head=MaskTypeHead(width) if config.mask_type_head else None,
+        mask_type_head=MaskTypeHead(vocabulary, width) if config.mask_type_head else None,
         seg_token_ids=processor.seg_token_ids if processor is not None else (),
     )
 

@@ -15,16 +15,21 @@ WORDS = 3
 
 
 class MaskTypeHead(nn.Module):
-    """Questions to the log-odds of the amodal token against the visible one, which are added to the model's own."""
+    """Questions to the log-odds of the amodal token against the visible one, which are added to the model's own.
 
-    def __init__(self, width: int) -> None:
+    `corrections`: added to the language model's embeddings. With them the head can be trained alone.
+    """
+
+    def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__()
         self.filters = nn.Conv1d(width, width, WORDS, padding=WORDS // 2)
         self.score = nn.Linear(width, 1)
+        self.corrections = nn.Parameter(torch.zeros(vocabulary, width))
 
-    def forward(self, embeddings: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
-        """Log-odds [q]. embeddings: [q, tokens, width]. asked: bool [q, tokens], the words of the question."""
-        words = functional.layer_norm(embeddings, embeddings.shape[-1:]) * asked.unsqueeze(-1)
+    def forward(self, input_ids: torch.Tensor, embeddings: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
+        """Log-odds [q]. embeddings: of input_ids, [q, tokens, width]. asked: bool [q, tokens], the question's words."""
+        words = embeddings + functional.embedding(input_ids, self.corrections)
+        words = functional.layer_norm(words, words.shape[-1:]) * asked.unsqueeze(-1)
         found = functional.relu(self.filters(words.transpose(1, 2)))
         largest = (found * asked.unsqueeze(1)).amax(2)
         log_odds: torch.Tensor = self.score(largest)[:, 0]

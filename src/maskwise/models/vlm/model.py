@@ -140,7 +140,8 @@ class VlmModel(nn.Module):
         """How far each question asks for the amodal token rather than the visible one, [q]; None without a head."""
         if self.mask_type_head is None:
             return None
-        found: torch.Tensor = self.mask_type_head(self.vision_language.embed(batch.input_ids), batch.asked)
+        embeddings = self.vision_language.embed(batch.input_ids)
+        found: torch.Tensor = self.mask_type_head(batch.input_ids, embeddings, batch.asked)
         return found
 
     def _text_losses(self, batch: VlmBatch, states: torch.Tensor) -> dict[str, torch.Tensor]:
