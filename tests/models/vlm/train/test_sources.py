@@ -103,7 +103,7 @@ def test_invalid_settings_are_named(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text((CONFIGS / "nano.toml").read_text().replace("batch_size = 8\n", "batch_size = 9\n", 1))
     with pytest.raises(
-        MaskwiseError, match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 8"
+        MaskwiseError, match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 4"
     ):
         read_config(path)
 
