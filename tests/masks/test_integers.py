@@ -98,11 +98,8 @@ def test_boundary(stacks: tuple[Planes], distance: Any) -> None:
 @given(planes(most=2), integers(0, 15), integers(0, 15))
 def test_resize(stacks: tuple[Planes], height: Any, width: Any) -> None:
     masks = Masks.from_dense(stacks[0])
-    if (
-        min(int(height), int(width)) < 0
-        or int(height) * int(width) > MAX_PIXELS
-        or int(height) * int(width) > 2**16
-    ):
+    sides = int(height), int(width)
+    if min(sides) < 0 or max(*sides, sides[0] * sides[1]) > 2**16:
         if int(height) < 0 or int(width) < 0 or int(height) * int(width) > MAX_PIXELS:
             with pytest.raises(MaskError):
                 masks.resize((height, width))
