@@ -62,6 +62,7 @@ rates = { world = 1, text = 1 }
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("processes")
     (folder / "config.toml").write_text(CONFIG)
+    (folder / "muon.toml").write_text(CONFIG.replace("batch_size", "matrix_rate = 0.01\nbatch_size", 1))
     turns = [{"question": f"How many is {n} and 1?", "answer": f"It is {n + 1}."} for n in range(4)]
     (folder / "turns.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))
     start(folder, ["-m", "maskwise.cli.main", "train", "config.toml", "--out", "one"])
@@ -96,19 +97,31 @@ def test_two_processes_equal_one(folder: Path) -> None:
     assert_same_training(folder / "one", folder / "two")
 
 
-def test_two_sharded_processes_equal_one(folder: Path) -> None:
+def test_two_processes_equal_one_with_muon(folder: Path) -> None:
+    command = ["-m", "maskwise.cli.main", "train", "muon.toml", "--out"]
+    start(folder, [*command, "muon-one"])
+    start(folder, [*LAUNCHER, *command, "muon-two"])
+    assert_same_training(folder / "muon-one", folder / "muon-two")
+
+
+def start_sharded(folder: Path, config: str, out: str) -> None:
     settings = fsdp_settings(ACCELERATE_CONFIGS / "fsdp2.yaml")
     settings |= {
         "FSDP_TRANSFORMER_CLS_TO_WRAP": "Qwen3VLTextDecoderLayer",
         "ACCELERATE_MIXED_PRECISION": "no",
         "PYTHONPATH": str(REPOSITORY),
     }
-    start(
-        folder,
-        [*LAUNCHER, "-m", "tests.models.vlm.train.sharded_run", "config.toml", "sharded"],
-        **settings,
-    )
+    start(folder, [*LAUNCHER, "-m", "tests.models.vlm.train.sharded_run", config, out], **settings)
+
+
+def test_two_sharded_processes_equal_one(folder: Path) -> None:
+    start_sharded(folder, "config.toml", "sharded")
     assert_same_training(folder / "one", folder / "sharded")
+
+
+def test_muon_is_refused_where_matrices_are_split(folder: Path) -> None:
+    with pytest.raises(AssertionError, match="ConfigError: matrix_rate: Muon needs whole matrices"):
+        start_sharded(folder, "muon.toml", "muon-sharded")
 
 
 def fsdp_settings(path: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from accelerate.utils import DistributedDataParallelKwargs, DistributedType, Gra
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
-from maskwise.errors import MaskwiseError
+from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.models.batch_loader import load_batches
 from maskwise.models.training_curve import TrainingCurve, training_progress
 from maskwise.models.vlm.batch import VlmBatch, collate
@@ -73,7 +73,7 @@ def make_accelerator(config: VlmTrainingConfig, optimization: Optimization) -> A
     )
     sharded = accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED)
     if sharded and optimization.matrix_rate is not None:
-        raise MaskwiseError(
+        raise ConfigError(
             "matrix_rate: Muon needs whole matrices, which FSDP and DeepSpeed split among processes; remove matrix_rate"
         )
     if accelerator.distributed_type == DistributedType.DEEPSPEED:
