@@ -25,9 +25,18 @@ def tables() -> list[Table]:
     images = [Image.fromarray(one.image) for one in shown]
     questions = [[one.questions[0].text] for one in shown]
     encoded = [model.encode(image) for image in images]
-    first = fastest(lambda: [model.predict(*pair) for pair in zip(images, questions)], SCENES)
-    further = fastest(lambda: [image.answer(asked) for image, asked in zip(encoded, questions)], SCENES)
-    rows = [Row("MobileSAM, image encoder alone", _mobile_sam())] if _weights().exists() else []
+    first = fastest(
+        lambda: [model.predict(*pair) for pair in zip(images, questions)], SCENES
+    )
+    further = fastest(
+        lambda: [image.answer(asked) for image, asked in zip(encoded, questions)],
+        SCENES,
+    )
+    rows = (
+        [Row("MobileSAM, image encoder alone", _mobile_sam())]
+        if _weights().exists()
+        else []
+    )
     return [
         Table(
             "A first question about an image, bundled model (processor time, all threads)",
@@ -36,7 +45,10 @@ def tables() -> list[Table]:
         ),
         Table(
             "A further question about an encoded image (processor time, all threads)",
-            [Row("maskwise tiny, first question", first), Row("maskwise tiny, further question", further)],
+            [
+                Row("maskwise tiny, first question", first),
+                Row("maskwise tiny, further question", further),
+            ],
             {"maskwise tiny, first question": 3},
         ),
     ]
@@ -47,6 +59,8 @@ def _weights() -> Path:
 
 
 def _mobile_sam() -> float:
-    session = onnxruntime.InferenceSession(_weights(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        _weights(), providers=["CPUExecutionProvider"]
+    )
     image = {session.get_inputs()[0].name: np.zeros((1, 3, 1024, 1024), np.float32)}
     return fastest(lambda: session.run(None, image), 1, repeats=3, seconds=20)

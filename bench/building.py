@@ -25,7 +25,13 @@ from maskwise.builder.recipes import RECIPES
 from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset
 from maskwise.world.dataset import bundled
-from maskwise.writers import CompletionRequest, Ledger, SendLimits, complete, open_client
+from maskwise.writers import (
+    CompletionRequest,
+    Ledger,
+    SendLimits,
+    complete,
+    open_client,
+)
 from maskwise.writers.cost import ModelPrice
 
 CALLS = 10_000
@@ -40,7 +46,9 @@ def sections() -> Iterator[str]:
 def grammar() -> str:
     """Samples per second of processor time, from regions in memory to samples."""
     data = Dataset.open(bundled())
-    images = [(data.image(row), data.regions_of(row)) for row in range(len(data.images))]
+    images = [
+        (data.image(row), data.regions_of(row)) for row in range(len(data.images))
+    ]
     lines = [
         f"## Questions by the grammar about {len(images)} scenes of the bundled world, regions in memory, one core "
         "(`bench/building.py`; wanted: at least 2,000 samples per second)",
@@ -77,7 +85,9 @@ def client() -> str:
     ]
     os.environ |= {"ANTHROPIC_API_KEY": "none", "OPENAI_API_KEY": "none"}
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
+    server = multiprocessing.get_context("spawn").Process(
+        target=_serve, args=(theirs,), daemon=True
+    )
     server.start()
     url = f"http://127.0.0.1:{ours.recv()}"
     for name, base in {"anthropic": url, "openai": f"{url}/v1"}.items():
@@ -91,7 +101,9 @@ def client() -> str:
 def _measure(name: str, url: str) -> tuple[float, float]:
     model = open_client(name, model="bench", base_url=url)
     requests = [
-        CompletionRequest(prompt_version="1", system="s", text=str(number), schema={"type": "object"})
+        CompletionRequest(
+            prompt_version="1", system="s", text=str(number), schema={"type": "object"}
+        )
         for number in range(CALLS)
     ]
     model.complete(requests[0])
@@ -99,10 +111,15 @@ def _measure(name: str, url: str) -> tuple[float, float]:
     for request in requests[: CALLS // 10]:
         model.complete(request)
     alone = (time.process_time() - before) * 1e3 / (CALLS // 10)
-    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.sqlite") as ledger:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Ledger(Path(folder) / "ledger.sqlite") as ledger,
+    ):
         before = time.process_time()
         price = ModelPrice(input=1.0, output=1.0)
-        done = complete(requests, model, ledger, price=price, limits=SendLimits(concurrency=8))
+        done = complete(
+            requests, model, ledger, price=price, limits=SendLimits(concurrency=8)
+        )
         assert sum(one.status == "ok" for one in done) == CALLS
         whole = (time.process_time() - before) * 1e3 / CALLS
     model.close()
@@ -122,7 +139,11 @@ def _serve(port: Connection) -> None:
         "stop_sequence": None,
         "usage": {"input_tokens": 1, "output_tokens": 1},
     }
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    choice = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": text},
+    }
     chat = {
         "id": "c",
         "object": "chat.completion",
@@ -131,7 +152,10 @@ def _serve(port: Connection) -> None:
         "choices": [choice],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
-    bodies = {"/v1/messages": json.dumps(message).encode(), "/v1/chat/completions": json.dumps(chat).encode()}
+    bodies = {
+        "/v1/messages": json.dumps(message).encode(),
+        "/v1/chat/completions": json.dumps(chat).encode(),
+    }
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

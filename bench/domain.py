@@ -24,11 +24,13 @@ from maskwise.world import make_scene
 
 SHARED = Path(os.environ.get("MASKWISE_SHARED", Path(__file__).parents[2] / "shared"))
 PHOTOS = ("coco128", "tiny_coco", "reasonseg_val", "ade20k", "cocoa")
-SIZES, QUALITIES = (96, 128, 160, 160, 160, 200, 256, 320, 480), (0, 0, 0, 95, 75, 50, 30)
+SIZES = (96, 128, 160, 160, 160, 200, 256, 320, 480)
+QUALITIES = (0, 0, 0, 95, 75, 50, 30)
 """Sizes and JPEG qualities (0: not compressed) of the images that the detector is fitted to, drawn at random."""
 
 FALSE_ALARM_RATE = 0.01
-TRAIN, HELD_OUT = {"default": (101, 1200), "easy": (111, 300)}, {"default": (102, 500), "easy": (112, 125)}
+TRAIN = {"default": (101, 1200), "easy": (111, 300)}
+HELD_OUT = {"default": (102, 500), "easy": (112, 125)}
 """Seed and number of scenes, by preset."""
 
 TESTS: dict[str, dict[str, int | str]] = {
@@ -48,35 +50,53 @@ TESTS: dict[str, dict[str, int | str]] = {
 def main() -> None:
     """Print a table of rejected images."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scenes", type=int, default=150, help="scenes per kind of world image")
+    parser.add_argument(
+        "--scenes", type=int, default=150, help="scenes per kind of world image"
+    )
     parser.add_argument("--fit", action="store_true")
     given = parser.parse_args()
     path = BUNDLED_WEIGHTS / DOMAIN_FILE
     if given.fit:
-        training = [_features(_varied(preset, *scenes, "train")) for preset, scenes in TRAIN.items()]
-        held_out = [_features(_varied(preset, *scenes, "val")) for preset, scenes in HELD_OUT.items()]
-        write_domain(fit_domain(training, np.concatenate(held_out), FALSE_ALARM_RATE), path)
+        training = [
+            _features(_varied(preset, *scenes, "train"))
+            for preset, scenes in TRAIN.items()
+        ]
+        held_out = [
+            _features(_varied(preset, *scenes, "val"))
+            for preset, scenes in HELD_OUT.items()
+        ]
+        write_domain(
+            fit_domain(training, np.concatenate(held_out), FALSE_ALARM_RATE), path
+        )
     domain = read_domain(path)
     assert domain is not None
     images = {name: _world(given.scenes, **options) for name, options in TESTS.items()}  # type: ignore[arg-type]
-    images |= {f"photographs, {name}": _photos(SHARED / "data" / name) for name in PHOTOS}
+    images |= {
+        f"photographs, {name}": _photos(SHARED / "data" / name) for name in PHOTOS
+    }
     print("| images | number | rejected |\n|---|--:|--:|")
     for name, found in images.items():
         distances = [domain.distance(features) for features in _features(found)]
         if distances:
-            print(f"| {name} | {len(distances)} | {np.mean(np.array(distances) > domain.threshold):.1%} |")
+            print(
+                f"| {name} | {len(distances)} | {np.mean(np.array(distances) > domain.threshold):.1%} |"
+            )
 
 
 def _features(images: Iterator[Image.Image]) -> np.ndarray:
     networks = load().networks
-    found = [domain_features(networks.detect(to_network_input(resize_image(image)))) for image in images]
+    found = [
+        domain_features(networks.detect(to_network_input(resize_image(image))))
+        for image in images
+    ]
     return np.array(found)
 
 
 def _varied(preset: str, seed: int, count: int, split: str) -> Iterator[Image.Image]:
     random = np.random.default_rng(seed)
     for index in range(count):
-        size, quality = int(random.choice(SIZES)), int(random.choice(QUALITIES))
+        size = int(random.choice(SIZES))
+        quality = int(random.choice(QUALITIES))
         shown = make_scene(seed, index, split, size, questions=0, preset=preset)
         yield _compress(Image.fromarray(shown.image), quality)
 
@@ -90,7 +110,9 @@ def _world(
 
 
 def _photos(folder: Path) -> Iterator[Image.Image]:
-    for path in sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg")):
+    for path in sorted(
+        path for path in folder.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg")
+    ):
         yield open_image(path)
 
 

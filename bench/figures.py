@@ -58,13 +58,18 @@ def main() -> None:
         write_scenes(dataset, given.scenes, given.seed, split="test", workers=2)
     rows = []
     for model in track(given.models, "evaluating", console=Console(stderr=True)):
-        done = evaluate(EvaluationConfig(dataset, model), folder / model, protocols=["strict"])
+        done = evaluate(
+            EvaluationConfig(dataset, model), folder / model, protocols=["strict"]
+        )
         assert done.run is not None
         rows.append([model, *_row(msgspec.to_builtins(done.run["strict"]))])
     head = ["", *SLICES, *METRICS]
     for cells in (head, ["---"] * len(head), *rows):
         print("|", " | ".join(cells), "|")
-    print("\nMask type on held-out wordings, questions with targets:", _held_out_types(Dataset.open(dataset)))
+    print(
+        "\nMask type on held-out wordings, questions with targets:",
+        _held_out_types(Dataset.open(dataset)),
+    )
 
 
 def _row(scores: dict[str, Any]) -> list[str]:
@@ -74,12 +79,20 @@ def _row(scores: dict[str, Any]) -> list[str]:
 
 
 def _slice_cell(scores: dict[str, Any], slicing: str, group: str) -> str:
-    found = [row["metrics"]["giou"] for row in scores["slices"][slicing] if row["name"] == group]
+    found = [
+        row["metrics"]["giou"]
+        for row in scores["slices"][slicing]
+        if row["name"] == group
+    ]
     return _cell(found[0]) if found else ""
 
 
 def _held_out_types(dataset: Dataset) -> str:
-    asked = [sample for sample in dataset if sample.tags["wording"] == "held out" and sample.targets]
+    asked = [
+        sample
+        for sample in dataset
+        if sample.tags["wording"] == "held out" and sample.targets
+    ]
     said = classify_intent([sample.question for sample in asked])
     right = sum(one.mask_type == sample.mask_type for one, sample in zip(said, asked))
     return f"{right} of {len(asked)} right"

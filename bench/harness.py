@@ -27,10 +27,13 @@ from maskwise.schema import ImageInfo, PredictedRegion, Prediction, Region, Samp
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import make_scene, write_scenes
 
-SCENES, ROUNDS = 120, 7
+SCENES = 120
+ROUNDS = 7
 ASKED = (1, 2, 4, 8, 16)
 MANY = (1_000, 50_000)
-SIDE, FILES, QUESTIONS = 64, 50, 5
+SIDE = 64
+FILES = 50
+QUESTIONS = 5
 MOST_OVERHEAD = 0.03
 
 
@@ -44,14 +47,21 @@ def sections() -> Iterator[str]:
 
 def overhead(folder: Path) -> str:
     """Wall time of `evaluate` from its first image to its last, beside the model alone on images in memory."""
-    write_scenes(folder / "scenes", SCENES, 11, split="test", workers=os.cpu_count() or 1)
-    dataset, model = Dataset.open(folder / "scenes"), load()
+    write_scenes(
+        folder / "scenes", SCENES, 11, split="test", workers=os.cpu_count() or 1
+    )
+    dataset = Dataset.open(folder / "scenes")
+    model = load()
     work = [
         (dataset.open_image(image.id), [sample.question for sample in samples])
         for image, samples in dataset.groups()
     ]
-    alone, reading, ours = [], [], []
-    for number in range(ROUNDS):  # in turn, so that all meet the same moods of the machine
+    alone = []
+    reading = []
+    ours = []
+    for number in range(
+        ROUNDS
+    ):  # in turn, so that all meet the same moods of the machine
         alone.append(_time_bare(model, work))
         reading.append(_time_reading(model, dataset))
         ours.append(_time_evaluation(folder / "scenes", folder / f"run{number}"))
@@ -84,7 +94,9 @@ def further_questions() -> str:
     shown = [make_scene(5, index, "test", questions=max(ASKED)) for index in range(12)]
     images = [Image.fromarray(one.image) for one in shown]
     texts = [[question.text for question in one.questions] for one in shown]
-    texts = [(own * max(ASKED))[: max(ASKED)] for own in texts]  # a scene may have fewer to ask
+    texts = [
+        (own * max(ASKED))[: max(ASKED)] for own in texts
+    ]  # a scene may have fewer to ask
     times: dict[int, list[float]] = {count: [] for count in ASKED}
     for _ in range(ROUNDS):
         for count in ASKED:
@@ -139,15 +151,26 @@ def write_small(path: Path, samples: int) -> None:
     images.mkdir(exist_ok=True)
     chance = np.random.default_rng(0)
     for number in range(FILES):
-        Image.fromarray(chance.integers(0, 256, (SIDE, SIDE, 3), np.uint8)).save(images / f"{number}.png")
+        Image.fromarray(chance.integers(0, 256, (SIDE, SIDE, 3), np.uint8)).save(
+            images / f"{number}.png"
+        )
     with DatasetWriter(path, name="small", image_root=images) as writer:
         for k in range(samples // QUESTIONS):
             region = Region(id=f"r{k}", name="thing", visible=_box(k))
             file = f"{k % FILES}.png"
-            writer.add_image(ImageInfo(id=f"p{k}", width=SIDE, height=SIDE, path=file), (region,))
+            writer.add_image(
+                ImageInfo(id=f"p{k}", width=SIDE, height=SIDE, path=file), (region,)
+            )
             for q in range(QUESTIONS):
                 text = f"Where is thing {k}, asked for the {q}th time?"
-                writer.add_sample(Sample(id=f"p{k}-{q}", image_id=f"p{k}", question=text, targets=(region,)))
+                writer.add_sample(
+                    Sample(
+                        id=f"p{k}-{q}",
+                        image_id=f"p{k}",
+                        question=text,
+                        targets=(region,),
+                    )
+                )
 
 
 class Boxes:
@@ -156,7 +179,9 @@ class Boxes:
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction a question."""
         return [
-            Prediction(sample="", regions=(PredictedRegion(visible=_box(len(question))),))
+            Prediction(
+                sample="", regions=(PredictedRegion(visible=_box(len(question))),)
+            )
             for question in questions
         ]
 
@@ -177,7 +202,9 @@ def _time_bare(model: object, work: list[tuple[Image.Image, list[str]]]) -> floa
 def _time_reading(model: object, dataset: Dataset) -> float:
     started = time.perf_counter()
     for image, samples in dataset.groups():
-        model.predict(dataset.open_image(image.id), [sample.question for sample in samples])  # type: ignore[attr-defined]
+        model.predict(
+            dataset.open_image(image.id), [sample.question for sample in samples]
+        )  # type: ignore[attr-defined]
     return time.perf_counter() - started
 
 
@@ -203,7 +230,10 @@ def _predict(dataset: str, out: str) -> None:
             own.append(_own_megabytes())
 
     done = evaluate(
-        EvaluationConfig(dataset, "bench.harness:Boxes"), out, predict_only=True, on_progress=watch
+        EvaluationConfig(dataset, "bench.harness:Boxes"),
+        out,
+        predict_only=True,
+        on_progress=watch,
     )
     rate = done.samples / (moments[-1] - moments[0])
     print(own[0], max(own), peak_megabytes(), rate)
@@ -211,7 +241,10 @@ def _predict(dataset: str, out: str) -> None:
 
 def _own_megabytes() -> float:
     """Memory that is not a mapped file."""
-    return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
+    return (
+        int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0])
+        / 1024
+    )
 
 
 if __name__ == "__main__":

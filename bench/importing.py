@@ -7,14 +7,13 @@ import time
 REPEATS = 15
 WANTED_SECONDS = 0.1
 
-LIST_HEAVY = (
-    "import sys, maskwise; print(*sorted({'numpy', 'pyarrow', 'PIL', 'scipy', 'torch'} & set(sys.modules)))"
-)
+LIST_HEAVY = "import sys, maskwise; print(*sorted({'numpy', 'pyarrow', 'PIL', 'scipy', 'torch'} & set(sys.modules)))"
 
 
 def section() -> str:
     """A table in Markdown."""
-    bare, ours = _least_seconds("pass"), _least_seconds("import maskwise")
+    bare = _least_seconds("pass")
+    ours = _least_seconds("import maskwise")
     loaded = _run(LIST_HEAVY).strip() or "none"
     rows = [
         ("`python -c pass`", f"{bare * 1e3:.0f} ms"),
@@ -23,10 +22,24 @@ def section() -> str:
             f"**the import itself** (wanted: at most {WANTED_SECONDS * 1e3:.0f} ms)",
             f"**{(ours - bare) * 1e3:.0f} ms**",
         ),
-        ("of numpy, pyarrow, PIL, scipy and torch, loaded by it (wanted: none)", loaded),
+        (
+            "of numpy, pyarrow, PIL, scipy and torch, loaded by it (wanted: none)",
+            loaded,
+        ),
     ]
     lines = [f"| {name} | {value} |" for name, value in rows]
-    return "\n".join([f"## Importing, least wall time of {REPEATS}", "", "| | |", "|---|--:|", *lines]) + "\n"
+    return (
+        "\n".join(
+            [
+                f"## Importing, least wall time of {REPEATS}",
+                "",
+                "| | |",
+                "|---|--:|",
+                *lines,
+            ]
+        )
+        + "\n"
+    )
 
 
 def _least_seconds(code: str) -> float:
@@ -39,4 +52,6 @@ def _least_seconds(code: str) -> float:
 
 
 def _run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout

@@ -17,8 +17,12 @@ from bench.scenes import mask_pairs, outline_pairs
 from bench.timing import Row, Table, fastest
 from maskwise.masks import Masks, boundary_iou, boundary_width, pair_areas
 
-HEIGHT, WIDTH, PAIRS = 480, 640, 4000
-DENSE, BOUNDARIES, POLYGONS = 200, 300, 4000
+HEIGHT = 480
+WIDTH = 640
+PAIRS = 4000
+DENSE = 200
+BOUNDARIES = 300
+POLYGONS = 4000
 
 Rle = dict[str, Any]
 
@@ -42,33 +46,48 @@ def coco_areas(a: Rle, b: Rle) -> tuple[int, int]:
 def paired() -> Table:
     """Whole batches of pairs."""
     a, b = mask_pairs(PAIRS, HEIGHT, WIDTH)
-    left, right = _dicts(a), _dicts(b)
+    left = _dicts(a)
+    right = _dicts(b)
     areas = pair_areas(a, b)
     assert [coco_areas(x, y) for x, y in zip(left, right)] == list(
         zip(areas.intersection.tolist(), areas.union.tolist())
     )
     few = 100
-    planes_a, planes_b = a[:few].to_dense(), b[:few].to_dense()
+    planes_a = a[:few].to_dense()
+    planes_b = b[:few].to_dense()
     return Table(
         f"Intersection and union of pairs of masks, {WIDTH} x {HEIGHT}, {PAIRS:,} pairs, from compressed strings",
         [
             Row(
                 "numpy, dense planes already decoded",
-                fastest(lambda: [(x & y).sum() + (x | y).sum() for x, y in zip(planes_a, planes_b)], few),
+                fastest(
+                    lambda: [
+                        (x & y).sum() + (x | y).sum()
+                        for x, y in zip(planes_a, planes_b)
+                    ],
+                    few,
+                ),
             ),
             Row("pycocotools, merge and area", _over_pairs(coco_areas, left, right)),
             Row("rlemasklib (IoU only)", _over_pairs(_rlemasklib_iou, left, right)),
             Row("hotcoco (IoU only)", _over_pairs(_hotcoco_iou, left, right)),
             Row("maskwise, `pair_areas`", fastest(lambda: pair_areas(a, b), PAIRS)),
         ],
-        {"pycocotools, merge and area": 6, "rlemasklib (IoU only)": 3, "hotcoco (IoU only)": 2.5},
+        {
+            "pycocotools, merge and area": 6,
+            "rlemasklib (IoU only)": 3,
+            "hotcoco (IoU only)": 2.5,
+        },
     )
 
 
 def one_by_one() -> Table:
     """One pair per call."""
     a, b = mask_pairs(PAIRS, HEIGHT, WIDTH)
-    left, right, ours, theirs = _dicts(a), _dicts(b), list(a), list(b)
+    left = _dicts(a)
+    right = _dicts(b)
+    ours = list(a)
+    theirs = list(b)
     return Table(
         "The same, one pair per call",
         [
@@ -85,17 +104,30 @@ def one_by_one() -> Table:
 
 def polygons() -> Table:
     """Lists of coordinates, as JSON gives them, with as many points as COCO's have on average."""
-    outlines = [outline.tolist() for outline in outline_pairs(POLYGONS, HEIGHT, WIDTH, points=24)[0]]
+    outlines = [
+        outline.tolist()
+        for outline in outline_pairs(POLYGONS, HEIGHT, WIDTH, points=24)[0]
+    ]
     size = (HEIGHT, WIDTH)
     drawn = Masks.draw_polygons(outlines, size)
-    assert drawn.to_strings() == [coco.frPyObjects([xy], *size)[0]["counts"] for xy in outlines]
+    assert drawn.to_strings() == [
+        coco.frPyObjects([xy], *size)[0]["counts"] for xy in outlines
+    ]
     return Table(
         f"Polygon to run lengths, {WIDTH} x {HEIGHT}, 24 points, bit by bit the same",
         [
-            Row("pycocotools", fastest(lambda: [coco.frPyObjects([xy], *size) for xy in outlines], POLYGONS)),
+            Row(
+                "pycocotools",
+                fastest(
+                    lambda: [coco.frPyObjects([xy], *size) for xy in outlines], POLYGONS
+                ),
+            ),
             Row(
                 "hotcoco",
-                fastest(lambda: [hotcoco.mask.frPyObjects([xy], *size) for xy in outlines], POLYGONS),
+                fastest(
+                    lambda: [hotcoco.mask.frPyObjects([xy], *size) for xy in outlines],
+                    POLYGONS,
+                ),
             ),
             Row(
                 "maskwise, `Masks.draw_polygons`",
@@ -116,10 +148,19 @@ def dense() -> Table:
         [
             Row(
                 "pycocotools",
-                fastest(lambda: [coco.encode(np.asfortranarray(plane)) for plane in planes], DENSE),
+                fastest(
+                    lambda: [coco.encode(np.asfortranarray(plane)) for plane in planes],
+                    DENSE,
+                ),
             ),
-            Row("rlemasklib", fastest(lambda: [RLEMask.from_array(plane) for plane in planes], DENSE)),
-            Row("maskwise, `Masks.from_dense`", fastest(lambda: Masks.from_dense(planes), DENSE)),
+            Row(
+                "rlemasklib",
+                fastest(lambda: [RLEMask.from_array(plane) for plane in planes], DENSE),
+            ),
+            Row(
+                "maskwise, `Masks.from_dense`",
+                fastest(lambda: Masks.from_dense(planes), DENSE),
+            ),
         ],
         {"pycocotools": 8},
     )
@@ -128,17 +169,24 @@ def dense() -> Table:
 def boundaries() -> Table:
     """Boundary IoU from run lengths; the band is 2 % of the diagonal."""
     a, b = mask_pairs(BOUNDARIES, HEIGHT, WIDTH)
-    left, right = _dicts(a), _dicts(b)
+    left = _dicts(a)
+    right = _dicts(b)
     assert np.allclose(
-        boundary_iou(a, b), [_dense_boundary_iou(x, y) for x, y in zip(left, right)], atol=1e-12
+        boundary_iou(a, b),
+        [_dense_boundary_iou(x, y) for x, y in zip(left, right)],
+        atol=1e-12,
     )
     return Table(
         f"Boundary IoU, {WIDTH} x {HEIGHT}",
         [
             Row(
-                "boundary-iou-api's method: decode, cv2.erode", _over_pairs(_dense_boundary_iou, left, right)
+                "boundary-iou-api's method: decode, cv2.erode",
+                _over_pairs(_dense_boundary_iou, left, right),
             ),
-            Row("maskwise, `boundary_iou`", fastest(lambda: boundary_iou(a, b), BOUNDARIES)),
+            Row(
+                "maskwise, `boundary_iou`",
+                fastest(lambda: boundary_iou(a, b), BOUNDARIES),
+            ),
         ],
         {"boundary-iou-api's method: decode, cv2.erode": 50},
     )
@@ -163,10 +211,14 @@ def two_threads() -> Table:
 
 
 def _dicts(masks: Masks) -> list[Rle]:
-    return [{"size": [HEIGHT, WIDTH], "counts": counts} for counts in masks.to_strings()]
+    return [
+        {"size": [HEIGHT, WIDTH], "counts": counts} for counts in masks.to_strings()
+    ]
 
 
-def _over_pairs(work: Callable[[Rle, Rle], object], left: list[Rle], right: list[Rle]) -> float:
+def _over_pairs(
+    work: Callable[[Rle, Rle], object], left: list[Rle], right: list[Rle]
+) -> float:
     return fastest(lambda: [work(x, y) for x, y in zip(left, right)], len(left))
 
 
@@ -188,7 +240,9 @@ def _dense_boundary(rle: Rle) -> np.ndarray:
 
 def _dense_boundary_iou(a: Rle, b: Rle) -> float:
     """min(mask IoU, boundary IoU), computed on planes as boundary-iou-api does."""
-    band_a, band_b = _dense_boundary(a), _dense_boundary(b)
-    together, either = ((band_a * band_b) > 0).sum(), ((band_a + band_b) > 0).sum()
+    band_a = _dense_boundary(a)
+    band_b = _dense_boundary(b)
+    together = ((band_a * band_b) > 0).sum()
+    either = ((band_a + band_b) > 0).sum()
     intersection, union = coco_areas(a, b)
     return min(together / either, intersection / union)

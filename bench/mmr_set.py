@@ -16,8 +16,12 @@ from maskwise.schema import Answer, ImageInfo, Region, Sample
 from maskwise.store import DatasetWriter
 
 CACHE = Path(__file__).parent / ".cache"
-HEIGHT, WIDTH = 480, 640
-QUESTIONS, IMAGES, OBJECTS, PARTS = 194_398, 57_643, 114_000, 226_000
+HEIGHT = 480
+WIDTH = 640
+QUESTIONS = 194_398
+IMAGES = 57_643
+OBJECTS = 114_000
+PARTS = 226_000
 VERTICES = 40
 NAMES = (
     "knife",
@@ -37,33 +41,49 @@ PART_NAMES = ("handle", "body", "rim", "base", "leg", "back", "seat", "neck")
 # -- the set -----------------------------------------------------------------------------------------------------------
 
 
-def draw_blobs(centre: NDArray[np.float64], radius: NDArray[np.float64], rough: NDArray[np.float64]) -> Masks:
+def draw_blobs(
+    centre: NDArray[np.float64], radius: NDArray[np.float64], rough: NDArray[np.float64]
+) -> Masks:
     """One blob each: centre [n, 2], radius [n], rough [n, VERTICES] relative deviations of the contour."""
     angle = np.linspace(0, 2 * np.pi, VERTICES, endpoint=False)
     reach = radius[:, None] * (1 + rough)
     x = centre[:, :1] + reach * np.cos(angle) * 1.2
     y = centre[:, 1:] + reach * np.sin(angle) / 1.2
-    corners = np.stack([np.clip(x, 0, WIDTH), np.clip(y, 0, HEIGHT)], 2).reshape(len(centre), -1)
-    return Masks.draw_polygons(list(corners), np.broadcast_to([HEIGHT, WIDTH], (len(centre), 2)))
+    corners = np.stack([np.clip(x, 0, WIDTH), np.clip(y, 0, HEIGHT)], 2).reshape(
+        len(centre), -1
+    )
+    return Masks.draw_polygons(
+        list(corners), np.broadcast_to([HEIGHT, WIDTH], (len(centre), 2))
+    )
 
 
-def roughen(generator: np.random.Generator, count: int, strength: float) -> NDArray[np.float64]:
+def roughen(
+    generator: np.random.Generator, count: int, strength: float
+) -> NDArray[np.float64]:
     """Smooth contour noise plus a little per vertex."""
     angle = np.linspace(0, 2 * np.pi, VERTICES, endpoint=False)
     waves = np.zeros((count, VERTICES))
     for order in (2, 3, 5):
         phase = generator.uniform(0, 2 * np.pi, (count, 1))
-        waves += generator.normal(0, strength / order, (count, 1)) * np.cos(order * angle + phase)
-    return np.clip(waves + generator.normal(0, strength / 4, (count, VERTICES)), -0.7, 1.0)
+        waves += generator.normal(0, strength / order, (count, 1)) * np.cos(
+            order * angle + phase
+        )
+    return np.clip(
+        waves + generator.normal(0, strength / 4, (count, VERTICES)), -0.7, 1.0
+    )
 
 
 def make_set(folder: Path, scale: float) -> None:
     """Write the dataset and its predictions below `folder`."""
     generator = np.random.default_rng(0)
-    images, questions = round(IMAGES * scale), round(QUESTIONS * scale)
+    images = round(IMAGES * scale)
+    questions = round(QUESTIONS * scale)
     targets = round((OBJECTS + PARTS) * scale)
     per_question = 1 + np.bincount(
-        generator.choice(questions, targets - questions, p=_uneven(generator, questions)), minlength=questions
+        generator.choice(
+            questions, targets - questions, p=_uneven(generator, questions)
+        ),
+        minlength=questions,
     )
     is_part = generator.random(targets) < PARTS / (OBJECTS + PARTS)
     centre = generator.uniform([60, 50], [WIDTH - 60, HEIGHT - 50], (targets, 2))
@@ -75,10 +95,16 @@ def make_set(folder: Path, scale: float) -> None:
         for item, part in enumerate(is_part.tolist())
     ]
     first = np.concatenate([[0], np.cumsum(per_question)])
-    owner = np.sort(np.concatenate([np.arange(images), generator.integers(0, images, questions - images)]))
+    owner = np.sort(
+        np.concatenate(
+            [np.arange(images), generator.integers(0, images, questions - images)]
+        )
+    )
     write_truth(folder / "truth", truth, names, first=first, owner=owner, images=images)
     missed = generator.random(targets) < 0.08
-    moved = np.where(generator.random((targets, 1)) < 0.05, generator.normal(0, 150, (targets, 2)), 0)
+    moved = np.where(
+        generator.random((targets, 1)) < 0.05, generator.normal(0, 150, (targets, 2)), 0
+    )
     drawn = draw_blobs(
         centre + moved + generator.normal(0, 1, (targets, 2)) * radius[:, None] * 0.08,
         radius * np.exp(generator.normal(0, 0.1, targets)),
@@ -90,7 +116,13 @@ def make_set(folder: Path, scale: float) -> None:
         roughen(generator, questions, 0.35),
     )
     write_predictions(
-        folder / "predictions.jsonl", generator, drawn, extra, names=names, first=first, missed=missed
+        folder / "predictions.jsonl",
+        generator,
+        drawn,
+        extra,
+        names=names,
+        first=first,
+        missed=missed,
     )
 
 
@@ -113,13 +145,26 @@ def write_truth(
     with DatasetWriter(path, name="mmr-sized") as writer:
         for image in range(images):
             writer.add_image(
-                ImageInfo(id=f"p{image}", width=WIDTH, height=HEIGHT, path=f"train2017/{image:012}.jpg")
+                ImageInfo(
+                    id=f"p{image}",
+                    width=WIDTH,
+                    height=HEIGHT,
+                    path=f"train2017/{image:012}.jpg",
+                )
             )
             while cursor < len(owner) and owner[cursor] == image:
                 span = range(first[cursor], first[cursor + 1])
-                regions = tuple(Region(id=f"r{item}", name=names[item], visible=masks[item]) for item in span)
-                answer = Answer(text=f"You could use {', '.join(names[item] for item in span)} for that.")
-                tags = {"question_type": "functional" if cursor % 3 else "relational", "source": "paco"}
+                regions = tuple(
+                    Region(id=f"r{item}", name=names[item], visible=masks[item])
+                    for item in span
+                )
+                answer = Answer(
+                    text=f"You could use {', '.join(names[item] for item in span)} for that."
+                )
+                tags = {
+                    "question_type": "functional" if cursor % 3 else "relational",
+                    "source": "paco",
+                }
                 writer.add_sample(
                     Sample(
                         id=f"q{cursor}",
@@ -149,7 +194,11 @@ def write_predictions(
     mask = lambda counts: {"size": [HEIGHT, WIDTH], "counts": counts.decode()}  # noqa: E731
     with open(path, "w") as file:
         for question in range(len(first) - 1):
-            items = [item for item in range(first[question], first[question + 1]) if not missed[item]]
+            items = [
+                item
+                for item in range(first[question], first[question + 1])
+                if not missed[item]
+            ]
             if chance[question] < 0.1:
                 items.reverse()
             regions = [
@@ -161,7 +210,13 @@ def write_predictions(
                 for item in items
             ]
             if chance[question] > 0.85:
-                regions.append({"visible": mask(extra.string(question)), "score": 0.3, "name": "thing"})
+                regions.append(
+                    {
+                        "visible": mask(extra.string(question)),
+                        "score": 0.3,
+                        "name": "thing",
+                    }
+                )
             said = ", ".join(names[item] for item in items)
             line = {
                 "sample": f"q{question}",

@@ -47,7 +47,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         easy = Path(folder) / "easy"
         write_scenes(easy, given.scenes, given.seed, split="test", preset="easy")
-        for title, dataset in (("preset easy, test split", easy), ("bundled benchmark", "world")):
+        for title, dataset in (
+            ("preset easy, test split", easy),
+            ("bundled benchmark", "world"),
+        ):
             measure(given.checkpoint, load_dataset(dataset), title)
 
 
@@ -55,9 +58,14 @@ def measure(checkpoint: str, dataset: Dataset, title: str) -> None:
     """Print the tables of one dataset."""
     runs: dict[str, Run] = {}
     for name, baseline in track(MODELS.items(), title, console=Console(stderr=True)):
-        runs[name] = evaluate(load(checkpoint, baseline=baseline), dataset, protocols=["strict"])
+        runs[name] = evaluate(
+            load(checkpoint, baseline=baseline), dataset, protocols=["strict"]
+        )
     print(f"\n{title}, {len(dataset)} questions, `strict`, 95 % intervals\n")
-    rows = [[name, *(_cell(run["strict"][key]) for key in METRICS.values())] for name, run in runs.items()]
+    rows = [
+        [name, *(_cell(run["strict"][key]) for key in METRICS.values())]
+        for name, run in runs.items()
+    ]
     for cells in (["", *METRICS], ["---", *("--:" for _ in METRICS)], *rows):
         print("|", " | ".join(cells), "|")
     print()
@@ -70,9 +78,16 @@ def print_slices(dataset: Dataset, found: dict[str, Prediction]) -> None:
     """gIoU and accuracy of the mask type by tags of the questions."""
     for tag in SLICES:
         for value in sorted({sample.tags[tag] for sample in dataset}):
-            view = dataset.filter(lambda one, tag=tag, value=value: one.tags[tag] == value)
-            scores = score(view, {one.id: found[one.id] for one in view}, protocols=["strict"])["strict"]
-            cells = [f"{name} {_cell(scores[METRICS[name]])}" for name in ("gIoU", "mask type")]
+            view = dataset.filter(
+                lambda one, tag=tag, value=value: one.tags[tag] == value
+            )
+            scores = score(
+                view, {one.id: found[one.id] for one in view}, protocols=["strict"]
+            )["strict"]
+            cells = [
+                f"{name} {_cell(scores[METRICS[name]])}"
+                for name in ("gIoU", "mask type")
+            ]
             print(f"- {tag}: {value}, {len(view)} questions: {', '.join(cells)}")
 
 
@@ -86,14 +101,17 @@ def print_amodal(dataset: Dataset, found: dict[str, Prediction]) -> None:
                 continue
             if target.visible.area < (1 - least) * target.amodal.area:
                 pairs[sample.image_id].append(_ious(found[sample.id], target.amodal))
-        print(f"- single targets more than {least:.0%} hidden, {_difference(list(pairs.values()))}")
+        print(
+            f"- single targets more than {least:.0%} hidden, {_difference(list(pairs.values()))}"
+        )
 
 
 def _ious(prediction: Prediction, amodal: Mask) -> tuple[float, float]:
     """IoU of the first region's amodal and visible mask with the true amodal mask; 0 without a region."""
     if not prediction.regions:
         return 0.0, 0.0
-    drawn, copied = prediction.regions[0].amodal, prediction.regions[0].visible
+    drawn = prediction.regions[0].amodal
+    copied = prediction.regions[0].visible
     assert drawn is not None
     assert copied is not None
     return drawn.iou(amodal), copied.iou(amodal)
@@ -103,7 +121,9 @@ def _difference(images: list[list[tuple[float, float]]]) -> str:
     """Both means, and the 95 % interval of their difference by a bootstrap over images."""
     sums = np.array([(*np.sum(pairs, 0), len(pairs)) for pairs in images])
     first, second, count = sums.sum(0)
-    drawn = sums[np.random.default_rng(0).integers(len(sums), size=(RESAMPLES, len(sums)))].sum(1)
+    drawn = sums[
+        np.random.default_rng(0).integers(len(sums), size=(RESAMPLES, len(sums)))
+    ].sum(1)
     low, high = np.quantile((drawn[:, 0] - drawn[:, 1]) / drawn[:, 2], (0.025, 0.975))
     return (
         f"{count:.0f} questions: IoU of the amodal mask {first / count:.3f}, of the visible copy {second / count:.3f}, "

@@ -20,8 +20,11 @@ from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset, DatasetWriter
 
 CACHE = Path(__file__).parent / ".cache"
-MASKS, A_IMAGE, DIFFERENT = 470_000, 10, 4_700
-HEIGHT, WIDTH = 480, 640
+MASKS = 470_000
+A_IMAGE = 10
+DIFFERENT = 4_700
+HEIGHT = 480
+WIDTH = 640
 MOST_MEGABYTES = 400
 
 
@@ -32,7 +35,10 @@ def table() -> Table:
     for way in ("json", "store"):
         runs = [_measure(way) for _ in range(3)]
         seconds[way] = min(run[0] for run in runs)
-        print(f"opening {way}: {seconds[way]:.3f} s, peak {runs[0][1]:.0f} MB", file=sys.stderr)
+        print(
+            f"opening {way}: {seconds[way]:.3f} s, peak {runs[0][1]:.0f} MB",
+            file=sys.stderr,
+        )
         megabytes = max(run[1] for run in runs)
     assert megabytes <= MOST_MEGABYTES, f"{megabytes} MB"
     return Table(
@@ -48,7 +54,8 @@ def table() -> Table:
 
 def prepare() -> None:
     """Write the dataset and the JSON file once. Masks repeat, which neither way can tell."""
-    folder, text = CACHE / "opening", CACHE / "opening.json"
+    folder = CACHE / "opening"
+    text = CACHE / "opening.json"
     if folder.exists() and text.exists():
         return
     CACHE.mkdir(exist_ok=True)
@@ -56,12 +63,23 @@ def prepare() -> None:
     with DatasetWriter(folder, name="opening") as writer:
         for image in range(MASKS // A_IMAGE):
             regions = tuple(
-                Region(id=str(i), name="thing", visible=masks[(image * A_IMAGE + i) % DIFFERENT])
+                Region(
+                    id=str(i),
+                    name="thing",
+                    visible=masks[(image * A_IMAGE + i) % DIFFERENT],
+                )
                 for i in range(A_IMAGE)
             )
-            writer.add_image(ImageInfo(id=str(image), width=WIDTH, height=HEIGHT, path="none.jpg"), regions)
+            writer.add_image(
+                ImageInfo(id=str(image), width=WIDTH, height=HEIGHT, path="none.jpg"),
+                regions,
+            )
     rows = [
-        {"size": [HEIGHT, WIDTH], "counts": masks[i % DIFFERENT].counts, "image_id": i // A_IMAGE}
+        {
+            "size": [HEIGHT, WIDTH],
+            "counts": masks[i % DIFFERENT].counts,
+            "image_id": i // A_IMAGE,
+        }
         for i in range(MASKS)
     ]
     text.write_bytes(orjson.dumps(rows))
@@ -80,7 +98,10 @@ def open_store() -> Masks:
 
 def _measure(way: str) -> tuple[float, float]:
     done = subprocess.run(
-        [sys.executable, "-m", "bench.opening", way], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "bench.opening", way],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     seconds, megabytes = done.stdout.split()
     return float(seconds), float(megabytes)

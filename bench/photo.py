@@ -47,13 +47,24 @@ Control = Callable[[EncodedPhoto, Sample], Prediction]
 
 def main() -> None:
     """Print one table per part."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--coco", type=Path)
     parser.add_argument("--reasonseg", type=Path)
     parser.add_argument("--cocoa", type=Path)
-    parser.add_argument("--train", type=Path, nargs="*", help="training datasets of the completion network")
+    parser.add_argument(
+        "--train",
+        type=Path,
+        nargs="*",
+        help="training datasets of the completion network",
+    )
     parser.add_argument("--limit", type=int, help="images per part")
-    parser.add_argument("--parts", nargs="*", default=["coco", "reasonseg", "cocoa", "composites", "time"])
+    parser.add_argument(
+        "--parts",
+        nargs="*",
+        default=["coco", "reasonseg", "cocoa", "composites", "time"],
+    )
     given = parser.parse_args()
     model = load(threads=1)
     if given.coco and "coco" in given.parts:
@@ -67,7 +78,8 @@ def main() -> None:
         )
     if given.coco and "composites" in given.parts:
         print_rows(
-            "composites of the COCO images", measure_composites(model, Dataset.open(given.coco), given.limit)
+            "composites of the COCO images",
+            measure_composites(model, Dataset.open(given.coco), given.limit),
         )
     if given.train:
         print_rows(
@@ -96,8 +108,12 @@ def measure_coco(model: Photo, source: Dataset, limit: int | None) -> None:
         }
         found = predict_all(model, dataset, controls, limit)
         for family in ("category", "attribute", "relation"):
-            view = dataset.filter(lambda one, family=family: one.tags["family"] == family)
-            print_scores(f"COCO, {family} questions, strict", view, found, "strict", ["giou"])
+            view = dataset.filter(
+                lambda one, family=family: one.tags["family"] == family
+            )
+            print_scores(
+                f"COCO, {family} questions, strict", view, found, "strict", ["giou"]
+            )
         print_scores(
             "COCO, questions with targets, strict",
             dataset.filter(lambda one: bool(one.targets)),
@@ -131,7 +147,9 @@ def measure_reasonseg(model: Photo, dataset: Dataset, limit: int | None) -> None
             "saliency": predict_saliency,
             "whole image": predict_whole_image,
             "best proposal (knows the ground truth)": predict_best_proposal,
-            "perfect chooser of marks, end to end": partial(predict_perfect_choice, ledger=ledger),
+            "perfect chooser of marks, end to end": partial(
+                predict_perfect_choice, ledger=ledger
+            ),
             "perfect chooser of marks and boxes, end to end": partial(
                 predict_perfect_choice, ledger=ledger, boxes=True
             ),
@@ -179,7 +197,11 @@ def print_scores(
         return
     rows = []
     for name, predictions in found.items():
-        run = score(view, [one for one in predictions if one.sample in ids], protocols=[protocol])
+        run = score(
+            view,
+            [one for one in predictions if one.sample in ids],
+            protocols=[protocol],
+        )
         values = run[protocol].metrics
         rows.append((name, *(_cell(values[metric]) for metric in metrics)))
     print_rows(f"{title} ({len(view)} questions)", rows, metrics)
@@ -198,18 +220,25 @@ def print_question_gap(
         if name.startswith(SHUFFLED)
     ]
     mean = replace(terms[0], numerator=np.mean([one.numerator for one in terms], 0))
-    (gap,) = compare_metric(mean, true.metrics(protocol)["giou"], ImageGroups.single(true.clusters))
+    (gap,) = compare_metric(
+        mean, true.metrics(protocol)["giou"], ImageGroups.single(true.clusters)
+    )
     rows = [
         ("true questions", f"{gap.b:.3f}"),
         (f"shuffled questions, mean of {len(terms)}", f"{gap.a:.3f}"),
-        ("difference", f"{gap.difference:.3f} ({gap.interval.low:.3f} to {gap.interval.high:.3f})"),
+        (
+            "difference",
+            f"{gap.difference:.3f} ({gap.interval.low:.3f} to {gap.interval.high:.3f})",
+        ),
     ]
     print_rows(f"{title}: what the questions contribute to `match`", rows, ["giou"])
 
 
 def measure_time(model: Photo, dataset: Dataset, images: int = 12) -> None:
     """CPU time of the first and of a further question, relative to one run of MobileSAM's encoder."""
-    encode, first, further = [], [], []
+    encode = []
+    first = []
+    further = []
     for row in range(min(images, len(dataset.images))):
         image = dataset.open_image(row)
         names = [region.name for region in dataset.regions_of(row)] or ["person"]
@@ -218,7 +247,13 @@ def measure_time(model: Photo, dataset: Dataset, images: int = 12) -> None:
         asked = model.encode(image)
         asked.answer([f"the {names[0]}"])
         first.append(time.process_time() - started)
-        further.append(_seconds(lambda asked=asked, names=names: asked.answer([f"the largest {names[-1]}"])))
+        further.append(
+            _seconds(
+                lambda asked=asked, names=names: asked.answer(
+                    [f"the largest {names[-1]}"]
+                )
+            )
+        )
     rows = [
         ("encoder alone", f"{median(encode):.2f} s", "1", "1"),
         ("first question", f"{median(first):.2f} s", *_ratios(first, encode)),
@@ -243,7 +278,9 @@ def _seconds(function: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def print_rows(title: str, rows: list[tuple[str, ...]], head: list[str] | None = None) -> None:
+def print_rows(
+    title: str, rows: list[tuple[str, ...]], head: list[str] | None = None
+) -> None:
     """A Markdown table."""
     columns = ["", *(head or [""] * (len(rows[0]) - 1))]
     print(f"\n{title}\n")

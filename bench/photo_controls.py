@@ -33,7 +33,11 @@ def predict_whole_image(photo: EncodedPhoto, sample: Sample) -> Prediction:
 def predict_saliency(photo: EncodedPhoto, sample: Sample) -> Prediction:
     """What is salient, whatever the question says."""
     found = [one for one in photo.proposals if one.source == "saliency"]
-    return _one_mask(found[-1].mask(photo.image.size), sample) if found else Prediction(no_target=True)
+    return (
+        _one_mask(found[-1].mask(photo.image.size), sample)
+        if found
+        else Prediction(no_target=True)
+    )
 
 
 def predict_text_blind(photo: EncodedPhoto, sample: Sample) -> Prediction:
@@ -49,9 +53,13 @@ def predict_text_blind(photo: EncodedPhoto, sample: Sample) -> Prediction:
     return _one_mask(best.mask(photo.image.size), sample)
 
 
-def predict_match(photo: EncodedPhoto, sample: Sample, question: str | None = None) -> Prediction:
+def predict_match(
+    photo: EncodedPhoto, sample: Sample, question: str | None = None
+) -> Prediction:
     """The offline chooser. question: another one than the sample's, to see what the words contribute."""
-    return PhotoQuestions(photo, MatchChooser()).answer([question or sample.question])[0]
+    return PhotoQuestions(photo, MatchChooser()).answer([question or sample.question])[
+        0
+    ]
 
 
 def predict_best_proposal(photo: EncodedPhoto, sample: Sample) -> Prediction:
@@ -64,7 +72,11 @@ def predict_best_proposal(photo: EncodedPhoto, sample: Sample) -> Prediction:
 
 
 def predict_perfect_choice(
-    photo: EncodedPhoto, sample: Sample, ledger: str | os.PathLike[str], *, boxes: bool = False
+    photo: EncodedPhoto,
+    sample: Sample,
+    ledger: str | os.PathLike[str],
+    *,
+    boxes: bool = False,
 ) -> Prediction:
     """The whole model with a vision-language model that picks the best marks. boxes: and gives the true boxes of what
     no marks cover well, which adds proposals to the photo.
@@ -99,7 +111,12 @@ class OracleClient:
         phrase = {"text": "this", "regions": marks, "merged": True, "boxes": boxes}
         phrases = [phrase] if marks or boxes else []
         return Completion(
-            status="ok", output={"answer": "It is this.", "phrases": phrases, "mask_type": "visible"}
+            status="ok",
+            output={
+                "answer": "It is this.",
+                "phrases": phrases,
+                "mask_type": "visible",
+            },
         )
 
     def _true_boxes(self) -> list[list[float]]:
@@ -108,7 +125,12 @@ class OracleClient:
         for target in self.sample.targets:
             if target.visible is not None:
                 left, top, wide, high = target.visible.box
-                sides = (left / width, top / height, (left + wide) / width, (top + high) / height)
+                sides = (
+                    left / width,
+                    top / height,
+                    (left + wide) / width,
+                    (top + high) / height,
+                )
                 found.append([BOX_SCALE * side for side in sides])
         return found
 
@@ -117,15 +139,21 @@ class OracleClient:
         truth = _small_truth(self.photo, self.sample)
         if truth is None:
             return [], 1.0
-        masks = {number: one.inside for number, one in enumerate(self.photo.proposals, 1)}
+        masks = {
+            number: one.inside for number, one in enumerate(self.photo.proposals, 1)
+        }
         chosen: list[int] = []
-        union, best = np.zeros_like(truth), 0.0
+        union = np.zeros_like(truth)
+        best = 0.0
         while masks:
-            scores = {number: mask_iou(union | mask, truth) for number, mask in masks.items()}
+            scores = {
+                number: mask_iou(union | mask, truth) for number, mask in masks.items()
+            }
             number = max(scores, key=lambda one: scores[one])
             if scores[number] <= best:
                 break
-            best, union = scores[number], union | masks.pop(number)
+            best = scores[number]
+            union = union | masks.pop(number)
             chosen.append(number)
         return chosen, best
 
@@ -136,7 +164,9 @@ class OracleClient:
         """There are no batches."""
         raise NotImplementedError
 
-    def find_batch(self, label: str, *, keys: frozenset[str], since: float) -> str | None:
+    def find_batch(
+        self, label: str, *, keys: frozenset[str], since: float
+    ) -> str | None:
         """There are no batches."""
         return None
 
@@ -147,7 +177,11 @@ class OracleClient:
 
 def union_mask(sample: Sample) -> BoolArray | None:
     """The visible masks of all targets; None if there is no target."""
-    masks = [target.visible.to_dense() for target in sample.targets if target.visible is not None]
+    masks = [
+        target.visible.to_dense()
+        for target in sample.targets
+        if target.visible is not None
+    ]
     return np.logical_or.reduce(masks) if masks else None
 
 
@@ -156,14 +190,19 @@ def _small_truth(photo: EncodedPhoto, sample: Sample) -> BoolArray | None:
     truth = union_mask(sample)
     if truth is None:
         return None
-    return np.asarray(Image.fromarray(truth).resize(photo.networks.sam.logits_size(photo.embedding)))
+    return np.asarray(
+        Image.fromarray(truth).resize(photo.networks.sam.logits_size(photo.embedding))
+    )
 
 
 def shuffle_questions(samples: Sequence[Sample], seed: int = 0) -> dict[str, str]:
     """For each sample, by id, the question of a sample about another image."""
     images = list(dict.fromkeys(sample.image_id for sample in samples))
     order = np.random.default_rng(seed).permutation(len(images)).tolist()
-    other = {images[one]: images[order[(place + 1) % len(order)]] for place, one in enumerate(order)}
+    other = {
+        images[one]: images[order[(place + 1) % len(order)]]
+        for place, one in enumerate(order)
+    }
     questions: dict[str, list[str]] = {}
     for sample in samples:
         questions.setdefault(sample.image_id, []).append(sample.question)
@@ -184,4 +223,7 @@ def named(prediction: Prediction, sample: Sample) -> Prediction:
 
 def _one_mask(mask: BoolArray, sample: Sample) -> Prediction:
     found = Mask.from_dense(mask)
-    return Prediction(mask_type=sample.mask_type, regions=(PredictedRegion(visible=found, amodal=found),))
+    return Prediction(
+        mask_type=sample.mask_type,
+        regions=(PredictedRegion(visible=found, amodal=found),),
+    )

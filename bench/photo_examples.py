@@ -41,18 +41,27 @@ def main() -> None:
             photo = EncodedPhoto(file.convert("RGB"), model.networks, model.completion)
         (choice,) = model.chooser.choose(photo, [question])
         (prediction,) = PhotoQuestions(photo, model.chooser).answer([question])
-        numbers = sorted(number + 1 for phrase in choice.phrases for number in phrase.regions)
+        numbers = sorted(
+            number + 1 for phrase in choice.phrases for number in phrase.regions
+        )
         chosen = ", ".join(map(str, numbers)) or "none"
-        lines = [f"Question: {question}", f"Chosen: {chosen} ({prediction.mask_type}). {choice.text}"]
+        lines = [
+            f"Question: {question}",
+            f"Chosen: {chosen} ({prediction.mask_type}). {choice.text}",
+        ]
         print(name, *lines, f"{len(photo.proposals)} proposals", sep="; ")
         panels = [draw_proposals(photo), prediction.plot(photo.image)]
-        add_lines(join(panels), lines).save(out / f"{int(name)}.jpg", quality=60, optimize=True)
+        add_lines(join(panels), lines).save(
+            out / f"{int(name)}.jpg", quality=60, optimize=True
+        )
 
 
 def draw_proposals(photo: EncodedPhoto) -> Image.Image:
     """The image with all proposals outlined and numbered."""
     regions = {
-        number: Region(id=str(number), name=str(number), visible=Mask.from_dense(one.inside))
+        number: Region(
+            id=str(number), name=str(number), visible=Mask.from_dense(one.inside)
+        )
         for number, one in enumerate(photo.proposals, 1)
     }
     return draw_marks(photo.image, regions)
@@ -60,7 +69,10 @@ def draw_proposals(photo: EncodedPhoto) -> Image.Image:
 
 def join(panels: list[Image.Image]) -> Image.Image:
     """Images side by side, of one height."""
-    scaled = [panel.resize((round(panel.width * HEIGHT / panel.height), HEIGHT)) for panel in panels]
+    scaled = [
+        panel.resize((round(panel.width * HEIGHT / panel.height), HEIGHT))
+        for panel in panels
+    ]
     joined = Image.new("RGB", (sum(panel.width for panel in scaled), HEIGHT), "white")
     left = 0
     for panel in scaled:

@@ -58,18 +58,30 @@ class _Question(NamedTuple):
 
 def write_questions(source: Dataset, out: Path, seed: int = 0) -> Dataset:
     """A dataset of questions about all images of a COCO dataset; images stay where they are."""
-    with DatasetWriter(out, name="photo-questions", image_root=source.image_root, overwrite=True) as writer:
+    with DatasetWriter(
+        out, name="photo-questions", image_root=source.image_root, overwrite=True
+    ) as writer:
         for row in range(len(source.images)):
-            info, regions = source.image(row), source.regions_of(row)
+            info = source.image(row)
+            regions = source.regions_of(row)
             writer.add_image(info, regions)
-            for number, question in enumerate(_questions(info, regions, random.Random(f"{seed} {info.id}"))):
+            for number, question in enumerate(
+                _questions(info, regions, random.Random(f"{seed} {info.id}"))
+            ):
                 writer.add_sample(
-                    _to_sample(info, number, question, random.Random(f"{seed} {info.id} {number}"))
+                    _to_sample(
+                        info,
+                        number,
+                        question,
+                        random.Random(f"{seed} {info.id} {number}"),
+                    )
                 )
     return Dataset.open(out)
 
 
-def _to_sample(info: ImageInfo, number: int, question: _Question, choice: random.Random) -> Sample:
+def _to_sample(
+    info: ImageInfo, number: int, question: _Question, choice: random.Random
+) -> Sample:
     return Sample(
         id=f"{info.id}-{number}",
         image_id=info.id,
@@ -79,13 +91,21 @@ def _to_sample(info: ImageInfo, number: int, question: _Question, choice: random
     )
 
 
-def _questions(info: ImageInfo, regions: tuple[Region, ...], choice: random.Random) -> Iterator[_Question]:
+def _questions(
+    info: ImageInfo, regions: tuple[Region, ...], choice: random.Random
+) -> Iterator[_Question]:
     groups = _groups(info, regions)
-    families = [list(_categories(groups)), list(_attributes(groups)), list(_relations(groups))]
+    families = [
+        list(_categories(groups)),
+        list(_attributes(groups)),
+        list(_relations(groups)),
+    ]
     for found in families:
         yield from choice.sample(found, min(PER_FAMILY, len(found)))
     present = {region.name for region in regions}
-    for name in choice.sample([name for name in COCO_CATEGORIES if name not in present], ABSENT):
+    for name in choice.sample(
+        [name for name in COCO_CATEGORIES if name not in present], ABSENT
+    ):
         yield _Question(f"the {name}", (), "absent")
 
 
@@ -102,7 +122,9 @@ def _groups(info: ImageInfo, regions: tuple[Region, ...]) -> dict[str, list[_Obj
         if area < MIN_AREA:
             unusable.add(region.name)
     return {
-        name: found for name, found in groups.items() if name not in unusable and len(found) <= MAX_OBJECTS
+        name: found
+        for name, found in groups.items()
+        if name not in unusable and len(found) <= MAX_OBJECTS
     }
 
 
@@ -113,7 +135,9 @@ def _categories(groups: dict[str, list[_Object]]) -> Iterator[_Question]:
 
 
 def _plural(name: str) -> str:
-    return PLURAL.get(name) or name + ("es" if name.endswith(("s", "ch", "sh", "x")) else "s")
+    return PLURAL.get(name) or name + (
+        "es" if name.endswith(("s", "ch", "sh", "x")) else "s"
+    )
 
 
 def _attributes(groups: dict[str, list[_Object]]) -> Iterator[_Question]:
@@ -122,7 +146,9 @@ def _attributes(groups: dict[str, list[_Object]]) -> Iterator[_Question]:
             continue
         across = sorted(found, key=lambda one: one.x)
         if across[1].x - across[0].x >= MIN_GAP:
-            yield _Question(f"the {name} farthest to the left", (across[0].region,), "attribute")
+            yield _Question(
+                f"the {name} farthest to the left", (across[0].region,), "attribute"
+            )
         if across[-1].x - across[-2].x >= MIN_GAP:
             yield _Question(f"the rightmost {name}", (across[-1].region,), "attribute")
         sizes = sorted(found, key=lambda one: -one.area)
@@ -141,6 +167,14 @@ def _relations(groups: dict[str, list[_Object]]) -> Iterator[_Question]:
             anchor = anchors[0]
             for words, sign in (("to the left of", -1), ("to the right of", 1)):
                 distances = [sign * (one.x - anchor.x) for one in found]
-                there = [one.region for one, distance in zip(found, distances) if distance >= MIN_GAP]
-                if len(there) == 1 and all(abs(distance) >= MIN_GAP for distance in distances):
-                    yield _Question(f"the {name} {words} the {other}", tuple(there), "relation")
+                there = [
+                    one.region
+                    for one, distance in zip(found, distances)
+                    if distance >= MIN_GAP
+                ]
+                if len(there) == 1 and all(
+                    abs(distance) >= MIN_GAP for distance in distances
+                ):
+                    yield _Question(
+                        f"the {name} {words} the {other}", tuple(there), "relation"
+                    )

@@ -29,7 +29,8 @@ SEED = 100
 HELD_OUT = 8
 """Every so many images of a training dataset are held out (configs/completion.toml)."""
 
-ORDERS, FRONTS = (0.5, 0.6, 0.7, 0.75, 0.8), (0.1, 0.2, 0.35, 0.5, 0.65)
+ORDERS = (0.5, 0.6, 0.7, 0.75, 0.8)
+FRONTS = (0.1, 0.2, 0.35, 0.5, 0.65)
 """Values of MIN_ORDER and MIN_FRONT that are compared."""
 
 Rows = list[tuple[str, ...]]
@@ -54,8 +55,10 @@ class MeasuredObject(NamedTuple):
         return {
             "visible copy": self.visible,
             "convex hull": self.visible | hull,
-            "convex hull clipped to the annotated objects": self.visible | (hull & union),
-            "convex hull clipped to the true occluders": self.visible | (hull & self.front),
+            "convex hull clipped to the annotated objects": self.visible
+            | (hull & union),
+            "convex hull clipped to the true occluders": self.visible
+            | (hull & self.front),
         }
 
 
@@ -70,7 +73,9 @@ def measure_cocoa(model: Photo, dataset: Dataset) -> Rows:
             completed = photo.complete(one.visible).amodal
             if rate <= RATES[0]:
                 _add(
-                    values, "photo, change of area of regions that are not occluded", _change(one, completed)
+                    values,
+                    "photo, change of area of regions that are not occluded",
+                    _change(one, completed),
                 )
             elif rate < RATES[1]:
                 for name, mask in {**one.controls, "photo": completed}.items():
@@ -84,17 +89,32 @@ def measure_composites(model: Photo, dataset: Dataset, limit: int | None) -> Row
     for one in composite_objects(model, dataset, range(len(dataset.images))[:limit]):
         completed = one.photo.complete(one.visible).amodal
         told = complete_mask(
-            one.photo.completion, one.photo.image, one.photo.embedding, one.visible, one.others
+            one.photo.completion,
+            one.photo.image,
+            one.photo.embedding,
+            one.visible,
+            one.others,
         ).amodal
         hidden = one.amodal & ~one.visible
-        found = {**one.controls, "photo": completed, "photo, annotated objects given": told}
+        found = {
+            **one.controls,
+            "photo": completed,
+            "photo, annotated objects given": told,
+        }
         for name, mask in found.items():
             if hidden.any():
-                _add(values, f"{name}: IoU of the occluded region", mask_iou(mask & ~one.visible, hidden))
+                _add(
+                    values,
+                    f"{name}: IoU of the occluded region",
+                    mask_iou(mask & ~one.visible, hidden),
+                )
                 _add(values, f"{name}: amodal IoU", mask_iou(mask, one.amodal))
             else:
                 _add(values, f"{name}: change of area of originals", _change(one, mask))
-    return [(name, _mean(values[name])) for name in sorted(values, key=lambda name: name.split(": ")[1])]
+    return [
+        (name, _mean(values[name]))
+        for name in sorted(values, key=lambda name: name.split(": ")[1])
+    ]
 
 
 def measure_thresholds(model: Photo, datasets: Iterable[Dataset]) -> Rows:
@@ -103,8 +123,11 @@ def measure_thresholds(model: Photo, datasets: Iterable[Dataset]) -> Rows:
     """
     found: dict[str, tuple[list[float], list[float]]] = {}
     for dataset in datasets:
-        for one in composite_objects(model, dataset, range(0, len(dataset.images), HELD_OUT)):
-            photo, hidden = one.photo, one.amodal & ~one.visible
+        for one in composite_objects(
+            model, dataset, range(0, len(dataset.images), HELD_OUT)
+        ):
+            photo = one.photo
+            hidden = one.amodal & ~one.visible
             given = (
                 photo.completion,
                 photo.image,
@@ -119,21 +142,29 @@ def measure_thresholds(model: Photo, datasets: Iterable[Dataset]) -> Rows:
                     ious.append(mask_iou(amodal & ~one.visible, hidden))
                 else:
                     changes.append(_change(one, amodal))
-    return [(name, _mean(ious), _mean(changes)) for name, (ious, changes) in found.items()]
+    return [
+        (name, _mean(ious), _mean(changes)) for name, (ious, changes) in found.items()
+    ]
 
 
-def composite_objects(model: Photo, dataset: Dataset, rows: Sequence[int]) -> Iterator[MeasuredObject]:
+def composite_objects(
+    model: Photo, dataset: Dataset, rows: Sequence[int]
+) -> Iterator[MeasuredObject]:
     """The targets of up to two composites per image, there and in the original."""
     cutouts = CutoutSource.of(dataset)
     options = OccludeOptions(per_image=2, seed=SEED)
-    for row in track(rows, f"composites of {dataset.name}", console=Console(stderr=True)):
+    for row in track(
+        rows, f"composites of {dataset.name}", console=Console(stderr=True)
+    ):
         pairs = occlude_image(cutouts, row, options).pairs
         ids = [original.sample.targets[0].id for original, _ in pairs]
         members = [(pairs[0][0], ids)] if pairs else []
         members += [(composite, [id]) for (_, composite), id in zip(pairs, ids)]
         for member, wanted in members:
             with Image.open(io.BytesIO(member.data)) as image:
-                photo = EncodedPhoto(image.convert("RGB"), model.networks, model.completion)
+                photo = EncodedPhoto(
+                    image.convert("RGB"), model.networks, model.completion
+                )
             targets = [one for one in member.regions if one.id in wanted]
             yield from measured_objects(photo, member.regions, targets)
 
@@ -142,13 +173,23 @@ def measured_objects(
     photo: EncodedPhoto, regions: Sequence[Region], wanted: Sequence[Region]
 ) -> Iterator[MeasuredObject]:
     """The wanted regions of an image among all its regions; one that does not show is left out."""
-    masks = {one.id: one.visible.to_dense() for one in regions if one.visible is not None and not one.crowd}
+    masks = {
+        one.id: one.visible.to_dense()
+        for one in regions
+        if one.visible is not None and not one.crowd
+    }
     for one in wanted:
         if one.amodal is not None and masks[one.id].any():
             others = [mask for id, mask in masks.items() if id != one.id]
-            front = [masks[other.id] for other in regions if other.id in masks and _is_in_front(other, one)]
+            front = [
+                masks[other.id]
+                for other in regions
+                if other.id in masks and _is_in_front(other, one)
+            ]
             union = np.any([np.zeros_like(masks[one.id]), *front], 0)
-            yield MeasuredObject(photo, masks[one.id], one.amodal.to_dense(), others, union)
+            yield MeasuredObject(
+                photo, masks[one.id], one.amodal.to_dense(), others, union
+            )
 
 
 def _is_in_front(other: Region, one: Region) -> bool:
@@ -167,5 +208,7 @@ def _add(values: dict[str, list[float]], name: str, value: float) -> None:
 
 def _mean(values: list[float]) -> str:
     """Mean with the 95 % interval of the standard error."""
-    error = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    error = (
+        1.96 * np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    )
     return f"{np.mean(values):.3f} ± {error:.3f} (n = {len(values)})"

@@ -12,7 +12,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench import asking, building, harness, importing, masks, opening, scoring, vlm
 from bench.timing import to_markdown
 
-PEERS = ("numpy", "pycocotools", "hotcoco", "rlemasklib", "opencv-python-headless", "orjson")
+PEERS = (
+    "numpy",
+    "pycocotools",
+    "hotcoco",
+    "rlemasklib",
+    "opencv-python-headless",
+    "orjson",
+)
 
 
 def main() -> None:

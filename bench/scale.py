@@ -31,9 +31,12 @@ from maskwise.schema import PredictedRegion, Prediction
 from maskwise.store import Dataset, Log
 from maskwise.world import write_scenes
 
-SCENES, SEED, ROUNDS = 1500, 13, 3
+SCENES = 1500
+SEED = 13
+ROUNDS = 3
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-QUESTIONS, IMAGES = 194_398, 57_643
+QUESTIONS = 194_398
+IMAGES = 57_643
 """All of MMR (github.com/jdg900/MMR, README)."""
 
 
@@ -43,7 +46,8 @@ class Busy:
     name = "busy"
 
     def __init__(self, *, products: int = 50) -> None:
-        self.products, self.matrix = products, np.full((256, 256), 1 / 256, np.float32)
+        self.products = products
+        self.matrix = np.full((256, 256), 1 / 256, np.float32)
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """The upper half, whatever is asked."""
@@ -78,25 +82,35 @@ def main() -> None:
     parser.add_argument("--actors", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--scenes", type=int, default=SCENES)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/scale.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the figures into docs/scale.md"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         dataset = Path(folder) / "scenes"
         write_scenes(dataset, given.scenes, SEED, split="test", workers=2)
         paces: dict[int, list[Pace]] = {actors: [] for actors in given.actors}
-        for number in range(given.rounds):  # in turn, so that all meet the same moods of the machine
+        for number in range(
+            given.rounds
+        ):  # in turn, so that all meet the same moods of the machine
             for actors in given.actors:
                 out = Path(folder) / f"{actors}-{number}"
-                paces[actors].append(_measure_apart(given.model, dataset, out, actors=actors))
+                paces[actors].append(
+                    _measure_apart(given.model, dataset, out, actors=actors)
+                )
                 print(actors, paces[actors][-1], file=sys.stderr)
         figures = _pace_table(given.model, dataset, paces) + _driver_table(
             Path(folder) / f"{given.actors[0]}-0" / "predictions.jsonl", dataset
         )
     print(figures)
     if given.write:
-        before, mark, rest = PAGE.read_text(encoding="utf-8").partition("<!-- figures -->\n")
+        before, mark, rest = PAGE.read_text(encoding="utf-8").partition(
+            "<!-- figures -->\n"
+        )
         after = rest.partition("<!-- /figures -->")[2]
-        PAGE.write_text(f"{before}{mark}{figures}<!-- /figures -->{after}", encoding="utf-8")
+        PAGE.write_text(
+            f"{before}{mark}{figures}<!-- /figures -->{after}", encoding="utf-8"
+        )
 
 
 def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
@@ -119,19 +133,32 @@ def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
         on_progress=watch,
     )
     first = len(opened.images) // 4
-    seconds, asked = seen[-1][0] - seen[first][0], seen[-1][1] - seen[first][1]
-    costs = [1000 * (spent[1][kind] - spent[0][kind]) / asked for kind in ("actors", "driver", "ray")]
-    return Pace(seen[1][0] - began, asked / seconds, (len(opened.images) - first) / seconds, *costs)
+    seconds = seen[-1][0] - seen[first][0]
+    asked = seen[-1][1] - seen[first][1]
+    costs = [
+        1000 * (spent[1][kind] - spent[0][kind]) / asked
+        for kind in ("actors", "driver", "ray")
+    ]
+    return Pace(
+        seen[1][0] - began,
+        asked / seconds,
+        (len(opened.images) - first) / seconds,
+        *costs,
+    )
 
 
 def _processor_seconds() -> Counter[str]:
     """Of this process and of all that descend from it; actors by what Ray calls them."""
-    parents, names, spent = {}, {}, {}
+    parents = {}
+    names = {}
+    spent = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             parents[int(folder.name)] = int(fields[1])
-            spent[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            spent[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf(
+                "SC_CLK_TCK"
+            )
             names[int(folder.name)] = (folder / "cmdline").read_text()
     total: Counter[str] = Counter()
     for pid, name in names.items():
@@ -140,21 +167,36 @@ def _processor_seconds() -> Counter[str]:
             above = parents.get(above, 0)
         if above == os.getpid():
             kind = (
-                "driver" if pid == os.getpid() else "actors" if name.startswith("ray::MapWorker") else "ray"
+                "driver"
+                if pid == os.getpid()
+                else "actors"
+                if name.startswith("ray::MapWorker")
+                else "ray"
             )
             total[kind] += spent[pid]
     return total
 
 
 def _measure_apart(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
-    command = [sys.executable, __file__, "once", model, str(dataset), str(out), str(actors)]
+    command = [
+        sys.executable,
+        __file__,
+        "once",
+        model,
+        str(dataset),
+        str(out),
+        str(actors),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Pace(*map(float, done.stdout.split()))
 
 
 def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
     opened = Dataset.open(dataset)
-    best = {actors: max(found, key=lambda pace: pace.questions) for actors, found in paces.items()}
+    best = {
+        actors: max(found, key=lambda pace: pace.questions)
+        for actors, found in paces.items()
+    }
     one = best[min(best)]
     lines = [
         f"`{model}`, {len(opened):,} questions about {len(opened.images):,} images of the world, best of "
@@ -178,7 +220,8 @@ def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
         share = actors / (actors if actors in best else max(best))
         name = f"{actors} actor" if actors == 1 else f"{actors} actors"
         name += "" if actors in best else f", {actors // max(best)} such machines"
-        whole, own = QUESTIONS / pace.questions / share, IMAGES / pace.images / share
+        whole = QUESTIONS / pace.questions / share
+        own = IMAGES / pace.images / share
         lines.append(f"| {name} | {_hours(whole)} | {_hours(own)} |")
     return "\n".join(lines) + "\n\n"
 
@@ -229,7 +272,9 @@ def _image_lines(path: Path, dataset: Path) -> list[bytes]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["once"]:
-        pace = measure(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), actors=int(sys.argv[5]))
+        pace = measure(
+            sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), actors=int(sys.argv[5])
+        )
         print(*pace)
     else:
         main()

@@ -25,8 +25,11 @@ from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate
 from maskwise.store import Dataset
 
-LISA_MASKS, COCO_MASKS = 60, 3000
-MOST_MEGABYTES, MOST_TIMES, MOST_SECONDS = 2000, 2.0, 5.0
+LISA_MASKS = 60
+COCO_MASKS = 3000
+MOST_MEGABYTES = 2000
+MOST_TIMES = 2.0
+MOST_SECONDS = 5.0
 
 
 def tables() -> Iterator[Table]:
@@ -39,30 +42,43 @@ def tables() -> Iterator[Table]:
 
 def whole_way(folder: Path) -> Table:
     """From the stored dataset and a file of predictions to JSON."""
-    parsing, scoring = ([_measure(way, folder) for _ in range(5)] for way in ("parse", "score"))
-    seconds, megabytes = min(run[0] for run in scoring), max(run[1] for run in scoring)
+    parsing, scoring = (
+        [_measure(way, folder) for _ in range(5)] for way in ("parse", "score")
+    )
+    seconds = min(run[0] for run in scoring)
+    megabytes = max(run[1] for run in scoring)
     alone = min(run[0] for run in parsing)
     return Table(
         "Scoring 194,398 questions with 340,000 targets under all nine protocols, with intervals and slices: stored "
         f"dataset and predictions.jsonl to JSON, two threads, wall time (µs for all). It takes {seconds / alone:.2f} "
         f"times as long as parsing alone, wanted at most {MOST_TIMES:g}; peak memory {megabytes:,.0f} MB, wanted at "
         f"most {MOST_MEGABYTES:,}",
-        [Row("orjson, parsing the predictions alone", alone * 1e6), Row("maskwise, `score`", seconds * 1e6)],
+        [
+            Row("orjson, parsing the predictions alone", alone * 1e6),
+            Row("maskwise, `score`", seconds * 1e6),
+        ],
         {},
     )
 
 
 def per_mask(folder: Path) -> Table:
     """LISA's rule on masks in memory, a target mask."""
-    ground_truth = GroundTruth.from_dataset(Dataset.open(folder / "ground_truth"), texts=False)
-    predictions = read_predictions(folder / "predictions.jsonl", ground_truth, None).predictions
+    ground_truth = GroundTruth.from_dataset(
+        Dataset.open(folder / "ground_truth"), texts=False
+    )
+    predictions = read_predictions(
+        folder / "predictions.jsonl", ground_truth, None
+    ).predictions
     pairs = _some_pairs(ground_truth, predictions)
     return Table(
         f"One protocol (lisa) on masks in memory, for each target mask, {WIDTH} x {HEIGHT}",
         [
             Row(
                 "LISA's loop: decode, two-bin histograms of float overlap_sets (numpy for torch.histc)",
-                fastest(lambda: [_lisa_pair(a, b) for a, b in pairs[:LISA_MASKS]], LISA_MASKS),
+                fastest(
+                    lambda: [_lisa_pair(a, b) for a, b in pairs[:LISA_MASKS]],
+                    LISA_MASKS,
+                ),
             ),
             Row(
                 "pycocotools, merge and area",
@@ -90,7 +106,9 @@ def intervals() -> Table:
     union = random.integers(1, 90_000, 200_000)
     metric = MetricTerms(random.integers(0, union), union)
     cluster = np.sort(random.integers(0, 57_000, 200_000))
-    seconds = min(_timed(lambda: estimate(metric, ImageGroups.single(cluster))) for _ in range(3))
+    seconds = min(
+        _timed(lambda: estimate(metric, ImageGroups.single(cluster))) for _ in range(3)
+    )
     return Table(
         f"Interval of cIoU over 57,000 images with 200,000 samples (µs; wanted at most {MOST_SECONDS:g} s)",
         [Row("maskwise, `estimate`", seconds * 1e6)],
@@ -98,9 +116,16 @@ def intervals() -> Table:
     )
 
 
-def _some_pairs(ground_truth: GroundTruth, predictions: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _some_pairs(
+    ground_truth: GroundTruth, predictions: Any
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     rows = np.arange(COCO_MASKS)
-    return list(zip(predictions.visible.masks[rows].to_rles(), ground_truth.visible.masks[rows].to_rles()))
+    return list(
+        zip(
+            predictions.visible.masks[rows].to_rles(),
+            ground_truth.visible.masks[rows].to_rles(),
+        )
+    )
 
 
 def _coco_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[int, int]:
@@ -110,10 +135,13 @@ def _coco_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[int, int]:
 
 def _lisa_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[Any, Any]:
     """intersectionAndUnion of LISA's utils, on float planes."""
-    output, target = coco.decode(a).astype(np.float32).ravel(), coco.decode(b).astype(np.float32).ravel()
+    output = coco.decode(a).astype(np.float32).ravel()
+    target = coco.decode(b).astype(np.float32).ravel()
     output[target == 255] = 255
     shared = np.histogram(output[output == target], bins=2, range=(0, 1))[0]
-    areas = (np.histogram(overlaps, bins=2, range=(0, 1))[0] for overlaps in (output, target))
+    areas = (
+        np.histogram(overlaps, bins=2, range=(0, 1))[0] for overlaps in (output, target)
+    )
     return shared, sum(areas) - shared
 
 
@@ -125,7 +153,10 @@ def _timed(work: Callable[[], object]) -> float:
 
 def _measure(way: str, folder: Path) -> tuple[float, float]:
     done = subprocess.run(
-        [sys.executable, "-m", "bench.scoring", way, str(folder)], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "bench.scoring", way, str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     seconds, megabytes = done.stdout.split()
     return float(seconds), float(megabytes)
@@ -137,7 +168,9 @@ def _parse(folder: Path) -> object:
 
 
 def _score(folder: Path) -> object:
-    result = score(Dataset.open(folder / "ground_truth"), folder / "predictions.jsonl", threads=2)
+    result = score(
+        Dataset.open(folder / "ground_truth"), folder / "predictions.jsonl", threads=2
+    )
     return msgspec.json.encode(result_to_scores(result))
 
 

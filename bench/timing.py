@@ -21,9 +21,12 @@ class Table(NamedTuple):
     wanted: dict[str, float]
 
 
-def fastest(work: Callable[[], object], items: int, *, repeats: int = 7, seconds: float = 4.0) -> float:
+def fastest(
+    work: Callable[[], object], items: int, *, repeats: int = 7, seconds: float = 4.0
+) -> float:
     """Microseconds per item: the least processor time of up to `repeats` runs within about `seconds`."""
-    best, started = float("inf"), time.perf_counter()
+    best = float("inf")
+    started = time.perf_counter()
     gc.disable()
     try:
         for _ in range(repeats):
@@ -40,9 +43,16 @@ def fastest(work: Callable[[], object], items: int, *, repeats: int = 7, seconds
 def to_markdown(table: Table) -> str:
     """A table with the ratio of each time to ours, and the wanted ratio if there is one."""
     ours = table.rows[-1].microseconds
-    lines = [f"## {table.title}", "", "| method | µs | ours is faster by | wanted |", "|---|--:|--:|--:|"]
+    lines = [
+        f"## {table.title}",
+        "",
+        "| method | µs | ours is faster by | wanted |",
+        "|---|--:|--:|--:|",
+    ]
     for row in table.rows[:-1]:
         wanted = f"{table.wanted[row.name]:g}x" if row.name in table.wanted else ""
-        lines.append(f"| {row.name} | {row.microseconds:,.2f} | {row.microseconds / ours:,.1f}x | {wanted} |")
+        lines.append(
+            f"| {row.name} | {row.microseconds:,.2f} | {row.microseconds / ours:,.1f}x | {wanted} |"
+        )
     lines.append(f"| **{table.rows[-1].name}** | **{ours:,.2f}** | | |")
     return "\n".join(lines) + "\n"

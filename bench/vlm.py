@@ -32,16 +32,25 @@ def _further_questions() -> str:
     config = nano_config(max_new_tokens=ANSWER_TOKENS)
     processor = build_processor(config)
     model = Vlm(build_model(config, processor).eval(), processor)
-    scenes = [make_scene(5, index, "test", questions=max(ASKED), preset="easy") for index in range(4)]
+    scenes = [
+        make_scene(5, index, "test", questions=max(ASKED), preset="easy")
+        for index in range(4)
+    ]
     work = [
-        (Image.fromarray(scene.image), [question.text for question in scene.questions] * max(ASKED))
+        (
+            Image.fromarray(scene.image),
+            [question.text for question in scene.questions] * max(ASKED),
+        )
         for scene in scenes
     ]
 
     def ask(count: int) -> list[object]:
         return [model.predict(image, texts[:count]) for image, texts in work]
 
-    times = {count: fastest(lambda count=count: ask(count), len(work), seconds=20) for count in ASKED}
+    times = {
+        count: fastest(lambda count=count: ask(count), len(work), seconds=20)
+        for count in ASKED
+    }
     rows = [
         f"| {count} | {found / 1000:.1f} | {found / times[1]:.2f} | {1 + count / 2:.2f} |"
         for count, found in times.items()
@@ -82,8 +91,14 @@ def measure_step(steps: int = 4) -> None:
     processor = build_processor(config)
     model = build_model(config, processor).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    scenes = [make_scene(5, index, "train", 128, questions=3, preset="easy") for index in range(8)]
-    images = [ImageQuestions(Image.fromarray(one.image), one.samples, one.regions) for one in scenes]
+    scenes = [
+        make_scene(5, index, "train", 128, questions=3, preset="easy")
+        for index in range(8)
+    ]
+    images = [
+        ImageQuestions(Image.fromarray(one.image), one.samples, one.regions)
+        for one in scenes
+    ]
     batch = collate(images, processor, dense=True)
     times = []
     for _ in range(steps):

@@ -10,8 +10,12 @@ from maskwise.overlay import draw_overlay
 from maskwise.schema import Sample
 from maskwise.world import make_scene
 
-SEED, INDEX, SPLIT, SIZE = 7, 28, "val", 640
-GAP, WIDTH = 12, 1280
+SEED = 7
+INDEX = 28
+SPLIT = "val"
+SIZE = 640
+GAP = 12
+WIDTH = 1280
 
 
 def main() -> None:
@@ -30,7 +34,9 @@ def main() -> None:
             )
         )
     sheet = side_by_side(panels)
-    small = sheet.resize((WIDTH, round(sheet.height * WIDTH / sheet.width)), Image.Resampling.LANCZOS)
+    small = sheet.resize(
+        (WIDTH, round(sheet.height * WIDTH / sheet.width)), Image.Resampling.LANCZOS
+    )
     small.save(Path(__file__).with_suffix(".png"), optimize=True)
 
 
@@ -43,7 +49,9 @@ def hidden_pair(samples: Sequence[Sample]) -> tuple[Sample, Sample]:
         if one.mask_type == "visible" and other.mask_type == "amodal"
     ]
     if not pairs:
-        raise SystemExit(f"scene {INDEX} of seed {SEED} has no such pair; choose another")
+        raise SystemExit(
+            f"scene {INDEX} of seed {SEED} has no such pair; choose another"
+        )
     return min(pairs, key=lambda pair: pair[0].tags["question_type"] != "function")
 
 

@@ -36,9 +36,12 @@ from maskwise.store import Dataset
 from maskwise.world import bundled, write_scenes
 
 FOLDER = Path(__file__).parent / "web"
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-SHOWN_WIDTH, COLOURS = 1100, 256
-SCENES, SIZE = 24, 480
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+SHOWN_WIDTH = 1100
+COLOURS = 256
+SCENES = 24
+SIZE = 480
 REASONS = ("bad-mask", "bad-mask", "ambiguous", "wrong-mask-type", "unclear-amodal")
 
 
@@ -49,7 +52,8 @@ def main() -> None:
         path = Path(folder)
         write_scenes(path / "scenes", SCENES, seed=4, split="test", size=SIZE)
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=shutil.which("chromium"),
+            args=["--no-sandbox", "--disable-gpu"],
         )
         shoot_model_pages(browser, path)
         shoot_review_pages(browser, path)
@@ -68,7 +72,9 @@ def shoot_model_pages(browser: Browser, path: Path) -> None:
         worker,
         None,
         limits,
-        descriptions={"tiny": "the bundled model, small, for images of the world benchmark"},
+        descriptions={
+            "tiny": "the bundled model, small, for images of the world benchmark"
+        },
         browsed=BrowsedSets.open([], [path / "tiny", path / "convex-hull"]),
         examples=Dataset.open(bundled()),
     )
@@ -82,7 +88,10 @@ def shoot_model_pages(browser: Browser, path: Path) -> None:
             page.wait_for_timeout(1500)
             save(page, f"start-{name}")
             shoot_answers(
-                page, path / "kitchen.png", [data[0].question, data[1].question, data[2].question], name
+                page,
+                path / "kitchen.png",
+                [data[0].question, data[1].question, data[2].question],
+                name,
             )
         shoot_samples(browser.new_context(viewport=DESKTOP).new_page(), address)  # type: ignore[arg-type]
     pool.close()
@@ -116,7 +125,9 @@ def shoot_samples(page: Page, address: str) -> None:
 
 def shoot_review_pages(browser: Browser, path: Path) -> None:
     """The review page and the owner's page."""
-    review = Review(Dataset.open(path / "scenes"), ReviewDatabase(path / "review.sqlite"))
+    review = Review(
+        Dataset.open(path / "scenes"), ReviewDatabase(path / "review.sqlite")
+    )
     review.create(ProjectOptions(double_share=0.4))
     tokens = {name: review.add_reviewer(name) for name in ("ada", "bob", "cy")}
     owner = review.add_reviewer("olga", "owner")
@@ -125,7 +136,10 @@ def shoot_review_pages(browser: Browser, path: Path) -> None:
         decide_some(review, token, {"ada": 48, "bob": 39, "cy": 22}[name], draw)
     service = ReviewService(review)
     with serving(make_review_app(service)) as address:
-        for name, size, reviewer in (("desktop", DESKTOP, "ada"), ("phone", PHONE, "bob")):
+        for name, size, reviewer in (
+            ("desktop", DESKTOP, "ada"),
+            ("phone", PHONE, "bob"),
+        ):
             page = browser.new_context(viewport=size).new_page()  # type: ignore[arg-type]
             page.goto(f"{address}/review#token={tokens[reviewer]}")
             page.wait_for_selector("canvas[data-item]")
@@ -182,9 +196,12 @@ def save(page: Page, name: str) -> None:
         small = image.convert("RGB")
     if small.width > SHOWN_WIDTH:
         small = small.resize(
-            (SHOWN_WIDTH, round(small.height * SHOWN_WIDTH / small.width)), Image.Resampling.LANCZOS
+            (SHOWN_WIDTH, round(small.height * SHOWN_WIDTH / small.width)),
+            Image.Resampling.LANCZOS,
         )
-    colours = small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
+    colours = small.quantize(
+        COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
+    )
     colours.save(file, optimize=True)
 
 

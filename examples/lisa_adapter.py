@@ -25,9 +25,13 @@ import traceback
 from PIL import Image
 
 QUESTION = "{question} Please output segmentation mask."
-PIXEL_MEAN, PIXEL_STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+PIXEL_MEAN = (123.675, 116.28, 103.53)
+PIXEL_STD = (58.395, 57.12, 57.375)
 SIDE = 1024
-CLASSES = {"lisa": ("model.LISA", "LISAForCausalLM"), "m2sa": ("model.M2SA", "M2SAForCausalLM")}
+CLASSES = {
+    "lisa": ("model.LISA", "LISAForCausalLM"),
+    "m2sa": ("model.M2SA", "M2SAForCausalLM"),
+}
 
 
 class Lisa:
@@ -54,10 +58,13 @@ class Lisa:
             # LISA would encode the image again for every question; it gets the embedding instead.
             self.model.get_visual_embs = lambda images: embedding
             return [
-                self.answer(question, clip, resized.shape[:2], pixels.shape[:2]) for question in questions
+                self.answer(question, clip, resized.shape[:2], pixels.shape[:2])
+                for question in questions
             ]
 
-    def answer(self, question: str, clip, resized: tuple[int, int], size: tuple[int, int]) -> dict:
+    def answer(
+        self, question: str, clip, resized: tuple[int, int], size: tuple[int, int]
+    ) -> dict:
         """Generate freely, then take the masks of all [SEG] tokens."""
         talk = self.conversations.conv_templates[self.options.conversation].copy()
         talk.messages = []
@@ -66,7 +73,9 @@ class Lisa:
             + self.words.DEFAULT_IMAGE_TOKEN
             + self.words.DEFAULT_IM_END_TOKEN
         )
-        talk.append_message(talk.roles[0], image + "\n" + QUESTION.format(question=question))
+        talk.append_message(
+            talk.roles[0], image + "\n" + QUESTION.format(question=question)
+        )
         talk.append_message(talk.roles[1], "")
         tokens = (
             self.to_tokens(talk.get_prompt(), self.tokenizer, return_tensors="pt")
@@ -76,12 +85,23 @@ class Lisa:
         # Only its shape is used: the embedding exists already.
         blank = tokens.new_zeros((1, 3, SIDE, SIDE), dtype=self.dtype)
         said, masks = self.model.evaluate(
-            clip, blank, tokens, [resized], [size], max_new_tokens=512, tokenizer=self.tokenizer
+            clip,
+            blank,
+            tokens,
+            [resized],
+            [size],
+            max_new_tokens=512,
+            tokenizer=self.tokenizer,
         )
-        text = self.tokenizer.decode(said[0, tokens.shape[1] :], skip_special_tokens=True)
+        text = self.tokenizer.decode(
+            said[0, tokens.shape[1] :], skip_special_tokens=True
+        )
         inside = (masks[0] > 0).cpu().numpy()
         regions = [{self.options.mask_type: mask_to_rle(mask)} for mask in inside]
-        return {"answer": {"text": " ".join(text.replace("[SEG]", "").split())}, "regions": regions}
+        return {
+            "answer": {"text": " ".join(text.replace("[SEG]", "").split())},
+            "regions": regions,
+        }
 
     def load(self) -> None:
         """Tokenizer, language model, CLIP and SAM, assembled as in LISA's chat.py."""
@@ -93,10 +113,16 @@ class Lisa:
         from transformers import AutoTokenizer, CLIPImageProcessor  # noqa: PLC0415
         from utils import utils  # noqa: PLC0415
 
-        self.device, self.dtype = torch.device(self.options.device), torch.bfloat16
-        self.words, self.conversations, self.to_tokens = utils, conversation, tokenizer_image_token
+        self.device = torch.device(self.options.device)
+        self.dtype = torch.bfloat16
+        self.words = utils
+        self.conversations = conversation
+        self.to_tokens = tokenizer_image_token
         self.tokenizer = AutoTokenizer.from_pretrained(
-            self.options.checkpoint, model_max_length=2048, padding_side="right", use_fast=False
+            self.options.checkpoint,
+            model_max_length=2048,
+            padding_side="right",
+            use_fast=False,
         )
         self.tokenizer.pad_token = self.tokenizer.unk_token
         module, name = CLASSES[self.options.architecture]
@@ -104,13 +130,17 @@ class Lisa:
             self.options.checkpoint,
             low_cpu_mem_usage=True,
             vision_tower=self.options.vision_tower,
-            seg_token_idx=self.tokenizer("[SEG]", add_special_tokens=False).input_ids[0],
+            seg_token_idx=self.tokenizer("[SEG]", add_special_tokens=False).input_ids[
+                0
+            ],
             torch_dtype=self.dtype,
         )
         for name in ("eos_token_id", "bos_token_id", "pad_token_id"):
             setattr(self.model.config, name, getattr(self.tokenizer, name))
         self.model.get_model().initialize_vision_modules(self.model.get_model().config)
-        self.model.get_model().get_vision_tower().to(device=self.device, dtype=self.dtype)
+        self.model.get_model().get_vision_tower().to(
+            device=self.device, dtype=self.dtype
+        )
         self.model = self.model.to(self.device, self.dtype).eval()
         self.encode = self.model.get_visual_embs
         self.clip = CLIPImageProcessor.from_pretrained(self.model.config.vision_tower)
@@ -121,10 +151,16 @@ class Lisa:
         """Pixels (height, width, 3) as input of SAM: normalised, padded to a square on the right and at the bottom."""
         import torch  # noqa: PLC0415
 
-        mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (PIXEL_MEAN, PIXEL_STD))
+        mean, std = (
+            torch.tensor(values).view(-1, 1, 1) for values in (PIXEL_MEAN, PIXEL_STD)
+        )
         planes = (torch.from_numpy(resized).permute(2, 0, 1).float() - mean) / std
         missing = (0, SIDE - planes.shape[2], 0, SIDE - planes.shape[1])
-        return torch.nn.functional.pad(planes, missing).unsqueeze(0).to(self.device, self.dtype)
+        return (
+            torch.nn.functional.pad(planes, missing)
+            .unsqueeze(0)
+            .to(self.device, self.dtype)
+        )
 
 
 class Echo:
@@ -139,7 +175,10 @@ class Echo:
             "size": [image.height, image.width],
             "counts": runs_to_counts([0, image.height * image.width]),
         }
-        return [{"answer": {"text": question}, "regions": [{self.mask_type: mask}]} for question in questions]
+        return [
+            {"answer": {"text": question}, "regions": [{self.mask_type: mask}]}
+            for question in questions
+        ]
 
 
 def mask_to_rle(mask) -> dict:
@@ -156,9 +195,11 @@ def runs_to_counts(runs: list[int]) -> str:
     """Run lengths as COCO's text: from the fourth on the difference to the one two before, five bits per character."""
     signs = []
     for place, run in enumerate(runs):
-        value, more = run - runs[place - 2] if place > 2 else run, True
+        value = run - runs[place - 2] if place > 2 else run
+        more = True
         while more:
-            low, value = value & 31, value >> 5
+            low = value & 31
+            value = value >> 5
             more = value != (-1 if low & 16 else 0)
             signs.append(chr(48 + low + (32 if more else 0)))
     return "".join(signs)
@@ -169,7 +210,9 @@ def open_image(sent: dict) -> Image.Image:
     if "rgb" in sent:
         height, width = sent["size"]
         return Image.frombytes("RGB", (width, height), base64.b64decode(sent["rgb"]))
-    source = sent["path"] if "path" in sent else io.BytesIO(base64.b64decode(sent["png"]))
+    source = (
+        sent["path"] if "path" in sent else io.BytesIO(base64.b64decode(sent["png"]))
+    )
     with Image.open(source) as image:
         return image.convert("RGB")
 
@@ -187,17 +230,28 @@ def answer(model: Lisa | Echo, line: str) -> dict:
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="A LISA checkpoint that answers JSON lines.")
+    parser = argparse.ArgumentParser(
+        description="A LISA checkpoint that answers JSON lines."
+    )
     parser.add_argument("--architecture", default="lisa", choices=[*CLASSES])
     parser.add_argument("--checkpoint", default="xinlai/LISA-7B-v1")
-    parser.add_argument("--code", default=".", help="the folder of LISA's or MMR's code")
+    parser.add_argument(
+        "--code", default=".", help="the folder of LISA's or MMR's code"
+    )
     parser.add_argument("--vision-tower", default="openai/clip-vit-large-patch14")
-    parser.add_argument("--conversation", default="llava_v1", choices=["llava_v1", "llava_llama_2"])
+    parser.add_argument(
+        "--conversation", default="llava_v1", choices=["llava_v1", "llava_llama_2"]
+    )
     parser.add_argument("--device", default="cuda")
     parser.add_argument(
-        "--mask-type", default="visible", choices=["visible", "amodal"], help="what it was trained on"
+        "--mask-type",
+        default="visible",
+        choices=["visible", "amodal"],
+        help="what it was trained on",
     )
-    parser.add_argument("--echo", action="store_true", help="answer with the whole image, load nothing")
+    parser.add_argument(
+        "--echo", action="store_true", help="answer with the whole image, load nothing"
+    )
     return parser.parse_args()
 
 

@@ -7,7 +7,14 @@ from typing import Any
 import maskwise as mw
 
 SECTIONS = {
-    "Models": ["load_model", "LoadedModel", "ImageEncoding", "Predictor", "classify_intent", "list_models"],
+    "Models": [
+        "load_model",
+        "LoadedModel",
+        "ImageEncoding",
+        "Predictor",
+        "classify_intent",
+        "list_models",
+    ],
     "Datasets": [
         "load_dataset",
         "Dataset",
@@ -17,9 +24,31 @@ SECTIONS = {
         "list_benchmarks",
         "list_formats",
     ],
-    "Evaluation": ["evaluate", "score", "load_run", "compare", "Run", "Metric", "list_protocols"],
-    "Records": ["Sample", "Region", "Answer", "Phrase", "Prediction", "PredictedRegion"],
-    "Masks and images": ["Mask", "Masks", "as_mask", "as_masks", "open_image", "draw_overlay"],
+    "Evaluation": [
+        "evaluate",
+        "score",
+        "load_run",
+        "compare",
+        "Run",
+        "Metric",
+        "list_protocols",
+    ],
+    "Records": [
+        "Sample",
+        "Region",
+        "Answer",
+        "Phrase",
+        "Prediction",
+        "PredictedRegion",
+    ],
+    "Masks and images": [
+        "Mask",
+        "Masks",
+        "as_mask",
+        "as_masks",
+        "open_image",
+        "draw_overlay",
+    ],
 }
 """The public names by subject; errors follow in a section of their own."""
 
@@ -28,14 +57,18 @@ def reference() -> str:
     """All public names, section by section."""
     parts = []
     for title, names in (SECTIONS | {"Errors": errors()}).items():
-        parts += [f"## {title}", *(describe(name) for name in names if name in mw.__all__)]
+        parts += [
+            f"## {title}",
+            *(describe(name) for name in names if name in mw.__all__),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
 def errors() -> list[str]:
     """The exceptions, base class first."""
     return sorted(
-        (name for name in mw.__all__ if name.endswith("Error")), key=lambda name: name != "MaskwiseError"
+        (name for name in mw.__all__ if name.endswith("Error")),
+        key=lambda name: name != "MaskwiseError",
     )
 
 
@@ -69,12 +102,17 @@ def members(item: type) -> str:
 
 def is_value(found: Any) -> bool:
     """Whether a member is read, not called."""
-    return isinstance(found, property) or type(found).__name__ in ("cached_property", "member_descriptor")
+    return isinstance(found, property) or type(found).__name__ in (
+        "cached_property",
+        "member_descriptor",
+    )
 
 
 def first_sentence(found: Any) -> str:
     """The first line of the docstring of a method or property; empty for anything else."""
-    function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+    function = (
+        found.__func__ if isinstance(found, classmethod | staticmethod) else found
+    )
     if not (inspect.isfunction(function) or is_value(function)):
         return ""
     return (inspect.getdoc(function) or "").split("\n")[0].replace("|", "\\|")
@@ -82,16 +120,23 @@ def first_sentence(found: Any) -> str:
 
 def signature(item: Any) -> str:
     """Arguments, one per line if they are many, without the paths of modules."""
-    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", str(inspect.signature(item))).replace("'", "")
+    text = re.sub(
+        r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", str(inspect.signature(item))
+    ).replace("'", "")
     if len(text) < 90:
         return text
     inner, _, returns = text[1:].rpartition(")")
-    return "(\n" + "".join(f"    {part.strip()},\n" for part in split_arguments(inner)) + f"){returns}"
+    return (
+        "(\n"
+        + "".join(f"    {part.strip()},\n" for part in split_arguments(inner))
+        + f"){returns}"
+    )
 
 
 def split_arguments(text: str) -> list[str]:
     """The arguments of a signature, at commas outside brackets."""
-    parts, depth = [""], 0
+    parts = [""]
+    depth = 0
     for letter in text:
         depth += (letter in "[({") - (letter in "])}")
         if letter == "," and not depth:

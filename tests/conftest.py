@@ -8,5 +8,7 @@ import os
 
 from hypothesis import settings
 
-settings.register_profile("suite", max_examples=40, deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "suite", max_examples=40, deadline=None, derandomize="CI" in os.environ
+)
 settings.load_profile("suite")

@@ -35,7 +35,11 @@ def document() -> str:
 
 def describe(reader: AnnotationFormat) -> str:
     """Title, layout, sizes and facts of one reader."""
-    protocol = f" Official protocol: `{reader.protocol}`." if isinstance(reader, Benchmark) else ""
+    protocol = (
+        f" Official protocol: `{reader.protocol}`."
+        if isinstance(reader, Benchmark)
+        else ""
+    )
     lines = [
         f"### `{reader.name}`",
         "",

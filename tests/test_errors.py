@@ -7,7 +7,13 @@ import pytest
 import maskwise as mw
 from maskwise.benchmarks import find_reader
 from maskwise.downloads import find_download
-from maskwise.errors import FormatError, ModelError, StoreError, UnknownNameError, did_you_mean
+from maskwise.errors import (
+    FormatError,
+    ModelError,
+    StoreError,
+    UnknownNameError,
+    did_you_mean,
+)
 from maskwise.formats import find_format
 from maskwise.harness.evaluate import find_dataset
 from maskwise.protocols import get

@@ -9,7 +9,9 @@ from tests.golden import check_file, known_protocols
 from tests.golden.__main__ import main as check_golden
 from tests.shared import ROOT, shared
 
-FILES = sorted(path.name for path in (ROOT / "golden").glob("*.json")) or ["mask_polygons.json"]
+FILES = sorted(path.name for path in (ROOT / "golden").glob("*.json")) or [
+    "mask_polygons.json"
+]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -17,20 +19,35 @@ def test_golden(name: str) -> None:
     path = shared("golden", name)
     if json.loads(path.read_bytes())["protocol"] not in known_protocols():
         pytest.skip(f"no check for {name} yet")
-    failed = [f"{case}: {problem}" for case, problems in check_file(path) for problem in problems]
+    failed = [
+        f"{case}: {problem}"
+        for case, problems in check_file(path)
+        for problem in problems
+    ]
     assert not failed, "\n".join(failed)
 
 
 def write_golden(path: Path, protocol: str, counts: str) -> str:
     given = {"height": 1, "width": 2, "rows": ["01"]}
-    expected = {"rle": {"size": [1, 2], "counts": counts}, "area": 1, "bbox": [1, 0, 1, 1]}
+    expected = {
+        "rle": {"size": [1, 2], "counts": counts},
+        "area": 1,
+        "bbox": [1, 0, 1, 1],
+    }
     exact = {"runs": [1, 1], "area": 1, "bbox": [1, 0, 1, 1]}
-    case = {"name": "one", "input": given, "expected": expected, "expected_exact": exact}
+    case = {
+        "name": "one",
+        "input": given,
+        "expected": expected,
+        "expected_exact": exact,
+    }
     path.write_text(json.dumps({"protocol": protocol, "cases": [case]}))
     return str(path)
 
 
-def test_the_command_counts_and_names_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_counts_and_names_failures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     good = write_golden(tmp_path / "good.json", "mask_dense", "11")
     bad = write_golden(tmp_path / "bad.json", "mask_dense", "2")
     unknown = write_golden(tmp_path / "unknown.json", "no_such", "11")
@@ -38,6 +55,9 @@ def test_the_command_counts_and_names_failures(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == "1 passed, 0 failed\n"
     assert check_golden([good, bad, unknown, str(tmp_path / "absent.json")]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("one: expected (C order).rle.counts: got '11', wanted '2'") for line in lines)
+    assert any(
+        line.startswith("one: expected (C order).rle.counts: got '11', wanted '2'")
+        for line in lines
+    )
     assert any("unknown golden protocol 'no_such'; known: " in line for line in lines)
     assert lines[-1] == "1 passed, 3 failed"

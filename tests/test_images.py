@@ -24,12 +24,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")
 def corners() -> Image.Image:
     """Six by four, red top left, green top right, blue bottom left, white bottom right."""
     pixels = np.zeros((4, 6, 3), np.uint8)
-    pixels[:2, :3], pixels[:2, 3:], pixels[2:, :3], pixels[2:, 3:] = (
-        (255, 0, 0),
-        (0, 255, 0),
-        (0, 0, 255),
-        (255, 255, 255),
-    )
+    pixels[:2, :3] = (255, 0, 0)
+    pixels[:2, 3:] = (0, 255, 0)
+    pixels[2:, :3] = (0, 0, 255)
+    pixels[2:, 3:] = (255, 255, 255)
     return Image.fromarray(pixels).resize((48, 32), Image.Resampling.NEAREST)
 
 
@@ -41,7 +39,9 @@ def encode(image: Image.Image, form: str, **options: object) -> bytes:
 
 def smooth(height: int = 40, width: int = 60) -> Image.Image:
     down, right = np.mgrid[:height, :width]
-    return Image.fromarray(np.stack([down * 6, right * 4, down + right], 2).astype(np.uint8))
+    return Image.fromarray(
+        np.stack([down * 6, right * 4, down + right], 2).astype(np.uint8)
+    )
 
 
 # What each orientation must look like when upright: the corner colours of the stored image, read clockwise from
@@ -63,14 +63,24 @@ UPRIGHT = {
 def test_every_orientation_is_turned_upright(form: str, orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
-    data = encode(corners(), form, exif=exif, **({"lossless": True} if form == "WEBP" else {}))
+    data = encode(
+        corners(), form, exif=exif, **({"lossless": True} if form == "WEBP" else {})
+    )
     image = open_image(data)
     size = (48, 32) if orientation < 5 else (32, 48)
     assert image.size == size
     assert image_size(data) == size
-    colours = {"r": (255, 0, 0), "g": (0, 255, 0), "b": (0, 0, 255), "w": (255, 255, 255)}
-    right, bottom = size[0] - 4, size[1] - 4
-    for spot, letter in zip([(3, 3), (right, 3), (right, bottom), (3, bottom)], UPRIGHT[orientation]):
+    colours = {
+        "r": (255, 0, 0),
+        "g": (0, 255, 0),
+        "b": (0, 0, 255),
+        "w": (255, 255, 255),
+    }
+    right = size[0] - 4
+    bottom = size[1] - 4
+    for spot, letter in zip(
+        [(3, 3), (right, 3), (right, bottom), (3, bottom)], UPRIGHT[orientation]
+    ):
         assert np.abs(np.subtract(image.getpixel(spot), colours[letter])).max() < 40
 
 
@@ -104,7 +114,9 @@ def test_sixteen_bit_tiff_is_scaled() -> None:
 
 def test_floats_from_zero_to_one_span_black_to_white() -> None:
     values = np.array([[0.0, 0.5, 1.0, np.nan]], np.float32)
-    assert np.asarray(open_image(encode(Image.fromarray(values), "TIFF")))[0, :, 0].tolist() == [
+    assert np.asarray(open_image(encode(Image.fromarray(values), "TIFF")))[
+        0, :, 0
+    ].tolist() == [
         0,
         128,
         255,
@@ -138,7 +150,8 @@ def test_transparent_colour_of_an_rgb_png_is_laid_over_white() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "form"), [("CMYK", "JPEG"), ("L", "JPEG"), ("1", "PNG"), ("P", "GIF"), ("YCbCr", "TIFF")]
+    ("mode", "form"),
+    [("CMYK", "JPEG"), ("L", "JPEG"), ("1", "PNG"), ("P", "GIF"), ("YCbCr", "TIFF")],
 )
 def test_other_modes_become_rgb(mode: str, form: str) -> None:
     data = encode(Image.new("RGB", (16, 16), (255, 255, 255)).convert(mode), form)
@@ -148,7 +161,8 @@ def test_other_modes_become_rgb(mode: str, form: str) -> None:
 
 
 def test_first_frame_of_an_animation() -> None:
-    red, blue = Image.new("RGB", (8, 8), "red"), Image.new("RGB", (8, 8), "blue")
+    red = Image.new("RGB", (8, 8), "red")
+    blue = Image.new("RGB", (8, 8), "blue")
     data = encode(red, "GIF", save_all=True, append_images=[blue])
     assert open_image(data).getpixel((4, 4)) == (255, 0, 0)
 
@@ -165,7 +179,9 @@ ENCODINGS = [
 
 
 @pytest.mark.parametrize(("form", "options"), ENCODINGS)
-def test_truncated_files_open_completely_or_not_at_all(form: str, options: dict[str, object]) -> None:
+def test_truncated_files_open_completely_or_not_at_all(
+    form: str, options: dict[str, object]
+) -> None:
     data = encode(smooth(), form, **options)
     whole = np.asarray(open_image(data))
     for stop in range(0, len(data), max(1, len(data) // 200)):
@@ -212,7 +228,9 @@ def test_a_bomb_is_refused_from_its_header(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError("pixels were decoded")
 
     monkeypatch.setattr("PIL.ImageFile.ImageFile.load", decoded)
-    with pytest.raises(ImageError, match="9000 x 9000 pixels, more than the limit of 1000000"):
+    with pytest.raises(
+        ImageError, match="9000 x 9000 pixels, more than the limit of 1000000"
+    ):
         open_image(png_with_header(9000, 9000), max_pixels=1_000_000)
     with pytest.raises(ImageError, match="cannot be read"):
         open_image(png_with_header(2**30, 2**30))
@@ -228,7 +246,9 @@ def test_the_limit_counts_inclusively() -> None:
 def test_size_is_read_without_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
-    data = {form: encode(corners(), form, exif=exif) for form in ("JPEG", "PNG", "TIFF")}
+    data = {
+        form: encode(corners(), form, exif=exif) for form in ("JPEG", "PNG", "TIFF")
+    }
 
     def decoded(*_: object) -> None:
         raise AssertionError("pixels were decoded")
@@ -239,7 +259,10 @@ def test_size_is_read_without_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("form", ["EPS", "PDF", "JPEG2000", "BMP", "PPM", "ICO", "TGA"])
 def test_other_formats_are_refused(form: str) -> None:
-    with pytest.raises(ImageError, match="not an image in one of the formats GIF, JPEG, PNG, TIFF, WEBP"):
+    with pytest.raises(
+        ImageError,
+        match="not an image in one of the formats GIF, JPEG, PNG, TIFF, WEBP",
+    ):
         open_image(encode(smooth(), form))
     with pytest.raises(ImageError, match="cannot be read"):
         image_size(encode(smooth(), form))
@@ -256,7 +279,11 @@ def test_pil_images_are_turned_and_converted(tmp_path: Path) -> None:
     reference = np.asarray(open_image(data))
     with Image.open(tmp_path / "a.jpg") as opened:
         assert np.array_equal(np.asarray(open_image(opened)), reference)
-    assert open_image(Image.new("RGBA", (3, 2), (0, 0, 0, 0))).getpixel((0, 0)) == (255, 255, 255)
+    assert open_image(Image.new("RGBA", (3, 2), (0, 0, 0, 0))).getpixel((0, 0)) == (
+        255,
+        255,
+        255,
+    )
     assert open_image(corners()).mode == "RGB"
 
 
@@ -266,14 +293,24 @@ def test_arrays_are_images() -> None:
     assert np.array_equal(np.asarray(open_image(np.asfortranarray(pixels))), pixels)
     grey = pixels[..., 0]
     for array in (grey, grey[..., None]):
-        assert np.array_equal(np.asarray(open_image(array)), np.repeat(grey[..., None], 3, 2))
+        assert np.array_equal(
+            np.asarray(open_image(array)), np.repeat(grey[..., None], 3, 2)
+        )
     clear = np.zeros((2, 3, 4), np.uint8)
     assert np.asarray(open_image(clear)).min() == 255
 
 
 @pytest.mark.parametrize(
     "source",
-    [None, 3, [1, 2], object(), np.zeros((4, 4, 3)), np.zeros((3, 5, 6), np.uint8), np.zeros(5, np.uint8)],
+    [
+        None,
+        3,
+        [1, 2],
+        object(),
+        np.zeros((4, 4, 3)),
+        np.zeros((3, 5, 6), np.uint8),
+        np.zeros(5, np.uint8),
+    ],
 )
 def test_objects_that_are_not_images_are_refused(source: object) -> None:
     with pytest.raises(ImageError, match="expected"):
@@ -281,7 +318,9 @@ def test_objects_that_are_not_images_are_refused(source: object) -> None:
 
 
 def test_limits_hold_for_every_source() -> None:
-    with pytest.raises(ImageError, match="the array has 60 x 40 pixels, more than the limit of 100"):
+    with pytest.raises(
+        ImageError, match="the array has 60 x 40 pixels, more than the limit of 100"
+    ):
         open_image(np.asarray(smooth()), max_pixels=100)
     with pytest.raises(ImageError, match="the PIL image has 60 x 40 pixels"):
         open_image(smooth(), max_pixels=100)
@@ -300,7 +339,12 @@ def test_no_side_may_be_longer_than_that_of_a_jpeg() -> None:
 
 
 def chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return (
+        struct.pack(">I", len(body))
+        + kind
+        + body
+        + struct.pack(">I", zlib.crc32(kind + body))
+    )
 
 
 @pytest.mark.parametrize(
@@ -338,7 +382,9 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a child with RLIMIT_AS")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="limits the memory of a child with RLIMIT_AS"
+)
 def test_small_files_cannot_take_much_memory() -> None:
     """Each of these took a gigabyte or more, or would, if it was decoded."""
     jpeg2000 = encode(Image.new("L", (16, 16)), "JPEG2000", no_jp2=True)
@@ -348,7 +394,9 @@ def test_small_files_cannot_take_much_memory() -> None:
         png_with_header(1, 50_000_000),
         png_with_header(50_000_000, 1),
         png_with_header(2**31 - 1, 1),
-        encode(Image.new("1", (1, 3)), "TIFF").replace(struct.pack("<I", 3), struct.pack("<I", 2**31), 1),
+        encode(Image.new("1", (1, 3)), "TIFF").replace(
+            struct.pack("<I", 3), struct.pack("<I", 2**31), 1
+        ),
     ]
     run = subprocess.run(
         [sys.executable, "-c", BOMBS],
@@ -358,12 +406,21 @@ def test_small_files_cannot_take_much_memory() -> None:
         check=False,
     )
     assert run.returncode == 0, run.stderr[-2000:]
-    assert run.stdout.count("cannot be read") + run.stdout.count("no side may exceed") >= 5, run.stdout
+    assert (
+        run.stdout.count("cannot be read") + run.stdout.count("no side may exceed") >= 5
+    ), run.stdout
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_open_or_are_refused(data: bytes) -> None:
-    for head in (b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a", b"II*\0", b"RIFF"):
+    for head in (
+        b"",
+        b"\x89PNG\r\n\x1a\n",
+        b"\xff\xd8\xff\xe0",
+        b"GIF89a",
+        b"II*\0",
+        b"RIFF",
+    ):
         try:
             open_image(head + data, max_pixels=10_000)
         except ImageError:
@@ -375,7 +432,9 @@ def test_changed_bytes_open_or_are_refused(data: st.DataObject) -> None:
     form, options = data.draw(st.sampled_from(ENCODINGS))
     damaged = bytearray(encode(smooth(8, 8), form, **options))
     for _ in range(data.draw(st.integers(1, 5))):
-        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(
+            st.integers(0, 255)
+        )
     try:
         image = open_image(bytes(damaged), max_pixels=10_000)
     except ImageError:
@@ -388,7 +447,10 @@ def test_changed_bytes_open_or_are_refused(data: st.DataObject) -> None:
 
 def test_paths_below_the_root_resolve(tmp_path: Path) -> None:
     assert resolve_inside(tmp_path, "a/b.jpg") == tmp_path.resolve() / "a" / "b.jpg"
-    assert resolve_inside(tmp_path, "a/..b/c..jpg") == tmp_path.resolve() / "a" / "..b" / "c..jpg"
+    assert (
+        resolve_inside(tmp_path, "a/..b/c..jpg")
+        == tmp_path.resolve() / "a" / "..b" / "c..jpg"
+    )
 
 
 @pytest.mark.parametrize(

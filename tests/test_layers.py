@@ -43,7 +43,18 @@ PACKAGES = [
 ]
 """In layers: a package (a folder or module of src/maskwise) imports itself and those listed before it."""
 
-CORE = {"jinja2", "msgspec", "numpy", "onnxruntime", "PIL", "pyarrow", "rich", "scipy", "typer", "yaml"}
+CORE = {
+    "jinja2",
+    "msgspec",
+    "numpy",
+    "onnxruntime",
+    "PIL",
+    "pyarrow",
+    "rich",
+    "scipy",
+    "typer",
+    "yaml",
+}
 """What `pip install maskwise` brings: any package may import these anywhere."""
 
 EXTRAS = {
@@ -124,9 +135,17 @@ def imported_names(node: ast.AST, package: str) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
-        above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+        above = (
+            package.split(".")[: len(package.split(".")) - node.level + 1]
+            if node.level
+            else []
+        )
         base = ".".join([*above, *filter(None, [node.module])])
-        return [f"{base}.{alias.name}" for alias in node.names] if base == "maskwise" else [base]
+        return (
+            [f"{base}.{alias.name}" for alias in node.names]
+            if base == "maskwise"
+            else [base]
+        )
     return []
 
 
@@ -141,10 +160,16 @@ def imports_of(path: Path) -> Iterator[Import]:
             yield from walk(
                 child,
                 inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef),
-                typing_only or (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"),
+                typing_only
+                or (
+                    isinstance(child, ast.If)
+                    and ast.unparse(child.test) == "TYPE_CHECKING"
+                ),
             )
 
-    yield from walk(ast.parse(path.read_text(encoding="utf-8"), str(path)), False, False)
+    yield from walk(
+        ast.parse(path.read_text(encoding="utf-8"), str(path)), False, False
+    )
 
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -163,7 +188,9 @@ def none_of(found: list[Import], rule: str) -> None:
 
 def test_every_package_is_listed() -> None:
     packages = {package_of(module_name(path)) for path in MODULES} - {""}
-    assert packages <= set(PACKAGES), f"give {sorted(packages - set(PACKAGES))} a place in PACKAGES"
+    assert packages <= set(PACKAGES), (
+        f"give {sorted(packages - set(PACKAGES))} a place in PACKAGES"
+    )
 
 
 def test_imports_go_up_only() -> None:
@@ -187,7 +214,9 @@ def test_import_maskwise_loads_nothing_else() -> None:
 
 def test_torch_stays_in_models() -> None:
     torch = [
-        found for found in IMPORTS if found.name.split(".")[0] in {"torch", "torchvision", "transformers"}
+        found
+        for found in IMPORTS
+        if found.name.split(".")[0] in {"torch", "torchvision", "transformers"}
     ]
     inference = [
         found
@@ -196,7 +225,10 @@ def test_torch_stays_in_models() -> None:
         and not found.module.startswith("maskwise.models.tiny.train")
     ]
     none_of(inference, "of the bundled model only its training imports torch")
-    none_of([found for found in torch if found.package != "models"], "only models/ imports torch")
+    none_of(
+        [found for found in torch if found.package != "models"],
+        "only models/ imports torch",
+    )
 
 
 def test_inference_does_not_import_the_scene_generator() -> None:
@@ -215,24 +247,33 @@ def test_inference_does_not_import_the_scene_generator() -> None:
 def test_third_parties_are_declared() -> None:
     allowed = EXTRAS | OPTIONAL | dict.fromkeys(CORE, PACKAGES)
     none_of(
-        [found for found in THEIRS if found.package not in allowed.get(found.name.split(".")[0], [])],
+        [
+            found
+            for found in THEIRS
+            if found.package not in allowed.get(found.name.split(".")[0], [])
+        ],
         "a package imports what neither the core nor its extra brings",
     )
 
 
 def test_imports_inside_functions_are_lazy_extras() -> None:
     def excused(found: Import) -> bool:
-        lazy = found.package in ("api", "cli") and package_of(found.name) in LAZY_PACKAGES
+        lazy = (
+            found.package in ("api", "cli") and package_of(found.name) in LAZY_PACKAGES
+        )
         display = (found.module, found.name) in DISPLAY
         slow = found.name.split(".")[0] in [*EXTRAS, *OPTIONAL, *SLOW]
         return slow or lazy or display or found.module in [*CHOICES, ENTRY]
 
     none_of(
-        [found for found in IMPORTS if found.inside and not excused(found)], "import at the top of the file"
+        [found for found in IMPORTS if found.inside and not excused(found)],
+        "import at the top of the file",
     )
 
 
-@pytest.mark.parametrize("package", [package for package in PACKAGES if package not in LAZY_PACKAGES])
+@pytest.mark.parametrize(
+    "package", [package for package in PACKAGES if package not in LAZY_PACKAGES]
+)
 def test_extras_load_only_when_needed(package: str) -> None:
     none_of(
         [
@@ -248,14 +289,20 @@ def test_extras_load_only_when_needed(package: str) -> None:
 
 
 def test_lazy_modules_are_imported_by_name_only() -> None:
-    eager = [found for found in OURS if found.name in LAZY_MODULES and found.module not in LAZY_MODULES]
+    eager = [
+        found
+        for found in OURS
+        if found.name in LAZY_MODULES and found.module not in LAZY_MODULES
+    ]
     none_of(eager, "import it when it is needed")
 
 
 def test_relative_imports_resolve() -> None:
     node = ast.parse("from ..schema import Mask").body[0]
     assert imported_names(node, "maskwise.formats") == ["maskwise.schema"]
-    assert imported_names(ast.parse("from maskwise import masks").body[0], "maskwise") == ["maskwise.masks"]
+    assert imported_names(
+        ast.parse("from maskwise import masks").body[0], "maskwise"
+    ) == ["maskwise.masks"]
 
 
 def test_a_class_name_has_one_meaning() -> None:

@@ -17,7 +17,9 @@ from tests.shared import shared
 GREY = Image.new("RGB", (640, 480), (128, 128, 128))
 
 
-def rectangle(top: int, left: int, bottom: int, right: int, size: tuple[int, int] = (480, 640)) -> Mask:
+def rectangle(
+    top: int, left: int, bottom: int, right: int, size: tuple[int, int] = (480, 640)
+) -> Mask:
     plane = np.zeros(size, bool)
     plane[top:bottom, left:right] = True
     return Mask.from_dense(plane)
@@ -39,7 +41,9 @@ def tint(area: np.ndarray) -> float:
 
 def test_visible_part_is_filled_hidden_part_is_striped_background_is_grey() -> None:
     drawn = pixels(draw_overlay(GREY, [HALF_HIDDEN]))
-    seen, hidden, rest = drawn[150:250, 150:250], drawn[150:250, 350:450], drawn[350:450, 100:500]
+    seen = drawn[150:250, 150:250]
+    hidden = drawn[150:250, 350:450]
+    rest = drawn[350:450, 100:500]
     assert tint(rest) == 0
     assert tint(seen) > 50
     assert seen.std((0, 1)).max() == 0
@@ -58,7 +62,9 @@ def coloured_share(line: np.ndarray) -> float:
     return float((np.abs(line - PALETTE[0]).max(-1) < 10).mean())
 
 
-def test_outline_is_solid_around_the_visible_mask_and_dashed_around_the_amodal_mask() -> None:
+def test_outline_is_solid_around_the_visible_mask_and_dashed_around_the_amodal_mask() -> (
+    None
+):
     drawn = pixels(draw_overlay(GREY, [HALF_HIDDEN]))
     assert coloured_share(drawn[100, 105:295]) == 1
     assert 0.3 < coloured_share(drawn[100, 320:490]) < 0.7
@@ -69,7 +75,11 @@ def test_outline_is_solid_around_the_visible_mask_and_dashed_around_the_amodal_m
 
 def test_regions_have_different_colours() -> None:
     regions = [
-        Region(id=str(row), name="", visible=rectangle(10 + 60 * row, 50, 50 + 60 * row, 600))
+        Region(
+            id=str(row),
+            name="",
+            visible=rectangle(10 + 60 * row, 50, 50 + 60 * row, 600),
+        )
         for row in range(7)
     ]
     drawn = pixels(draw_overlay(GREY, regions))
@@ -93,7 +103,11 @@ def test_front_region_is_painted_over_the_back_region() -> None:
 def test_labels_stay_inside_the_image(corner: tuple[int, int]) -> None:
     mask = rectangle(*corner, corner[0] + 40, corner[1] + 40)
     plain = pixels(draw_overlay(GREY, [Region(id="a", name="", visible=mask)]))
-    named = pixels(draw_overlay(GREY, [Region(id="a", name="a rather long name here", visible=mask)]))
+    named = pixels(
+        draw_overlay(
+            GREY, [Region(id="a", name="a rather long name here", visible=mask)]
+        )
+    )
     changed = (plain != named).any(-1)
     rows, columns = np.nonzero(changed)
     assert len(rows) > 1000
@@ -102,7 +116,9 @@ def test_labels_stay_inside_the_image(corner: tuple[int, int]) -> None:
 
 
 def test_labels_do_not_cover_each_other() -> None:
-    regions = [Region(id=str(row), name="same place", visible=VISIBLE) for row in range(4)]
+    regions = [
+        Region(id=str(row), name="same place", visible=VISIBLE) for row in range(4)
+    ]
     drawn = pixels(draw_overlay(GREY, regions))
     for colour in PALETTE[:4]:
         blended = np.abs(drawn - np.array(colour)).max(-1) < 25
@@ -125,22 +141,31 @@ def test_enlarged_mask_keeps_its_position() -> None:
 
 
 def test_question_answer_and_legend_are_written_below_the_image() -> None:
-    answer = Answer(text="The left block.", phrases=(Phrase(start=4, stop=14, regions=(0,)),))
+    answer = Answer(
+        text="The left block.", phrases=(Phrase(start=4, stop=14, regions=(0,)),)
+    )
     region = Region(id="a", name="", visible=VISIBLE)
-    drawn = draw_overlay(GREY, [region], question="Which block is on the left? " * 8, answer=answer)
+    drawn = draw_overlay(
+        GREY, [region], question="Which block is on the left? " * 8, answer=answer
+    )
     assert drawn.width == 640
     assert drawn.height > 480 + 5 * 17
     below = pixels(drawn)[480:]
     assert (np.abs(below - PALETTE[0]).max(-1) < 5).sum() > 100
     plain = draw_overlay(
-        GREY, [region], question="Which block is on the left? " * 8, answer=Answer(text=answer.text)
+        GREY,
+        [region],
+        question="Which block is on the left? " * 8,
+        answer=Answer(text=answer.text),
     )
     assert tint(pixels(plain)[480:]) == 0
 
 
 def test_narrow_images_get_a_caption() -> None:
     thin = Image.new("RGB", (20, 700))
-    region = Region(id="a", name="something long", visible=rectangle(0, 0, 700, 20, (700, 20)))
+    region = Region(
+        id="a", name="something long", visible=rectangle(0, 0, 700, 20, (700, 20))
+    )
     drawn = draw_overlay(thin, [region], question="What is this?")
     assert drawn.width >= 300
     assert drawn.height > 700
@@ -161,7 +186,9 @@ def test_unknown_and_empty_masks_are_drawn() -> None:
 
 
 def test_masks_of_another_size_raise() -> None:
-    with pytest.raises(ImageError, match=r"\(480, 640\) does not fit an image of 64 x 48"):
+    with pytest.raises(
+        ImageError, match=r"\(480, 640\) does not fit an image of 64 x 48"
+    ):
         draw_overlay(Image.new("RGB", (64, 48)), [HALF_HIDDEN])
 
 
@@ -179,7 +206,8 @@ def test_labels_can_be_switched_off() -> None:
 
 
 def test_ignored_pixels_are_hatched_and_named_in_the_legend() -> None:
-    plain, hatched = draw_overlay(GREY, []), draw_overlay(GREY, [], ignore=VISIBLE)
+    plain = draw_overlay(GREY, [])
+    hatched = draw_overlay(GREY, [], ignore=VISIBLE)
     assert plain.size == (640, 480)
     assert hatched.height > 480
     changed = (pixels(plain) != pixels(hatched)[:480]).any(-1)
@@ -195,17 +223,23 @@ def test_ignored_pixels_are_hatched_and_named_in_the_legend() -> None:
     st.lists(st.tuples(st.text(max_size=40), st.integers(0, 2**32 - 1)), max_size=4),
     st.sampled_from(["visible", "amodal", "both"]),
 )
-def test_random_small_scenes_are_drawn(height: int, width: int, names: list, mask_type: str) -> None:
+def test_random_small_scenes_are_drawn(
+    height: int, width: int, names: list, mask_type: str
+) -> None:
     def scribble(random: np.random.Generator) -> Mask:
         bits = random.random(height * width) < 0.3
         return Mask.from_dense(bits.reshape(height, width))
 
     randoms = [np.random.default_rng(seed) for _, seed in names]
     regions = [
-        Region(id=str(number), name=name, visible=scribble(random), amodal=scribble(random))
+        Region(
+            id=str(number), name=name, visible=scribble(random), amodal=scribble(random)
+        )
         for number, ((name, _), random) in enumerate(zip(names, randoms))
     ]
-    drawn = draw_overlay(Image.new("RGB", (width, height)), regions, mask_type=mask_type)
+    drawn = draw_overlay(
+        Image.new("RGB", (width, height)), regions, mask_type=mask_type
+    )
     assert max(drawn.size) >= 640
 
 
@@ -217,9 +251,19 @@ def test_cocoa_scenes_are_drawn(number: int) -> None:
     regions = []
     for row, found in enumerate(record["regions"]):
         amodal = Masks.from_polygons([[found["segmentation"]]], [size])[0]
-        visible = Mask(size, found["visible_mask"]["counts"]) if "visible_mask" in found else amodal
+        visible = (
+            Mask(size, found["visible_mask"]["counts"])
+            if "visible_mask" in found
+            else amodal
+        )
         regions.append(
-            Region(id=str(row), name=found["name"], visible=visible, amodal=amodal, order=found["order"])
+            Region(
+                id=str(row),
+                name=found["name"],
+                visible=visible,
+                amodal=amodal,
+                order=found["order"],
+            )
         )
     drawn = draw_overlay(image, regions)
     assert drawn.width == image.width

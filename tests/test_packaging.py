@@ -8,7 +8,9 @@ import maskwise
 from tests.test_layers import EXTRAS, IMPORTS
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 TOOLS = {"dev", "bench", "webtest"}
 INDIRECT = {"onnx", "psycopg", "tensorboard"}
 """Needed by torch when it exports a model or writes curves, and by SQLAlchemy for PostgreSQL; not imported by name."""
@@ -22,7 +24,11 @@ def test_every_extra_brings_only_what_is_imported() -> None:
     imported = {found.name.split(".")[0] for found in IMPORTS}
     for extra, requirements in PROJECT["optional-dependencies"].items():
         if extra not in TOOLS:
-            unused = {distribution(text).replace("-", "_") for text in requirements} - imported - INDIRECT
+            unused = (
+                {distribution(text).replace("-", "_") for text in requirements}
+                - imported
+                - INDIRECT
+            )
             assert not unused, f"extra {extra}: nothing imports {sorted(unused)}"
 
 
@@ -36,7 +42,13 @@ def test_every_import_of_an_extra_is_declared() -> None:
 
 
 def test_requirements_are_pinned_for_continuous_integration() -> None:
-    pinned = set(re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M))
+    pinned = set(
+        re.findall(
+            r"^([\w.-]+)==",
+            (ROOT / "constraints.txt").read_text(encoding="utf-8"),
+            re.M,
+        )
+    )
     wanted = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     assert {distribution(text) for texts in wanted for text in texts} <= pinned
 

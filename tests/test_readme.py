@@ -15,7 +15,9 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", TEXT, re.S |
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize(("path", "name"), generated(), ids=lambda value: str(getattr(value, "name", value)))
+@pytest.mark.parametrize(
+    ("path", "name"), generated(), ids=lambda value: str(getattr(value, "name", value))
+)
 def test_generated_parts_are_up_to_date(path: Path, name: str) -> None:
     text = path.read_text(encoding="utf-8")
     found = text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
@@ -36,11 +38,15 @@ def test_every_command_says_what_it_does() -> None:
     assert all(commands().values()), commands()
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_named_commands_and_links_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     words = {name.split()[0] for name in commands()}
-    code = re.findall(r"^```\w*\n(.*?)^```", text, re.S | re.M) + re.findall(r"`([^`\n]+)`", text)
+    code = re.findall(r"^```\w*\n(.*?)^```", text, re.S | re.M) + re.findall(
+        r"`([^`\n]+)`", text
+    )
     named = set(re.findall(r"^maskwise ([a-z][a-z-]*)", "\n".join(code), re.M))
     assert named <= words, f"no such command: {sorted(named - words)}"
     linked = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
@@ -49,7 +55,9 @@ def test_named_commands_and_links_exist(path: Path) -> None:
 
 
 def test_make_targets_exist() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    targets = set(
+        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    )
     named = {
         name
         for path in DOCUMENTS
@@ -59,7 +67,9 @@ def test_make_targets_exist() -> None:
 
 
 @pytest.mark.parametrize(("example", "printed"), EXAMPLES, ids=range(len(EXAMPLES)))
-def test_examples_print_what_stands_below_them(example: str, printed: str, tmp_path: Path) -> None:
+def test_examples_print_what_stands_below_them(
+    example: str, printed: str, tmp_path: Path
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", example],
         cwd=tmp_path,

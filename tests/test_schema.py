@@ -9,7 +9,15 @@ from PIL import Image
 
 from maskwise.errors import RecordError
 from maskwise.masks import Mask
-from maskwise.schema import Answer, Phrase, PredictedRegion, Prediction, Region, Sample, attach
+from maskwise.schema import (
+    Answer,
+    Phrase,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+    attach,
+)
 
 SQUARE = np.zeros((4, 6), bool)
 SQUARE[1:3, 1:3] = True
@@ -23,18 +31,28 @@ def test_a_prediction_needs_no_sample_and_takes_lists() -> None:
     assert prediction.sample == ""
     assert prediction.regions == (FOUND,)
     assert hash(prediction) == hash(Prediction(regions=(FOUND,)))
-    assert msgspec.json.decode(msgspec.json.encode(prediction), type=Prediction) == prediction
+    assert (
+        msgspec.json.decode(msgspec.json.encode(prediction), type=Prediction)
+        == prediction
+    )
 
 
 def test_phrases_answers_and_targets_take_lists() -> None:
     answer = Answer(text="A cup.", phrases=[Phrase(start=2, stop=5, regions=[0])])
     assert answer.phrases[0].regions == (0,)
-    assert Sample(id="s", image_id="p", question="?", targets=[REGION], answer=answer).targets == (REGION,)
+    assert Sample(
+        id="s", image_id="p", question="?", targets=[REGION], answer=answer
+    ).targets == (REGION,)
 
 
 @pytest.mark.parametrize(
     "value",
-    [SQUARE, SQUARE.astype(np.uint8) * 255, SQUARE.tolist(), {"size": [4, 6], "counts": MASK.counts}],
+    [
+        SQUARE,
+        SQUARE.astype(np.uint8) * 255,
+        SQUARE.tolist(),
+        {"size": [4, 6], "counts": MASK.counts},
+    ],
     ids=["bool", "uint8", "nested lists", "COCO RLE"],
 )
 def test_masks_are_converted(value: Any) -> None:
@@ -57,12 +75,21 @@ def test_numpy_scores_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Prediction(regions=FOUND), "regions must be a list .* not a value of type PredictedRegion"),
-        (lambda: Prediction(regions=[MASK]), "regions must be of type PredictedRegion, not .* Mask"),
+        (
+            lambda: Prediction(regions=FOUND),
+            "regions must be a list .* not a value of type PredictedRegion",
+        ),
+        (
+            lambda: Prediction(regions=[MASK]),
+            "regions must be of type PredictedRegion, not .* Mask",
+        ),
         (lambda: Prediction(regions=3), "regions must be a list"),
         (lambda: Prediction(sample=7), "expected a text, found a value of type int"),
         (lambda: Prediction(answer=7), "answer must be an Answer or a text"),
-        (lambda: Prediction(mask_type="hidden"), "mask_type must be one of visible, amodal, both"),
+        (
+            lambda: Prediction(mask_type="hidden"),
+            "mask_type must be one of visible, amodal, both",
+        ),
         (lambda: PredictedRegion(visible="cup"), "visible is not a mask"),
         (lambda: PredictedRegion(visible=np.zeros(5)), "visible is not a mask"),
         (lambda: PredictedRegion(visible={"size": [4, 6]}), "visible is not a mask"),
@@ -70,17 +97,31 @@ def test_numpy_scores_are_numbers() -> None:
         (lambda: PredictedRegion(visible=MASK, score="high"), "score must be a number"),
         (lambda: PredictedRegion(visible=MASK, score=1.5), "not between 0 and 1"),
         (lambda: Region(id="", name="cup", visible=MASK), "needs an id"),
-        (lambda: Region(id="r", name=None, visible=MASK), "region 'r': expected a text"),
-        (lambda: Sample(id="s", image_id="p", question=None), "sample 's': expected a text, found None"),
-        (lambda: Answer(text="a", phrases=[Phrase(start=0, stop=9, regions=())]), "outside the answer"),
+        (
+            lambda: Region(id="r", name=None, visible=MASK),
+            "region 'r': expected a text",
+        ),
+        (
+            lambda: Sample(id="s", image_id="p", question=None),
+            "sample 's': expected a text, found None",
+        ),
+        (
+            lambda: Answer(text="a", phrases=[Phrase(start=0, stop=9, regions=())]),
+            "outside the answer",
+        ),
         (
             lambda: Prediction(
-                answer=Answer(text="a", phrases=(Phrase(start=0, stop=1, regions=(2,)),)), regions=[FOUND]
+                answer=Answer(
+                    text="a", phrases=(Phrase(start=0, stop=1, regions=(2,)),)
+                ),
+                regions=[FOUND],
             ),
             "refers to region 2, but there are 1",
         ),
         (
-            lambda: Region(id="r", name="cup", visible=MASK, amodal=np.ones((2, 2), bool)),
+            lambda: Region(
+                id="r", name="cup", visible=MASK, amodal=np.ones((2, 2), bool)
+            ),
             r"masks of different sizes \(height, width\)",
         ),
     ],
@@ -103,7 +144,9 @@ def test_masks_of_a_prediction() -> None:
 def test_reprs_are_short() -> None:
     question = "Which " + "very " * 100 + "large cup?"
     sample = Sample(id="s", image_id="p", question=question, targets=[REGION] * 50)
-    prediction = Prediction(sample="s", answer="A cup.", mask_type="both", regions=[FOUND] * 50)  # type: ignore[arg-type]
+    prediction = Prediction(
+        sample="s", answer="A cup.", mask_type="both", regions=[FOUND] * 50
+    )  # type: ignore[arg-type]
     assert repr(REGION) == "Region('r', 'cup', 6 x 4, visible 4 px, amodal 4 px)"
     assert repr(FOUND) == "PredictedRegion('cup', 6 x 4, visible 4 px, score=0.5)"
     assert repr(prediction) == "Prediction('s', 'A cup.', mask_type='both', 50 regions)"
@@ -115,9 +158,13 @@ def test_a_prediction_draws_itself() -> None:
     prediction = Prediction(regions=[FOUND])
     image = Image.new("RGB", (6, 4), "navy")
     assert prediction.plot().size == prediction.plot(image).size
-    shown = attach(Prediction(regions=[FOUND]), image=image, question="Where is the cup?")
+    shown = attach(
+        Prediction(regions=[FOUND]), image=image, question="Where is the cup?"
+    )
     assert shown == prediction
-    assert shown.plot().height > prediction.plot(image).height, "the question is written below"
+    assert shown.plot().height > prediction.plot(image).height, (
+        "the question is written below"
+    )
     assert (shown._repr_png_() or b"").startswith(b"\x89PNG")
     assert REGION._repr_png_().startswith(b"\x89PNG")
     assert Prediction()._repr_png_() is None

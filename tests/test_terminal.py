@@ -33,10 +33,16 @@ def dataset(tmp_path: Path) -> Path:
     Image.new("RGB", (6, 4)).save(buffer, "PNG")
     folder = tmp_path / "data"
     with DatasetWriter(folder, name=f"set{EVIL}", about={"licence": EVIL}) as writer:
-        writer.add_image(ImageInfo(id=f"i{EVIL}", width=6, height=4), [region], buffer.getvalue())
+        writer.add_image(
+            ImageInfo(id=f"i{EVIL}", width=6, height=4), [region], buffer.getvalue()
+        )
         tags = {"kind": f"tag{EVIL}"}
         sample = Sample(
-            id=f"s{EVIL}", image_id=f"i{EVIL}", question=f"what{EVIL}", targets=(region,), tags=tags
+            id=f"s{EVIL}",
+            image_id=f"i{EVIL}",
+            question=f"what{EVIL}",
+            targets=(region,),
+            tags=tags,
         )
         writer.add_sample(sample)
     return folder
@@ -61,7 +67,9 @@ def test_plain_text_is_unchanged() -> None:
 
 def test_a_console_keeps_its_own_colours_and_escapes_those_of_the_text() -> None:
     file = io.StringIO()
-    console = make_console(file=file, force_terminal=True, color_system="standard", width=200)
+    console = make_console(
+        file=file, force_terminal=True, color_system="standard", width=200
+    )
     table = Table()
     table.add_column(f"head{EVIL}")
     table.add_row(f"[red]cell{EVIL}[/]")
@@ -77,7 +85,9 @@ def test_a_console_keeps_its_own_colours_and_escapes_those_of_the_text() -> None
 
 def test_a_progress_bar_still_moves() -> None:
     file = io.StringIO()
-    with Progress(console=make_console(file=file, force_terminal=True, width=80)) as bar:
+    with Progress(
+        console=make_console(file=file, force_terminal=True, width=80)
+    ) as bar:
         bar.update(bar.add_task("working", total=2), completed=2)
     assert "working" in file.getvalue()
     assert "100%" in file.getvalue()
@@ -85,7 +95,9 @@ def test_a_progress_bar_still_moves() -> None:
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
 @pytest.mark.parametrize("command", ["stats", "validate"])
-def test_commands_print_dataset_text_safely(dataset: Path, command: str, options: tuple[str, ...]) -> None:
+def test_commands_print_dataset_text_safely(
+    dataset: Path, command: str, options: tuple[str, ...]
+) -> None:
     assert_safe(run(command, dataset, *options).output)
 
 
@@ -95,7 +107,9 @@ def test_questions_are_printed_safely(options: tuple[str, ...]) -> None:
 
 
 def test_ids_are_printed_safely(dataset: Path, tmp_path: Path) -> None:
-    assert_safe(run("show", dataset, f"s{EVIL}", "--out", tmp_path / "shown.png").output)
+    assert_safe(
+        run("show", dataset, f"s{EVIL}", "--out", tmp_path / "shown.png").output
+    )
 
 
 class Failing:
@@ -110,7 +124,15 @@ class Failing:
 def test_evaluations_are_printed_safely(
     dataset: Path, tmp_path: Path, model: str, options: tuple[str, ...]
 ) -> None:
-    arguments = ["eval", str(dataset), "--model", model, "--out", str(tmp_path / "run"), *options]
+    arguments = [
+        "eval",
+        str(dataset),
+        "--model",
+        model,
+        "--out",
+        str(tmp_path / "run"),
+        *options,
+    ]
     assert_safe(CliRunner().invoke(app, arguments).output)
 
 

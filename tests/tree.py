@@ -74,14 +74,22 @@ def folder_lines(folder: Path, label: str, depth: int) -> list[tuple[str, str]]:
 
 def place(path: Path) -> tuple[int, bool, str]:
     """Packages in the order of their layers; elsewhere files before folders, by name."""
-    layer = PACKAGES.index(path.stem) if path.parent.name == "maskwise" and path.stem in PACKAGES else 0
+    layer = (
+        PACKAGES.index(path.stem)
+        if path.parent.name == "maskwise" and path.stem in PACKAGES
+        else 0
+    )
     return layer, path.is_dir(), path.name
 
 
 def folder_line(folder: Path) -> str:
     """What a folder is: its package docstring, or what DATA says."""
     package = folder / "__init__.py"
-    return first_line(package) if package.exists() else DATA.get(folder.relative_to(ROOT).as_posix(), "")
+    return (
+        first_line(package)
+        if package.exists()
+        else DATA.get(folder.relative_to(ROOT).as_posix(), "")
+    )
 
 
 def first_line(path: Path) -> str:
@@ -93,10 +101,17 @@ def first_line(path: Path) -> str:
         text = ast.get_docstring(ast.parse(text)) or ""
     for line in text.splitlines():
         words = re.sub(
-            r"^(/\*+|//|\{#-?|<!--|#|<!doctype html>|\*)\s*|\s*(\*/|-?#\}|-->)$", "", line.strip(), flags=re.I
+            r"^(/\*+|//|\{#-?|<!--|#|<!doctype html>|\*)\s*|\s*(\*/|-?#\}|-->)$",
+            "",
+            line.strip(),
+            flags=re.I,
         )
         if words:
-            return words if path.suffix == ".md" else re.split(r"(?<![.,])\. ", words)[0].removesuffix(".")
+            return (
+                words
+                if path.suffix == ".md"
+                else re.split(r"(?<![.,])\. ", words)[0].removesuffix(".")
+            )
     return ""
 
 
@@ -115,7 +130,9 @@ def commands() -> dict[str, str]:
             if isinstance(child, typer.core.TyperGroup):
                 walk(child, f"{before}{name} ")
             elif not child.hidden:
-                found[before + name] = (child.help or "").strip().split("\n")[0].removesuffix(".")
+                found[before + name] = (
+                    (child.help or "").strip().split("\n")[0].removesuffix(".")
+                )
 
     root = typer.main.get_command(app)
     assert isinstance(root, typer.core.TyperGroup)
@@ -137,7 +154,9 @@ def write_documents() -> None:
     for (path, name), body in generated().items():
         before, rest = path.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")
         after = rest.split(f"<!-- /{name} -->")[1]
-        path.write_text(f"{before}<!-- {name} -->\n{body}<!-- /{name} -->{after}", encoding="utf-8")
+        path.write_text(
+            f"{before}<!-- {name} -->\n{body}<!-- /{name} -->{after}", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

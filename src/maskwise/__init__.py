@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maskwise.api.datasets import load_dataset
     from maskwise.api.evaluation import compare, evaluate, load_run, score
-    from maskwise.api.listing import list_benchmarks, list_formats, list_models, list_protocols
+    from maskwise.api.listing import (
+        list_benchmarks,
+        list_formats,
+        list_models,
+        list_protocols,
+    )
     from maskwise.api.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.errors import (
         ConfigError,
@@ -132,7 +137,15 @@ _MODULES = {
     "overlay": ["draw_overlay"],
     "runs": ["Run"],
     "runs.metric": ["Metric"],
-    "schema": ["Answer", "ImageInfo", "Phrase", "PredictedRegion", "Prediction", "Region", "Sample"],
+    "schema": [
+        "Answer",
+        "ImageInfo",
+        "Phrase",
+        "PredictedRegion",
+        "Prediction",
+        "Region",
+        "Sample",
+    ],
     "store": ["Dataset", "DatasetWriter"],
 }
 """Where each public name is defined."""
@@ -142,7 +155,9 @@ def __getattr__(name: str) -> Any:
     """Load a public name on first use (PEP 562)."""
     module = next((module for module, names in _MODULES.items() if name in names), None)
     if module is None:
-        raise AttributeError(f"module 'maskwise' has no attribute {name!r}; maskwise.__all__ lists the names")
+        raise AttributeError(
+            f"module 'maskwise' has no attribute {name!r}; maskwise.__all__ lists the names"
+        )
     value = getattr(importlib.import_module(f"maskwise.{module}"), name)
     globals()[name] = value
     return value

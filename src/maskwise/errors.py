@@ -78,15 +78,20 @@ class MissingDependencyError(MaskwiseError, ImportError):
 
     def __init__(self, feature: str, package: str, *, extra: str | None = None) -> None:
         name = package if extra is None else f"'maskwise[{extra}]'"
-        super().__init__(f"{feature} needs {package}, which is not installed: pip install {name}")
+        super().__init__(
+            f"{feature} needs {package}, which is not installed: pip install {name}"
+        )
         self.package = package
 
 
 class UnknownNameError(MaskwiseError):
     """A name that is not registered. `where`: the file that contains it."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
-        names, start = sorted(known), f"{where}: " if where else ""
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, where: str = ""
+    ) -> None:
+        names = sorted(known)
+        start = f"{where}: " if where else ""
         super().__init__(
             f"{start}unknown {kind} {name!r}; known: {', '.join(names)}{did_you_mean(name, names)}"
         )

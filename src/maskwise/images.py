@@ -72,7 +72,9 @@ def open_image(source: ImageSource, *, max_pixels: int = MAX_PIXELS) -> Image.Im
 def image_size(image: ImageFile) -> tuple[int, int]:
     """Width and height, upright, without decoding a pixel. ImageError as `open_image`, except for limits and damage."""
     with _opened(image) as opened:
-        return opened.size if _orientation(opened) < 5 else (opened.height, opened.width)
+        return (
+            opened.size if _orientation(opened) < 5 else (opened.height, opened.width)
+        )
 
 
 def resolve_inside(root: str | os.PathLike[str], relative: str) -> Path:
@@ -91,10 +93,13 @@ def resolve_inside(root: str | os.PathLike[str], relative: str) -> Path:
 
 def check_relative(relative: str) -> None:
     """Refuse a path that is empty, absolute, or contains `..`, without looking at any disk."""
-    posix, windows = PurePosixPath(relative), PureWindowsPath(relative)
+    posix = PurePosixPath(relative)
+    windows = PureWindowsPath(relative)
     plain = posix.name and "\\" not in relative and "\0" not in relative
     if not plain or posix.is_absolute() or windows.drive or ".." in posix.parts:
-        raise ImageError(f"path {relative!r} must be relative, with / between folders and without ..")
+        raise ImageError(
+            f"path {relative!r} must be relative, with / between folders and without .."
+        )
 
 
 _IN_MEMORY = re.compile(r" <_io\.BytesIO[^>]*>")
@@ -144,7 +149,9 @@ def _from_array(array: Any) -> Image.Image:
     try:
         pixels = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
     except Exception as error:
-        raise ImageError(f"expected an image, got {type(array).__name__}: {error}") from None
+        raise ImageError(
+            f"expected an image, got {type(array).__name__}: {error}"
+        ) from None
     if (
         pixels.dtype != np.uint8
         or pixels.ndim not in (2, 3)
@@ -195,7 +202,10 @@ def _over_white(image: Image.Image) -> Image.Image:
 def _deep_to_rgb(image: Image.Image) -> Image.Image:
     """Grey of more than 8 bits. White is 65535; where a value is larger, the largest; for floats 1.0 or 255.0."""
     values = np.asarray(image)
-    highest = max(float(_finite(values[top:bottom]).max(initial=0.0)) for top, bottom in _strips(image))
+    highest = max(
+        float(_finite(values[top:bottom]).max(initial=0.0))
+        for top, bottom in _strips(image)
+    )
     least = 65535.0 if image.mode != "F" else 255.0 if highest > 1.0 else 1.0
     grey = np.empty(values.shape, np.uint8)
     for top, bottom in _strips(image):
@@ -212,4 +222,6 @@ def _finite(values: np.ndarray[Any, Any]) -> Float64Array:
 def _strips(image: Image.Image) -> Iterator[tuple[int, int]]:
     """First and past-the-last row of strips of about STRIP_PIXELS."""
     rows = max(1, STRIP_PIXELS // image.width)
-    return ((top, min(top + rows, image.height)) for top in range(0, image.height, rows))
+    return (
+        (top, min(top + rows, image.height)) for top in range(0, image.height, rows)
+    )

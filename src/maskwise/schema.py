@@ -26,7 +26,13 @@ BLANK = (232, 232, 232)
 T = TypeVar("T")
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Record(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+):
     """Base of all records: frozen, fields by name, unknown fields refused."""
 
 
@@ -58,14 +64,18 @@ class Region(Record, frozen=True, kw_only=True):
         _convert_mask(self, "overlap", self.overlap)
         _check_sizes(self, (self.visible, self.amodal, self.overlap))
         if self.visible is None and self.amodal is None:
-            raise RecordError(f"{_label(self)} has neither a visible nor an amodal mask")
+            raise RecordError(
+                f"{_label(self)} has neither a visible nor an amodal mask"
+            )
         if self.part_of == self.id:
             raise RecordError(f"{_label(self)} is a part of itself")
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the image."""
-        return cast("Mask", self.visible if self.visible is not None else self.amodal).size
+        return cast(
+            "Mask", self.visible if self.visible is not None else self.amodal
+        ).size
 
     @property
     def occluded(self) -> Mask | None:
@@ -138,7 +148,9 @@ class ImageInfo(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.width <= 0 or self.height <= 0:
-            raise RecordError(f"image {self.id!r}: size {self.width} x {self.height} is empty")
+            raise RecordError(
+                f"image {self.id!r}: size {self.width} x {self.height} is empty"
+            )
 
 
 class Sample(Record, frozen=True, kw_only=True, dict=True):
@@ -177,7 +189,9 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
             )
         return load(self.image_id)
 
-    def plot(self, image: Image.Image | None = None, *, mask_type: MaskType = "both") -> Image.Image:
+    def plot(
+        self, image: Image.Image | None = None, *, mask_type: MaskType = "both"
+    ) -> Image.Image:
         """The targets drawn on the image, with question and answer below. image: if not that of the dataset."""
         return _draw(
             self.image if image is None else image,
@@ -218,7 +232,9 @@ class PredictedRegion(Record, frozen=True, kw_only=True):
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the image."""
-        return cast("Mask", self.visible if self.visible is not None else self.amodal).size
+        return cast(
+            "Mask", self.visible if self.visible is not None else self.amodal
+        ).size
 
     def mask(self, mask_type: Literal["visible", "amodal"]) -> Mask | None:
         """The mask of one type, or None where the model did not predict it."""
@@ -266,10 +282,14 @@ class Prediction(Record, frozen=True, kw_only=True, dict=True):
         mask_type: if None, the type the model chose, and visible if it chose both or none.
         """
         wanted = mask_type or ("amodal" if self.mask_type == "amodal" else "visible")
-        found = [mask for region in self.regions if (mask := region.mask(wanted)) is not None]
+        found = [
+            mask for region in self.regions if (mask := region.mask(wanted)) is not None
+        ]
         return Masks.from_masks(found)
 
-    def plot(self, image: Image.Image | None = None, *, mask_type: MaskType | None = None) -> Image.Image:
+    def plot(
+        self, image: Image.Image | None = None, *, mask_type: MaskType | None = None
+    ) -> Image.Image:
         """The regions drawn on the image, with question and answer below.
 
         image: the image asked about; a prediction made by `encoded.ask` knows it, others are drawn on a blank canvas.
@@ -287,7 +307,9 @@ class Prediction(Record, frozen=True, kw_only=True, dict=True):
     def __repr__(self) -> str:
         parts = [repr(self.sample)] if self.sample else []
         if self.error is not None:
-            return f"Prediction({', '.join([*parts, f'error={_shorten(self.error)!r}'])})"
+            return (
+                f"Prediction({', '.join([*parts, f'error={_shorten(self.error)!r}'])})"
+            )
         parts += [] if self.answer is None else [repr(_shorten(self.answer.text))]
         parts += [] if self.mask_type is None else [f"mask_type={self.mask_type!r}"]
         parts += ["no_target=True"] if self.no_target else []
@@ -295,7 +317,9 @@ class Prediction(Record, frozen=True, kw_only=True, dict=True):
         return f"Prediction({', '.join(parts)})"
 
     def _repr_png_(self) -> bytes | None:
-        return _to_png(self.plot()) if self.regions or "image" in self.__dict__ else None
+        return (
+            _to_png(self.plot()) if self.regions or "image" in self.__dict__ else None
+        )
 
 
 class Score(Record, frozen=True, kw_only=True):
@@ -316,7 +340,9 @@ class Score(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if (self.status == "scored") != (self.value is not None):
-            raise RecordError(f"score of {self.sample!r}: status {self.status} with value {self.value}")
+            raise RecordError(
+                f"score of {self.sample!r}: status {self.status} with value {self.value}"
+            )
 
 
 def attach(record: T, **facts: Any) -> T:
@@ -331,7 +357,9 @@ def attach(record: T, **facts: Any) -> T:
 def _check_texts(record: Record, *values: object) -> None:
     for value in values:
         if not isinstance(value, str):
-            raise RecordError(f"{_label(record)}: expected a text, found {_kind(value)}")
+            raise RecordError(
+                f"{_label(record)}: expected a text, found {_kind(value)}"
+            )
 
 
 def _check_mask_type(record: Record, value: object) -> None:
@@ -346,7 +374,9 @@ def _check_score(region: PredictedRegion) -> None:
         try:
             force_setattr(region, "score", float(region.score))
         except (TypeError, ValueError):
-            raise RecordError(f"score must be a number, not {_kind(region.score)}") from None
+            raise RecordError(
+                f"score must be a number, not {_kind(region.score)}"
+            ) from None
     if not 0.0 <= region.score <= 1.0:
         raise RecordError(f"score {region.score} is not between 0 and 1")
 
@@ -354,7 +384,9 @@ def _check_score(region: PredictedRegion) -> None:
 def _check_sizes(record: Record, masks: Iterable[Mask | Region | None]) -> None:
     sizes = {mask.size for mask in masks if mask is not None}
     if len(sizes) > 1:
-        raise RecordError(f"{_label(record)} has masks of different sizes (height, width): {sorted(sizes)}")
+        raise RecordError(
+            f"{_label(record)} has masks of different sizes (height, width): {sorted(sizes)}"
+        )
 
 
 def _check_phrases(record: Record, answer: Answer | None, regions: int) -> None:
@@ -370,7 +402,9 @@ def _check_phrases(record: Record, answer: Answer | None, regions: int) -> None:
 def _convert_items(record: Record, field: str, value: Any, kind: type) -> None:
     """Make a list or other iterable a tuple, and check the type of its items."""
     if type(value) is not tuple:
-        if isinstance(value, str | bytes | msgspec.Struct) or not isinstance(value, Iterable):
+        if isinstance(value, str | bytes | msgspec.Struct) or not isinstance(
+            value, Iterable
+        ):
             raise RecordError(
                 f"{_label(record)}: {field} must be a list with items of type {kind.__name__}, not {_kind(value)}"
             )
@@ -387,7 +421,9 @@ def _convert_answer(record: Sample | Prediction, answer: Any) -> None:
     if answer is None or type(answer) is Answer:
         return
     if not isinstance(answer, str):
-        raise RecordError(f"{_label(record)}: answer must be an Answer or a text, not {_kind(answer)}")
+        raise RecordError(
+            f"{_label(record)}: answer must be an Answer or a text, not {_kind(answer)}"
+        )
     force_setattr(record, "answer", Answer(text=answer))
 
 
@@ -402,7 +438,9 @@ def _convert_mask(record: Record, field: str, value: Any) -> None:
 
 def _label(record: Record) -> str:
     """What error messages call a record."""
-    kind = {"PredictedRegion": "predicted region"}.get(type(record).__name__, type(record).__name__.lower())
+    kind = {"PredictedRegion": "predicted region"}.get(
+        type(record).__name__, type(record).__name__.lower()
+    )
     name = getattr(record, "sample", None) or getattr(record, "id", None)
     return f"{kind} {name!r}" if isinstance(name, str) else kind
 
@@ -430,7 +468,9 @@ def _draw(
     from maskwise.overlay import draw_overlay  # noqa: PLC0415
 
     if image is None and size is None:
-        raise RecordError("there is nothing to draw: no region and no image; give the image: plot(image)")
+        raise RecordError(
+            "there is nothing to draw: no region and no image; give the image: plot(image)"
+        )
     if image is None and size is not None:
         image = Image.new("RGB", (size[1], size[0]), BLANK)
     if not isinstance(image, Image.Image):

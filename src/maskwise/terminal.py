@@ -9,10 +9,19 @@ from collections.abc import Iterable
 from typing import Any
 
 import typer
-from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    ConsoleRenderable,
+    RenderableType,
+    RenderHook,
+    RenderResult,
+)
 from rich.segment import Segment
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 """C0 and C1 controls except tab and newline, marks that reverse the direction of writing, lone surrogates."""
 
 
@@ -34,7 +43,9 @@ def make_console(**options: Any) -> Console:
 
 
 class _SafeTexts(RenderHook):
-    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+    def process_renderables(
+        self, renderables: list[ConsoleRenderable]
+    ) -> list[ConsoleRenderable]:
         return [_Safe(renderable) for renderable in renderables]
 
 
@@ -44,10 +55,16 @@ class _Safe:
     def __init__(self, renderable: RenderableType) -> None:
         self.renderable = renderable
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> RenderResult:
         yield from _safe_segments(console.render(self.renderable, options))
 
 
 def _safe_segments(segments: Iterable[Segment]) -> Iterable[Segment]:
     for segment in segments:
-        yield segment if segment.control else Segment(safe_text(segment.text), segment.style)
+        yield (
+            segment
+            if segment.control
+            else Segment(safe_text(segment.text), segment.style)
+        )

@@ -27,8 +27,13 @@ def noisy(data: mw.Dataset) -> mw.Run:
 
 
 def truth(sample: mw.Sample) -> mw.Prediction:
-    regions = [mw.PredictedRegion(visible=region.visible, amodal=region.amodal) for region in sample.targets]
-    return mw.Prediction(regions=regions, mask_type=sample.mask_type, no_target=not regions)
+    regions = [
+        mw.PredictedRegion(visible=region.visible, amodal=region.amodal)
+        for region in sample.targets
+    ]
+    return mw.Prediction(
+        regions=regions, mask_type=sample.mask_type, no_target=not regions
+    )
 
 
 def test_metrics_behave_like_floats(run: mw.Run, noisy: mw.Run) -> None:
@@ -37,7 +42,10 @@ def test_metrics_behave_like_floats(run: mw.Run, noisy: mw.Run) -> None:
     assert giou.interval is not None
     assert giou.interval[0] < giou < giou.interval[1]
     assert run["strict"]["giou"] == 1.0
-    assert repr(mw.Metric(0.74, (0.687, 0.789))) == "Metric(0.740, interval=(0.687, 0.789))"
+    assert (
+        repr(mw.Metric(0.74, (0.687, 0.789)))
+        == "Metric(0.740, interval=(0.687, 0.789))"
+    )
     assert repr(mw.Metric(2.0, unit="count")) == "Metric(2.000)"
     assert f"{mw.Metric(0.74):.1f}" == "0.7"
     copied = pickle.loads(pickle.dumps(giou))
@@ -69,7 +77,9 @@ def test_data_frames(run: mw.Run, data: mw.Dataset) -> None:
     assert len(run.to_pandas(samples=True)) == 2 * len(data)
 
 
-def test_without_pandas_the_error_says_what_to_install(run: mw.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_error_says_what_to_install(
+    run: mw.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(mw.MissingDependencyError, match="pip install pandas") as caught:
         run.to_pandas()
@@ -88,12 +98,16 @@ def test_a_folder_continues_and_loads(data: mw.Dataset, tmp_path: Path) -> None:
     first = mw.evaluate("oracle", data, out=tmp_path / "run", protocols=["strict"])
     again = mw.evaluate("oracle", data, tmp_path / "run", protocols="strict")
     assert (
-        first["strict"]["giou"] == again["strict"]["giou"] == mw.load_run(tmp_path / "run")["strict"]["giou"]
+        first["strict"]["giou"]
+        == again["strict"]["giou"]
+        == mw.load_run(tmp_path / "run")["strict"]["giou"]
     )
     assert (tmp_path / "run" / "run.json").exists()
 
 
-def test_the_model_of_a_run_is_recorded_by_the_name_it_was_loaded_by(data: mw.Dataset) -> None:
+def test_the_model_of_a_run_is_recorded_by_the_name_it_was_loaded_by(
+    data: mw.Dataset,
+) -> None:
     loaded = mw.load_model("oracle", noise=1)
     run = mw.evaluate(loaded, data, protocols=["strict"])
     assert run.info.evaluation is not None
@@ -104,25 +118,44 @@ def test_the_model_of_a_run_is_recorded_by_the_name_it_was_loaded_by(data: mw.Da
 def test_scoring_records_in_any_order_and_by_position(data: mw.Dataset) -> None:
     by_position = [truth(sample) for sample in data]
     named = [
-        mw.Prediction(sample=sample.id, regions=one.regions, mask_type=one.mask_type, no_target=one.no_target)
+        mw.Prediction(
+            sample=sample.id,
+            regions=one.regions,
+            mask_type=one.mask_type,
+            no_target=one.no_target,
+        )
         for sample, one in zip(data, by_position)
     ]
     for predictions in (by_position, named[::-1], {one.sample: one for one in named}):
-        assert mw.score(data, predictions, protocols=["strict"])["strict"]["giou"] == 1.0
+        assert (
+            mw.score(data, predictions, protocols=["strict"])["strict"]["giou"] == 1.0
+        )
 
 
 def test_scoring_arrays_and_masks(data: mw.Dataset) -> None:
-    visible = data.filter(lambda sample: sample.mask_type == "visible" and len(sample.targets) > 0)
-    batches = [Masks.from_masks([region.visible for region in sample.targets]) for sample in visible]
+    visible = data.filter(
+        lambda sample: sample.mask_type == "visible" and len(sample.targets) > 0
+    )
+    batches = [
+        Masks.from_masks([region.visible for region in sample.targets])
+        for sample in visible
+    ]
     arrays = [masks.to_dense() for masks in batches]
     for predictions in (batches, arrays, dict(zip(visible.samples.id, arrays))):
-        assert mw.score(visible, predictions, protocols=["strict"])["strict"]["giou"] == 1.0
+        assert (
+            mw.score(visible, predictions, protocols=["strict"])["strict"]["giou"]
+            == 1.0
+        )
     unions: list[Any] = [array.any(0).astype(np.uint8) for array in arrays]
-    assert mw.score(visible, unions, protocols=["union"])["union"]["giou"] == pytest.approx(1.0)
+    assert mw.score(visible, unions, protocols=["union"])["union"][
+        "giou"
+    ] == pytest.approx(1.0)
 
 
 def test_scoring_writes_a_folder(data: mw.Dataset, tmp_path: Path) -> None:
-    run = mw.score(data, [truth(sample) for sample in data], tmp_path / "run", protocols=["strict"])
+    run = mw.score(
+        data, [truth(sample) for sample in data], tmp_path / "run", protocols=["strict"]
+    )
     assert run.folder == tmp_path / "run"
     again = mw.score(data, tmp_path / "run" / "predictions.jsonl", protocols=["strict"])
     assert again["strict"]["giou"] == run["strict"]["giou"] == 1.0
@@ -177,7 +210,10 @@ def test_lists_describe_what_is_known_by_name() -> None:
 
 def test_masks_of_another_size_are_warned_about() -> None:
     data = mw.load_dataset("world")[:12]
-    with pytest.warns(UserWarning, match="No prediction could be scored: mask size differs from the image"):
+    with pytest.warns(
+        UserWarning,
+        match="No prediction could be scored: mask size differs from the image",
+    ):
         run = mw.score(data, [np.ones((1, 10, 10), bool)] * 12, protocols=["strict"])
     assert run["strict"]["giou"] == 0
     assert any("mask size" in notice for notice in run.notices)

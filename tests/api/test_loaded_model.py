@@ -19,10 +19,14 @@ class Square:
     def __init__(self) -> None:
         self.closed = False
 
-    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[mw.Prediction]:
+    def predict(
+        self, image: Image.Image, questions: Sequence[str]
+    ) -> list[mw.Prediction]:
         mask = np.zeros((image.height, image.width), bool)
         mask[: image.height // 2, : image.width // 2] = True
-        return [mw.Prediction(regions=[mw.PredictedRegion(visible=mask)]) for _ in questions]
+        return [
+            mw.Prediction(regions=[mw.PredictedRegion(visible=mask)]) for _ in questions
+        ]
 
     def close(self) -> None:
         self.closed = True
@@ -31,7 +35,9 @@ class Square:
 class Broken:
     """Fails on every question."""
 
-    def predict(self, image: Image.Image, questions: Sequence[str]) -> list[mw.Prediction]:
+    def predict(
+        self, image: Image.Image, questions: Sequence[str]
+    ) -> list[mw.Prediction]:
         raise ValueError("out of memory")
 
 
@@ -97,7 +103,9 @@ def test_a_model_may_have_an_encode_of_its_own(scene: Path) -> None:
         assert len(model.ask(scene, "anything").masks("visible")) == 1
 
 
-@pytest.mark.parametrize("given", [3, None, ["scene.png"], np.zeros((4, 4)), np.zeros((4, 4, 3))])
+@pytest.mark.parametrize(
+    "given", [3, None, ["scene.png"], np.zeros((4, 4)), np.zeros((4, 4, 3))]
+)
 def test_other_images_are_refused_with_a_sentence(given: Any) -> None:
     with pytest.raises(mw.ImageError, match="expected"):
         mw.load_model(Square()).encode(given)
@@ -105,7 +113,9 @@ def test_other_images_are_refused_with_a_sentence(given: Any) -> None:
 
 @pytest.mark.parametrize("given", [3, None, object(), Square])
 def test_other_models_are_refused_with_a_sentence(given: Any) -> None:
-    with pytest.raises(mw.ModelError, match=r"expected the name of a model or an object with predict"):
+    with pytest.raises(
+        mw.ModelError, match=r"expected the name of a model or an object with predict"
+    ):
         mw.load_model(given)
 
 
@@ -126,7 +136,9 @@ def test_an_oracle_cannot_be_asked(scene: Path) -> None:
 
 
 def test_options_need_a_name() -> None:
-    with pytest.raises(mw.ModelError, match="options are for a model that is loaded by name"):
+    with pytest.raises(
+        mw.ModelError, match="options are for a model that is loaded by name"
+    ):
         mw.load_model(Square(), noise=3)
     with pytest.raises(mw.UnknownNameError, match="tiny"):
         mw.load_model("tinny")

@@ -19,7 +19,9 @@ def test_import_loads_neither_numpy_nor_a_package() -> None:
         "ours = [name for name in sys.modules if name.startswith('maskwise.')]; "
         "print(loaded + ours)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -43,7 +45,9 @@ def test_the_three_lists_agree() -> None:
         for alias in node.names
     }
     assert imported == {
-        (f"maskwise.{module}", name) for module, names in mw._MODULES.items() for name in names
+        (f"maskwise.{module}", name)
+        for module, names in mw._MODULES.items()
+        for name in names
     }
 
 

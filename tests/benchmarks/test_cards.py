@@ -28,7 +28,9 @@ SECTIONS = [
 def test_every_benchmark_has_a_whole_card(name: str) -> None:
     card = msgspec.to_builtins(BENCHMARKS[name].card)
     assert list(card)[:6] == SECTIONS
-    card["data"].pop("statistics")  # measured for a release; a published benchmark may have none
+    card["data"].pop(
+        "statistics"
+    )  # measured for a release; a published benchmark may have none
     for section in SECTIONS:
         assert all(card[section].values()), f"{name}: {section} has an empty field"
     assert set(card["targeted_risks"]["atlas_risks"]) <= set(RISKS)
@@ -38,7 +40,10 @@ def test_every_benchmark_has_a_whole_card(name: str) -> None:
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_has_a_protocol_that_exists(name: str) -> None:
     assert BENCHMARKS[name].protocol in PROTOCOLS
-    assert f"`{BENCHMARKS[name].protocol}`" in BENCHMARKS[name].card.methodology.calculation
+    assert (
+        f"`{BENCHMARKS[name].protocol}`"
+        in BENCHMARKS[name].card.methodology.calculation
+    )
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -59,7 +64,14 @@ def test_a_card_with_another_field_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "card.yaml"
     path.write_text(yaml.safe_dump(content | {"surprise": 1}))
     mmr = BENCHMARKS["mmr"]
-    other = Benchmark(name="x", title="x", protocol="mmr", layout=mmr.layout, read=mmr.read, card_file=path)
+    other = Benchmark(
+        name="x",
+        title="x",
+        protocol="mmr",
+        layout=mmr.layout,
+        read=mmr.read,
+        card_file=path,
+    )
     with pytest.raises(FormatError, match="surprise"):
         _ = other.card
 
@@ -71,7 +83,9 @@ def test_readers_say_licence_and_download() -> None:
 
 
 def test_the_document_of_layouts_is_up_to_date() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == document(), "run `python -m tests.readers_document`"
+    assert DOCUMENT.read_text(encoding="utf-8") == document(), (
+        "run `python -m tests.readers_document`"
+    )
 
 
 def test_names_in_capitals_are_known() -> None:

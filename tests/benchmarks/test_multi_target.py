@@ -40,7 +40,10 @@ def test_mmr_answers_name_their_masks(tmp_path: Path) -> None:
     assert first.answer.text == "The knife_1."
     assert second.answer is not None
     assert second.answer.text == "Take the knife_1 by the knife_1's handle."
-    words = [second.answer.text[phrase.start : phrase.stop] for phrase in second.answer.phrases]
+    words = [
+        second.answer.text[phrase.start : phrase.stop]
+        for phrase in second.answer.phrases
+    ]
     assert words == ["knife_1", "knife_1's handle"]
     assert [phrase.regions for phrase in second.answer.phrases] == [(0,), (1,)]
 
@@ -49,9 +52,17 @@ def test_mmr_parts_and_their_objects(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     (scene,), _ = read("mmr", tmp_path)
     knife, handle = scene.regions
-    assert (knife.name, handle.name, handle.part_of) == ("knife", "knife:handle", knife.id)
+    assert (knife.name, handle.name, handle.part_of) == (
+        "knife",
+        "knife:handle",
+        knife.id,
+    )
     change_record(
-        path, text_answers=["The knife_1 {seg}.", "The knife_2 {seg} and the knife_1's handle {seg}."]
+        path,
+        text_answers=[
+            "The knife_1 {seg}.",
+            "The knife_2 {seg} and the knife_1's handle {seg}.",
+        ],
     )
     (scene,), _ = read("mmr", tmp_path)
     assert [region.part_of for region in scene.regions] == [None, None]
@@ -63,7 +74,12 @@ def test_the_same_target_again_is_the_same_region(tmp_path: Path) -> None:
     assert len(scene.regions) == 2
     assert scene.samples[0].targets[0] == scene.samples[1].targets[0]
     path = tmp_path / "MMR_val.json"
-    change_record(path, questions=["Both?"], answers=[[KNIFE, KNIFE]], text_answers=["The {seg} and {seg}."])
+    change_record(
+        path,
+        questions=["Both?"],
+        answers=[[KNIFE, KNIFE]],
+        text_answers=["The {seg} and {seg}."],
+    )
     (scene,), _ = read("mmr", tmp_path)
     assert len(scene.samples[0].targets) == 2
     assert len(scene.regions) == 1
@@ -72,7 +88,12 @@ def test_the_same_target_again_is_the_same_region(tmp_path: Path) -> None:
 def test_mmr_lists_of_run_lengths_are_summed(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path)
     parts = [layouts.rle(layouts.FRONT), layouts.rle(layouts.BACK_AMODAL)]
-    change_record(path, questions=["What?"], answers=[[target("knife", parts)]], text_answers=["It {seg}."])
+    change_record(
+        path,
+        questions=["What?"],
+        answers=[[target("knife", parts)]],
+        text_answers=["It {seg}."],
+    )
     (scene,), diagnostics = read("mmr", tmp_path)
     (region,) = scene.regions
     summed = coco_mask.decode(parts).sum(2)
@@ -83,8 +104,12 @@ def test_mmr_lists_of_run_lengths_are_summed(tmp_path: Path) -> None:
     assert diagnostics == []
 
 
-@pytest.mark.parametrize("text", ["No mask.", "The knife_1 {seg} and {seg}.", "{seg}{seg}{seg}"])
-def test_an_answer_that_miscounts_is_kept_without_phrases(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text", ["No mask.", "The knife_1 {seg} and {seg}.", "{seg}{seg}{seg}"]
+)
+def test_an_answer_that_miscounts_is_kept_without_phrases(
+    text: str, tmp_path: Path
+) -> None:
     path = layouts.mmr(tmp_path)
     change_record(path, questions=["What?"], answers=[[KNIFE]], text_answers=[text])
     (scene,), diagnostics = read("mmr", tmp_path)
@@ -112,8 +137,12 @@ def test_questions_and_answers_must_pair(tmp_path: Path) -> None:
     assert reasons(diagnostics) == ["answers do not fit the questions"]
 
 
-@pytest.mark.parametrize("answers", [KNIFE, None, [[KNIFE]], ["knife"], [target("knife", "text")], 7])
-def test_answers_of_another_type_cost_one_question(answers: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "answers", [KNIFE, None, [[KNIFE]], ["knife"], [target("knife", "text")], 7]
+)
+def test_answers_of_another_type_cost_one_question(
+    answers: Any, tmp_path: Path
+) -> None:
     path = layouts.mmr(tmp_path)
     change_record(path, answers=[answers, [KNIFE]], text_answers=[])
     (scene,), diagnostics = read("mmr", tmp_path)
@@ -138,7 +167,12 @@ def test_a_image_listed_again_stays_apart(tmp_path: Path) -> None:
     layouts.write_json(path, records * 2)
     scenes, diagnostics = read("mmr", tmp_path)
     assert [scene.image.id for scene in scenes] == ["5", "5#2"]
-    assert [sample.id for scene in scenes for sample in scene.samples] == ["5/0", "5/1", "5#2/0", "5#2/1"]
+    assert [sample.id for scene in scenes for sample in scene.samples] == [
+        "5/0",
+        "5/1",
+        "5#2/0",
+        "5#2/1",
+    ]
     assert reasons(diagnostics, kept=True) == ["image listed again"]
 
 
@@ -153,7 +187,9 @@ def test_muse_has_two_image_roots(tmp_path: Path) -> None:
     path = layouts.muse(tmp_path)
     records = json.loads(path.read_text())
     layouts.write_image(tmp_path / "train2017/3.jpg")
-    records.append(records[1] | {"coco_url": "http://images.cocodataset.org/train2017/3.jpg"})
+    records.append(
+        records[1] | {"coco_url": "http://images.cocodataset.org/train2017/3.jpg"}
+    )
     layouts.write_json(path, records)
     scenes, diagnostics = read("muse", tmp_path)
     assert [scene.image.path for scene in scenes] == [
@@ -182,13 +218,16 @@ def test_muse_phrases_go_by_the_rephrased_name(tmp_path: Path) -> None:
     answer = scenes[0].samples[0].answer
     assert answer is not None
     assert answer.text == "The sleepy cat does."
-    assert [answer.text[phrase.start : phrase.stop] for phrase in answer.phrases] == ["sleepy cat"]
+    assert [answer.text[phrase.start : phrase.stop] for phrase in answer.phrases] == [
+        "sleepy cat"
+    ]
     assert scenes[0].regions[0].name == "cat"
     assert scenes[1].samples[0].answer is None
 
 
 @pytest.mark.parametrize(
-    "fields", [{"coco_url": None}, {"coco_url": "http://x/../../secret"}, {"coco_url": ""}]
+    "fields",
+    [{"coco_url": None}, {"coco_url": "http://x/../../secret"}, {"coco_url": ""}],
 )
 def test_muse_records_without_a_image(fields: dict[str, Any], tmp_path: Path) -> None:
     path = layouts.muse(tmp_path)

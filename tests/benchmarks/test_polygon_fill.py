@@ -15,7 +15,12 @@ from tests.shared import shared
 
 
 def image(points: list[list[int]], *rows: str, drawing: Drawing = "4.11") -> None:
-    found = fill_polygon(np.array(points, np.int32).reshape(-1, 2), len(rows), len(rows[0]), drawing=drawing)
+    found = fill_polygon(
+        np.array(points, np.int32).reshape(-1, 2),
+        len(rows),
+        len(rows[0]),
+        drawing=drawing,
+    )
     assert ["".join(".#"[int(inside)] for inside in row) for row in found] == list(rows)
 
 
@@ -64,7 +69,9 @@ def test_recorded_drawings(
 
 
 def by_opencv(points: NDArray[np.int32], height: int, width: int) -> NDArray[np.bool_]:
-    cv2: Any = pytest.importorskip("cv2", reason="compares with OpenCV, which the bench extra brings")
+    cv2: Any = pytest.importorskip(
+        "cv2", reason="compares with OpenCV, which the bench extra brings"
+    )
     if tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 11):
         pytest.skip(f"OpenCV {cv2.__version__} draws otherwise than 4.11 and later")
     plane = np.zeros((height, width), np.uint8)
@@ -86,15 +93,27 @@ def by_opencv(points: NDArray[np.int32], height: int, width: int) -> NDArray[np.
         max_size=12,
     ),
 )
-def test_any_polygon_as_opencv(height: int, width: int, corners: list[tuple[int, int]]) -> None:
+def test_any_polygon_as_opencv(
+    height: int, width: int, corners: list[tuple[int, int]]
+) -> None:
     points = np.array(corners, np.int32)
-    assert np.array_equal(fill_polygon(points, height, width), by_opencv(points, height, width))
+    assert np.array_equal(
+        fill_polygon(points, height, width), by_opencv(points, height, width)
+    )
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1)), max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1)),
+        max_size=8,
+    )
+)
 def test_far_points_take_no_memory(corners: list[tuple[int, int]]) -> None:
-    assert fill_polygon(np.array(corners, np.int32).reshape(-1, 2), 9, 7).shape == (9, 7)
+    assert fill_polygon(np.array(corners, np.int32).reshape(-1, 2), 9, 7).shape == (
+        9,
+        7,
+    )
 
 
 def test_every_real_polygon_as_opencv() -> None:
@@ -103,6 +122,8 @@ def test_every_real_polygon_as_opencv() -> None:
         for shape in json.loads(path.read_text())["shapes"]:
             points = np.array(shape["points"], np.int32)
             height, width = points[:, ::-1].max(0) + 2
-            assert np.array_equal(fill_polygon(points, height, width), by_opencv(points, height, width))
+            assert np.array_equal(
+                fill_polygon(points, height, width), by_opencv(points, height, width)
+            )
             shapes += 1
     assert shapes == 146

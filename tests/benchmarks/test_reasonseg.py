@@ -19,7 +19,10 @@ from tests.shared import shared
 
 
 def box(label: str, left: int, top: int, right: int, bottom: int) -> dict[str, Any]:
-    return {"label": label, "points": [[left, top], [right, top], [right, bottom], [left, bottom]]}
+    return {
+        "label": label,
+        "points": [[left, top], [right, top], [right, bottom], [left, bottom]],
+    }
 
 
 def sample(root: Path, *shapes: dict[str, Any], **fields: Any) -> Sample:
@@ -34,8 +37,18 @@ def plane(found: Sample) -> NDArray[np.uint8]:
     """As LISA's own: 0, 1 and 255."""
     masks = [target.visible for target in found.targets if target.visible is not None]
     assert len(masks) == len(found.targets) <= 1
-    height, width = found.ignore.size if found.ignore is not None else masks[0].size if masks else (1, 1)
-    out = masks[0].to_dense().astype(np.uint8) if masks else np.zeros((height, width), np.uint8)
+    height, width = (
+        found.ignore.size
+        if found.ignore is not None
+        else masks[0].size
+        if masks
+        else (1, 1)
+    )
+    out = (
+        masks[0].to_dense().astype(np.uint8)
+        if masks
+        else np.zeros((height, width), np.uint8)
+    )
     if found.ignore is not None:
         assert not any((found.ignore & mask).area for mask in masks)
         out[found.ignore.to_dense()] = 255
@@ -43,33 +56,45 @@ def plane(found: Sample) -> NDArray[np.uint8]:
 
 
 def test_the_smaller_overwrites_the_larger_whatever_the_order(tmp_path: Path) -> None:
-    large, small = box("target", 0, 0, 9, 9), box("ignore", 2, 2, 4, 4)
+    large = box("target", 0, 0, 9, 9)
+    small = box("ignore", 2, 2, 4, 4)
     for shapes in ((large, small), (small, large)):
         found = plane(sample(tmp_path, *shapes))
         assert (np.count_nonzero(found == 255), np.count_nonzero(found == 1)) == (9, 91)
-    found = plane(sample(tmp_path, box("ignore", 0, 0, 9, 9), box("target", 2, 2, 4, 4)))
+    found = plane(
+        sample(tmp_path, box("ignore", 0, 0, 9, 9), box("target", 2, 2, 4, 4))
+    )
     assert (np.count_nonzero(found == 255), np.count_nonzero(found == 1)) == (91, 9)
 
 
 def test_of_equal_areas_the_first_listed_is_drawn_last(tmp_path: Path) -> None:
-    found = plane(sample(tmp_path, box("target", 0, 0, 3, 3), box("ignore", 2, 0, 5, 3)))
+    found = plane(
+        sample(tmp_path, box("target", 0, 0, 3, 3), box("ignore", 2, 0, 5, 3))
+    )
     assert np.count_nonzero(found == 1) == 16
     assert np.count_nonzero(found == 255) == 8
 
 
 def test_labels(tmp_path: Path) -> None:
     assert not plane(sample(tmp_path, box("FLAG", 0, 0, 9, 9))).any()
-    assert (plane(sample(tmp_path, box("Please Ignore this", 0, 0, 1, 1))) == 255).sum() == 4
+    assert (
+        plane(sample(tmp_path, box("Please Ignore this", 0, 0, 1, 1))) == 255
+    ).sum() == 4
     assert (plane(sample(tmp_path, box("flags", 0, 0, 1, 1))) == 1).sum() == 4
     assert (plane(sample(tmp_path, box("", 0, 0, 1, 1))) == 1).sum() == 4
 
 
 def test_points_are_cut_not_rounded(tmp_path: Path) -> None:
-    shape = {"label": "target", "points": [[0.9, 0.9], [2.9, 0.9], [2.9, 1.99], [-0.9, 1.99]]}
+    shape = {
+        "label": "target",
+        "points": [[0.9, 0.9], [2.9, 0.9], [2.9, 1.99], [-0.9, 1.99]],
+    }
     assert plane(sample(tmp_path, shape)).nonzero()[0].tolist() == [0, 0, 0, 1, 1, 1]
 
 
-def test_a_file_without_target_pixels_is_a_question_without_target(tmp_path: Path) -> None:
+def test_a_file_without_target_pixels_is_a_question_without_target(
+    tmp_path: Path,
+) -> None:
     found = sample(tmp_path)
     assert found.targets == ()
     assert found.ignore is None
@@ -80,8 +105,14 @@ def test_a_file_without_target_pixels_is_a_question_without_target(tmp_path: Pat
 
 
 def test_short_and_long_questions_are_tagged(tmp_path: Path) -> None:
-    assert sample(tmp_path, is_sentence=True).tags == {"split": "val", "question_type": "long"}
-    assert sample(tmp_path, is_sentence=False).tags == {"split": "val", "question_type": "short"}
+    assert sample(tmp_path, is_sentence=True).tags == {
+        "split": "val",
+        "question_type": "long",
+    }
+    assert sample(tmp_path, is_sentence=False).tags == {
+        "split": "val",
+        "question_type": "short",
+    }
 
 
 def test_evaluation_asks_the_first_text_and_training_all(tmp_path: Path) -> None:
@@ -92,8 +123,14 @@ def test_evaluation_asks_the_first_text_and_training_all(tmp_path: Path) -> None
     explanation = [{"image": "a.jpg", "query": "Which?", "outputs": "The left one."}]
     layouts.write_json(tmp_path / "explanatory/train.json", explanation)
     (scene,), _ = read("reasonseg", tmp_path)
-    assert [(found.id, found.question) for found in scene.samples] == [("a/0", "What?"), ("a/1", "Which?")]
-    assert [found.answer and found.answer.text for found in scene.samples] == [None, "The left one."]
+    assert [(found.id, found.question) for found in scene.samples] == [
+        ("a/0", "What?"),
+        ("a/1", "Which?"),
+    ]
+    assert [found.answer and found.answer.text for found in scene.samples] == [
+        None,
+        "The left one.",
+    ]
 
 
 def test_cp1252_files_are_read(tmp_path: Path) -> None:
@@ -130,7 +167,9 @@ def test_a_bad_file_is_skipped_alone(fields: dict[str, Any], tmp_path: Path) -> 
 
 def by_lisa(shapes: list[dict[str, Any]], height: int, width: int) -> NDArray[np.uint8]:
     """The rule in LISA's words, with OpenCV: areas first, then drawing in falling order."""
-    cv2: Any = pytest.importorskip("cv2", reason="compares with OpenCV, which the bench extra brings")
+    cv2: Any = pytest.importorskip(
+        "cv2", reason="compares with OpenCV, which the bench extra brings"
+    )
 
     def draw(out: NDArray[np.uint8], shape: dict[str, Any], value: int) -> None:
         points = np.array([shape["points"]], dtype=np.int32)
@@ -156,16 +195,25 @@ def test_every_real_file_as_lisa_with_opencv() -> None:
     for scene in scenes:
         value = json.loads((folder / f"{scene.image.id}.json").read_text())
         with Image.open(folder / f"{scene.image.id}.jpg") as image:
-            assert (scene.image.width, scene.image.height) in (image.size, image.size[::-1])
+            assert (scene.image.width, scene.image.height) in (
+                image.size,
+                image.size[::-1],
+            )
         (found,) = scene.samples
         assert found.question == value["text"][0]
-        assert np.array_equal(plane(found), by_lisa(value["shapes"], scene.image.height, scene.image.width))
+        assert np.array_equal(
+            plane(found),
+            by_lisa(value["shapes"], scene.image.height, scene.image.width),
+        )
 
 
 def test_the_pinned_opencv_draws_at_least_as_much() -> None:
     folder = shared("data", "reasonseg_val")
     context = ReadContext(
-        annotations=folder, split="val", diagnostics=Diagnostics(), images=ImageFolder(folder, (".",))
+        annotations=folder,
+        split="val",
+        diagnostics=Diagnostics(),
+        images=ImageFolder(folder, (".",)),
     )
     now, pinned = (
         [
@@ -175,6 +223,8 @@ def test_the_pinned_opencv_draws_at_least_as_much() -> None:
         ]
         for drawing in ("4.11", "4.8")
     )
-    areas = [(a.area, b.area) for a, b in zip(now, pinned) if a is not None and b is not None]
+    areas = [
+        (a.area, b.area) for a, b in zip(now, pinned) if a is not None and b is not None
+    ]
     assert all(abs(a - b) <= 0.02 * max(a, 500) for a, b in areas)
     assert any(a != b for a, b in areas)

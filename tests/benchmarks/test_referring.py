@@ -17,7 +17,8 @@ def test_grefcoco_has_none_one_and_many_targets(tmp_path: Path) -> None:
     layouts.grefcoco(tmp_path)
     (scene,), _ = read("grefcoco", tmp_path, split="val")
     found = [
-        (sample.id, sample.question, [region.id for region in sample.targets]) for sample in scene.samples
+        (sample.id, sample.question, [region.id for region in sample.targets])
+        for sample in scene.samples
     ]
     assert found == [
         ("1/1", "Both", ["7", "8"]),
@@ -25,7 +26,10 @@ def test_grefcoco_has_none_one_and_many_targets(tmp_path: Path) -> None:
         ("3/3", "dog", ["8"]),
         ("3/4", "pup", ["8"]),
     ]
-    assert [(region.id, region.name) for region in scene.regions] == [("7", "cat"), ("8", "dog")]
+    assert [(region.id, region.name) for region in scene.regions] == [
+        ("7", "cat"),
+        ("8", "dog"),
+    ]
 
 
 def test_grefcoco_splits_lie_in_one_file(tmp_path: Path) -> None:
@@ -46,10 +50,15 @@ def test_grefcoco_splits_lie_in_one_file(tmp_path: Path) -> None:
         ({"sentences": [{"sent_id": 1, "sent": " "}]}, "empty question"),
         ({"sentences": "text"}, "fields of another type"),
         ({"ann_id": None}, "fields of another type"),
-        ({"ref_id": 2, "sentences": [{"sent_id": 2, "sent": "again"}]}, "duplicate sample id"),
+        (
+            {"ref_id": 2, "sentences": [{"sent_id": 2, "sent": "again"}]},
+            "duplicate sample id",
+        ),
     ],
 )
-def test_grefcoco_bad_references(fields: dict[str, Any], reason: str, tmp_path: Path) -> None:
+def test_grefcoco_bad_references(
+    fields: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
     path = layouts.grefcoco(tmp_path)
     references = json.loads(path.read_text())
     references.append(references[2] | {"ref_id": 9} | fields)
@@ -114,7 +123,9 @@ def test_refcocom_in_the_folders_that_mmr_uses(tmp_path: Path) -> None:
     (tmp_path / "refer_seg/images/mscoco/images").mkdir(parents=True)
     (tmp_path / "made/annotations").rename(tmp_path / "refer_seg/RefCOCOm/annotations")
     (tmp_path / "made/masks").rename(tmp_path / "refer_seg/Refcocom/masks")
-    (tmp_path / "made/train2014").rename(tmp_path / "refer_seg/images/mscoco/images/train2014")
+    (tmp_path / "made/train2014").rename(
+        tmp_path / "refer_seg/images/mscoco/images/train2014"
+    )
     scenes, diagnostics = read("refcocom", tmp_path)
     assert (len(scenes), diagnostics) == (1, [])
 

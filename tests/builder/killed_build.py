@@ -14,7 +14,9 @@ from maskwise.store import DatasetWriter
 from maskwise.writers import Ledger
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["anthropic", "openai", "maskwise.models.intent", __name__])
+CONTEXT.set_forkserver_preload(
+    ["anthropic", "openai", "maskwise.models.intent", __name__]
+)
 
 WATCHED: tuple[tuple[Any, str], ...] = (
     (Ledger, "record_sent"),
@@ -30,14 +32,20 @@ WATCHED: tuple[tuple[Any, str], ...] = (
 
 def run_build(arguments: list[str], log: Path, kill_at: int = 0) -> int | None:
     """Run the command; it dies before or after step `kill_at`. Returns the exit code; the log holds the steps."""
-    variables = {key: value for key, value in os.environ.items() if key.startswith(("ANTHROPIC_", "OPENAI_"))}
+    variables = {
+        key: value
+        for key, value in os.environ.items()
+        if key.startswith(("ANTHROPIC_", "OPENAI_"))
+    }
     process = CONTEXT.Process(target=_run, args=(arguments, log, kill_at, variables))
     process.start()
     process.join()
     return process.exitcode
 
 
-def _run(arguments: list[str], log: Path, kill_at: int, variables: dict[str, str]) -> None:
+def _run(
+    arguments: list[str], log: Path, kill_at: int, variables: dict[str, str]
+) -> None:
     os.environ.update(variables)
     steps = 0
 

@@ -48,11 +48,16 @@ def write_reply(given: dict[str, Any]) -> Reply:
     """The reply to a request of either API: samples about the listed regions, or an answer without the image."""
     system, text, image, schema = read_request(given)
     if "that you cannot see" in system:
-        output: dict[str, Any] = {"objects": ["a tall ladder", "bucket of paint"], "certain": False}
+        output: dict[str, Any] = {
+            "objects": ["a tall ladder", "bucket of paint"],
+            "certain": False,
+        }
     else:
         output = write_samples(text, schema)
     reply = json.dumps(output)
-    tokens = count_tokens(system) + count_tokens(text) + count_tokens(json.dumps(schema))
+    tokens = (
+        count_tokens(system) + count_tokens(text) + count_tokens(json.dumps(schema))
+    )
     return {
         "text": reply,
         "input_tokens": tokens + count_image_tokens(image, str(given["model"])) + 20,
@@ -61,7 +66,9 @@ def write_reply(given: dict[str, Any]) -> Reply:
 
 
 def write_samples(text: str, schema: dict[str, Any]) -> dict[str, Any]:
-    wanted = re.search(r"[Ww]rite (\d+) question-answer pairs|up to (\d+) objects", text)
+    wanted = re.search(
+        r"[Ww]rite (\d+) question-answer pairs|up to (\d+) objects", text
+    )
     assert wanted is not None
     count = int(wanted[1]) if wanted[1] else 3 * int(wanted[2])
     fields = schema["properties"]["samples"]["items"]["properties"]
@@ -72,7 +79,9 @@ def write_samples(text: str, schema: dict[str, Any]) -> dict[str, Any]:
         place = found[item % len(found)][2]
         several = len(found) > 1 and item % 2 == 0 and "mask_type" not in fields
         chosen = [found[(item + more) % len(found)] for more in range(1 + several)]
-        phrases = [f"the {name} at the {where} of the image" for _, name, where in chosen]
+        phrases = [
+            f"the {name} at the {where} of the image" for _, name, where in chosen
+        ]
         lead = f"Imagine {GUESTS[turn % 7]} here {MOMENTS[turn % 6]}."
         sample: dict[str, Any] = {
             "question": f"{lead} {QUESTIONS[item % len(QUESTIONS)].format(place=place)}",
@@ -83,23 +92,33 @@ def write_samples(text: str, schema: dict[str, Any]) -> dict[str, Any]:
             ],
         }
         if "mask_type" in fields:
-            sample |= {"mask_type": "visible", "kind": "reasoning" if item % 2 else "referring"}
+            sample |= {
+                "mask_type": "visible",
+                "kind": "reasoning" if item % 2 else "referring",
+            }
         samples.append(sample)
-    caption = {"caption": "A view of several things that somebody has arranged, seen from a short distance."}
+    caption = {
+        "caption": "A view of several things that somebody has arranged, seen from a short distance."
+    }
     return (caption if "caption" in schema["properties"] else {}) | {"samples": samples}
 
 
-def read_request(given: dict[str, Any]) -> tuple[str, str, bytes | None, dict[str, Any]]:
+def read_request(
+    given: dict[str, Any],
+) -> tuple[str, str, bytes | None, dict[str, Any]]:
     """System text, text, image and schema of a request of either API."""
     if "system" in given:
-        system, content = given["system"], given["messages"][0]["content"]
+        system = given["system"]
+        content = given["messages"][0]["content"]
         schema = given["output_config"]["format"]["schema"]
         images = [part["source"]["data"] for part in content if part["type"] == "image"]
     else:
         system, content = (message["content"] for message in given["messages"])
         schema = given["response_format"]["json_schema"]["schema"]
         images = [
-            part["image_url"]["url"].partition(",")[2] for part in content if part["type"] == "image_url"
+            part["image_url"]["url"].partition(",")[2]
+            for part in content
+            if part["type"] == "image_url"
         ]
     text = "".join(part["text"] for part in content if part["type"] == "text")
     return system, text, base64.b64decode(images[0]) if images else None, schema

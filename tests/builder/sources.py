@@ -15,7 +15,8 @@ from maskwise.store import Dataset, DatasetWriter
 from tests.cli.commands import run
 from tests.shared import shared
 
-HEIGHT, WIDTH = 100, 200
+HEIGHT = 100
+WIDTH = 200
 
 
 def box(left: int, top: int, right: int, bottom: int) -> Mask:
@@ -25,14 +26,22 @@ def box(left: int, top: int, right: int, bottom: int) -> Mask:
 
 
 def thing(
-    id: str, name: str, visible: Mask, amodal: Mask | None = None, part_of: str | None = None
+    id: str,
+    name: str,
+    visible: Mask,
+    amodal: Mask | None = None,
+    part_of: str | None = None,
 ) -> Region:
-    return Region(id=id, name=name, visible=visible, amodal=amodal or visible, part_of=part_of)
+    return Region(
+        id=id, name=name, visible=visible, amodal=amodal or visible, part_of=part_of
+    )
 
 
 def scene(*regions: Region, id: str = "scene") -> SourceImage:
     return SourceImage(
-        ImageInfo(id=id, width=WIDTH, height=HEIGHT), regions, lambda: Image.new("RGB", (WIDTH, HEIGHT))
+        ImageInfo(id=id, width=WIDTH, height=HEIGHT),
+        regions,
+        lambda: Image.new("RGB", (WIDTH, HEIGHT)),
     )
 
 
@@ -41,7 +50,12 @@ def table_scene() -> SourceImage:
     cup = box(40, 40, 60, 60)
     plate = box(50, 50, 90, 62)
     return scene(
-        thing("table", "dining table", box(10, 55, 190, 95) - cup - plate, box(10, 55, 190, 95)),
+        thing(
+            "table",
+            "dining table",
+            box(10, 55, 190, 95) - cup - plate,
+            box(10, 55, 190, 95),
+        ),
         thing("plate", "plate", plate - cup, plate),
         thing("cup", "coffee cup", cup),
         thing("knife", "knife", box(100, 60, 130, 66)),
@@ -65,16 +79,21 @@ def read_photos(name: str, path: Path) -> Dataset:
     """The photographs of COCOA, ADE20K or COCO as a dataset."""
     if name == "cocoa":
         return _read_cocoa(path)
-    folder, options = {"ade20k": ("ade20k", ()), "coco": ("coco128", ("--split", "train2017"))}[name]
+    folder, options = {
+        "ade20k": ("ade20k", ()),
+        "coco": ("coco128", ("--split", "train2017")),
+    }[name]
     run("read", name, shared("data", folder), "--out", path, *options)
     return Dataset.open(path)
 
 
 def _read_cocoa(path: Path) -> Dataset:
     """The five photographs, put together as the published file is."""
-    folder, raw = shared("data", "cocoa"), path.with_name("cocoa_raw")
+    folder = shared("data", "cocoa")
+    raw = path.with_name("cocoa_raw")
     (raw / "val2014").mkdir(parents=True)
-    annotations, images = [], []
+    annotations = []
+    images = []
     for file in sorted(folder.glob("*.json")):
         annotation = json.loads(file.read_text())
         photo = folder / f"{file.stem}.jpg"
@@ -82,9 +101,16 @@ def _read_cocoa(path: Path) -> Dataset:
         with Image.open(photo) as image:
             width, height = image.size
         images.append(
-            {"id": annotation["image_id"], "file_name": photo.name, "width": width, "height": height}
+            {
+                "id": annotation["image_id"],
+                "file_name": photo.name,
+                "width": width,
+                "height": height,
+            }
         )
         annotations.append(annotation)
-    (raw / "COCO_amodal_val2014.json").write_text(json.dumps({"images": images, "annotations": annotations}))
+    (raw / "COCO_amodal_val2014.json").write_text(
+        json.dumps({"images": images, "annotations": annotations})
+    )
     run("read", "cocoa", raw, "--split", "val", "--out", path)
     return Dataset.open(path)

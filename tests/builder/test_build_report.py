@@ -7,7 +7,13 @@ import msgspec
 import numpy as np
 from PIL import Image
 
-from maskwise.builder.build_report import KEPT, PER_REASON, build_to_html, select_examples, write_build_report
+from maskwise.builder.build_report import (
+    KEPT,
+    PER_REASON,
+    build_to_html,
+    select_examples,
+    write_build_report,
+)
 from maskwise.builder.build_summary import (
     BuildFacts,
     BuildSummary,
@@ -24,7 +30,9 @@ DRAFTS = [
     make_draft(),
     make_draft(f"What is {HOSTILE} for?", tags={"level": HOSTILE}),
     make_draft("Which cup is it?"),
-    make_draft("Which one?", targets={"the cup": ("cup", "nowhere"), "the saucer": ("gone",)}),
+    make_draft(
+        "Which one?", targets={"the cup": ("cup", "nowhere"), "the saucer": ("gone",)}
+    ),
 ]
 USAGE = WriterUsage(
     writer="openai",
@@ -39,7 +47,13 @@ USAGE = WriterUsage(
 
 def build(usage: WriterUsage = USAGE) -> tuple[BuildSummary, FilterResult]:
     result = apply_filters(DRAFTS, IMAGES)
-    facts = BuildFacts(recipe="r2sm", source="coco", out="made", usage=usage, options={"limit": HOSTILE})
+    facts = BuildFacts(
+        recipe="r2sm",
+        source="coco",
+        out="made",
+        usage=usage,
+        options={"limit": HOSTILE},
+    )
     return summarize_build(result, IMAGES, build=facts), result
 
 
@@ -51,7 +65,10 @@ def test_page_and_json_are_written(tmp_path: Path) -> None:
     summary, result = build()
     page = write_build_report(tmp_path, summary, result, images=IMAGES)
     assert page.read_text("utf-8").startswith("<!doctype html>")
-    assert msgspec.json.decode((tmp_path / "build.json").read_bytes(), type=BuildSummary) == summary
+    assert (
+        msgspec.json.decode((tmp_path / "build.json").read_bytes(), type=BuildSummary)
+        == summary
+    )
 
 
 def test_page_states_yield_reasons_and_cost() -> None:
@@ -88,14 +105,19 @@ def test_images_are_shown_where_there_are_pixels() -> None:
 
 def test_an_empty_build_has_a_page() -> None:
     result = apply_filters([], {})
-    summary = summarize_build(result, {}, build=BuildFacts(recipe="r2sm", source="a", out="b"))
+    summary = summarize_build(
+        result, {}, build=BuildFacts(recipe="r2sm", source="a", out="b")
+    )
     text = visible_text(build_to_html(summary, result, images={}))
     assert "no question was written" in text
     assert "There is no sample to show." in text
 
 
 def test_examples_come_from_different_images_and_all_reasons() -> None:
-    images = {str(number): SourceImage(IMAGE.info, IMAGE.regions) for number in range(2 * KEPT)}
+    images = {
+        str(number): SourceImage(IMAGE.info, IMAGE.regions)
+        for number in range(2 * KEPT)
+    }
     drafts = [make_draft(image_id=id) for id in images for _ in range(2)]
     drafts += [make_draft("Which cup?", image_id=id) for id in images]
     examples = select_examples(apply_filters(drafts, images))

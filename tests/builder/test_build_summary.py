@@ -2,7 +2,12 @@
 
 import msgspec
 
-from maskwise.builder.build_summary import BuildFacts, BuildSummary, WriterUsage, summarize_build
+from maskwise.builder.build_summary import (
+    BuildFacts,
+    BuildSummary,
+    WriterUsage,
+    summarize_build,
+)
 from maskwise.builder.draft import SourceImage
 from maskwise.builder.filters import apply_filters
 from maskwise.schema import ImageInfo
@@ -25,7 +30,9 @@ DRAFTS = [
 def summarize() -> BuildSummary:
     usage = WriterUsage(writer="openai", model="m", statuses={"ok": 3, "refused": 1})
     facts = BuildFacts(recipe="r2sm", source="coco", out="made", usage=usage)
-    return summarize_build(apply_filters(DRAFTS, IMAGES), IMAGES | {"empty": EMPTY}, build=facts)
+    return summarize_build(
+        apply_filters(DRAFTS, IMAGES), IMAGES | {"empty": EMPTY}, build=facts
+    )
 
 
 def test_counts_add_up() -> None:
@@ -33,7 +40,9 @@ def test_counts_add_up() -> None:
     assert (found.written, found.rejected, found.kept, found.flagged) == (4, 1, 3, 0)
     assert (found.images, found.images_kept) == (2, 1)
     assert found.build.usage.calls == 4
-    assert {one.reason: one.rejected for one in found.filters if one.rejected} == {"category-leak": 1}
+    assert {one.reason: one.rejected for one in found.filters if one.rejected} == {
+        "category-leak": 1
+    }
 
 
 def test_statistics_describe_kept_questions() -> None:

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from maskwise.builder.draft import Draft, DraftTarget, SourceImage, draft_to_sample, find_phrases
+from maskwise.builder.draft import (
+    Draft,
+    DraftTarget,
+    SourceImage,
+    draft_to_sample,
+    find_phrases,
+)
 from maskwise.errors import RecordError
 from maskwise.schema import ImageInfo, Region
 
@@ -25,7 +31,9 @@ IMAGE = SourceImage(
 
 
 def draft(answer: str, *targets: tuple[str, tuple[str, ...]]) -> Draft:
-    found = tuple(DraftTarget(phrase=phrase, regions=regions) for phrase, regions in targets)
+    found = tuple(
+        DraftTarget(phrase=phrase, regions=regions) for phrase, regions in targets
+    )
     return Draft(
         image_id="im",
         question="What holds tea?",
@@ -38,7 +46,9 @@ def draft(answer: str, *targets: tuple[str, tuple[str, ...]]) -> Draft:
 
 
 def test_a_draft_becomes_a_sample_with_phrases() -> None:
-    made = draft("In the cupboard stands the cup.", ("the cupboard", ("b",)), ("the cup", ("a",)))
+    made = draft(
+        "In the cupboard stands the cup.", ("the cupboard", ("b",)), ("the cup", ("a",))
+    )
     sample = draft_to_sample(made, IMAGE, "s1")
     assert [region.id for region in sample.targets] == ["b", "a"]
     assert sample.answer is not None
@@ -51,7 +61,9 @@ def test_a_draft_becomes_a_sample_with_phrases() -> None:
 
 
 def test_a_phrase_may_refer_to_several_regions() -> None:
-    sample = draft_to_sample(draft("Both of them.", ("Both of them", ("a", "b"))), IMAGE, "s")
+    sample = draft_to_sample(
+        draft("Both of them.", ("Both of them", ("a", "b"))), IMAGE, "s"
+    )
     assert sample.answer is not None
     assert sample.answer.phrases[0].regions == (0, 1)
 
@@ -63,7 +75,9 @@ def test_phrases_match_whole_words_in_order() -> None:
 
 
 @pytest.mark.parametrize("target", [("the saucer", ("a",)), ("the cup", ("z",))])
-def test_missing_phrases_and_regions_are_refused(target: tuple[str, tuple[str, ...]]) -> None:
+def test_missing_phrases_and_regions_are_refused(
+    target: tuple[str, tuple[str, ...]],
+) -> None:
     with pytest.raises(RecordError, match=f"{target[0]}|{target[1][0]}"):
         draft_to_sample(draft("It is the cup.", target), IMAGE, "s")
 

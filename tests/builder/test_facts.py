@@ -1,7 +1,12 @@
 """Facts of an image against scenes whose masks are known by hand."""
 
 from maskwise.builder.facts import ImageFacts
-from maskwise.builder.noun_phrases import describe_objects, name_objects, nearest, tell_apart
+from maskwise.builder.noun_phrases import (
+    describe_objects,
+    name_objects,
+    nearest,
+    tell_apart,
+)
 from maskwise.schema import Region
 from tests.builder.sources import box, scene, table_scene, thing
 
@@ -30,7 +35,10 @@ def test_what_stands_on_a_surface_has_its_foot_on_it() -> None:
 def test_alike_objects_are_told_apart_by_place() -> None:
     names = name_objects(ImageFacts.of(table_scene()))
     assert names["cup"] == "the coffee cup"
-    assert (names["left"], names["right"]) == ("the dog on the left", "the dog on the right")
+    assert (names["left"], names["right"]) == (
+        "the dog on the left",
+        "the dog on the right",
+    )
 
 
 def test_objects_are_described_by_their_kind() -> None:
@@ -41,35 +49,52 @@ def test_objects_are_described_by_their_kind() -> None:
 
 def test_objects_in_one_place_are_not_told_apart() -> None:
     facts = ImageFacts.of(
-        scene(thing("a", "cup", box(10, 10, 30, 30)), thing("b", "cup", box(12, 12, 28, 28)))
+        scene(
+            thing("a", "cup", box(10, 10, 30, 30)),
+            thing("b", "cup", box(12, 12, 28, 28)),
+        )
     )
     assert tell_apart(facts.objects, "cup") == {"a": "the largest cup"}
 
 
 def test_a_wide_object_keeps_another_from_being_leftmost() -> None:
-    cups = [thing(str(n), "cup", box(20 + 30 * n, 10, 40 + 30 * n, 30)) for n in range(6)]
+    cups = [
+        thing(str(n), "cup", box(20 + 30 * n, 10, 40 + 30 * n, 30)) for n in range(6)
+    ]
     facts = ImageFacts.of(scene(*cups, thing("wide", "cup", box(0, 70, 200, 90))))
     assert "the leftmost cup" not in tell_apart(facts.objects, "cup").values()
 
 
 def test_only_things_on_the_ground_are_nearest() -> None:
-    cars = [thing("a", "car", box(10, 10, 40, 30)), thing("b", "car", box(60, 20, 160, 90))]
+    cars = [
+        thing("a", "car", box(10, 10, 40, 30)),
+        thing("b", "car", box(60, 20, 160, 90)),
+    ]
     front = nearest(ImageFacts.of(scene(*cars)).objects)
     assert front is not None
     assert front.id == "b"
-    curtains = [thing("a", "curtain", box(10, 10, 40, 30)), thing("b", "curtain", box(60, 20, 160, 90))]
+    curtains = [
+        thing("a", "curtain", box(10, 10, 40, 30)),
+        thing("b", "curtain", box(60, 20, 160, 90)),
+    ]
     assert nearest(ImageFacts.of(scene(*curtains)).objects) is None
 
 
 def test_an_object_cut_off_by_the_border_is_not_complete() -> None:
     facts = ImageFacts.of(
-        scene(thing("a", "cup", box(0, 10, 30, 40)), thing("b", "cup", box(60, 20, 90, 60)))
+        scene(
+            thing("a", "cup", box(0, 10, 30, 40)),
+            thing("b", "cup", box(60, 20, 90, 60)),
+        )
     )
     assert [one.is_complete for one in facts.objects] == [False, True]
 
 
 def test_objects_beside_a_crowd_of_them_are_not_singled_out() -> None:
-    dog, crowd = thing("a", "dog", box(20, 20, 60, 90)), box(100, 10, 190, 90)
-    facts = ImageFacts.of(scene(dog, Region(id="b", name="dog", visible=crowd, crowd=True)))
+    dog = thing("a", "dog", box(20, 20, 60, 90))
+    crowd = box(100, 10, 190, 90)
+    facts = ImageFacts.of(
+        scene(dog, Region(id="b", name="dog", visible=crowd, crowd=True))
+    )
     assert name_objects(facts) == describe_objects(facts) == {}
     assert name_objects(ImageFacts.of(scene(dog))) == {"a": "the dog"}

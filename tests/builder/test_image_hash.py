@@ -45,7 +45,9 @@ def test_hashes_survive_compression_and_scaling(seed: int) -> None:
     assert distance(image, compress(image, 25)) <= MAX_DISTANCE
     assert distance(image, image.resize((120, 80))) <= MAX_DISTANCE
     assert distance(image, image.point(lambda value: value * 0.85)) <= MAX_DISTANCE
-    assert distance(image, image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)) > MAX_DISTANCE
+    assert (
+        distance(image, image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)) > MAX_DISTANCE
+    )
     assert distance(image, make_image(seed + 100)) > MAX_DISTANCE
 
 
@@ -53,13 +55,23 @@ def test_real_photos_are_different_and_their_copies_are_not() -> None:
     files = sorted(shared("data", "tiny_coco", "val2017").glob("*.jpg"))
     photos = [open_image(file) for file in files]
     hashes = np.array([hash_image(photo) for photo in photos], np.uint64)
-    assert near_pairs(hashes, hashes, MAX_DISTANCE) == [(row, row) for row in range(len(photos))]
-    copies = [compress(photo.resize((photo.width // 2, photo.height // 2)), 40) for photo in photos]
+    assert near_pairs(hashes, hashes, MAX_DISTANCE) == [
+        (row, row) for row in range(len(photos))
+    ]
+    copies = [
+        compress(photo.resize((photo.width // 2, photo.height // 2)), 40)
+        for photo in photos
+    ]
     copied = np.array([hash_image(copy) for copy in copies], np.uint64)
-    assert near_pairs(hashes, copied, MAX_DISTANCE) == [(row, row) for row in range(len(photos))]
+    assert near_pairs(hashes, copied, MAX_DISTANCE) == [
+        (row, row) for row in range(len(photos))
+    ]
 
 
-@given(st.lists(st.integers(0, 2**64 - 1), max_size=6), st.lists(st.integers(0, 2**64 - 1), max_size=6))
+@given(
+    st.lists(st.integers(0, 2**64 - 1), max_size=6),
+    st.lists(st.integers(0, 2**64 - 1), max_size=6),
+)
 def test_near_pairs_are_those_of_few_different_bits(a: list[int], b: list[int]) -> None:
     found = near_pairs(np.array(a, np.uint64), np.array(b, np.uint64), 24)
     assert found == [
@@ -71,7 +83,9 @@ def test_near_pairs_are_those_of_few_different_bits(a: list[int], b: list[int]) 
 
 
 def test_images_of_other_datasets_are_found() -> None:
-    found = find_leaked_images({"a": 0b1111, "b": 2**40 - 1}, others={"coco": {"x": 0, "y": 2**63}})
+    found = find_leaked_images(
+        {"a": 0b1111, "b": 2**40 - 1}, others={"coco": {"x": 0, "y": 2**63}}
+    )
     assert found == {"a": "near-identical to image 'x' of coco"}
 
 
@@ -93,7 +107,9 @@ def test_a_dataset_is_hashed_by_image_id(tmp_path: Path) -> None:
         writer.add_image(ImageInfo(id="one", width=96, height=64), data=file.getvalue())
     counted: list[int] = []
     dataset = Dataset.open(tmp_path / "data")
-    assert hash_dataset(dataset, done=counted.append) == {"one": hash_image(make_image(1))}
+    assert hash_dataset(dataset, done=counted.append) == {
+        "one": hash_image(make_image(1))
+    }
     assert counted == [1]
 
 
@@ -101,7 +117,11 @@ def test_splits_come_from_the_tags_of_questions(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "data", name="data") as writer:
         for number, tags in enumerate(({"split": "train"}, {"split": "test"}, {})):
             writer.add_image(ImageInfo(id=str(number), width=9, height=6))
-            writer.add_sample(Sample(id=f"s{number}", image_id=str(number), question="What?", tags=tags))
+            writer.add_sample(
+                Sample(
+                    id=f"s{number}", image_id=str(number), question="What?", tags=tags
+                )
+            )
     assert image_splits(Dataset.open(tmp_path / "data")) == {"0": "train", "1": "test"}
 
 

@@ -34,14 +34,18 @@ teddy_bear hair_drier toothbrush
         (" ", "object", "object"),
     ],
 )
-def test_names_of_datasets_are_looked_up(name: str, text: str, known: str | None) -> None:
+def test_names_of_datasets_are_looked_up(
+    name: str, text: str, known: str | None
+) -> None:
     assert to_noun(name) == (text, known)
 
 
 def test_all_coco_categories_are_known() -> None:
     traits = load_knowledge().traits.values()
     unknown = [
-        name for name in COCO.split() if not any(to_noun(name).known in trait.objects for trait in traits)
+        name
+        for name in COCO.split()
+        if not any(to_noun(name).known in trait.objects for trait in traits)
     ]
     assert not unknown
 
@@ -71,7 +75,13 @@ def test_questions_do_not_name_what_they_ask_for() -> None:
 def test_questions_end_with_a_question_mark() -> None:
     knowledge = load_knowledge()
     asked = [
-        ask for trait in (*knowledge.traits.values(), *knowledge.part_traits.values()) for ask in trait.ask
+        ask
+        for trait in (*knowledge.traits.values(), *knowledge.part_traits.values())
+        for ask in trait.ask
     ]
     assert all(ask.endswith("?") for ask in asked)
-    assert all("{whole}" in ask for trait in knowledge.part_traits.values() for ask in trait.ask)
+    assert all(
+        "{whole}" in ask
+        for trait in knowledge.part_traits.values()
+        for ask in trait.ask
+    )

@@ -19,7 +19,8 @@ from maskwise.store import Dataset, DatasetWriter
 from tests.cli.commands import run
 from tests.shared import shared
 
-HEIGHT, WIDTH = 120, 160
+HEIGHT = 120
+WIDTH = 160
 
 
 def rectangle(x: int, y: int, width: int, height: int) -> Mask:
@@ -52,14 +53,22 @@ def shapes(tmp_path: Path) -> Dataset:
 
 
 def test_an_object_at_the_border_is_not_complete() -> None:
-    assert not AnnotatedObjects.of([region("a", rectangle(0, 30, 50, 50))]).is_complete(0)
+    assert not AnnotatedObjects.of([region("a", rectangle(0, 30, 50, 50))]).is_complete(
+        0
+    )
     assert AnnotatedObjects.of([region("a", rectangle(30, 30, 50, 50))]).is_complete(0)
 
 
 def test_an_object_that_touches_another_along_its_edge_is_not_complete() -> None:
-    beside = [region("a", rectangle(30, 30, 40, 40)), region("b", rectangle(70, 20, 40, 70))]
+    beside = [
+        region("a", rectangle(30, 30, 40, 40)),
+        region("b", rectangle(70, 20, 40, 70)),
+    ]
     assert not AnnotatedObjects.of(beside).is_complete(0)
-    apart = [region("a", rectangle(30, 30, 40, 40)), region("b", rectangle(80, 20, 40, 70))]
+    apart = [
+        region("a", rectangle(30, 30, 40, 40)),
+        region("b", rectangle(80, 20, 40, 70)),
+    ]
     assert AnnotatedObjects.of(apart).is_complete(0)
 
 
@@ -69,7 +78,8 @@ def test_an_object_in_two_pieces_is_not_complete() -> None:
 
 
 def test_a_known_amodal_mask_decides() -> None:
-    whole, half = rectangle(30, 30, 40, 40), rectangle(30, 30, 20, 40)
+    whole = rectangle(30, 30, 40, 40)
+    half = rectangle(30, 30, 20, 40)
     assert not AnnotatedObjects.of([region("a", half, amodal=whole)]).is_complete(0)
     assert AnnotatedObjects.of([region("a", whole, amodal=whole)]).is_complete(0)
 
@@ -77,7 +87,9 @@ def test_a_known_amodal_mask_decides() -> None:
 def test_parts_and_crowds_are_never_complete() -> None:
     mask = rectangle(30, 30, 40, 40)
     assert not AnnotatedObjects.of([region("a", mask, crowd=True)]).is_complete(0)
-    assert not AnnotatedObjects.of([region("whole", mask), region("a", mask, part_of="whole")]).is_complete(1)
+    assert not AnnotatedObjects.of(
+        [region("whole", mask), region("a", mask, part_of="whole")]
+    ).is_complete(1)
 
 
 def test_a_placement_hides_the_share_that_was_asked_for() -> None:
@@ -95,11 +107,20 @@ def test_a_placement_hides_the_share_that_was_asked_for() -> None:
 
 def test_pasted_pixels_cover_what_the_mask_says() -> None:
     image = np.full((HEIGHT, WIDTH, 3), 100, np.uint8)
-    cutout = Cutout("cup", np.full((30, 30, 3), 100, np.uint8), np.ones((30, 30), np.bool_))
-    placement = place(cutout, rectangle(60, 50, 30, 30).to_dense(), (0.1, 0.9), np.random.default_rng(1))
+    cutout = Cutout(
+        "cup", np.full((30, 30, 3), 100, np.uint8), np.ones((30, 30), np.bool_)
+    )
+    placement = place(
+        cutout,
+        rectangle(60, 50, 30, 30).to_dense(),
+        (0.1, 0.9),
+        np.random.default_rng(1),
+    )
     assert placement is not None
     red = placement._replace(
-        cutout=placement.cutout._replace(pixels=placement.cutout.pixels + np.uint8([90, 0, 0]))
+        cutout=placement.cutout._replace(
+            pixels=placement.cutout.pixels + np.uint8([90, 0, 0])
+        )
     )
     composite, covered = paste(image, red)
     changed = (composite != image).any(2)
@@ -120,13 +141,16 @@ def test_light_moves_towards_the_surroundings_within_limits() -> None:
     assert 0.75 * 200 <= darker.mean() < 200
 
 
-def test_every_composite_has_exact_masks_and_an_untouched_original(shapes: Dataset, tmp_path: Path) -> None:
+def test_every_composite_has_exact_masks_and_an_untouched_original(
+    shapes: Dataset, tmp_path: Path
+) -> None:
     counts = occlude(shapes, tmp_path / "out", OccludeOptions(rates=(0.1, 0.6)))
     made = Dataset.open(tmp_path / "out")
     assert counts.pairs == len(made) // 2 >= 4
     samples = list(made)
     for original, composite in zip(samples[0::2], samples[1::2]):
-        before, after = original.targets[0], composite.targets[0]
+        before = original.targets[0]
+        after = composite.targets[0]
         assert original.tags["pair"] == composite.tags["pair"]
         assert before.visible == before.amodal == after.amodal
         occluder = made.regions_of(composite.image_id)[0]
@@ -140,7 +164,9 @@ def test_every_composite_has_exact_masks_and_an_untouched_original(shapes: Datas
         assert 0.1 <= rate <= 0.6
         assert f"{rate:.2f}" == composite.tags["occlusion"]
         source = shapes.open_image(original.image_id.partition("#")[0])
-        assert np.array_equal(np.asarray(made.open_image(original.image_id)), np.asarray(source))
+        assert np.array_equal(
+            np.asarray(made.open_image(original.image_id)), np.asarray(source)
+        )
 
 
 def test_licences_of_both_photos_are_kept(tmp_path: Path) -> None:
@@ -148,36 +174,47 @@ def test_licences_of_both_photos_are_kept(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "shapes", name="shapes") as writer:
         for row in range(len(made.images)):
             info = replace(made.image(row), licence=f"licence {row}", attribution="A")
-            writer.add_image(info, made.regions_of(row), made.images.table["data"][row].as_py())
+            writer.add_image(
+                info, made.regions_of(row), made.images.table["data"][row].as_py()
+            )
     occlude(Dataset.open(tmp_path / "shapes"), tmp_path / "out")
     out = Dataset.open(tmp_path / "out")
     for pair in {id.rpartition("-")[0] for id in out.images.id}:
-        original, composite = out.image(f"{pair}-original"), out.image(f"{pair}-composite")
+        original = out.image(f"{pair}-original")
+        composite = out.image(f"{pair}-composite")
         own, pasted = str(composite.licence).split("; ")
         assert original.licence == own != pasted
         assert original.attribution == composite.attribution == "A"
 
 
-def test_the_result_does_not_depend_on_the_number_of_workers(shapes: Dataset, tmp_path: Path) -> None:
+def test_the_result_does_not_depend_on_the_number_of_workers(
+    shapes: Dataset, tmp_path: Path
+) -> None:
     for workers in (1, 2):
         occlude(shapes, tmp_path / str(workers), workers=workers)
     for name in ("images.arrow", "regions.arrow", "samples.arrow"):
-        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+        assert (tmp_path / "1" / name).read_bytes() == (
+            tmp_path / "2" / name
+        ).read_bytes()
 
 
 def test_another_seed_gives_other_composites(shapes: Dataset, tmp_path: Path) -> None:
     for seed in (0, 1):
         occlude(shapes, tmp_path / str(seed), OccludeOptions(seed=seed))
-    assert (tmp_path / "0/regions.arrow").read_bytes() != (tmp_path / "1/regions.arrow").read_bytes()
+    assert (tmp_path / "0/regions.arrow").read_bytes() != (
+        tmp_path / "1/regions.arrow"
+    ).read_bytes()
 
 
 def test_a_dataset_without_a_complete_object_is_an_error(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "in", name="none") as writer:
         writer.add_image(
-            ImageInfo(id="a", width=WIDTH, height=HEIGHT), [region("a", rectangle(0, 0, 50, 50))]
+            ImageInfo(id="a", width=WIDTH, height=HEIGHT),
+            [region("a", rectangle(0, 0, 50, 50))],
         )
     with pytest.raises(
-        StoreError, match="no composite could be made from 1 images: 1 have no completely visible"
+        StoreError,
+        match="no composite could be made from 1 images: 1 have no completely visible",
     ):
         occlude(Dataset.open(tmp_path / "in"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -190,16 +227,35 @@ def test_impossible_rates_are_refused(rates: tuple[float, float]) -> None:
 
 
 def test_a_cutout_never_comes_from_the_same_image(shapes: Dataset) -> None:
-    source, random = CutoutSource.of(shapes), np.random.default_rng(0)
+    source = CutoutSource.of(shapes)
+    random = np.random.default_rng(0)
     drawn = [source.draw(random, other_than=0) for _ in range(50)]
-    assert {cutout.name for cutout in drawn if cutout is not None} == {f"box{n}" for n in range(1, 6)}
+    assert {cutout.name for cutout in drawn if cutout is not None} == {
+        f"box{n}" for n in range(1, 6)
+    }
 
 
 def test_the_command_builds_from_photographs(tmp_path: Path) -> None:
     shared("data", "coco128")
-    run("read", "coco", shared("data", "coco128"), "--split", "train2017", "--out", tmp_path / "coco")
+    run(
+        "read",
+        "coco",
+        shared("data", "coco128"),
+        "--split",
+        "train2017",
+        "--out",
+        tmp_path / "coco",
+    )
     done = run(
-        "build", "occlude", "--source", tmp_path / "coco", "--out", tmp_path / "out", "--limit", 20, "--json"
+        "build",
+        "occlude",
+        "--source",
+        tmp_path / "coco",
+        "--out",
+        tmp_path / "out",
+        "--limit",
+        20,
+        "--json",
     )
     counts = json.loads(done.stdout.strip().splitlines()[-1])
     assert counts["images"] == 20

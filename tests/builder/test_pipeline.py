@@ -52,22 +52,33 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
 def open_model(name: str, **limits: Any) -> LanguageModel:
     model = MODELS[name]
     client = open_client(name, model=model, max_retries=0)
-    return LanguageModel(client, load_prices().find(model), SendLimits(poll_seconds=0.0, **limits))
+    return LanguageModel(
+        client, load_prices().find(model), SendLimits(poll_seconds=0.0, **limits)
+    )
 
 
 def digest(folder: Path) -> dict[str, str]:
     """The content of a dataset folder."""
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
+    return {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.iterdir())
+    }
 
 
 @pytest.mark.parametrize("recipe", sorted(RECIPES))
 def test_the_result_is_a_dataset_like_any_other(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = run("build", recipe, "--source", "world", "--out", out, "--limit", 12, "--json")
+    done = run(
+        "build", recipe, "--source", "world", "--out", out, "--limit", 12, "--json"
+    )
     summary = json.loads(done.stdout.strip().splitlines()[-1])
     data = Dataset.open(out)
     assert len(data) == summary["kept"] > 24
-    assert {file.name for file in out.iterdir()} >= {"build.html", "build.json", "rejected.jsonl"}
+    assert {file.name for file in out.iterdir()} >= {
+        "build.html",
+        "build.json",
+        "rejected.jsonl",
+    }
     assert all(sample.answer is not None and sample.answer.phrases for sample in data)
     assert data.manifest.about["recipe"] == recipe
     data[0].image.load()
@@ -89,17 +100,25 @@ def test_photographs_are_referred_to_not_copied(tmp_path: Path) -> None:
 
 def test_a_source_without_amodal_masks_is_named_with_what_to_do(tmp_path: Path) -> None:
     source = read_photos("coco", tmp_path / "coco")
-    with pytest.raises(StoreError, match="needs amodal masks; `maskwise build occlude`"):
+    with pytest.raises(
+        StoreError, match="needs amodal masks; `maskwise build occlude`"
+    ):
         build_dataset(find_recipe("amodal-reason-seg"), source, tmp_path / "out")
 
 
 @pytest.mark.parametrize("engine", [EngineOptions(workers=2), EngineOptions("ray", 2)])
-def test_engines_make_the_same_dataset(engine: EngineOptions, world: Dataset, tmp_path: Path) -> None:
+def test_engines_make_the_same_dataset(
+    engine: EngineOptions, world: Dataset, tmp_path: Path
+) -> None:
     summaries = {}
     for name, options in {"local": EngineOptions(), "other": engine}.items():
         out = tmp_path / name / "out"
         summaries[name] = build_dataset(
-            find_recipe("mmr"), world, out, BuildOptions(limit=40, engine=options), classify=classify_intent
+            find_recipe("mmr"),
+            world,
+            out,
+            BuildOptions(limit=40, engine=options),
+            classify=classify_intent,
         )
     assert summaries["local"].kept == summaries["other"].kept > 100
     ours, theirs = (digest(tmp_path / name / "out") for name in ("local", "other"))
@@ -108,19 +127,35 @@ def test_engines_make_the_same_dataset(engine: EngineOptions, world: Dataset, tm
 
 
 def test_a_complete_build_is_not_repeated(world: Dataset, tmp_path: Path) -> None:
-    recipe, out = find_recipe("r2sm"), tmp_path / "out"
+    recipe = find_recipe("r2sm")
+    out = tmp_path / "out"
     first = build_dataset(recipe, world, out, BuildOptions(limit=3))
     before = out.stat().st_mtime_ns
     assert build_dataset(recipe, world, out, BuildOptions(limit=3)) == first
     assert out.stat().st_mtime_ns == before
     with pytest.raises(StoreError, match="--overwrite"):
         build_dataset(recipe, world, out, BuildOptions(limit=4))
-    assert build_dataset(recipe, world, out, BuildOptions(limit=4), overwrite=True).images == 4
+    assert (
+        build_dataset(recipe, world, out, BuildOptions(limit=4), overwrite=True).images
+        == 4
+    )
 
 
-def test_a_complete_build_shows_its_summary_without_a_progress_bar(tmp_path: Path) -> None:
-    arguments = ("build", "r2sm", "--source", "world", "--out", tmp_path / "out", "--limit", 2)
-    first, second = run(*arguments), run(*arguments)
+def test_a_complete_build_shows_its_summary_without_a_progress_bar(
+    tmp_path: Path,
+) -> None:
+    arguments = (
+        "build",
+        "r2sm",
+        "--source",
+        "world",
+        "--out",
+        tmp_path / "out",
+        "--limit",
+        2,
+    )
+    first = run(*arguments)
+    second = run(*arguments)
     assert "100%" in first.stderr
     assert second.stderr == ""
     assert second.stdout == first.stdout
@@ -131,32 +166,55 @@ def test_flagged_samples_have_a_tag(world: Dataset, tmp_path: Path) -> None:
     """The classifier here calls every question amodal."""
 
     def classify(questions: Any) -> Any:
-        return [read._replace(mask_type="amodal", probability=0.99) for read in classify_intent(questions)]
+        return [
+            read._replace(mask_type="amodal", probability=0.99)
+            for read in classify_intent(questions)
+        ]
 
     summary = build_dataset(
-        find_recipe("mmr"), world, tmp_path / "out", BuildOptions(limit=2), classify=classify
+        find_recipe("mmr"),
+        world,
+        tmp_path / "out",
+        BuildOptions(limit=2),
+        classify=classify,
     )
     assert summary.flagged == summary.kept
-    assert all(sample.tags["flags"] == "mask-type-wording" for sample in Dataset.open(tmp_path / "out"))
+    assert all(
+        sample.tags["flags"] == "mask-type-wording"
+        for sample in Dataset.open(tmp_path / "out")
+    )
 
 
-def test_a_source_without_amodal_masks_gives_no_amodal_questions(tmp_path: Path) -> None:
+def test_a_source_without_amodal_masks_gives_no_amodal_questions(
+    tmp_path: Path,
+) -> None:
     source = read_photos("coco", tmp_path / "coco")
     with pytest.raises(StoreError, match="missing-mask"):
-        build_dataset(find_recipe("amodal-reason-seg"), source, tmp_path / "out", BuildOptions(limit=5))
+        build_dataset(
+            find_recipe("amodal-reason-seg"),
+            source,
+            tmp_path / "out",
+            BuildOptions(limit=5),
+        )
     assert not (tmp_path / "out").exists()
     build_dataset(find_recipe("r2sm"), source, tmp_path / "out", BuildOptions(limit=5))
-    assert {sample.mask_type for sample in Dataset.open(tmp_path / "out")} == {"visible"}
+    assert {sample.mask_type for sample in Dataset.open(tmp_path / "out")} == {
+        "visible"
+    }
 
 
 def test_results_of_shards_add_up() -> None:
     images = {"scene": table_scene()}
     empty = apply_filters([], images)
     assert merge_results([]) == empty
-    one = apply_filters(write_with_grammar(find_recipe("mmr"), images["scene"]).drafts, images)
+    one = apply_filters(
+        write_with_grammar(find_recipe("mmr"), images["scene"]).drafts, images
+    )
     merged = merge_results([one, empty, one])
     assert merged.kept == one.kept * 2
-    assert [count.reached for count in merged.counts] == [2 * count.reached for count in one.counts]
+    assert [count.reached for count in merged.counts] == [
+        2 * count.reached for count in one.counts
+    ]
 
 
 def test_images_of_another_dataset_are_rejected(tmp_path: Path) -> None:
@@ -176,7 +234,9 @@ def test_images_of_another_dataset_are_rejected(tmp_path: Path) -> None:
     )
     summary = json.loads(done.stdout.strip().splitlines()[-1])
     assert summary["images_kept"] == 1
-    assert {count["reason"]: count["rejected"] for count in summary["filters"]}["leaked-image"] > 0
+    assert {count["reason"]: count["rejected"] for count in summary["filters"]}[
+        "leaked-image"
+    ] > 0
 
 
 # -- language models
@@ -199,7 +259,9 @@ def test_a_language_model_writes(
     name: str, recipe: str, provider: Provider, world: Dataset, tmp_path: Path
 ) -> None:
     model = open_model(name)
-    summary = build_dataset(find_recipe(recipe), world, tmp_path / "out", BuildOptions(limit=6), model=model)
+    summary = build_dataset(
+        find_recipe(recipe), world, tmp_path / "out", BuildOptions(limit=6), model=model
+    )
     usage = summary.build.usage
     assert summary.kept > 6
     assert usage.statuses == {"ok": len(provider.calls)}
@@ -214,7 +276,8 @@ def test_a_dry_run_is_close_to_the_real_cost(
 ) -> None:
     """Photographs of usual size; the tokens are counted by the server in another way than the estimate."""
     source = read_photos("cocoa", tmp_path / "cocoa")
-    model, chosen = open_model(name), find_recipe(recipe)
+    model = open_model(name)
+    chosen = find_recipe(recipe)
     expected = estimate_build(chosen, source, range(len(source.images)), model=model)
     assert not provider.calls
     usage = build_dataset(chosen, source, tmp_path / "out", model=model).build.usage
@@ -226,7 +289,12 @@ def test_a_dry_run_is_close_to_the_real_cost(
 def test_refusals_truncation_and_nonsense_are_counted(
     provider: Provider, world: Dataset, tmp_path: Path
 ) -> None:
-    malformed = {"samples": [{"question": "Why?"}, {"question": "Why?", "answer": "So.", "targets": []}]}
+    malformed = {
+        "samples": [
+            {"question": "Why?"},
+            {"question": "Why?", "answer": "So.", "targets": []},
+        ]
+    }
     provider.replies = [
         {"stop": "refusal"},
         {"stop": "max_tokens"},
@@ -234,25 +302,38 @@ def test_refusals_truncation_and_nonsense_are_counted(
         {"text": json.dumps(malformed)},
     ]
     model = open_model("anthropic", concurrency=1)
-    summary = build_dataset(find_recipe("mmr"), world, tmp_path / "out", BuildOptions(limit=6), model=model)
+    summary = build_dataset(
+        find_recipe("mmr"), world, tmp_path / "out", BuildOptions(limit=6), model=model
+    )
     usage = summary.build.usage
     assert {key: count for key, count in usage.statuses.items() if key != "ok"} == {
         "invalid": 1,
         "refused": 1,
         "truncated": 1,
     }
-    assert {failure.status for failure in usage.failures} == {"invalid", "refused", "truncated"}
+    assert {failure.status for failure in usage.failures} == {
+        "invalid",
+        "refused",
+        "truncated",
+    }
     assert usage.malformed == 1
-    assert {count.reason: count.rejected for count in summary.filters}["phrase-mismatch"] == 1
+    assert {count.reason: count.rejected for count in summary.filters}[
+        "phrase-mismatch"
+    ] == 1
 
 
 def test_the_budget_stops_the_build_and_keeps_what_was_answered(
     provider: Provider, world: Dataset, tmp_path: Path
 ) -> None:
-    out, options = tmp_path / "out", BuildOptions(limit=8)
+    out = tmp_path / "out"
+    options = BuildOptions(limit=8)
     with pytest.raises(BudgetError, match="--budget"):
         build_dataset(
-            find_recipe("mmr"), world, out, options, model=open_model("anthropic", budget=0.05, concurrency=1)
+            find_recipe("mmr"),
+            world,
+            out,
+            options,
+            model=open_model("anthropic", budget=0.05, concurrency=1),
         )
     answered = len(provider.calls)
     assert 0 < answered < 8
@@ -260,7 +341,11 @@ def test_the_budget_stops_the_build_and_keeps_what_was_answered(
         assert ledger.cost <= 0.05
     assert not out.exists()
     build_dataset(
-        find_recipe("mmr"), world, out, options, model=open_model("anthropic", budget=5.0, concurrency=1)
+        find_recipe("mmr"),
+        world,
+        out,
+        options,
+        model=open_model("anthropic", budget=5.0, concurrency=1),
     )
     distinct = {json.dumps(call, sort_keys=True) for call in provider.calls}
     assert len(distinct) == len(provider.calls)
@@ -268,7 +353,18 @@ def test_the_budget_stops_the_build_and_keeps_what_was_answered(
 
 def command(name: str, out: Path, *more: str) -> list[str]:
     return [
-        *("build", "mmr", "--source", "world", "--out", str(out), "--limit", "2", "--writer", name),
+        *(
+            "build",
+            "mmr",
+            "--source",
+            "world",
+            "--out",
+            str(out),
+            "--limit",
+            "2",
+            "--writer",
+            name,
+        ),
         *("--model", MODELS[name], "--concurrency", "1", *more),
     ]
 
@@ -279,7 +375,8 @@ def test_a_killed_build_ends_with_the_same_dataset(
     name: str, batch: bool, provider: Provider, tmp_path: Path
 ) -> None:
     """Eight kill points for each API and way of sending, spread over the whole build."""
-    more, log = ["--batch"] if batch else [], tmp_path / "log"
+    more = ["--batch"] if batch else []
+    log = tmp_path / "log"
     whole = tmp_path / "whole" / "out"
     assert run_build(command(name, whole, *more), log) == 0, log.read_text()
     steps = int(re.findall(r"steps (\d+)", log.read_text())[0])
@@ -292,14 +389,26 @@ def test_a_killed_build_ends_with_the_same_dataset(
         assert run_build(command(name, out, *more), log, kill_at=kill_at) == -9
         assert run_build(command(name, out, *more), log) == 0, log.read_text()
         assert len(provider.calls) <= needed + 1
-        sent = [entry["custom_id"] for found in provider.batches.values() for entry in found["requests"]]
+        sent = [
+            entry["custom_id"]
+            for found in provider.batches.values()
+            for entry in found["requests"]
+        ]
         assert len(sent) == len(set(sent))
-        ours, theirs = digest(out), digest(whole)
-        for file in ("images.arrow", "regions.arrow", "samples.arrow", "rejected.jsonl"):
+        ours = digest(out)
+        theirs = digest(whole)
+        for file in (
+            "images.arrow",
+            "regions.arrow",
+            "samples.arrow",
+            "rejected.jsonl",
+        ):
             assert ours[file] == theirs[file], (kill_at, file)
 
 
-def test_the_command_prints_calls_tokens_and_cost(provider: Provider, tmp_path: Path) -> None:
+def test_the_command_prints_calls_tokens_and_cost(
+    provider: Provider, tmp_path: Path
+) -> None:
     arguments = command("openai", tmp_path / "out")
     done = run(*arguments, "--dry-run")
     assert "calls about 2 images" in done.stdout
@@ -312,7 +421,10 @@ def test_the_command_prints_calls_tokens_and_cost(provider: Provider, tmp_path: 
 
 
 def test_an_endpoint_of_ones_own_needs_no_price(
-    provider: Provider, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    provider: Provider,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     arguments = [
         "build",
@@ -333,7 +445,10 @@ def test_an_endpoint_of_ones_own_needs_no_price(
 
 @pytest.mark.parametrize("writer", MODELS)
 def test_a_missing_key_stops_a_build_before_any_work_and_leaves_no_file(
-    writer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    writer: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     remove_keys(tmp_path, monkeypatch)
     out = tmp_path / "out" / "data"
@@ -351,5 +466,9 @@ def test_a_language_model_needs_a_name(
 ) -> None:
     arguments = ("build", "mmr", "--source", "world", "--out", tmp_path / "out")
     assert "--model" in fail(capsys, monkeypatch, *arguments, "--writer", "openai")
-    assert "anthropic, grammar, openai" in fail(capsys, monkeypatch, *arguments, "--writer", "anthropc")
-    assert "the grammar costs nothing" in fail(capsys, monkeypatch, *arguments, "--dry-run")
+    assert "anthropic, grammar, openai" in fail(
+        capsys, monkeypatch, *arguments, "--writer", "anthropc"
+    )
+    assert "the grammar costs nothing" in fail(
+        capsys, monkeypatch, *arguments, "--dry-run"
+    )

@@ -20,7 +20,9 @@ from tests.builder.sources import box, read_photos, scene, table_scene, thing
 ALL = sorted(RECIPES)
 
 
-def drafts_of(dataset: Dataset, recipe: str, seed: int = 0) -> list[tuple[SourceImage, Draft]]:
+def drafts_of(
+    dataset: Dataset, recipe: str, seed: int = 0
+) -> list[tuple[SourceImage, Draft]]:
     found = []
     for row in range(len(dataset.images)):
         image = SourceImage.of(dataset, row)
@@ -31,7 +33,9 @@ def drafts_of(dataset: Dataset, recipe: str, seed: int = 0) -> list[tuple[Source
 
 
 @pytest.fixture(scope="session", params=["world", "cocoa", "ade20k", "coco"])
-def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+def dataset(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Dataset:
     if request.param == "world":
         return Dataset.open(bundled())
     return read_photos(request.param, tmp_path_factory.mktemp(request.param) / "data")
@@ -55,7 +59,10 @@ def test_no_reasoning_question_names_a_target(dataset: Dataset, recipe: str) -> 
         if draft.kind == "reasoning":
             for id in draft.region_ids:
                 name = image.by_id[id].name
-                assert find_category_name(draft.question, name) is None, (draft.question, name)
+                assert find_category_name(draft.question, name) is None, (
+                    draft.question,
+                    name,
+                )
 
 
 def test_r2sm_asks_for_amodal_masks_of_occluded_objects_only(dataset: Dataset) -> None:
@@ -69,7 +76,9 @@ def test_r2sm_asks_for_amodal_masks_of_occluded_objects_only(dataset: Dataset) -
 def test_r2sm_asks_for_the_visible_mask_of_occluded_objects_too() -> None:
     found = drafts_of(Dataset.open(bundled()), "r2sm")
     occluded = Counter(
-        draft.mask_type for image, draft in found if image.occlusion[draft.region_ids[0]] >= 0.1
+        draft.mask_type
+        for image, draft in found
+        if image.occlusion[draft.region_ids[0]] >= 0.1
     )
     assert occluded["visible"] >= 0.9 * occluded["amodal"]
     assert {draft.kind for _, draft in found} == {"referring", "reasoning"}
@@ -79,21 +88,27 @@ def test_the_wording_of_r2sm_agrees_with_the_classifier() -> None:
     found = [draft for _, draft in drafts_of(Dataset.open(bundled()), "r2sm")]
     wrong = [
         (draft.question, draft.mask_type)
-        for draft, read in zip(found, classify_intent([draft.question for draft in found]))
+        for draft, read in zip(
+            found, classify_intent([draft.question for draft in found])
+        )
         if read.mask_type != draft.mask_type
     ]
     assert len(wrong) <= 0.02 * len(found), wrong
 
 
 def test_answers_of_amodal_reason_seg_combine_objects() -> None:
-    found = [draft for _, draft in drafts_of(Dataset.open(bundled()), "amodal-reason-seg")]
+    found = [
+        draft for _, draft in drafts_of(Dataset.open(bundled()), "amodal-reason-seg")
+    ]
     assert all(draft.mask_type == "both" for draft in found)
     assert sum(len(draft.region_ids) > 1 for draft in found) > len(found) / 4
     assert all(len(target.regions) == 1 for draft in found for target in draft.targets)
 
 
 def test_mmr_asks_about_objects_parts_and_both() -> None:
-    levels = Counter(draft.tags["level"] for _, draft in drafts_of(Dataset.open(bundled()), "mmr"))
+    levels = Counter(
+        draft.tags["level"] for _, draft in drafts_of(Dataset.open(bundled()), "mmr")
+    )
     assert set(levels) == {"object", "part", "mixed"}
 
 
@@ -104,16 +119,24 @@ def test_mmr_has_a_caption() -> None:
 
 @pytest.mark.parametrize("recipe", ALL)
 def test_the_grammar_repeats_itself(recipe: str) -> None:
-    image, data = table_scene(), Dataset.open(bundled())
-    assert write_with_grammar(find_recipe(recipe), image) == write_with_grammar(find_recipe(recipe), image)
+    image = table_scene()
+    data = Dataset.open(bundled())
+    assert write_with_grammar(find_recipe(recipe), image) == write_with_grammar(
+        find_recipe(recipe), image
+    )
     assert drafts_of(data, recipe, seed=1) != drafts_of(data, recipe, seed=2)
 
 
 def test_a_use_that_people_would_disagree_about_is_not_asked() -> None:
     """Is the box a seat? Then nobody asks where to sit."""
-    chair, crate = thing("a", "chair", box(20, 20, 60, 90)), thing("b", "box", box(100, 40, 150, 90))
+    chair = thing("a", "chair", box(20, 20, 60, 90))
+    crate = thing("b", "box", box(100, 40, 150, 90))
     asked = {
-        name: str(write_output(find_recipe("amodal-reason-seg"), ImageFacts.of(scene(*regions))))
+        name: str(
+            write_output(
+                find_recipe("amodal-reason-seg"), ImageFacts.of(scene(*regions))
+            )
+        )
         for name, regions in {"alone": (chair,), "both": (chair, crate)}.items()
     }
     assert "chair" in asked["alone"]
@@ -121,7 +144,9 @@ def test_a_use_that_people_would_disagree_about_is_not_asked() -> None:
 
 
 def test_all_objects_of_a_use_are_targets() -> None:
-    dogs = scene(thing("a", "dog", box(20, 20, 60, 90)), thing("b", "dog", box(100, 40, 150, 90)))
+    dogs = scene(
+        thing("a", "dog", box(20, 20, 60, 90)), thing("b", "dog", box(100, 40, 150, 90))
+    )
     (first, *_), _ = write_with_grammar(find_recipe("amodal-reason-seg"), dogs)
     assert first.region_ids == ("a", "b")
     assert [target.phrase for target in first.targets][1] == "the dog on the right"
@@ -130,7 +155,8 @@ def test_all_objects_of_a_use_are_targets() -> None:
 @pytest.mark.parametrize("recipe", ALL)
 def test_the_grammar_fulfils_the_schema_of_language_models(recipe: str) -> None:
     chosen = find_recipe(recipe)
-    schema, output = output_schema(chosen), write_output(chosen, ImageFacts.of(table_scene()))
+    schema = output_schema(chosen)
+    output = write_output(chosen, ImageFacts.of(table_scene()))
     assert set(output) == set(schema["required"])
     fields = schema["properties"]["samples"]["items"]["required"]
     assert all(set(item) == set(fields) for item in output["samples"])
@@ -149,7 +175,9 @@ def test_samples_that_do_not_fit_are_reported() -> None:
         good | {"targets": [{"phrase": "The dog", "regions": ["seven"]}]},
         "no object",
     ]
-    drafts, problems = output_to_drafts({"samples": [*bad, good]}, facts, find_recipe("mmr"))
+    drafts, problems = output_to_drafts(
+        {"samples": [*bad, good]}, facts, find_recipe("mmr")
+    )
     assert [draft.region_ids for draft in drafts] == [(facts.regions[6].id,)]
     assert len(problems) == len(bad)
     assert output_to_drafts({"samples": 3}, facts, find_recipe("mmr")).drafts == []

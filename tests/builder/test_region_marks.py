@@ -18,7 +18,8 @@ def region(height: int, width: int) -> Region:
 
 def test_a_region_is_outlined_and_numbered() -> None:
     image = Image.new("RGB", (400, 300), (128, 128, 128))
-    plain, marked = np.asarray(image), np.asarray(draw_marks(image, {7: region(300, 400)}))
+    plain = np.asarray(image)
+    marked = np.asarray(draw_marks(image, {7: region(300, 400)}))
     changed = np.any(plain != marked, axis=2)
     assert changed[75, 100:200].mean() > 0.9, "the upper edge is drawn"
     assert not changed[200:].any(), "nothing is drawn elsewhere"

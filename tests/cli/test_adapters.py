@@ -10,13 +10,17 @@ from maskwise.harness.registry import BUILT_IN
 
 
 def run(*arguments: str) -> str:
-    return CliRunner().invoke(app, ["adapters", *arguments], catch_exceptions=False).stdout
+    return (
+        CliRunner().invoke(app, ["adapters", *arguments], catch_exceptions=False).stdout
+    )
 
 
 def test_every_adapter_is_listed_with_its_licence_and_call() -> None:
     listed = json.loads(run("--json"))
     assert list(listed) == ["sam3", "visionreasoner", "sa2va", "lisa", "m2sa"]
-    assert all(one["licence"] and one["install"] and one["call"] for one in listed.values())
+    assert all(
+        one["licence"] and one["install"] and one["call"] for one in listed.values()
+    )
     text = run()
     assert all(name in text for name in listed)
 

@@ -24,7 +24,13 @@ def image(tmp_path: Path) -> Path:
 
 
 def test_ask_tells_answer_type_and_masks(image: Path, tmp_path: Path) -> None:
-    result = run("ask", image, "Everything in the image, hidden parts included.", "--out", tmp_path / "out")
+    result = run(
+        "ask",
+        image,
+        "Everything in the image, hidden parts included.",
+        "--out",
+        tmp_path / "out",
+    )
     assert result.exit_code == 0, result.output
     assert "mask type: amodal" in result.stdout
     assert max(image_size(tmp_path / "out" / "overlay.png")) >= 640
@@ -34,7 +40,9 @@ def test_ask_tells_answer_type_and_masks(image: Path, tmp_path: Path) -> None:
 
 def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
     name = next(
-        item.name for item in make_scene(21, 4, "val", 200).nodes if item.part is None and item.order == 1
+        item.name
+        for item in make_scene(21, 4, "val", 200).nodes
+        if item.part is None and item.order == 1
     )
     result = run("ask", image, f"Segment the {name}.", "--json")
     prediction = json.loads(result.stdout)
@@ -48,7 +56,10 @@ def test_ask_prints_masks_as_coco_rle(image: Path) -> None:
 
 def test_help_explains_the_score_in_brackets() -> None:
     shown = " ".join(run("ask", "--help").stdout.split())
-    assert "in brackets, its score: the model's confidence in the region, from 0 to 1" in shown
+    assert (
+        "in brackets, its score: the model's confidence in the region, from 0 to 1"
+        in shown
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,17 +69,26 @@ def test_help_explains_the_score_in_brackets() -> None:
         (["IMAGE", "  "], "the question is empty"),
         (["IMAGE", "the mug", "--model", "oracle-mask-type"], "needs the ground truth"),
         (["IMAGE", "the mug", "--model", "nothing-like-it"], "nothing-like-it"),
-        (["IMAGE", "the mug", "--model-option", "folder=/nowhere"], "/nowhere lacks detector.onnx"),
+        (
+            ["IMAGE", "the mug", "--model-option", "folder=/nowhere"],
+            "/nowhere lacks detector.onnx",
+        ),
         (["IMAGE", "raise", "--model", f"{FAKES}:Moody"], "failed: ValueError: what"),
     ],
 )
-def test_ask_says_what_is_wrong(image: Path, arguments: list[str], message: str) -> None:
-    result = run("ask", *[image if argument == "IMAGE" else argument for argument in arguments])
+def test_ask_says_what_is_wrong(
+    image: Path, arguments: list[str], message: str
+) -> None:
+    result = run(
+        "ask", *[image if argument == "IMAGE" else argument for argument in arguments]
+    )
     assert result.exit_code != 0
     assert message in f"{result.exception} {result.output}"
 
 
-def test_ask_warns_about_an_image_outside_the_domain_of_the_model(tmp_path: Path, image: Path) -> None:
+def test_ask_warns_about_an_image_outside_the_domain_of_the_model(
+    tmp_path: Path, image: Path
+) -> None:
     noise = tmp_path / "noise.png"
     Image.effect_noise((160, 120), 90).convert("RGB").save(noise)
     assert "bring a model for photographs" in run("ask", noise, "the mug").stderr

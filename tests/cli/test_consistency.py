@@ -40,20 +40,37 @@ def test_an_option_has_one_type() -> None:
     for function in callbacks():
         for name, hint in get_type_hints(function).items():
             kinds = {kind for kind in get_args(hint) if kind is not NoneType} or {hint}
-            types.setdefault(name, set()).add(frozenset(kinds) if hint is not str else frozenset({str}))
-    for name in ("images", "out", "as_json", "seed", "limit", "overwrite", "samples", "protocol_option"):
+            types.setdefault(name, set()).add(
+                frozenset(kinds) if hint is not str else frozenset({str})
+            )
+    for name in (
+        "images",
+        "out",
+        "as_json",
+        "seed",
+        "limit",
+        "overwrite",
+        "samples",
+        "protocol_option",
+    ):
         assert len(types[name]) == 1, (name, types[name])
 
 
 def test_flags_have_no_negative_twin() -> None:
     twins = [
-        f"{command} {option}" for command, parameter in parameters() for option in parameter.secondary_opts
+        f"{command} {option}"
+        for command, parameter in parameters()
+        for option in parameter.secondary_opts
     ]
     assert not twins
 
 
 def test_every_parameter_has_help() -> None:
-    bare = [f"{command} {parameter.name}" for command, parameter in parameters() if not parameter.help]
+    bare = [
+        f"{command} {parameter.name}"
+        for command, parameter in parameters()
+        if not parameter.help
+    ]
     assert not [name for name in bare if not name.endswith(" help")]
 
 
@@ -100,4 +117,8 @@ def test_repeatable_options_say_so_in_the_same_words() -> None:
 
 def test_defaults_are_not_lost_as_markup() -> None:
     """Help is printed by rich, which takes words in brackets for markup."""
-    assert not [f"{command} {one.name}" for command, one in parameters() if "[" in (one.help or "")]
+    assert not [
+        f"{command} {one.name}"
+        for command, one in parameters()
+        if "[" in (one.help or "")
+    ]

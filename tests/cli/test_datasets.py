@@ -46,10 +46,16 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "photos").mkdir()
     Image.new("RGB", (30, 20), "navy").save(tmp_path / "photos" / "a.png")
     embedded = (tmp_path / "photos" / "a.png").read_bytes()
-    with DatasetWriter(tmp_path / "data", name="cups & co", image_root=tmp_path / "photos") as writer:
-        writer.add_image(ImageInfo(id="p0", width=30, height=20, path="a.png"), [CUP, HANDLE, GHOST])
+    with DatasetWriter(
+        tmp_path / "data", name="cups & co", image_root=tmp_path / "photos"
+    ) as writer:
+        writer.add_image(
+            ImageInfo(id="p0", width=30, height=20, path="a.png"), [CUP, HANDLE, GHOST]
+        )
         writer.add_image(ImageInfo(id="p1", width=30, height=20), [CUP], embedded)
-        answer = Answer(text="The cup.", phrases=(Phrase(start=4, stop=7, regions=(0,)),))
+        answer = Answer(
+            text="The cup.", phrases=(Phrase(start=4, stop=7, regions=(0,)),)
+        )
         writer.add_sample(
             Sample(
                 id="q0",
@@ -61,9 +67,17 @@ def folder(tmp_path: Path) -> Path:
                 tags={"split": "val"},
             )
         )
-        writer.add_sample(Sample(id="7", image_id="p1", question="A dog?", ignore=mask(3)))
         writer.add_sample(
-            Sample(id="q2", image_id="p0", question="Behind?", targets=(GHOST,), mask_type="both")
+            Sample(id="7", image_id="p1", question="A dog?", ignore=mask(3))
+        )
+        writer.add_sample(
+            Sample(
+                id="q2",
+                image_id="p0",
+                question="Behind?",
+                targets=(GHOST,),
+                mask_type="both",
+            )
         )
     return tmp_path / "data"
 
@@ -85,7 +99,9 @@ def test_info_names_version_and_kernel() -> None:
 def test_the_fallback_kernel_is_said() -> None:
     environment = os.environ | {"MASKWISE_KERNEL": "numpy"}
     command = [sys.executable, "-m", "maskwise.cli.main", "info"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
     assert "numpy" in done.stdout
 
 
@@ -94,10 +110,19 @@ def test_version() -> None:
 
 
 def test_errors_are_one_line_without_a_traceback(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "maskwise.cli.main", "stats", str(tmp_path / "absent")]
+    command = [
+        sys.executable,
+        "-m",
+        "maskwise.cli.main",
+        "stats",
+        str(tmp_path / "absent"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"maskwise: {tmp_path / 'absent'} is neither a dataset folder nor one of: world\n"
+    assert (
+        done.stderr
+        == f"maskwise: {tmp_path / 'absent'} is neither a dataset folder nor one of: world\n"
+    )
     assert done.stdout == ""
 
 
@@ -129,9 +154,16 @@ def test_stats_count_everything(folder: Path) -> None:
     }
     assert facts["targets_per_question"] == {"0": 1, "1": 1, "2": 1}
     assert facts["mask_types"] == {"visible": 1, "amodal": 1, "both": 1}
-    assert {band: n for band, n in facts["occlusion"].items() if n} == {"10 % to 25 %": 2, "fully hidden": 1}
+    assert {band: n for band, n in facts["occlusion"].items() if n} == {
+        "10 % to 25 %": 2,
+        "fully hidden": 1,
+    }
     assert facts["region_sizes"]["small (under 1024 pixels)"] == 4
-    assert facts["image_sizes"] == {"smallest": "30 x 20", "median": "30 x 20", "largest": "30 x 20"}
+    assert facts["image_sizes"] == {
+        "smallest": "30 x 20",
+        "median": "30 x 20",
+        "largest": "30 x 20",
+    }
     assert facts["categories"] == {"cup": 2, "handle": 1, "ghost": 1}
     assert facts["tags"] == {"split": {"(none)": 2, "val": 1}}
 
@@ -163,7 +195,10 @@ def rewrite(folder: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> 
         writer.write_table(table)
     manifest = json.loads((folder / "manifest.json").read_text())
     data = path.read_bytes()
-    manifest["files"][path.name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    manifest["files"][path.name] = {
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -181,7 +216,10 @@ def findings(folder: Path) -> list[tuple[str, str, str]]:
     found = json.loads(result.stdout)
     assert result.exit_code == (1 if found["errors"] else 0)
     assert found["valid"] == (found["errors"] == 0)
-    return [(finding["level"], finding["kind"], finding["where"]) for finding in found["findings"]]
+    return [
+        (finding["level"], finding["kind"], finding["where"])
+        for finding in found["findings"]
+    ]
 
 
 def test_a_good_dataset_is_valid(folder: Path) -> None:
@@ -194,7 +232,9 @@ def test_a_good_dataset_is_valid(folder: Path) -> None:
 def test_visible_outside_amodal_is_a_warning(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "spill", name="spill") as writer:
         writer.add_image(ImageInfo(id="p", width=30, height=20), [CUP, SPILL])
-    assert findings(tmp_path / "spill") == [("warning", "visible outside amodal", "p/spill")]
+    assert findings(tmp_path / "spill") == [
+        ("warning", "visible outside amodal", "p/spill")
+    ]
     result = run("validate", tmp_path / "spill")
     assert result.exit_code == 0
     assert "p/spill: 4 of 9 visible pixels lie outside the amodal mask" in result.stdout
@@ -215,7 +255,11 @@ def test_a_folder_that_does_not_open_is_an_error(folder: Path) -> None:
 def test_malformed_masks_are_all_named(folder: Path) -> None:
     good = {"size": [20, 30], "counts": CUP.visible.counts.encode()}
     bad = {"size": [20, 30], "counts": b"000"}
-    rewrite(folder, "regions", replace("visible", [good, bad, good, {"size": [2, 2], "counts": b"4"}]))
+    rewrite(
+        folder,
+        "regions",
+        replace("visible", [good, bad, good, {"size": [2, 2], "counts": b"4"}]),
+    )
     found = findings(folder)
     assert ("error", "malformed mask", "p0/handle") in found
     assert ("error", "mask size", "p1/cup") in found
@@ -230,7 +274,10 @@ def test_missing_masks_are_named(folder: Path) -> None:
 def test_duplicate_ids_are_named(folder: Path) -> None:
     rewrite(folder, "samples", replace("id", ["q0", "q0", "q2"]))
     rewrite(folder, "regions", replace("id", ["cup", "cup", "ghost", "cup"]))
-    assert findings(folder) == [("error", "duplicate id", "q0"), ("error", "duplicate id", "p0/cup")]
+    assert findings(folder) == [
+        ("error", "duplicate id", "q0"),
+        ("error", "duplicate id", "p0/cup"),
+    ]
 
 
 def test_parts_across_images_and_in_circles_are_named(folder: Path) -> None:
@@ -282,7 +329,9 @@ def test_missing_damaged_and_resized_images_are_named(folder: Path) -> None:
 def test_images_without_a_root_are_a_warning(tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "data", name="data") as writer:
         writer.add_image(ImageInfo(id="p", width=30, height=20, path="a.png"))
-    assert findings(tmp_path / "data") == [("warning", "images", str(tmp_path / "data"))]
+    assert findings(tmp_path / "data") == [
+        ("warning", "images", str(tmp_path / "data"))
+    ]
 
 
 def test_long_lists_are_cut_in_print_only(tmp_path: Path) -> None:
@@ -305,7 +354,11 @@ def test_show_draws_by_id_or_number(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
     # A sample whose id looks like a number is found by id first.
     assert "A dog?" not in run("show", folder, "7", "--out", tmp_path / "c.png").stdout
-    assert run("show", folder, "7", "--out", tmp_path / "c.png").stdout.rstrip().endswith(": 7")
+    assert (
+        run("show", folder, "7", "--out", tmp_path / "c.png")
+        .stdout.rstrip()
+        .endswith(": 7")
+    )
 
 
 def test_what_comes_with_the_package_is_known_by_name(tmp_path: Path) -> None:
@@ -313,23 +366,55 @@ def test_what_comes_with_the_package_is_known_by_name(tmp_path: Path) -> None:
     assert run("show", "world", "0", "--out", tmp_path / "a.png").exit_code == 0
 
 
-def test_show_draws_a_image_and_all_its_regions_where_there_is_no_question(tmp_path: Path) -> None:
-    region = Region(id="r", name="block", visible=Mask.from_dense(np.ones((8, 8), bool)))
+def test_show_draws_a_image_and_all_its_regions_where_there_is_no_question(
+    tmp_path: Path,
+) -> None:
+    region = Region(
+        id="r", name="block", visible=Mask.from_dense(np.ones((8, 8), bool))
+    )
     Image.new("RGB", (8, 8), "navy").save(tmp_path / "p7.png")
     with DatasetWriter(tmp_path / "d", name="silent") as writer:
-        writer.add_image(ImageInfo(id="p7", width=8, height=8), (region,), (tmp_path / "p7.png").read_bytes())
+        writer.add_image(
+            ImageInfo(id="p7", width=8, height=8),
+            (region,),
+            (tmp_path / "p7.png").read_bytes(),
+        )
     result = run("show", tmp_path / "d", "0", "--out", tmp_path / "a.png")
-    assert "give an image's id, such as 'p7'" in " ".join(f"{result.exception} {result.output}".split())
+    assert "give an image's id, such as 'p7'" in " ".join(
+        f"{result.exception} {result.output}".split()
+    )
     assert run("show", tmp_path / "d", "p7", "--out", tmp_path / "a.png").exit_code == 0
     assert max(image_size(tmp_path / "a.png")) >= 640
-    assert run("show", tmp_path / "d", "p7", "--plain", "--out", tmp_path / "b.png").exit_code == 0
+    assert (
+        run(
+            "show", tmp_path / "d", "p7", "--plain", "--out", tmp_path / "b.png"
+        ).exit_code
+        == 0
+    )
     assert image_size(tmp_path / "b.png") == (8, 8)
 
 
 def test_show_draws_every_region_when_asked(folder: Path, tmp_path: Path) -> None:
-    for name, more in [("targets", []), ("all", ["--all-regions"]), ("seen", ["--mask-type", "visible"])]:
-        assert run("show", folder, "q0", "--out", tmp_path / f"{name}.png", *more).exit_code == 0
-    assert len({(tmp_path / f"{name}.png").read_bytes() for name in ("targets", "all", "seen")}) == 3
+    for name, more in [
+        ("targets", []),
+        ("all", ["--all-regions"]),
+        ("seen", ["--mask-type", "visible"]),
+    ]:
+        assert (
+            run(
+                "show", folder, "q0", "--out", tmp_path / f"{name}.png", *more
+            ).exit_code
+            == 0
+        )
+    assert (
+        len(
+            {
+                (tmp_path / f"{name}.png").read_bytes()
+                for name in ("targets", "all", "seen")
+            }
+        )
+        == 3
+    )
 
 
 def test_show_selects_regions_leaves_labels_out_and_draws_ignored_pixels(
@@ -342,31 +427,59 @@ def test_show_selects_regions_leaves_labels_out_and_draws_ignored_pixels(
         "one": ["--regions", "cup"],
     }
     for name, more in options.items():
-        assert run("show", folder, "q0", "--out", tmp_path / f"{name}.png", *more).exit_code == 0
-    assert len({(tmp_path / f"{name}.png").read_bytes() for name in options}) == len(options)
-    result = run("show", folder, "q0", "--regions", "cup,mug", "--out", tmp_path / "x.png")
-    assert "unknown region of image 'p0' 'mug'; known: cup, ghost, handle" in str(result.exception)
+        assert (
+            run(
+                "show", folder, "q0", "--out", tmp_path / f"{name}.png", *more
+            ).exit_code
+            == 0
+        )
+    assert len({(tmp_path / f"{name}.png").read_bytes() for name in options}) == len(
+        options
+    )
+    result = run(
+        "show", folder, "q0", "--regions", "cup,mug", "--out", tmp_path / "x.png"
+    )
+    assert "unknown region of image 'p0' 'mug'; known: cup, ghost, handle" in str(
+        result.exception
+    )
 
 
 def test_show_draws_ignored_pixels(tmp_path: Path) -> None:
     Image.new("RGB", (30, 20), "navy").save(tmp_path / "a.png")
     with DatasetWriter(tmp_path / "d", name="ignored") as writer:
-        writer.add_image(ImageInfo(id="p", width=30, height=20), [CUP], (tmp_path / "a.png").read_bytes())
+        writer.add_image(
+            ImageInfo(id="p", width=30, height=20),
+            [CUP],
+            (tmp_path / "a.png").read_bytes(),
+        )
         for id, ignore in (("with", mask(200) - mask(100)), ("without", None)):
-            writer.add_sample(Sample(id=id, image_id="p", question="?", targets=(CUP,), ignore=ignore))
+            writer.add_sample(
+                Sample(id=id, image_id="p", question="?", targets=(CUP,), ignore=ignore)
+            )
     for id in ("with", "without"):
-        assert run("show", tmp_path / "d", id, "--out", tmp_path / f"{id}.png").exit_code == 0
-    assert (tmp_path / "with.png").read_bytes() != (tmp_path / "without.png").read_bytes()
+        assert (
+            run("show", tmp_path / "d", id, "--out", tmp_path / f"{id}.png").exit_code
+            == 0
+        )
+    assert (tmp_path / "with.png").read_bytes() != (
+        tmp_path / "without.png"
+    ).read_bytes()
 
 
 def test_validate_counts_questions_without_target(tmp_path: Path) -> None:
     Image.new("RGB", (30, 20), "navy").save(tmp_path / "a.png")
     with DatasetWriter(tmp_path / "d", name="none") as writer:
-        writer.add_image(ImageInfo(id="p", width=30, height=20), [CUP], (tmp_path / "a.png").read_bytes())
+        writer.add_image(
+            ImageInfo(id="p", width=30, height=20),
+            [CUP],
+            (tmp_path / "a.png").read_bytes(),
+        )
         writer.add_sample(Sample(id="1", image_id="p", question="?", targets=(CUP,)))
         writer.add_sample(Sample(id="2", image_id="p", question="?"))
     assert "1 of 2 questions have no target" in run("validate", tmp_path / "d").stdout
-    assert json.loads(run("validate", tmp_path / "d", "--json").stdout)["no_target"] == 1
+    assert (
+        json.loads(run("validate", tmp_path / "d", "--json").stdout)["no_target"] == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -379,7 +492,9 @@ def test_validate_counts_questions_without_target(tmp_path: Path) -> None:
         (["q0", "--out", "x.unheard"], "cannot write"),
     ],
 )
-def test_show_says_what_is_wrong(folder: Path, arguments: list[str], message: str) -> None:
+def test_show_says_what_is_wrong(
+    folder: Path, arguments: list[str], message: str
+) -> None:
     result = run("show", folder, *arguments)
     assert result.exit_code != 0
     assert message in " ".join(f"{result.exception} {result.output}".split())

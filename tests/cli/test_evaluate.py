@@ -22,12 +22,21 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dataset(tmp_path_factory.mktemp("truth") / "small", questions=("fine", "fine", "unsure"))
+    return write_dataset(
+        tmp_path_factory.mktemp("truth") / "small", questions=("fine", "fine", "unsure")
+    )
 
 
 def test_eval_predicts_scores_and_reports(dataset: Path, tmp_path: Path) -> None:
     printed = run(
-        "eval", dataset, "--model", f"{FAKES}:Moody", "--protocol", "strict", "--out", tmp_path / "run"
+        "eval",
+        dataset,
+        "--model",
+        f"{FAKES}:Moody",
+        "--protocol",
+        "strict",
+        "--out",
+        tmp_path / "run",
     )
     words = " ".join(printed.output.split())
     assert "48 questions about 24 images" in words
@@ -50,10 +59,16 @@ def test_eval_prints_json_and_continues(dataset: Path, tmp_path: Path) -> None:
         "--seed",
         3,
     )
-    first = json.loads(run(*arguments, "--predict-only", "--out", tmp_path / "run", "--json").stdout)
+    first = json.loads(
+        run(*arguments, "--predict-only", "--out", tmp_path / "run", "--json").stdout
+    )
     assert (first["images"], first["failed"], first["scores"]) == (6, 0, None)
     lines = (tmp_path / "run" / "predictions.jsonl").read_bytes()
-    second = json.loads(run(*arguments, "--protocol", "union", "--out", tmp_path / "run", "--json").stdout)
+    second = json.loads(
+        run(
+            *arguments, "--protocol", "union", "--out", tmp_path / "run", "--json"
+        ).stdout
+    )
     assert list(second["scores"]["protocols"]) == ["union"]
     assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == lines
 
@@ -67,10 +82,17 @@ def test_the_default_folder_is_named_after_dataset_and_model(
 
 
 def test_what_is_wrong_is_said_in_one_line(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def said(*arguments: object) -> str:
-        return " ".join(fail(capsys, monkeypatch, "eval", *arguments, "--out", tmp_path / "run").split())
+        return " ".join(
+            fail(
+                capsys, monkeypatch, "eval", *arguments, "--out", tmp_path / "run"
+            ).split()
+        )
 
     assert "known: " in said(dataset, "--model", "orcale")
     assert "maskwise read mmr" in said("mmr", "--model", "oracle")
@@ -92,7 +114,14 @@ def test_ctrl_c_leaves_a_run_that_continues(tmp_path: Path) -> None:
     """It is stopped at the second image, which takes as long as it has to."""
     dataset = write_dataset(tmp_path / "truth", questions=("fine",) + ("slow",) * 99)
     woken = tmp_path / "woken"
-    model = ("--model", f"{MORTALS}:Known", "--model-option", f"woken={woken}", "--protocol", "union")
+    model = (
+        "--model",
+        f"{MORTALS}:Known",
+        "--model-option",
+        f"woken={woken}",
+        "--protocol",
+        "union",
+    )
     arguments = ["eval", str(dataset), *model, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-m", "maskwise.cli.main", *arguments]
     with subprocess.Popen(
@@ -103,7 +132,9 @@ def test_ctrl_c_leaves_a_run_that_continues(tmp_path: Path) -> None:
         preexec_fn=heed_ctrl_c,  # noqa: PLW1509
     ) as process:
         predictions = tmp_path / "run" / "predictions.jsonl"
-        while process.poll() is None and not (predictions.exists() and predictions.stat().st_size):
+        while process.poll() is None and not (
+            predictions.exists() and predictions.stat().st_size
+        ):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         words = " ".join(process.communicate()[1].split())
@@ -124,12 +155,25 @@ def test_ls_lists_models_with_a_line_each() -> None:
 
 
 def test_a_model_whose_source_was_changed_is_another_model(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    source = "from tests.harness.fakes import Painter\n\n\nclass Mine(Painter):\n    pass\n"
+    source = (
+        "from tests.harness.fakes import Painter\n\n\nclass Mine(Painter):\n    pass\n"
+    )
     (tmp_path / "my_painter.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
-    arguments = ["eval", dataset, "--model", "my_painter:Mine", "--predict-only", "--out", tmp_path / "run"]
+    arguments = [
+        "eval",
+        dataset,
+        "--model",
+        "my_painter:Mine",
+        "--predict-only",
+        "--out",
+        tmp_path / "run",
+    ]
     assert "were predicted before" not in run(*arguments).stdout
     assert "questions about" in run(*arguments).stdout
     assert "were predicted before" in run(*arguments).stdout
@@ -156,8 +200,20 @@ def test_a_run_in_which_all_failed_says_so(tmp_path: Path) -> None:
 
 def test_a_run_whose_masks_all_have_another_size_says_so(tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "truth", 3)
-    arguments = ["eval", dataset, "--model", f"{FAKES}:WrongSize", "--out", tmp_path / "r"]
+    arguments = [
+        "eval",
+        dataset,
+        "--model",
+        f"{FAKES}:WrongSize",
+        "--out",
+        tmp_path / "r",
+    ]
     printed = CliRunner().invoke(app, list(map(str, arguments)))
     assert printed.exit_code == 1
-    assert "No prediction could be scored: mask size differs from the image" in printed.output
-    assert "without intervals (fewer than 10 images)" in " ".join(printed.output.split())
+    assert (
+        "No prediction could be scored: mask size differs from the image"
+        in printed.output
+    )
+    assert "without intervals (fewer than 10 images)" in " ".join(
+        printed.output.split()
+    )

@@ -8,7 +8,9 @@ from maskwise.cli.main import app
 
 
 def run(*arguments: str, given: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(app, ["intent", *arguments], input=given, catch_exceptions=False)
+    return CliRunner().invoke(
+        app, ["intent", *arguments], input=given, catch_exceptions=False
+    )
 
 
 def test_one_line_per_question() -> None:
@@ -36,7 +38,10 @@ def test_a_question_in_another_language_is_reported() -> None:
     result = run("请分割被遮挡的整只狗", "--json")
     answer = json.loads(result.stdout)
     assert (answer["language_supported"], answer["probability"]) == (False, 0.5)
-    assert result.stderr == "maskwise: not in English, so the mask type is a guess: 请分割被遮挡的整只狗\n"
+    assert (
+        result.stderr
+        == "maskwise: not in English, so the mask type is a guess: 请分割被遮挡的整只狗\n"
+    )
     assert run("the dog").stderr == ""
 
 
@@ -44,7 +49,12 @@ def test_a_dash_reads_standard_input_and_skips_blank_lines() -> None:
     lines = run(
         "first", "-", "last", "--json", given="the dog\n\n  \n the whole dog \r\n"
     ).stdout.splitlines()
-    assert [json.loads(line)["question"] for line in lines] == ["first", "the dog", "the whole dog", "last"]
+    assert [json.loads(line)["question"] for line in lines] == [
+        "first",
+        "the dog",
+        "the whole dog",
+        "last",
+    ]
 
 
 def test_invalid_utf8_is_accepted() -> None:

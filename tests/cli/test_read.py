@@ -14,7 +14,9 @@ def test_read_writes_a_dataset_and_says_what_it_kept(tmp_path: Path) -> None:
     path = layouts.mmr(tmp_path / "in")
     records = json.loads(path.read_text())
     layouts.write_json(path, [*records, "nonsense"])
-    words = " ".join(run("read", "mmr", tmp_path / "in", "--out", tmp_path / "out").output.split())
+    words = " ".join(
+        run("read", "mmr", tmp_path / "in", "--out", tmp_path / "out").output.split()
+    )
     assert "1 images, 2 regions, 2 questions, 3 targets" in words
     assert "1 fields of another type" in words
     assert "published: 8,194 questions (found 2;" in words
@@ -23,19 +25,30 @@ def test_read_writes_a_dataset_and_says_what_it_kept(tmp_path: Path) -> None:
 
 def test_read_prints_json(tmp_path: Path) -> None:
     layouts.coco(tmp_path / "in")
-    result = run("read", "coco", tmp_path / "in", "--out", tmp_path / "out", "--json", "--embed")
-    assert json.loads(result.stdout)["kept"] == {"images": 2, "regions": 2, "questions": 0, "targets": 0}
+    result = run(
+        "read", "coco", tmp_path / "in", "--out", tmp_path / "out", "--json", "--embed"
+    )
+    assert json.loads(result.stdout)["kept"] == {
+        "images": 2,
+        "regions": 2,
+        "questions": 0,
+        "targets": 0,
+    }
 
 
 def test_read_says_what_is_missing_in_one_breath(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    error = fail(capsys, monkeypatch, "read", "mmr", tmp_path, "--out", tmp_path / "out")
+    error = fail(
+        capsys, monkeypatch, "read", "mmr", tmp_path, "--out", tmp_path / "out"
+    )
     assert "maskwise: " in error
     assert "MMR_{split}.json" in error
     assert "Traceback" not in error
     assert not (tmp_path / "out").exists()
-    error = fail(capsys, monkeypatch, "read", "mmmr", tmp_path, "--out", tmp_path / "out")
+    error = fail(
+        capsys, monkeypatch, "read", "mmmr", tmp_path, "--out", tmp_path / "out"
+    )
     assert "unknown benchmark or format 'mmmr'; known: ade20k" in error
 
 
@@ -43,7 +56,16 @@ def test_strict_stops(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layouts.write_json(layouts.mmr(tmp_path / "in"), ["nonsense"])
-    error = fail(capsys, monkeypatch, "read", "mmr", tmp_path / "in", "--out", tmp_path / "out", "--strict")
+    error = fail(
+        capsys,
+        monkeypatch,
+        "read",
+        "mmr",
+        tmp_path / "in",
+        "--out",
+        tmp_path / "out",
+        "--strict",
+    )
     assert "MMR_val.json, [0]: fields of another type" in error
 
 
@@ -83,9 +105,19 @@ def test_options_of_a_reader(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layouts.reasonseg(tmp_path / "in")
-    arguments = ("read", "reasonseg", tmp_path / "in", "--split", "val", "--out", tmp_path / "out")
+    arguments = (
+        "read",
+        "reasonseg",
+        tmp_path / "in",
+        "--split",
+        "val",
+        "--out",
+        tmp_path / "out",
+    )
     run(*arguments, "--option", "drawing=4.8")
-    assert "4.8, 4.11; default 4.11" in " ".join(run("card", "reasonseg").output.split())
+    assert "4.8, 4.11; default 4.11" in " ".join(
+        run("card", "reasonseg").output.split()
+    )
     error = fail(capsys, monkeypatch, *arguments, "--option", "draw=4.8")
     assert "reasonseg has no option 'draw'; known options: drawing" in error
     error = fail(capsys, monkeypatch, *arguments, "--option", "drawing=5")
@@ -100,15 +132,31 @@ def test_questions_without_target_are_counted(tmp_path: Path) -> None:
         content = json.loads(path.read_text())
         if isinstance(content, dict):
             layouts.write_json(path, content | {"shapes": []})
-    output = run("read", "reasonseg", tmp_path / "in", "--split", "val", "--out", tmp_path / "out").output
+    output = run(
+        "read",
+        "reasonseg",
+        tmp_path / "in",
+        "--split",
+        "val",
+        "--out",
+        tmp_path / "out",
+    ).output
     assert "1 of 1 questions have no target" in output
 
 
 def test_write_writes_a_folder_that_is_read_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "48 images, 240 questions" in run("write", "coco", "world", "--out", tmp_path / "out").output
+    assert (
+        "48 images, 240 questions"
+        in run("write", "coco", "world", "--out", tmp_path / "out").output
+    )
     words = run("read", "coco", tmp_path / "out", "--out", tmp_path / "again").output
     assert "48 images, 1,157 regions, 240 questions" in words
-    error = fail(capsys, monkeypatch, "write", "cocoa", "world", "--out", tmp_path / "other")
-    assert "unknown format to write 'cocoa'; known: coco, fiftyone, huggingface, labelstudio, png" in error
+    error = fail(
+        capsys, monkeypatch, "write", "cocoa", "world", "--out", tmp_path / "other"
+    )
+    assert (
+        "unknown format to write 'cocoa'; known: coco, fiftyone, huggingface, labelstudio, png"
+        in error
+    )

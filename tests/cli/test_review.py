@@ -25,8 +25,18 @@ def test_a_review_from_start_to_export(tmp_path: Path) -> None:
     write_samples(tmp_path / "data", 4)
     controls = tmp_path / "controls.jsonl"
     controls.write_text('{"sample": "s3", "verdict": "reject"}\n')
-    options = ["--reviewers", "ada,bob", "--controls", str(controls), "--port", "0", "--json"]
-    with subprocess.Popen([*COMMAND, str(tmp_path / "data"), *options], stdout=subprocess.PIPE) as server:
+    options = [
+        "--reviewers",
+        "ada,bob",
+        "--controls",
+        str(controls),
+        "--port",
+        "0",
+        "--json",
+    ]
+    with subprocess.Popen(
+        [*COMMAND, str(tmp_path / "data"), *options], stdout=subprocess.PIPE
+    ) as server:
         assert server.stdout is not None
         started = json.loads(server.stdout.readline())
         assert set(started["links"]) == {"ada", "bob", "owner"}
@@ -36,31 +46,50 @@ def test_a_review_from_start_to_export(tmp_path: Path) -> None:
         while items := client.ask("POST", "/queue", {"count": 1})["items"]:
             seen.append(items[0]["sample"])
             client.ask(
-                "POST", "/decisions", {"id": str(uuid4()), "item": items[0]["item"], "verdict": "accept"}
+                "POST",
+                "/decisions",
+                {"id": str(uuid4()), "item": items[0]["item"], "verdict": "accept"},
             )
         server.send_signal(signal.SIGINT)
         assert server.wait(60) == 0
     assert sorted(seen) == ["s0", "s1", "s2", "s3"]
     status = json.loads(run("review", "status", tmp_path / "data", "--json").output)
-    assert (status["progress"]["accepted"], status["reviewers"][0]["controls"]["accuracy"]) == (3, 0.0)
+    assert (
+        status["progress"]["accepted"],
+        status["reviewers"][0]["controls"]["accuracy"],
+    ) == (3, 0.0)
     assert "ada" in run("review", "status", tmp_path / "data").output
     assert "rebuilt" in run("review", "rebuild", tmp_path / "data").output
     written = json.loads(
-        run("review", "export", tmp_path / "data", "--out", tmp_path / "out", "--json").output
+        run(
+            "review", "export", tmp_path / "data", "--out", tmp_path / "out", "--json"
+        ).output
     )
     assert written["statuses"] == {"accepted": 3, "rejected": 1}
     assert run("validate", tmp_path / "out").exit_code == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_when_the_server_ends_the_file_holds_the_whole_review(tmp_path: Path, number: int) -> None:
+def test_when_the_server_ends_the_file_holds_the_whole_review(
+    tmp_path: Path, number: int
+) -> None:
     data = write_samples(tmp_path / "data", 4)
     file = tmp_path / "data.review.sqlite"
-    command = [*COMMAND, str(tmp_path / "data"), "--reviewers", "ada", "--port", "0", "--json"]
+    command = [
+        *COMMAND,
+        str(tmp_path / "data"),
+        "--reviewers",
+        "ada",
+        "--port",
+        "0",
+        "--json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         started = json.loads(server.stdout.readline())
-        client = Client(started["address"], started["links"]["ada"].partition("#token=")[2])
+        client = Client(
+            started["address"], started["links"]["ada"].partition("#token=")[2]
+        )
         other = Review(
             data, ReviewDatabase(file)
         )  # another process that has the file open, as `review status`
@@ -87,19 +116,40 @@ def test_a_start_that_fails_leaves_nothing_behind(
         taken = fail(capsys, monkeypatch, "review", tmp_path / "data", "--port", port)
     assert "cannot listen" in taken
     wrong = fail(
-        capsys, monkeypatch, "review", tmp_path / "data", "--reviewers", "ada,bob smith", "--port", "0"
+        capsys,
+        monkeypatch,
+        "review",
+        tmp_path / "data",
+        "--reviewers",
+        "ada,bob smith",
+        "--port",
+        "0",
     )
     assert "pseudonym" in wrong
-    assert "no samples" in fail(capsys, monkeypatch, "review", tmp_path / "empty", "--port", "0")
+    assert "no samples" in fail(
+        capsys, monkeypatch, "review", tmp_path / "empty", "--port", "0"
+    )
     assert sorted(os.listdir(tmp_path)) == ["data", "empty"]
 
 
 def test_reviewers_are_added_together_or_not_at_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    review = Review(write_samples(tmp_path / "data", 2), ReviewDatabase(tmp_path / "data.review.sqlite"))
+    review = Review(
+        write_samples(tmp_path / "data", 2),
+        ReviewDatabase(tmp_path / "data.review.sqlite"),
+    )
     review.create()
-    fail(capsys, monkeypatch, "review", tmp_path / "data", "--reviewers", "ada,bob smith", "--port", "0")
+    fail(
+        capsys,
+        monkeypatch,
+        "review",
+        tmp_path / "data",
+        "--reviewers",
+        "ada,bob smith",
+        "--port",
+        "0",
+    )
     assert review.reviewers() == {}
 
 
@@ -108,7 +158,9 @@ def test_commands_need_a_review(
 ) -> None:
     write_samples(tmp_path / "data", 2)
     for command in (["status"], ["rebuild"], ["export", "--out", tmp_path / "out"]):
-        message = fail(capsys, monkeypatch, "review", command[0], tmp_path / "data", *command[1:])
+        message = fail(
+            capsys, monkeypatch, "review", command[0], tmp_path / "data", *command[1:]
+        )
         assert "begin one" in message
     assert os.listdir(tmp_path) == ["data"]
 
@@ -118,7 +170,17 @@ def test_a_wrong_database_is_named_without_its_password(
 ) -> None:
     write_samples(tmp_path / "data", 2)
     url = "postgresql://me:secret@127.0.0.1:1/none"
-    message = fail(capsys, monkeypatch, "review", "status", tmp_path / "data", "--db", url)
+    message = fail(
+        capsys, monkeypatch, "review", "status", tmp_path / "data", "--db", url
+    )
     assert "secret" not in message
     assert "127.0.0.1" in message
-    assert "sqlite" in fail(capsys, monkeypatch, "review", "status", tmp_path / "data", "--db", "mysql://x/y")
+    assert "sqlite" in fail(
+        capsys,
+        monkeypatch,
+        "review",
+        "status",
+        tmp_path / "data",
+        "--db",
+        "mysql://x/y",
+    )

@@ -30,12 +30,19 @@ class Handler(BaseHTTPRequestHandler):
         body = content if first is None else content[first:]
         headers = {"Content-Length": str(len(body)), **server.validators}
         if first is not None:
-            headers["Content-Range"] = f"bytes {first}-{len(content) - 1}/{len(content)}"
-        self.reply(200 if first is None else 206, body if cut is None else body[:cut], **headers)
+            headers["Content-Range"] = (
+                f"bytes {first}-{len(content) - 1}/{len(content)}"
+            )
+        self.reply(
+            200 if first is None else 206,
+            body if cut is None else body[:cut],
+            **headers,
+        )
 
     def _first(self) -> int | None:
         """The first byte asked for, or None for the whole file."""
-        asked, condition = self.headers.get("Range"), self.headers.get("If-Range")
+        asked = self.headers.get("Range")
+        condition = self.headers.get("If-Range")
         if not self.server.ranges or asked is None:
             return None
         if condition is not None and condition not in self.server.validators.values():
@@ -60,7 +67,8 @@ class FileServer(ThreadingHTTPServer):
 
     def __init__(self, content: bytes) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.ranges = content, True
+        self.content = content
+        self.ranges = True
         self.validators = {"ETag": '"1"'}
         self.script: list[Any] = []
         self.requests: list[dict[str, str]] = []
@@ -75,7 +83,9 @@ def serving(content: bytes, *script: Any) -> Iterator[FileServer]:
     """A server of one file; `script`: what to do with the first requests."""
     server = FileServer(content)
     server.script = list(script)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}
+    )
     thread.start()
     try:
         yield server

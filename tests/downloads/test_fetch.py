@@ -17,7 +17,11 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 def get(server: FileServer, path: Path, **options: Any) -> str:
     """Fetch the server's file without waiting between attempts."""
-    options = {"bytes": len(CONTENT), "sha256": (SHA256,), "pause": lambda seconds: None} | options
+    options = {
+        "bytes": len(CONTENT),
+        "sha256": (SHA256,),
+        "pause": lambda seconds: None,
+    } | options
     return fetch((server.url,), path, **options)
 
 
@@ -32,7 +36,10 @@ def reply(status: int, **headers: str) -> Any:
 def test_a_file_arrives_whole_and_progress_is_told(tmp_path: Path) -> None:
     told: list[tuple[int, int | None]] = []
     with serving(CONTENT) as server:
-        assert get(server, tmp_path / "a" / "file", progress=lambda *now: told.append(now)) == SHA256
+        assert (
+            get(server, tmp_path / "a" / "file", progress=lambda *now: told.append(now))
+            == SHA256
+        )
     assert (tmp_path / "a" / "file").read_bytes() == CONTENT
     assert told[0] == (0, len(CONTENT))
     assert told[-1] == (len(CONTENT), len(CONTENT))
@@ -73,7 +80,8 @@ def test_a_file_that_changed_between_two_attempts_is_taken_anew(tmp_path: Path) 
 
         def change(handler: Handler) -> None:
             handler.serve(cut=500_000)
-            server.content, server.validators = CONTENT, {"ETag": '"2"'}
+            server.content = CONTENT
+            server.validators = {"ETag": '"2"'}
 
         server.script = [change]
         get(server, tmp_path / "file")
@@ -81,7 +89,8 @@ def test_a_file_that_changed_between_two_attempts_is_taken_anew(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "validators", [{}, {"ETag": 'W/"1"'}, {"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}]
+    "validators",
+    [{}, {"ETag": 'W/"1"'}, {"Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}],
 )
 def test_a_changed_file_is_noticed_by_its_hash_if_the_server_does_not_tell(
     tmp_path: Path, validators: dict[str, str]
@@ -103,7 +112,8 @@ def test_a_server_that_ignores_the_condition_is_noticed(tmp_path: Path) -> None:
 
         def change(handler: Handler) -> None:
             handler.serve(cut=500_000)
-            server.content, server.validators = CONTENT, {"ETag": '"2"'}
+            server.content = CONTENT
+            server.validators = {"ETag": '"2"'}
 
         def continue_anyway(handler: Handler) -> None:
             del handler.headers["If-Range"]
@@ -137,7 +147,9 @@ def test_a_wrong_size_is_refused_before_anything_is_read(tmp_path: Path) -> None
     assert not (tmp_path / "file").exists()
 
 
-def test_a_body_longer_than_it_may_be_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_longer_than_it_may_be_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MAX_BYTES", 1000)
 
     def endless(handler: Handler) -> None:
@@ -145,7 +157,10 @@ def test_a_body_longer_than_it_may_be_is_cut_off(tmp_path: Path, monkeypatch: py
         handler.end_headers()
         handler.wfile.write(CONTENT)
 
-    with serving(CONTENT, endless) as server, pytest.raises(DownloadError, match="more than 1000 bytes"):
+    with (
+        serving(CONTENT, endless) as server,
+        pytest.raises(DownloadError, match="more than 1000 bytes"),
+    ):
         get(server, tmp_path / "file", bytes=None, sha256=())
 
 
@@ -167,21 +182,31 @@ def test_redirects_to_other_schemes_are_refused(tmp_path: Path, target: str) -> 
 def test_a_redirect_from_https_to_http_is_refused() -> None:
     request = module.urllib.request.Request("https://example.org/a")
     with pytest.raises(DownloadError, match="refused a redirect to http://example"):
-        module._Redirects().redirect_request(request, None, 302, "", {}, "http://example.org/b")  # type: ignore[arg-type]
+        module._Redirects().redirect_request(
+            request, None, 302, "", {}, "http://example.org/b"
+        )  # type: ignore[arg-type]
 
 
 def test_a_missing_file_is_not_tried_again(tmp_path: Path) -> None:
-    with serving(CONTENT, reply(404)) as server, pytest.raises(DownloadError, match="HTTP 404"):
+    with (
+        serving(CONTENT, reply(404)) as server,
+        pytest.raises(DownloadError, match="HTTP 404"),
+    ):
         get(server, tmp_path / "file")
     assert len(server.requests) == 1
 
 
 def test_a_login_is_named(tmp_path: Path) -> None:
-    with serving(CONTENT, reply(401)) as server, pytest.raises(DownloadError, match="asks you to log in"):
+    with (
+        serving(CONTENT, reply(401)) as server,
+        pytest.raises(DownloadError, match="asks you to log in"),
+    ):
         get(server, tmp_path / "file")
 
 
-def test_a_busy_server_is_tried_again_after_the_time_it_asks_for(tmp_path: Path) -> None:
+def test_a_busy_server_is_tried_again_after_the_time_it_asks_for(
+    tmp_path: Path,
+) -> None:
     waited: list[float] = []
     with serving(CONTENT) as server:
         server.script = [
@@ -206,32 +231,48 @@ def test_a_partial_file_of_another_address_is_not_continued(tmp_path: Path) -> N
         server.script = [cut_after(1000)] * ATTEMPTS
         with pytest.raises(DownloadError):
             get(server, tmp_path / "file")
-        fetch((server.url + "?other",), tmp_path / "file", bytes=len(CONTENT), sha256=(SHA256,))
+        fetch(
+            (server.url + "?other",),
+            tmp_path / "file",
+            bytes=len(CONTENT),
+            sha256=(SHA256,),
+        )
         assert "Range" not in server.requests[-1]
 
 
-def test_a_partial_file_that_the_server_does_not_know_is_dropped(tmp_path: Path) -> None:
+def test_a_partial_file_that_the_server_does_not_know_is_dropped(
+    tmp_path: Path,
+) -> None:
     with serving(CONTENT) as server:
         server.script = [cut_after(1000)] * ATTEMPTS
         with pytest.raises(DownloadError):
             get(server, tmp_path / "file", bytes=None)
-        server.content, server.script = CONTENT[:500], []
+        server.content = CONTENT[:500]
+        server.script = []
         get(server, tmp_path / "file", bytes=None, sha256=())
     assert (tmp_path / "file").read_bytes() == CONTENT[:500]
 
 
 def test_an_invalid_content_range_is_refused(tmp_path: Path) -> None:
     turn = reply(206, **{"Content-Range": "bytes x"})
-    with serving(CONTENT, turn) as server, pytest.raises(DownloadError, match="invalid Content-Range"):
+    with (
+        serving(CONTENT, turn) as server,
+        pytest.raises(DownloadError, match="invalid Content-Range"),
+    ):
         get(server, tmp_path / "file")
 
 
-def test_a_full_disk_is_told_before_downloading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_before_downloading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Full:
         free = 10
 
     monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: Full)
-    with serving(CONTENT) as server, pytest.raises(DownloadError, match="10 bytes free"):
+    with (
+        serving(CONTENT) as server,
+        pytest.raises(DownloadError, match="10 bytes free"),
+    ):
         get(server, tmp_path / "file")
 
 

@@ -70,13 +70,19 @@ def weights(server: FileServer, **changes: Any) -> Download:
 
 
 def without_versions(download: Download) -> Download:
-    return msgspec.structs.replace(download, files=(msgspec.structs.replace(download.files[0], versions=()),))
+    return msgspec.structs.replace(
+        download, files=(msgspec.structs.replace(download.files[0], versions=()),)
+    )
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *downloads: Download) -> None:
     """Make these the table of downloads."""
     table = {download.name: download for download in downloads}
-    for place in ("maskwise.downloads.table", "maskwise.harness.evaluate", "maskwise.cli.get"):
+    for place in (
+        "maskwise.downloads.table",
+        "maskwise.harness.evaluate",
+        "maskwise.cli.get",
+    ):
         monkeypatch.setattr(f"{place}.list_downloads", lambda: table)
 
 
@@ -89,19 +95,29 @@ def test_the_table_is_complete() -> None:
         assert download.licence
         assert urlsplit(download.page).scheme == "https", download.name
         assert download.instructions or not download.by_hand, download.name
-        assert (download.reader in readers) == (download.kind == "dataset"), download.name
+        assert (download.reader in readers) == (download.kind == "dataset"), (
+            download.name
+        )
         assert len(download.files) == 1 or download.kind == "dataset", download.name
 
 
 def test_a_permissive_licence_is_one_that_allows_any_use() -> None:
-    permissive = {download.licence for download in list_downloads().values() if download.permissive}
+    permissive = {
+        download.licence
+        for download in list_downloads().values()
+        if download.permissive
+    }
     assert permissive <= {"Apache-2.0", "MIT", "CC BY 4.0"}
 
 
-def test_addresses_without_encryption_are_only_used_for_files_with_a_known_hash() -> None:
+def test_addresses_without_encryption_are_only_used_for_files_with_a_known_hash() -> (
+    None
+):
     for download in list_downloads().values():
         for file in download.files:
-            assert file.versions or all(url.startswith("https://") for url in file.urls), file.file
+            assert file.versions or all(
+                url.startswith("https://") for url in file.urls
+            ), file.file
 
 
 def test_unknown_names_list_the_known_ones() -> None:
@@ -110,9 +126,17 @@ def test_unknown_names_list_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["mobile_sam_encoder.onnx", "mobile_sam_decoder.onnx", "yolox_nano.onnx", "u2netp.onnx"]
+    "name",
+    [
+        "mobile_sam_encoder.onnx",
+        "mobile_sam_decoder.onnx",
+        "yolox_nano.onnx",
+        "u2netp.onnx",
+    ],
 )
-def test_the_weights_of_the_photo_model_are_found_by_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_weights_of_the_photo_model_are_found_by_name(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = shared("weights")
     monkeypatch.setenv("MASKWISE_WEIGHTS", str(folder))
     assert find_weights(name) == folder / name
@@ -131,7 +155,9 @@ def test_weights_are_downloaded_once_and_found_by_name(
     assert len(server.requests) == 1
 
 
-def test_missing_weights_say_what_to_run(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_weights_say_what_to_run(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(monkeypatch, weights(server))
     with pytest.raises(DownloadError) as error:
         find_weights("m.onnx")
@@ -183,7 +209,9 @@ def test_the_hash_is_computed_once(
     assert local._hash.cache_info().hits == before + 1
 
 
-def test_a_file_without_a_known_hash_needs_consent(server: FileServer, folders: Path) -> None:
+def test_a_file_without_a_known_hash_needs_consent(
+    server: FileServer, folders: Path
+) -> None:
     download = without_versions(weights(server))
     with pytest.raises(DownloadError, match="--accept-unverified"):
         get_weights(download)
@@ -193,7 +221,9 @@ def test_a_file_without_a_known_hash_needs_consent(server: FileServer, folders: 
     assert (folders / "weights" / "m.onnx.sha256").read_text() == f"{SHA256}  m.onnx\n"
 
 
-def test_a_licence_that_is_not_permissive_has_to_be_accepted(server: FileServer) -> None:
+def test_a_licence_that_is_not_permissive_has_to_be_accepted(
+    server: FileServer,
+) -> None:
     download = weights(server, licence="research only", permissive=False)
     with pytest.raises(DownloadError, match="research only"):
         get_weights(download)
@@ -207,12 +237,16 @@ def test_offline_the_message_says_what_to_fetch_and_where_to_put_it(
     server.script = [lambda handler: handler.reply(404, b"")]
     with pytest.raises(DownloadError) as error:
         get_weights(weights(server))
-    assert f"fetch {server.url} and put it at {folders / 'weights' / 'm.onnx'}" in str(error.value)
+    assert f"fetch {server.url} and put it at {folders / 'weights' / 'm.onnx'}" in str(
+        error.value
+    )
     assert "--from FILE" in str(error.value)
     assert "Run: maskwise get" not in str(error.value)
 
 
-def test_a_folder_that_cannot_be_written_is_named(server: FileServer, folders: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(
+    server: FileServer, folders: Path
+) -> None:
     (folders / "weights").write_text("a file")
     with pytest.raises(DownloadError, match="cannot write"):
         get_weights(weights(server))
@@ -229,7 +263,12 @@ def coco_archive(path: Path) -> bytes:
         "images": [{"id": 1, "width": 8, "height": 6, "file_name": "1.png"}],
         "categories": [{"id": 1, "name": "cup"}],
         "annotations": [
-            {"id": 1, "image_id": 1, "category_id": 1, "segmentation": [[1, 1, 5, 1, 5, 4, 1, 4]]}
+            {
+                "id": 1,
+                "image_id": 1,
+                "category_id": 1,
+                "segmentation": [[1, 1, 5, 1, 5, 4, 1, 4]],
+            }
         ],
     }
     members = {
@@ -244,7 +283,13 @@ def dataset(server: FileServer, **changes: Any) -> Download:
     version = FileVersion(sha256=sha256, bytes=len(server.content), source="test")
     file = HostedFile(file="coco.zip", urls=(server.url,), versions=(version,))
     return weights(
-        server, name="tiny_set", kind="dataset", reader="coco", split="val", files=(file,), **changes
+        server,
+        name="tiny_set",
+        kind="dataset",
+        reader="coco",
+        split="val",
+        files=(file,),
+        **changes,
     )
 
 
@@ -256,7 +301,9 @@ def test_a_dataset_is_downloaded_unpacked_and_converted(
     with pytest.raises(StoreError, match="maskwise get tiny_set"):
         find_dataset("tiny_set")
     told: list[str] = []
-    summary = get_dataset(find_download("tiny_set"), progress=lambda what, *_: told.append(what))
+    summary = get_dataset(
+        find_download("tiny_set"), progress=lambda what, *_: told.append(what)
+    )
     assert summary.kept["regions"] == 1
     assert list(dict.fromkeys(told)) == [
         "downloading coco.zip",
@@ -267,7 +314,9 @@ def test_a_dataset_is_downloaded_unpacked_and_converted(
     assert opened.open_image("1").size == (8, 6)
 
 
-def test_files_that_are_there_are_not_downloaded(server: FileServer, folders: Path) -> None:
+def test_files_that_are_there_are_not_downloaded(
+    server: FileServer, folders: Path
+) -> None:
     server.content = coco_archive(folders / "made")
     (folders / "data").mkdir()
     (folders / "data" / "coco.zip").write_bytes(server.content)
@@ -276,7 +325,9 @@ def test_files_that_are_there_are_not_downloaded(server: FileServer, folders: Pa
     assert (folders / "out" / "manifest.json").is_file()
 
 
-def test_an_archive_of_another_hash_is_not_unpacked(server: FileServer, folders: Path) -> None:
+def test_an_archive_of_another_hash_is_not_unpacked(
+    server: FileServer, folders: Path
+) -> None:
     server.content = coco_archive(folders / "made")
     (folders / "data").mkdir()
     (folders / "data" / "coco.zip").write_bytes(b"other")
@@ -284,7 +335,9 @@ def test_an_archive_of_another_hash_is_not_unpacked(server: FileServer, folders:
         get_dataset(dataset(server))
 
 
-def test_files_put_in_place_by_hand_are_converted(server: FileServer, folders: Path) -> None:
+def test_files_put_in_place_by_hand_are_converted(
+    server: FileServer, folders: Path
+) -> None:
     content = coco_archive(folders / "made")
     by_hand = dataset(server, instructions="ask the authors")
     by_hand = msgspec.structs.replace(by_hand, files=())
@@ -303,7 +356,9 @@ def test_a_dataset_is_taken_from_files_of_the_user(
 ) -> None:
     server.content = coco_archive(folders / "made")
     use(monkeypatch, dataset(server))
-    found = json.loads(run("get", "tiny_set", "--from", folders / given, "--json").output)
+    found = json.loads(
+        run("get", "tiny_set", "--from", folders / given, "--json").output
+    )
     assert found["regions"] == 1
     assert not server.requests
 
@@ -315,26 +370,37 @@ def test_only_files_of_the_dataset_are_taken(server: FileServer, folders: Path) 
         one, files=(*one.files, msgspec.structs.replace(one.files[0], file="notes.txt"))
     )
     (folders / "other.zip").write_bytes(server.content)
-    with pytest.raises(DownloadError, match=r"expected coco\.zip or notes\.txt.*found .*other\.zip"):
+    with pytest.raises(
+        DownloadError, match=r"expected coco\.zip or notes\.txt.*found .*other\.zip"
+    ):
         get_dataset(two, source=folders / "other.zip")
     with pytest.raises(DownloadError, match="no known version of coco"):
         get_dataset(one, source=folders / "made" / "1.png")
     with pytest.raises(DownloadError, match="no files that --from could take"):
-        get_dataset(msgspec.structs.replace(one, files=()), source=folders / "other.zip")
+        get_dataset(
+            msgspec.structs.replace(one, files=()), source=folders / "other.zip"
+        )
     with pytest.raises(DownloadError, match="does not exist"):
         get_dataset(one, source=folders / "nothing.zip")
     get_dataset(two, source=folders / "made")
     assert len(server.requests) == 1
 
 
-def test_files_of_the_user_do_not_replace_those_that_are_unpacked(server: FileServer, folders: Path) -> None:
+def test_files_of_the_user_do_not_replace_those_that_are_unpacked(
+    server: FileServer, folders: Path
+) -> None:
     server.content = coco_archive(folders / "made")
     get_dataset(dataset(server))
-    with pytest.raises(DownloadError, match=r"raw/tiny_set has the files of tiny_set already; remove it"):
+    with pytest.raises(
+        DownloadError,
+        match=r"raw/tiny_set has the files of tiny_set already; remove it",
+    ):
         get_dataset(dataset(server), source=folders / "made", overwrite=True)
 
 
-def test_an_interrupted_unpacking_starts_anew(server: FileServer, folders: Path) -> None:
+def test_an_interrupted_unpacking_starts_anew(
+    server: FileServer, folders: Path
+) -> None:
     server.content = coco_archive(folders / "made")
     left = folders / "data" / "raw" / ".tiny_set.partial"
     (left / "annotations").mkdir(parents=True)
@@ -345,7 +411,9 @@ def test_an_interrupted_unpacking_starts_anew(server: FileServer, folders: Path)
 # -- the command
 
 
-def test_the_command_names_the_licence(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_names_the_licence(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(monkeypatch, weights(server))
     assert "licence: MIT (p)" in run("get", "m.onnx").output
     assert json.loads(run("get", "m.onnx", "--json").output)["licence"] == "MIT"
@@ -364,8 +432,12 @@ def test_the_list_is_readable_in_80_columns(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("get").output.splitlines()
     for name, download in list_downloads().items():
-        (first,) = (number for number, line in enumerate(lines) if line.split()[:1] == [name])
-        rows = 1 + next(n for n, line in enumerate(lines[first + 1 :]) if not line.startswith("  "))
+        (first,) = (
+            number for number, line in enumerate(lines) if line.split()[:1] == [name]
+        )
+        rows = 1 + next(
+            n for n, line in enumerate(lines[first + 1 :]) if not line.startswith("  ")
+        )
         assert rows <= 4, (name, download.licence)
         shown = "".join(lines[first : first + rows]).replace(" ", "")
         assert shown.endswith(download.licence.replace(" ", ""))
@@ -380,7 +452,9 @@ def test_the_command_copies_weights_to_a_file(
 
 
 def test_a_refused_licence_is_an_error(
-    server: FileServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    server: FileServer,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     use(monkeypatch, weights(server, permissive=False))
     assert "--accept-licence" in fail(capsys, monkeypatch, "get", "m.onnx")

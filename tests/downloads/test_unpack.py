@@ -24,7 +24,11 @@ def make_zip(path: Path, members: dict[str, bytes]) -> Path:
     return path
 
 
-def make_tar(path: Path, members: dict[str, bytes], change: Callable[[tarfile.TarInfo], None] = id) -> Path:
+def make_tar(
+    path: Path,
+    members: dict[str, bytes],
+    change: Callable[[tarfile.TarInfo], None] = id,
+) -> Path:
     with tarfile.open(path, "w:gz") as archive:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
@@ -35,28 +39,43 @@ def make_tar(path: Path, members: dict[str, bytes], change: Callable[[tarfile.Ta
 
 
 @pytest.mark.parametrize("make", [make_zip, make_tar])
-def test_files_come_out_below_the_folder(tmp_path: Path, make: Callable[..., Path]) -> None:
-    archive = make(tmp_path / ("a.zip" if make is make_zip else "a.tar.gz"), {"a/b.txt": b"1", "c": b"22"})
+def test_files_come_out_below_the_folder(
+    tmp_path: Path, make: Callable[..., Path]
+) -> None:
+    archive = make(
+        tmp_path / ("a.zip" if make is make_zip else "a.tar.gz"),
+        {"a/b.txt": b"1", "c": b"22"},
+    )
     assert unpack(archive, tmp_path / "out") == 2
     assert (tmp_path / "out" / "a" / "b.txt").read_bytes() == b"1"
     assert (tmp_path / "out" / "c").read_bytes() == b"22"
 
 
-@pytest.mark.parametrize("name", ["../a", "/a", "a/../../b", "a\\b", "C:/a", "a/..", ""])
+@pytest.mark.parametrize(
+    "name", ["../a", "/a", "a/../../b", "a\\b", "C:/a", "a/..", ""]
+)
 @pytest.mark.parametrize("make", [make_zip, make_tar])
 def test_names_that_leave_the_folder_are_refused(
     tmp_path: Path, make: Callable[..., Path], name: str
 ) -> None:
-    archive = make(tmp_path / ("a.zip" if make is make_zip else "a.tar.gz"), {name: b"1"})
+    archive = make(
+        tmp_path / ("a.zip" if make is make_zip else "a.tar.gz"), {name: b"1"}
+    )
     with pytest.raises(DownloadError, match="is refused"):
         unpack(archive, tmp_path / "out")
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path != archive]
+    assert not [
+        path for path in tmp_path.rglob("*") if path.is_file() and path != archive
+    ]
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
+)
 def test_links_and_devices_in_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
     def change(info: tarfile.TarInfo) -> None:
-        info.type, info.linkname, info.size = kind, "/etc/passwd", 0
+        info.type = kind
+        info.linkname = "/etc/passwd"
+        info.size = 0
 
     archive = make_tar(tmp_path / "a.tar.gz", {"link": b""}, change)
     with pytest.raises(DownloadError, match="a link or a special file"):
@@ -87,14 +106,18 @@ def test_a_file_that_is_also_a_folder_is_refused(tmp_path: Path) -> None:
         unpack(archive, tmp_path / "out")
 
 
-def test_a_bomb_is_stopped_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_stopped_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "FREE_BYTES", 1000)
     archive = make_zip(tmp_path / "a.zip", {"zeros": bytes(2**24)})
     with pytest.raises(DownloadError, match="not plausible"):
         unpack(archive, tmp_path / "out")
 
 
-def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_files_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MAX_MEMBERS", 3)
     archive = make_zip(tmp_path / "a.zip", {str(number): b"" for number in range(5)})
     with pytest.raises(DownloadError, match="more than 3 files"):
@@ -102,7 +125,9 @@ def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_other_systems_add_is_left_out(tmp_path: Path) -> None:
-    archive = make_zip(tmp_path / "a.zip", {"a": b"1", "__MACOSX/._a": b"2", "b/.DS_Store": b"3"})
+    archive = make_zip(
+        tmp_path / "a.zip", {"a": b"1", "__MACOSX/._a": b"2", "b/.DS_Store": b"3"}
+    )
     assert unpack(archive, tmp_path / "out") == 1
 
 

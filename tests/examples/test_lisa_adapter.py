@@ -45,7 +45,10 @@ def command(*arguments: str) -> str:
 @given(arrays.arrays(np.bool_, st.tuples(st.integers(1, 40), st.integers(1, 40))))
 def test_its_run_lengths_are_those_of_coco(array: Any) -> None:
     mask = Mask.from_dense(array)
-    assert ADAPTER.mask_to_rle(array) == {"size": list(mask.size), "counts": mask.counts}
+    assert ADAPTER.mask_to_rle(array) == {
+        "size": list(mask.size),
+        "counts": mask.counts,
+    }
 
 
 @pytest.mark.parametrize("mask_type", ["visible", "amodal"])
@@ -74,8 +77,13 @@ def test_a_whole_evaluation(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*arguments, "--out", str(out), "--json"])
     assert done.exit_code == 0, done.output
     record = json.loads((out / "run.json").read_text())
-    assert record["evaluation"]["inputs"]["model"]["config"]["command"] == command("--echo")
-    lines = [json.loads(line) for line in (out / "predictions.jsonl").read_text().splitlines()]
+    assert record["evaluation"]["inputs"]["model"]["config"]["command"] == command(
+        "--echo"
+    )
+    lines = [
+        json.loads(line)
+        for line in (out / "predictions.jsonl").read_text().splitlines()
+    ]
     assert lines
     assert all("error" not in line and len(line["regions"]) == 1 for line in lines)
 
@@ -103,7 +111,9 @@ def test_what_goes_wrong_is_reported_and_the_next_is_answered() -> None:
 
 def test_without_lisa_it_says_what_is_missing() -> None:
     model = SubprocessModel(command("--code", "/no/such/folder"))
-    with pytest.raises(ModelError, match=r"the model reports: (ModuleNotFoundError|ImportError)"):
+    with pytest.raises(
+        ModelError, match=r"the model reports: (ModuleNotFoundError|ImportError)"
+    ):
         model.predict(Image.new("RGB", (30, 20)), ["a"])
     model.close()
 
@@ -120,7 +130,9 @@ def test_questions_are_answered_with_a_mask_for_every_segmentation_token(
     model.close()
     assert [one.answer and one.answer.text for one in found] == ["It is ."] * 2
     for one in found:
-        areas = [region.visible.area for region in one.regions if region.visible is not None]
+        areas = [
+            region.visible.area for region in one.regions if region.visible is not None
+        ]
         assert areas == [15 * 20] * segments
     encoded, *asked = (code / "seen.txt").read_text().splitlines()
     assert encoded == "encoded", "once for both questions"

@@ -13,7 +13,9 @@ def read(
     """All scenes and all diagnostics."""
     seen: list[Diagnostic] = []
     strict = options.pop("strict", False)
-    _, found = find_reader(name).open(root, Diagnostics(seen.append, strict=strict), split=split, **options)
+    _, found = find_reader(name).open(
+        root, Diagnostics(seen.append, strict=strict), split=split, **options
+    )
     return list(found.images), seen
 
 

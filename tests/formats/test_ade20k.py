@@ -63,13 +63,18 @@ def test_a_bad_file_is_skipped_alone(tmp_path: Path) -> None:
     )
     scenes, diagnostics = read("ade20k", tmp_path)
     assert [scene.image.id for scene in scenes] == ["ADE_1"]
-    assert reasons(diagnostics) == ["fields of another type", "image size out of bounds"]
+    assert reasons(diagnostics) == [
+        "fields of another type",
+        "image size out of bounds",
+    ]
 
 
 def test_latin_files_are_read(tmp_path: Path) -> None:
     path = layouts.ade20k(tmp_path)
     change_object(path, 0, name="caf\u00e9")
-    path.write_bytes(path.read_text().encode().decode("unicode_escape").encode("latin-1"))
+    path.write_bytes(
+        path.read_text().encode().decode("unicode_escape").encode("latin-1")
+    )
     (scene,), diagnostics = read("ade20k", tmp_path)
     assert scene.regions[0].name == "caf\u00e9"
     assert diagnostics == []
@@ -82,7 +87,9 @@ def test_real_scenes_against_pillow() -> None:
     assert diagnostics == []
     for scene in scenes:
         folder = (root / str(scene.image.path)).parent
-        objects = json.loads((folder / f"{scene.image.id}.json").read_text())["annotation"]["object"]
+        objects = json.loads((folder / f"{scene.image.id}.json").read_text())[
+            "annotation"
+        ]["object"]
         for region, wanted in list(zip(scene.regions, objects))[::4]:
             with Image.open(folder / wanted["instance_mask"]) as image:
                 grey = np.asarray(image)
@@ -91,5 +98,8 @@ def test_real_scenes_against_pillow() -> None:
             assert region.visible.area == np.count_nonzero(grey == 255)
             assert region.amodal.area == np.count_nonzero(grey)
             whole = wanted["parts"]["ispartof"]
-            assert (region.name, region.part_of) == (wanted["name"], None if whole == [] else str(whole))
+            assert (region.name, region.part_of) == (
+                wanted["name"],
+                None if whole == [] else str(whole),
+            )
             assert np.array_equal(region.visible.to_dense(), grey == 255)

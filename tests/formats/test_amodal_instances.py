@@ -14,14 +14,19 @@ from tests.formats.reading import read, reasons
 
 
 def areas(region: Region) -> tuple[int | None, int | None]:
-    return (region.visible and region.visible.area, region.amodal and region.amodal.area)
+    return (
+        region.visible and region.visible.area,
+        region.amodal and region.amodal.area,
+    )
 
 
 def change_annotation(path: Path, number: int, **fields: Any) -> None:
     value = json.loads(path.read_text())
     annotation = value["annotations"][number]
     annotation |= fields
-    value["annotations"][number] = {key: item for key, item in annotation.items() if item != "DELETE"}
+    value["annotations"][number] = {
+        key: item for key, item in annotation.items() if item != "DELETE"
+    }
     layouts.write_json(path, value)
 
 
@@ -34,7 +39,9 @@ def test_segmentation_is_amodal(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cocoa_cls", "d2sa"])
-@pytest.mark.parametrize("visible", ["DELETE", None, [], 0, "text", [[1, 1]], {"size": [1, 1]}])
+@pytest.mark.parametrize(
+    "visible", ["DELETE", None, [], 0, "text", [[1, 1]], {"size": [1, 1]}]
+)
 def test_a_visible_mask_that_is_none_never_becomes_the_amodal_one(
     name: str, visible: Any, tmp_path: Path
 ) -> None:
@@ -68,7 +75,8 @@ def test_kins_of_2020_knows_the_order_in_a_cluster(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "field"), [(layouts.kins_2019, "inmodal_seg"), (layouts.kins_2020, "i_segm")]
+    ("make", "field"),
+    [(layouts.kins_2019, "inmodal_seg"), (layouts.kins_2020, "i_segm")],
 )
 def test_kins_makes_up_no_mask(make: Any, field: str, tmp_path: Path) -> None:
     change_annotation(make(tmp_path), 0, **{field: "DELETE"})
@@ -79,9 +87,15 @@ def test_kins_makes_up_no_mask(make: Any, field: str, tmp_path: Path) -> None:
 
 def test_muva_reads_by_a_mapping(tmp_path: Path) -> None:
     path = layouts.muva(tmp_path)
-    text = path.read_text().replace('"segmentation"', '"whole"').replace('"visible_mask"', '"seen"')
+    text = (
+        path.read_text()
+        .replace('"segmentation"', '"whole"')
+        .replace('"visible_mask"', '"seen"')
+    )
     path.write_text(text)
-    with pytest.raises(FormatError, match=r"no field 'segmentation'.*muva\.yaml.*seen, whole"):
+    with pytest.raises(
+        FormatError, match=r"no field 'segmentation'.*muva\.yaml.*seen, whole"
+    ):
         read("muva", tmp_path)
     mapping = tmp_path / "mine.yaml"
     mapping.write_text("amodal: whole\nvisible: seen\n")
@@ -91,7 +105,14 @@ def test_muva_reads_by_a_mapping(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["amodal: whole", "amodal: a\nvisible: b\nother: c", "[", "7", "amodal: id\nvisible: id"]
+    "text",
+    [
+        "amodal: whole",
+        "amodal: a\nvisible: b\nother: c",
+        "[",
+        "7",
+        "amodal: id\nvisible: id",
+    ],
 )
 def test_a_bad_mapping_is_an_error_that_names_it(text: str, tmp_path: Path) -> None:
     layouts.muva(tmp_path)

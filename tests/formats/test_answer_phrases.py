@@ -32,18 +32,27 @@ def test_phrases(text: str, names: list[str], found: list[str]) -> None:
 
 
 def test_the_token_goes_with_its_space() -> None:
-    answer, count = parse_answer("A pizza [SEG] and a knife [SEG], cut.", "[SEG]", ["pizza", "knife"])
+    answer, count = parse_answer(
+        "A pizza [SEG] and a knife [SEG], cut.", "[SEG]", ["pizza", "knife"]
+    )
     assert (answer.text, count) == ("A pizza and a knife, cut.", 2)
 
 
 def test_a_part_finds_its_whole_by_the_answer_alone() -> None:
     names = ["cup:handle", "cup", "cup"]
-    answer, _ = parse_answer("The cup_2's handle {seg} of cup_1 {seg} and cup_2 {seg}", "{seg}", names)
+    answer, _ = parse_answer(
+        "The cup_2's handle {seg} of cup_1 {seg} and cup_2 {seg}", "{seg}", names
+    )
     assert find_wholes(answer, ["a", "b", "c"], names) == {"a": "c"}
 
 
-@given(st.text(alphabet="ab_1's {seg}.,", max_size=60), st.lists(st.text(max_size=8), max_size=4))
-def test_any_answer_has_its_words_and_only_valid_phrases(text: str, names: list[str]) -> None:
+@given(
+    st.text(alphabet="ab_1's {seg}.,", max_size=60),
+    st.lists(st.text(max_size=8), max_size=4),
+)
+def test_any_answer_has_its_words_and_only_valid_phrases(
+    text: str, names: list[str]
+) -> None:
     answer, count = parse_answer(text, "{seg}", names)
     assert count == text.count("{seg}")
     assert answer.text.replace(" ", "") == text.replace("{seg}", "").replace(" ", "")

@@ -28,16 +28,25 @@ def half() -> BoolArray:
 
 KNOWN = [
     (corner(), [0, 0, 0, 60, 57, 27, 254, 23, 0, 183, 255, 132, 192, 35, 255, 0]),
-    (half(), [0, 2, 113, 0, 57, 27, 255, 255, 255, 0, 250, 151, 224, 30, 112, 255, 252]),
+    (
+        half(),
+        [0, 2, 113, 0, 57, 27, 255, 255, 255, 0, 250, 151, 224, 30, 112, 255, 252],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("plane", "expected"), KNOWN, ids=["runs of all sizes", "runs longer than one code"])
+@pytest.mark.parametrize(
+    ("plane", "expected"), KNOWN, ids=["runs of all sizes", "runs longer than one code"]
+)
 def test_bytes_are_those_of_label_studio(plane: BoolArray, expected: list[int]) -> None:
     encoded = encode_brush(Mask.from_dense(plane))
     assert expected[: len(encoded)] == encoded
-    assert not any(expected[len(encoded) :]), "the converter pads with up to one byte more"
-    assert (decode_brush(expected, (plane.shape[0], plane.shape[1])).to_dense() == plane).all()
+    assert not any(expected[len(encoded) :]), (
+        "the converter pads with up to one byte more"
+    )
+    assert (
+        decode_brush(expected, (plane.shape[0], plane.shape[1])).to_dense() == plane
+    ).all()
 
 
 @given(arrays(np.bool_, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=40)))

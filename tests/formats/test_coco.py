@@ -34,17 +34,44 @@ def test_objects_with_their_visible_masks(tmp_path: Path) -> None:
 
 BAD_IMAGES = [
     ({"id": 3, "file_name": "3.jpg", "width": 12, "height": 10}, "missing image"),
-    ({"id": 3, "file_name": "../val2017/1.jpg", "width": 12, "height": 10}, "image outside its folder"),
-    ({"id": 3, "file_name": "/etc/passwd", "width": 12, "height": 10}, "image outside its folder"),
-    ({"id": 3, "file_name": "a\u0000b.jpg", "width": 12, "height": 10}, "image outside its folder"),
+    (
+        {"id": 3, "file_name": "../val2017/1.jpg", "width": 12, "height": 10},
+        "image outside its folder",
+    ),
+    (
+        {"id": 3, "file_name": "/etc/passwd", "width": 12, "height": 10},
+        "image outside its folder",
+    ),
+    (
+        {"id": 3, "file_name": "a\u0000b.jpg", "width": 12, "height": 10},
+        "image outside its folder",
+    ),
     ({"id": 3, "width": 12, "height": 10}, "image outside its folder"),
-    ({"id": 3, "file_name": "1.jpg", "width": 10, "height": 12}, "image of another size"),
-    ({"id": 3, "file_name": "1.jpg", "width": 0, "height": 12}, "image size out of bounds"),
-    ({"id": 3, "file_name": "1.jpg", "width": 10**9, "height": 10**9}, "image size out of bounds"),
-    ({"id": 3, "file_name": "1.jpg", "width": "12", "height": 10}, "fields of another type"),
-    ({"id": 3, "file_name": "broken.jpg", "width": 12, "height": 10}, "unreadable image"),
+    (
+        {"id": 3, "file_name": "1.jpg", "width": 10, "height": 12},
+        "image of another size",
+    ),
+    (
+        {"id": 3, "file_name": "1.jpg", "width": 0, "height": 12},
+        "image size out of bounds",
+    ),
+    (
+        {"id": 3, "file_name": "1.jpg", "width": 10**9, "height": 10**9},
+        "image size out of bounds",
+    ),
+    (
+        {"id": 3, "file_name": "1.jpg", "width": "12", "height": 10},
+        "fields of another type",
+    ),
+    (
+        {"id": 3, "file_name": "broken.jpg", "width": 12, "height": 10},
+        "unreadable image",
+    ),
     ({"id": 1, "file_name": "1.jpg", "width": 12, "height": 10}, "duplicate image id"),
-    ({"id": "1", "file_name": "1.jpg", "width": 12, "height": 10}, "duplicate image id"),
+    (
+        {"id": "1", "file_name": "1.jpg", "width": 12, "height": 10},
+        "duplicate image id",
+    ),
     (None, "fields of another type"),
 ]
 
@@ -76,7 +103,9 @@ BAD_ANNOTATIONS = [
 
 
 @pytest.mark.parametrize(("annotation", "reason"), BAD_ANNOTATIONS)
-def test_a_bad_annotation_is_skipped(annotation: Any, reason: str, tmp_path: Path) -> None:
+def test_a_bad_annotation_is_skipped(
+    annotation: Any, reason: str, tmp_path: Path
+) -> None:
     path = layouts.coco(tmp_path)
     good = json.loads(path.read_text())["annotations"]
     change(path, annotations=[*good, annotation])
@@ -94,7 +123,8 @@ def test_an_unknown_category_is_kept_with_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"images": 1}', "nonsense", '{"images": [' + "[" * 100_000]
+    "text",
+    ["", "[]", "{}", '{"images": 1}', "nonsense", '{"images": [' + "[" * 100_000],
 )
 def test_a_file_that_is_none_is_an_error(text: str, tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
@@ -107,14 +137,24 @@ def test_without_images_sizes_are_the_annotated_ones(tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     change(path, images=layouts.images("gone.jpg"))
     scenes, diagnostics = read("coco", tmp_path, with_images=False)
-    assert (scenes[0].image.path, scenes[0].image.width, diagnostics[:0]) == (None, 12, [])
+    assert (scenes[0].image.path, scenes[0].image.width, diagnostics[:0]) == (
+        None,
+        12,
+        [],
+    )
 
 
 def test_lvis_names_images_by_address(tmp_path: Path) -> None:
     layouts.write_image(tmp_path / "val2017/5.jpg")
-    image = {"id": 5, "width": 12, "height": 10, "coco_url": "http://images.cocodataset.org/val2017/5.jpg"}
+    image = {
+        "id": 5,
+        "width": 12,
+        "height": 10,
+        "coco_url": "http://images.cocodataset.org/val2017/5.jpg",
+    }
     layouts.write_json(
-        tmp_path / "lvis_v1_val.json", {"images": [image], "annotations": [], "categories": []}
+        tmp_path / "lvis_v1_val.json",
+        {"images": [image], "annotations": [], "categories": []},
     )
     scenes, _ = read("coco", tmp_path)
     assert scenes[0].image.path == "val2017/5.jpg"
@@ -123,11 +163,16 @@ def test_lvis_names_images_by_address(tmp_path: Path) -> None:
 def as_pycocotools(path: Path, scenes: list[AnnotatedImage]) -> None:
     """Every mask, bit by bit, and every name."""
     truth = COCO(str(path))
-    names = {category["id"]: category["name"] for category in truth.loadCats(truth.getCatIds())}
+    names = {
+        category["id"]: category["name"]
+        for category in truth.loadCats(truth.getCatIds())
+    }
     assert [scene.image.id for scene in scenes] == [str(image) for image in truth.imgs]
     for scene in scenes:
         wanted = truth.imgToAnns[int(scene.image.id)]
-        assert [region.id for region in scene.regions] == [str(annotation["id"]) for annotation in wanted]
+        assert [region.id for region in scene.regions] == [
+            str(annotation["id"]) for annotation in wanted
+        ]
         for region, annotation in zip(scene.regions, wanted):
             expected = truth.annToRLE(annotation)
             assert region.visible is not None
@@ -150,13 +195,20 @@ def test_tiny_coco(split: str) -> None:
 def test_coco128() -> None:
     path = shared("data", "coco128", "instances_train2017.json")
     scenes, diagnostics = read("coco", path)
-    assert (len(scenes), sum(len(scene.regions) for scene in scenes), diagnostics) == (128, 900, [])
+    assert (len(scenes), sum(len(scene.regions) for scene in scenes), diagnostics) == (
+        128,
+        900,
+        [],
+    )
     as_pycocotools(path, scenes)
 
 
 @pytest.mark.parametrize(
     ("parts", "masks"),
-    [(("coco_eval", "instances_val2014_100.json"), 839), (("lvis", "lvis_val_100.json"), 977)],
+    [
+        (("coco_eval", "instances_val2014_100.json"), 839),
+        (("lvis", "lvis_val_100.json"), 977),
+    ],
 )
 def test_files_without_images(parts: tuple[str, str], masks: int) -> None:
     path = shared("data", *parts)
@@ -171,7 +223,9 @@ def test_the_licence_and_the_page_of_each_photo_are_kept(tmp_path: Path) -> None
     images[0] |= {"license": 4, "flickr_url": "http://flickr.example/1"}
     images[1] |= {"license": 9, "flickr_url": 7}
     change(
-        path, images=images, licenses=[{"id": 4, "name": "Attribution", "url": "http:\\/\\/cc.example/by"}]
+        path,
+        images=images,
+        licenses=[{"id": 4, "name": "Attribution", "url": "http:\\/\\/cc.example/by"}],
     )
     (first, second), _ = read("coco", tmp_path)
     assert (first.image.licence, first.image.attribution) == (
@@ -181,7 +235,9 @@ def test_the_licence_and_the_page_of_each_photo_are_kept(tmp_path: Path) -> None
     assert (second.image.licence, second.image.attribution) == (None, None)
 
 
-@pytest.mark.parametrize("licenses", ["none", [{"name": "without id"}], [{"id": []}], {"id": 4}])
+@pytest.mark.parametrize(
+    "licenses", ["none", [{"name": "without id"}], [{"id": []}], {"id": 4}]
+)
 def test_invalid_licences_do_not_stop_reading(licenses: Any, tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     change(path, licenses=licenses)

@@ -45,13 +45,19 @@ def test_amodalreasonseg_wants_both_masks(tmp_path: Path) -> None:
     (scene,), _ = read("amodalreasonseg", tmp_path)
     (sample,) = scene.samples
     assert sample.mask_type == "both"
-    assert [(region.name, region.occluded and region.occluded.area) for region in sample.targets] == [
+    assert [
+        (region.name, region.occluded and region.occluded.area)
+        for region in sample.targets
+    ] == [
         ("pizza", 6),
         ("knife", 0),
     ]
     assert sample.answer is not None
     assert sample.answer.text == "The pizza is cut with a knife."
-    words = [sample.answer.text[phrase.start : phrase.stop] for phrase in sample.answer.phrases]
+    words = [
+        sample.answer.text[phrase.start : phrase.stop]
+        for phrase in sample.answer.phrases
+    ]
     assert words == ["pizza", "knife"]
 
 
@@ -70,7 +76,8 @@ def test_a_missing_field_names_mapping_and_fields(tmp_path: Path) -> None:
     path = layouts.r2sm(tmp_path)
     layouts.write_json(path, [{"image": "1.jpg", "text": "the cup", "rle": {}}])
     with pytest.raises(
-        FormatError, match=r"r2sm\.yaml: no field 'mask_type'; the record has: image, rle, text"
+        FormatError,
+        match=r"r2sm\.yaml: no field 'mask_type'; the record has: image, rle, text",
     ):
         read("r2sm", tmp_path)
 
@@ -131,7 +138,9 @@ def test_json_lines(tmp_path: Path) -> None:
     records = json.loads(path.read_text())
     path.unlink()
     lines = [json.dumps(record) for record in records]
-    (tmp_path / "val.jsonl").write_text("\n".join([lines[0], "", "{broken", lines[1]]) + "\n")
+    (tmp_path / "val.jsonl").write_text(
+        "\n".join([lines[0], "", "{broken", lines[1]]) + "\n"
+    )
     (scene,), diagnostics = read("r2sm", tmp_path)
     assert [sample.id for sample in scene.samples] == ["line 1", "line 4"]
     assert [diagnostic.record for diagnostic in diagnostics] == ["line 3"]
@@ -163,7 +172,9 @@ def test_parquet_with_images_inside(tmp_path: Path) -> None:
     assert summary.kept == {"images": 2, "regions": 2, "questions": 4, "targets": 4}
     dataset = Dataset.open(tmp_path / "out")
     assert dataset.open_image(dataset[0].image_id).size == (12, 10)
-    assert [sample.question for sample in dataset] == [f"question {number}" for number in range(4)]
+    assert [sample.question for sample in dataset] == [
+        f"question {number}" for number in range(4)
+    ]
 
 
 def test_a_parquet_file_that_is_none(tmp_path: Path) -> None:
@@ -190,7 +201,9 @@ def test_a_mapping_that_is_none(changes: dict[str, Any], tmp_path: Path) -> None
 
 def test_one_mask_cannot_answer_for_both_types(tmp_path: Path) -> None:
     layouts.r2sm(tmp_path)
-    mapping = mapping_file(tmp_path, R2SM_MAPPING, mask_types={"modal": "both", "amodal": "both"})
+    mapping = mapping_file(
+        tmp_path, R2SM_MAPPING, mask_types={"modal": "both", "amodal": "both"}
+    )
     with pytest.raises(FormatError, match="both masks needs `visible` and `amodal`"):
         read("r2sm", tmp_path, mapping=mapping)
 

@@ -36,7 +36,10 @@ def test_of_several_splits_one_has_to_be_chosen(tmp_path: Path) -> None:
 
 def test_earlier_patterns_win(tmp_path: Path) -> None:
     touch(tmp_path, "x_val.json", "annotations/x_val.json")
-    assert find_annotations(tmp_path, LAYOUT, "val")[1] == tmp_path / "annotations/x_val.json"
+    assert (
+        find_annotations(tmp_path, LAYOUT, "val")[1]
+        == tmp_path / "annotations/x_val.json"
+    )
 
 
 def test_a_file_can_be_named_itself(tmp_path: Path) -> None:
@@ -47,7 +50,9 @@ def test_a_file_can_be_named_itself(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"no annotations of this format(?s:.)*x_\{split\}\.json"):
+    with pytest.raises(
+        FormatError, match=r"no annotations of this format(?s:.)*x_\{split\}\.json"
+    ):
         find_annotations(tmp_path, LAYOUT, None)
     with pytest.raises(FormatError, match="does not exist"):
         find_annotations(tmp_path / "gone", LAYOUT, None)
@@ -75,11 +80,19 @@ def test_a_link_out_of_the_image_root_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_unknown_names_list_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match="format 'coca'; known: ade20k, coco, cocoa"):
+    with pytest.raises(
+        UnknownNameError, match="format 'coca'; known: ade20k, coco, cocoa"
+    ):
         find_format("coca")
-    with pytest.raises(UnknownNameError, match="benchmark 'coco'; known: amodalreasonseg, grefcoco, mmr"):
+    with pytest.raises(
+        UnknownNameError,
+        match="benchmark 'coco'; known: amodalreasonseg, grefcoco, mmr",
+    ):
         find_benchmark("coco")
-    with pytest.raises(UnknownNameError, match=r"benchmark or format 'x'; known: ade20k, amodalreasonseg"):
+    with pytest.raises(
+        UnknownNameError,
+        match=r"benchmark or format 'x'; known: ade20k, amodalreasonseg",
+    ):
         find_reader("x")
 
 
@@ -94,13 +107,16 @@ def test_another_package_can_add_a_format(monkeypatch: pytest.MonkeyPatch) -> No
             return coco
 
     monkeypatch.setattr(
-        "maskwise.formats.registry.entry_points", lambda group: [Point] if group == "maskwise.formats" else []
+        "maskwise.formats.registry.entry_points",
+        lambda group: [Point] if group == "maskwise.formats" else [],
     )
     assert list_formats()["mine"].name == "coco"
     assert find_reader("mine") is coco
 
 
-@pytest.mark.parametrize("name", sorted(layouts.SOURCES.keys() | layouts.BENCHMARKS.keys()))
+@pytest.mark.parametrize(
+    "name", sorted(layouts.SOURCES.keys() | layouts.BENCHMARKS.keys())
+)
 def test_an_empty_folder_is_refused_by_every_reader(name: str, tmp_path: Path) -> None:
     reader = find_reader((layouts.SOURCES | layouts.BENCHMARKS)[name][0])
     with pytest.raises(FormatError, match="no annotations of this format"):

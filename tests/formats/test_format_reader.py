@@ -16,22 +16,31 @@ from tests.formats.reading import read
 ALL = layouts.SOURCES | layouts.BENCHMARKS
 
 
-def convert_layout(layout: str, root: Path, **options: Any) -> tuple[ReadSummary, Dataset]:
+def convert_layout(
+    layout: str, root: Path, **options: Any
+) -> tuple[ReadSummary, Dataset]:
     name, make = ALL[layout]
     make(root / "in")
     split = {"grefcoco": "val"}.get(layout)
-    summary = read_dataset(find_reader(name), root / "in", root / "out", split=split, **options)
+    summary = read_dataset(
+        find_reader(name), root / "in", root / "out", split=split, **options
+    )
     return summary, Dataset.open(root / "out")
 
 
 @pytest.mark.parametrize("layout", ALL)
 def test_all_records_are_stored(layout: str, tmp_path: Path) -> None:
     summary, dataset = convert_layout(layout, tmp_path)
-    scenes, _ = read(ALL[layout][0], tmp_path / "in", split={"grefcoco": "val"}.get(layout))
+    scenes, _ = read(
+        ALL[layout][0], tmp_path / "in", split={"grefcoco": "val"}.get(layout)
+    )
     for scene in scenes:
         assert dataset.image(scene.image.id) == scene.image
         assert tuple(dataset.regions_of(scene.image.id)) == scene.regions
-        assert dataset.open_image(scene.image.id).size == (scene.image.width, scene.image.height)
+        assert dataset.open_image(scene.image.id).size == (
+            scene.image.width,
+            scene.image.height,
+        )
     assert list(dataset) == [sample for scene in scenes for sample in scene.samples]
     assert summary.kept["images"] == len(scenes)
     assert summary.kept["questions"] == len(dataset)
@@ -65,7 +74,10 @@ def spoil(path: Path) -> None:
 def test_every_problem_is_a_line(tmp_path: Path) -> None:
     spoil(layouts.mmr(tmp_path / "in"))
     summary = read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
-    lines = [json.loads(line) for line in (tmp_path / "out/diagnostics.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "out/diagnostics.jsonl").read_text().splitlines()
+    ]
     lines.sort(key=lambda line: line["reason"])
     assert [line["reason"] for line in lines] == [
         "invalid mask",
@@ -86,7 +98,9 @@ def test_every_problem_is_a_line(tmp_path: Path) -> None:
 
 def test_strict_stops_and_leaves_nothing(tmp_path: Path) -> None:
     spoil(layouts.mmr(tmp_path / "in"))
-    with pytest.raises(FormatError, match=r"MMR_val\.json, \[0\], answers\[0\]\[0\]: invalid mask"):
+    with pytest.raises(
+        FormatError, match=r"MMR_val\.json, \[0\], answers\[0\]\[0\]: invalid mask"
+    ):
         read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out", strict=True)
     assert not (tmp_path / "out").exists()
 
@@ -95,7 +109,8 @@ def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
     layouts.mmr(tmp_path / "in")
     (tmp_path / "in/train2017/1.jpg").unlink()
     with pytest.raises(
-        FormatError, match=r"missing image \(1\) below(?s:.)*--images(?s:.)*MMR_\{split\}\.json"
+        FormatError,
+        match=r"missing image \(1\) below(?s:.)*--images(?s:.)*MMR_\{split\}\.json",
     ):
         read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -111,7 +126,9 @@ def test_an_older_dataset_is_replaced_only_with_overwrite(tmp_path: Path) -> Non
 
 def test_sizes_are_compared_with_the_published_ones(tmp_path: Path) -> None:
     summary, _ = convert_layout("mmr", tmp_path)
-    by_what = {(item.published.split, item.published.what): item for item in summary.compared}
+    by_what = {
+        (item.published.split, item.published.what): item for item in summary.compared
+    }
     assert by_what["val", "questions"].published.count == 8_194
     assert by_what["val", "questions"].found == 2
     assert by_what[None, "questions"].found is None
@@ -120,7 +137,9 @@ def test_sizes_are_compared_with_the_published_ones(tmp_path: Path) -> None:
 
 def test_progress_ends_at_the_total(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    convert_layout("coco", tmp_path, progress=lambda done, total: seen.append((done, total)))
+    convert_layout(
+        "coco", tmp_path, progress=lambda done, total: seen.append((done, total))
+    )
     assert seen == [(1, 2), (2, 2), (2, 2)]
 
 
@@ -136,4 +155,6 @@ def test_reading_again_gives_the_same_bytes(layout: str, tmp_path: Path) -> None
     name, _ = ALL[layout]
     read_dataset(find_reader(name), tmp_path / "in", tmp_path / "again")
     for file in sorted((tmp_path / "out").iterdir()):
-        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), (
+            file.name
+        )

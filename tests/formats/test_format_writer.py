@@ -25,7 +25,11 @@ from maskwise.world import bundled
 FORMATS = sorted(list_writers())
 SIZE = (5, 7)
 
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)
+texts = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
+    min_size=1,
+    max_size=8,
+)
 planes = st.integers(0, 2 ** (SIZE[0] * SIZE[1]) - 1)
 
 
@@ -48,12 +52,19 @@ def image_regions(draw: Any) -> tuple[Region, ...]:
     ids = draw(st.lists(texts, unique=True, max_size=3))
     regions = []
     for number, id in enumerate(ids):
-        kinds = draw(st.sampled_from([("visible",), ("amodal",), ("visible", "amodal")]))
+        kinds = draw(
+            st.sampled_from([("visible",), ("amodal",), ("visible", "amodal")])
+        )
         regions.append(
             Region(
                 id=id,
                 name=draw(
-                    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
+                    st.text(
+                        st.characters(
+                            exclude_categories=["Cs"], exclude_characters="\0"
+                        ),
+                        max_size=6,
+                    )
                 ),
                 part_of=draw(st.sampled_from([None, *ids[:number]])),
                 order=draw(st.none() | st.integers(0, 9)),
@@ -68,14 +79,22 @@ def image_regions(draw: Any) -> tuple[Region, ...]:
 @st.composite
 def datasets(draw: Any) -> list[tuple[ImageInfo, tuple[Region, ...], list[Sample]]]:
     content = []
-    for number, id in enumerate(draw(st.lists(texts, unique=True, min_size=1, max_size=3))):
+    for number, id in enumerate(
+        draw(st.lists(texts, unique=True, min_size=1, max_size=3))
+    ):
         regions = draw(image_regions())
         samples = []
         for item in range(draw(st.integers(0, 2))):
-            targets = draw(st.lists(st.sampled_from(regions), unique=True)) if regions else []
+            targets = (
+                draw(st.lists(st.sampled_from(regions), unique=True)) if regions else []
+            )
             answer = None
             if draw(st.booleans()):
-                phrases = (Phrase(start=0, stop=3, regions=tuple(range(len(targets)))),) if targets else ()
+                phrases = (
+                    (Phrase(start=0, stop=3, regions=tuple(range(len(targets)))),)
+                    if targets
+                    else ()
+                )
                 answer = Answer(text="the thing", phrases=phrases)
             samples.append(
                 Sample(
@@ -100,8 +119,12 @@ def datasets(draw: Any) -> list[tuple[ImageInfo, tuple[Region, ...], list[Sample
     return content
 
 
-def store(path: Path, content: list[tuple[ImageInfo, tuple[Region, ...], list[Sample]]]) -> Dataset:
-    with DatasetWriter(path, name="made up", about={"split": "val", "licence": "none"}) as writer:
+def store(
+    path: Path, content: list[tuple[ImageInfo, tuple[Region, ...], list[Sample]]]
+) -> Dataset:
+    with DatasetWriter(
+        path, name="made up", about={"split": "val", "licence": "none"}
+    ) as writer:
         for number, (image, regions, samples) in enumerate(content):
             writer.add_image(image, regions, encode_image(number))
             for sample in samples:
@@ -124,7 +147,9 @@ def assert_equal(one: Dataset, two: Dataset, *, images: bool = True) -> None:
             two.image(id).attribution,
         )
         if images:
-            assert (np.asarray(one.open_image(id)) == np.asarray(two.open_image(id))).all()
+            assert (
+                np.asarray(one.open_image(id)) == np.asarray(two.open_image(id))
+            ).all()
     assert list(one) == list(two)
 
 
@@ -150,7 +175,9 @@ def test_the_bundled_benchmark_survives_every_format(name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_view_is_written_with_the_images_it_asks_about(name: str, tmp_path: Path) -> None:
+def test_a_view_is_written_with_the_images_it_asks_about(
+    name: str, tmp_path: Path
+) -> None:
     view = Dataset.open(bundled())[3:9]
     write_dataset(view, name, tmp_path / "out")
     again = read_again(name, tmp_path / "out", tmp_path / "again")
@@ -162,10 +189,14 @@ def test_a_view_is_written_with_the_images_it_asks_about(name: str, tmp_path: Pa
 def test_annotations_can_be_written_without_images(name: str, tmp_path: Path) -> None:
     with DatasetWriter(tmp_path / "dataset", name="no images") as writer:
         region = Region(id="1", name="cup", visible=to_mask(6))
-        writer.add_image(ImageInfo(id="a", width=SIZE[1], height=SIZE[0], path="x/a.jpg"), (region,))
+        writer.add_image(
+            ImageInfo(id="a", width=SIZE[1], height=SIZE[0], path="x/a.jpg"), (region,)
+        )
         writer.add_sample(Sample(id="1", image_id="a", question="?", targets=(region,)))
     dataset = Dataset.open(tmp_path / "dataset")
-    with pytest.raises(ImageError, match=r"no known folder; give --images or use --no-images"):
+    with pytest.raises(
+        ImageError, match=r"no known folder; give --images or use --no-images"
+    ):
         write_dataset(dataset, name, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     write_dataset(dataset, name, tmp_path / "out", with_images=False)
@@ -176,9 +207,13 @@ def test_annotations_can_be_written_without_images(name: str, tmp_path: Path) ->
 def test_images_given_by_path_keep_their_path(tmp_path: Path) -> None:
     (tmp_path / "photos/val").mkdir(parents=True)
     (tmp_path / "photos/val/a.png").write_bytes(encode_image())
-    with DatasetWriter(tmp_path / "dataset", name="by path", image_root=tmp_path / "photos") as writer:
+    with DatasetWriter(
+        tmp_path / "dataset", name="by path", image_root=tmp_path / "photos"
+    ) as writer:
         for id in ("1@1", "1@2"):
-            writer.add_image(ImageInfo(id=id, width=SIZE[1], height=SIZE[0], path="val/a.png"))
+            writer.add_image(
+                ImageInfo(id=id, width=SIZE[1], height=SIZE[0], path="val/a.png")
+            )
     write_dataset(Dataset.open(tmp_path / "dataset"), "coco", tmp_path / "out")
     files = sorted(path.name for path in (tmp_path / "out/images").rglob("*.*"))
     assert files == ["a.png"], "one file, although two images share it"
@@ -228,33 +263,53 @@ def test_amodal_coco_files_are_read_as_cocoa_cls_too(tmp_path: Path) -> None:
     summary = read_dataset(find_format("cocoa_cls"), path, tmp_path / "again")
     assert summary.skipped == {}
     again = Dataset.open(tmp_path / "again")
-    for mine, other in zip(dataset.regions_of(dataset[0].image_id), again.regions_of("1")):
-        assert (mine.visible, mine.amodal, mine.name) == (other.visible, other.amodal, other.name)
+    for mine, other in zip(
+        dataset.regions_of(dataset[0].image_id), again.regions_of("1")
+    ):
+        assert (mine.visible, mine.amodal, mine.name) == (
+            other.visible,
+            other.amodal,
+            other.name,
+        )
 
 
 def test_hugging_face_datasets_loads_the_folder(tmp_path: Path) -> None:
-    hub = pytest.importorskip("datasets", reason="the library datasets is not installed")
+    hub = pytest.importorskip(
+        "datasets", reason="the library datasets is not installed"
+    )
     dataset = Dataset.open(bundled())
     write_dataset(dataset, "huggingface", tmp_path / "out")
-    rows = hub.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))["test"]
+    rows = hub.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))[
+        "test"
+    ]
     assert len(rows) == 48
-    row, sample = rows[0], dataset[0]
+    row = rows[0]
+    sample = dataset[0]
     assert row["image"].size == (224, 224)
     assert row["samples"][0]["question"] == sample.question
-    region = next(region for region in row["regions"] if region["id"] == sample.targets[0].id)
+    region = next(
+        region for region in row["regions"] if region["id"] == sample.targets[0].id
+    )
     visible = sample.targets[0].visible
     assert visible is not None
-    assert (tuple(region["visible"]["size"]), region["visible"]["counts"]) == (visible.size, visible.counts)
+    assert (tuple(region["visible"]["size"]), region["visible"]["counts"]) == (
+        visible.size,
+        visible.counts,
+    )
 
 
-def test_the_features_that_datasets_needs_are_in_the_parquet_schema(tmp_path: Path) -> None:
+def test_the_features_that_datasets_needs_are_in_the_parquet_schema(
+    tmp_path: Path,
+) -> None:
     write_dataset(Dataset.open(bundled())[:5], "huggingface", tmp_path / "out")
     (path,) = (tmp_path / "out/data").glob("test-00000-of-00001.parquet")
     schema = pq.read_schema(path)
     features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
     assert list(features) == schema.names
     assert features["image"] == {"_type": "Image"}
-    assert schema.field("image").type == pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    assert schema.field("image").type == pa.struct(
+        [("bytes", pa.binary()), ("path", pa.string())]
+    )
 
 
 def test_a_damaged_file_is_an_error_with_its_name(tmp_path: Path) -> None:
@@ -274,7 +329,9 @@ def test_a_later_version_is_refused(name: str, tmp_path: Path) -> None:
             if key in content:
                 content[key]["version"] = 99
         path.write_text(json.dumps(content))
-    with pytest.raises(FormatError, match="written with version 99; this version reads 1"):
+    with pytest.raises(
+        FormatError, match="written with version 99; this version reads 1"
+    ):
         read_again(name, tmp_path / "out", tmp_path / "again")
 
 
@@ -282,7 +339,11 @@ def test_an_edited_label_studio_task_changes_the_regions(tmp_path: Path) -> None
     kept = Region(id="a", name="cup", visible=to_mask(0b111), amodal=to_mask(0b1111))
     gone = Region(id="b", name="pan", visible=to_mask(0b1000))
     with DatasetWriter(tmp_path / "dataset", name="edited") as writer:
-        writer.add_image(ImageInfo(id="1", width=SIZE[1], height=SIZE[0]), (kept, gone), encode_image())
+        writer.add_image(
+            ImageInfo(id="1", width=SIZE[1], height=SIZE[0]),
+            (kept, gone),
+            encode_image(),
+        )
     write_dataset(Dataset.open(tmp_path / "dataset"), "labelstudio", tmp_path / "out")
     tasks = json.loads((tmp_path / "out/tasks.json").read_text())
     results = tasks[0]["annotations"][0]["result"]
@@ -290,7 +351,14 @@ def test_an_edited_label_studio_task_changes_the_regions(tmp_path: Path) -> None
     extra = msgspec.to_builtins(drawn) | {"id": "new"}
     tasks[0]["annotations"][0]["result"] = [drawn, extra]
     (tmp_path / "out/export.json").write_text(json.dumps(tasks))
-    read_dataset(find_format("labelstudio"), tmp_path / "out/export.json", tmp_path / "again")
+    read_dataset(
+        find_format("labelstudio"), tmp_path / "out/export.json", tmp_path / "again"
+    )
     first, second = Dataset.open(tmp_path / "again").regions_of("1")
     assert (first.id, first.visible, first.amodal) == ("a", None, kept.amodal)
-    assert (second.id, second.name, second.visible, second.amodal) == ("new", "cup", None, kept.amodal)
+    assert (second.id, second.name, second.visible, second.amodal) == (
+        "new",
+        "cup",
+        None,
+        kept.amodal,
+    )

@@ -7,7 +7,12 @@ import pytest
 from maskwise.errors import FormatError
 from maskwise.formats import Diagnostics
 from maskwise.formats.field_mapping import FieldMapping
-from maskwise.formats.json_files import MAX_YAML_BYTES, decode_record, read_json, read_yaml
+from maskwise.formats.json_files import (
+    MAX_YAML_BYTES,
+    decode_record,
+    read_json,
+    read_yaml,
+)
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
 
@@ -26,12 +31,16 @@ def yaml_error(tmp_path: Path, text: str | bytes) -> str:
 def test_an_alias_bomb_is_refused_before_it_expands(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x]"]
     lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 40)]
-    assert "aliases (*name) and merge keys (<<) are not allowed" in yaml_error(tmp_path, "\n".join(lines))
+    assert "aliases (*name) and merge keys (<<) are not allowed" in yaml_error(
+        tmp_path, "\n".join(lines)
+    )
 
 
 def test_a_merge_key_bomb_is_refused_before_it_expands(tmp_path: Path) -> None:
     lines = ["m0: &m0 {a: 1}"]
-    lines += [f"m{k}: &m{k} {{<<: [{', '.join([f'*m{k - 1}'] * 9)}]}}" for k in range(1, 40)]
+    lines += [
+        f"m{k}: &m{k} {{<<: [{', '.join([f'*m{k - 1}'] * 9)}]}}" for k in range(1, 40)
+    ]
     message = yaml_error(tmp_path, "\n".join(lines))
     assert "line 2" in message
 
@@ -49,14 +58,28 @@ def test_a_merge_key_bomb_is_refused_before_it_expands(tmp_path: Path) -> None:
         (MAPPING + "tags: {a: " + "[" * 60, "line 4"),
         ('"\\ud800": 1\n', "surrogates"),
     ],
-    ids=["date", "time", "syntax", "type", "utf-8", "key", "depth", "position of the depth", "surrogate"],
+    ids=[
+        "date",
+        "time",
+        "syntax",
+        "type",
+        "utf-8",
+        "key",
+        "depth",
+        "position of the depth",
+        "surrogate",
+    ],
 )
-def test_invalid_yaml_names_its_position(tmp_path: Path, text: str | bytes, place: str) -> None:
+def test_invalid_yaml_names_its_position(
+    tmp_path: Path, text: str | bytes, place: str
+) -> None:
     assert place in yaml_error(tmp_path, text)
 
 
 def test_a_large_yaml_file_is_refused(tmp_path: Path) -> None:
-    assert f"at most {MAX_YAML_BYTES}" in yaml_error(tmp_path, MAPPING + "#" * MAX_YAML_BYTES)
+    assert f"at most {MAX_YAML_BYTES}" in yaml_error(
+        tmp_path, MAPPING + "#" * MAX_YAML_BYTES
+    )
 
 
 def test_invalid_utf_8_in_json_is_an_error_with_its_position(tmp_path: Path) -> None:
@@ -69,12 +92,19 @@ def test_invalid_utf_8_in_json_is_an_error_with_its_position(tmp_path: Path) -> 
 def test_invalid_utf_8_in_a_record_is_a_diagnostic() -> None:
     diagnostics = Diagnostics()
     raw = b'{"a": "\xff"}'
-    assert decode_record(raw, dict[str, str], diagnostics=diagnostics, file="x", record="line 1") is None
+    assert (
+        decode_record(
+            raw, dict[str, str], diagnostics=diagnostics, file="x", record="line 1"
+        )
+        is None
+    )
     assert diagnostics.skipped == {"fields of another type": 1}
 
 
 @pytest.mark.parametrize("layout", ["coco", "mmr", "cocoa", "grefcoco"])
-def test_invalid_utf_8_in_annotations_never_raises_another_error(layout: str, tmp_path: Path) -> None:
+def test_invalid_utf_8_in_annotations_never_raises_another_error(
+    layout: str, tmp_path: Path
+) -> None:
     getattr(layouts, layout)(tmp_path)
     for path in tmp_path.rglob("*.json"):
         path.write_bytes(path.read_bytes().replace(b'"', b'"\xff', 9))
@@ -84,7 +114,9 @@ def test_invalid_utf_8_in_annotations_never_raises_another_error(layout: str, tm
 
 def test_invalid_utf_8_in_csv_names_the_offset(tmp_path: Path) -> None:
     (tmp_path / "val.csv").write_bytes(b"image,question,mask\na.png,\xff,x\n")
-    with pytest.raises(FormatError, match=r"val\.csv is not UTF-8: invalid byte at offset 26"):
+    with pytest.raises(
+        FormatError, match=r"val\.csv is not UTF-8: invalid byte at offset 26"
+    ):
         read("records", tmp_path)
 
 

@@ -29,14 +29,26 @@ JUNK = st.one_of(
     st.sampled_from(["../x", "/x", "a\x00b", "{seg}", "[SEG]", "\u00e9"]),
     st.lists(st.integers(-3, 14), max_size=7),
     st.lists(st.lists(st.floats(-20, 20), max_size=9), max_size=3),
-    st.dictionaries(st.sampled_from(["size", "counts", "id", "bytes"]), st.integers(0, 9), max_size=3),
+    st.dictionaries(
+        st.sampled_from(["size", "counts", "id", "bytes"]),
+        st.integers(0, 9),
+        max_size=3,
+    ),
 )
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The way to every value inside."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path] * bool(path) + [way for key, item in inner for way in places(item, (*path, key))]
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [path] * bool(path) + [
+        way for key, item in inner for way in places(item, (*path, key))
+    ]
 
 
 def mutate(value: Any, draw: Any) -> Any:
@@ -61,16 +73,29 @@ def mutate(value: Any, draw: Any) -> Any:
 
 
 @pytest.mark.parametrize("layout", ALL)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data())
-def test_mutated_files_break_nothing(layout: str, tmp_path: Path, data: st.DataObject) -> None:
+def test_mutated_files_break_nothing(
+    layout: str, tmp_path: Path, data: st.DataObject
+) -> None:
     name, make = ALL[layout]
     for folder in tmp_path.iterdir():
         shutil.rmtree(folder)
     path = make(tmp_path / "in")
-    path.write_text(json.dumps(mutate(json.loads(path.read_text()), data.draw)), encoding="utf-8")
+    path.write_text(
+        json.dumps(mutate(json.loads(path.read_text()), data.draw)), encoding="utf-8"
+    )
     try:
-        summary = read_dataset(find_reader(name), tmp_path / "in", tmp_path / "out", split=SPLITS.get(layout))
+        summary = read_dataset(
+            find_reader(name),
+            tmp_path / "in",
+            tmp_path / "out",
+            split=SPLITS.get(layout),
+        )
     except FormatError:
         assert not (tmp_path / "out").exists()
         return
@@ -81,9 +106,15 @@ def test_mutated_files_break_nothing(layout: str, tmp_path: Path, data: st.DataO
 
 
 @pytest.mark.parametrize("layout", ALL)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data())
-def test_cut_and_scrambled_files_break_nothing(layout: str, tmp_path: Path, data: st.DataObject) -> None:
+def test_cut_and_scrambled_files_break_nothing(
+    layout: str, tmp_path: Path, data: st.DataObject
+) -> None:
     name, make = ALL[layout]
     for folder in tmp_path.iterdir():
         shutil.rmtree(folder)
@@ -95,7 +126,12 @@ def test_cut_and_scrambled_files_break_nothing(layout: str, tmp_path: Path, data
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(text)
     try:
-        read_dataset(find_reader(name), tmp_path / "in", tmp_path / "out", split=SPLITS.get(layout))
+        read_dataset(
+            find_reader(name),
+            tmp_path / "in",
+            tmp_path / "out",
+            split=SPLITS.get(layout),
+        )
     except FormatError:
         return
     list(Dataset.open(tmp_path / "out"))

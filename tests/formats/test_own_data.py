@@ -33,7 +33,11 @@ def lay_out(folder: Path) -> None:
 
 def test_the_python_example_prints_what_is_below_it(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", block("python")], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", block("python")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == block("text")
 
@@ -61,7 +65,10 @@ def test_the_csv_example_is_read(tmp_path: Path) -> None:
     assert boat.targets == ()
     assert "R2SM" not in str(dataset.manifest.about)
     assert dataset.manifest.about["format"] == "records"
-    assert (dataset.manifest.about["file"], dataset.manifest.about["mapping"]) == ("questions.csv", "M.yaml")
+    assert (dataset.manifest.about["file"], dataset.manifest.about["mapping"]) == (
+        "questions.csv",
+        "M.yaml",
+    )
 
 
 def test_reading_nothing_is_an_error(

@@ -26,4 +26,6 @@ def test_reads_without_a_problem(layout: str, tmp_path: Path) -> None:
 def test_reading_twice_gives_the_same(layout: str, tmp_path: Path) -> None:
     name, make = ALL[layout]
     make(tmp_path)
-    assert read(name, tmp_path, split=SPLITS.get(layout)) == read(name, tmp_path, split=SPLITS.get(layout))
+    assert read(name, tmp_path, split=SPLITS.get(layout)) == read(
+        name, tmp_path, split=SPLITS.get(layout)
+    )

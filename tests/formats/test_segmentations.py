@@ -18,7 +18,9 @@ SIZE = (20, 30)
 
 
 def drawn(value: Any, **options: Any) -> DecodedMask:
-    (found,) = decode_segmentations([msgspec.Raw(json.dumps(value).encode())], [SIZE], **options)
+    (found,) = decode_segmentations(
+        [msgspec.Raw(json.dumps(value).encode())], [SIZE], **options
+    )
     assert isinstance(found, DecodedMask)
     return found
 
@@ -30,7 +32,10 @@ def refused(value: Any) -> str:
 
 
 def test_polygons_as_pycocotools_draws_them() -> None:
-    parts = [[2.5, 3.0, 17.2, 4.0, 9.9, 15.5], [12.0, 8.0, 25.0, 8.0, 25.0, 18.0, 12.0, 18.0]]
+    parts = [
+        [2.5, 3.0, 17.2, 4.0, 9.9, 15.5],
+        [12.0, 8.0, 25.0, 8.0, 25.0, 18.0, 12.0, 18.0],
+    ]
     planes = coco_mask.decode(coco_mask.frPyObjects(parts, *SIZE)).sum(2)
     found = drawn(parts, overlaps=True)
     assert np.array_equal(found.mask.to_dense(), planes > 0)
@@ -40,7 +45,11 @@ def test_polygons_as_pycocotools_draws_them() -> None:
 
 
 def test_three_parts_overlap_where_any_two_do() -> None:
-    parts = [[0, 0, 8, 0, 8, 8, 0, 8], [6, 0, 14, 0, 14, 8, 6, 8], [12, 0, 20, 0, 20, 8, 12, 8]]
+    parts = [
+        [0, 0, 8, 0, 8, 8, 0, 8],
+        [6, 0, 14, 0, 14, 8, 6, 8],
+        [12, 0, 20, 0, 20, 8, 12, 8],
+    ]
     planes = coco_mask.decode(coco_mask.frPyObjects(parts, *SIZE)).sum(2)
     overlap = drawn(parts, overlaps=True).overlap
     assert overlap is not None
@@ -64,7 +73,10 @@ def test_irregular_polygons_are_decoded_with_a_note() -> None:
     assert drawn([square]).irregularity is None
     assert drawn([[*square, 5]]).irregularity == "an odd number of coordinates"
     assert drawn([[*square, 5]]).mask == drawn([square]).mask
-    assert drawn([square, [1, 1, 2, 2]]).irregularity == "a polygon of fewer than three points"
+    assert (
+        drawn([square, [1, 1, 2, 2]]).irregularity
+        == "a polygon of fewer than three points"
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +96,10 @@ def test_irregular_polygons_are_decoded_with_a_note() -> None:
         ({}, "missing"),
         ({"size": list(SIZE)}, "counts"),
         ({"size": [20], "counts": "x"}, "size"),
-        ({"size": [30, 20], "counts": [600]}, "(30, 20) in an image of height and width (20, 30)"),
+        (
+            {"size": [30, 20], "counts": [600]},
+            "(30, 20) in an image of height and width (20, 30)",
+        ),
         ({"size": [-1, -600], "counts": [600]}, "(-1, -600)"),
         ({"size": list(SIZE), "counts": [599]}, ""),
         ({"size": list(SIZE), "counts": [700, -100]}, ""),
@@ -99,8 +114,11 @@ def test_what_is_no_segmentation(value: Any, says: str) -> None:
 
 
 def test_an_invalid_item_does_not_affect_the_others() -> None:
-    good, bad = [[1, 1, 9, 1, 9, 9]], {"size": list(SIZE), "counts": "!!"}
-    found = decode_segmentations([good, bad, None, good, Mask.empty(*SIZE), Mask.empty(3, 3)], [SIZE] * 6)
+    good = [[1, 1, 9, 1, 9, 9]]
+    bad = {"size": list(SIZE), "counts": "!!"}
+    found = decode_segmentations(
+        [good, bad, None, good, Mask.empty(*SIZE), Mask.empty(3, 3)], [SIZE] * 6
+    )
     assert isinstance(found[0], DecodedMask)
     assert found[0] == found[3]
     assert isinstance(found[1], MaskError)
@@ -109,7 +127,11 @@ def test_an_invalid_item_does_not_affect_the_others() -> None:
     assert isinstance(found[5], MaskError)
 
 
-NUMBERS = st.one_of(st.integers(-50, 50), st.floats(allow_nan=False, allow_infinity=False), st.integers())
+NUMBERS = st.one_of(
+    st.integers(-50, 50),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(),
+)
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, st.text(max_size=6)),
     lambda inner: st.one_of(

@@ -48,7 +48,9 @@ WRONG_ARRAYS = (TypeError, ValueError, BufferError, OverflowError)
 
 DAMAGEABLE = (str, tuple, np.ndarray)
 
-EDGES = np.array([0, 1, -1, 2, 63, 64, 65, 2**15, 2**16, 46340, 46341, 2**26, 2**31 - 1, -(2**31)])
+EDGES = np.array(
+    [0, 1, -1, 2, 63, 64, 65, 2**15, 2**16, 46340, 46341, 2**26, 2**31 - 1, -(2**31)]
+)
 
 
 @dataclass
@@ -77,7 +79,11 @@ class Case:
 def draw_size(rng: Rng) -> tuple[int, int]:
     kind = rng.integers(0, 20)
     if kind == 0:
-        return (0, int(rng.integers(0, 5))) if rng.random() < 0.5 else (int(rng.integers(0, 5)), 0)
+        return (
+            (0, int(rng.integers(0, 5)))
+            if rng.random() < 0.5
+            else (int(rng.integers(0, 5)), 0)
+        )
     if kind <= 3:
         return int(rng.integers(60, 200)), int(rng.integers(1, 70))
     return int(rng.integers(1, 24)), int(rng.integers(1, 24))
@@ -95,9 +101,11 @@ def compress(runs: list[int]) -> bytes:
     """A COCO string, five bits per character."""
     out = bytearray()
     for item, run in enumerate(runs):
-        rest, more = run - (runs[item - 2] if item > 2 else 0), True
+        rest = run - (runs[item - 2] if item > 2 else 0)
+        more = True
         while more:
-            bits, rest = rest & 31, rest >> 5
+            bits = rest & 31
+            rest = rest >> 5
             more = rest != (-1 if bits & 16 else 0)
             out.append(48 + bits + 32 * more)
     return bytes(out)
@@ -156,7 +164,16 @@ def damage_numbers(rng: Rng, numbers: Array) -> Array:
             at = rng.integers(0, len(flat))
             if flat.dtype.kind == "f":
                 flat[at] = rng.choice(
-                    [np.nan, np.inf, -np.inf, 2.0**26, -(2.0**26), 2.0**26 + 1, 1e300, -0.0]
+                    [
+                        np.nan,
+                        np.inf,
+                        -np.inf,
+                        2.0**26,
+                        -(2.0**26),
+                        2.0**26 + 1,
+                        1e300,
+                        -0.0,
+                    ]
                 )
             elif rng.random() < 0.5:
                 flat[at] = (np.int64(flat[at]) + rng.integers(-3, 4)).astype(flat.dtype)
@@ -169,7 +186,9 @@ def damage_array(rng: Rng, array: Array) -> Any:
     """A wrong array: another type, length or layout, or no array."""
     kind = rng.integers(0, 7)
     if kind == 0:
-        return array.astype(rng.choice(["u1", "i2", "i4", "i8", "f4", "f8", "?", "c16"]))
+        return array.astype(
+            rng.choice(["u1", "i2", "i4", "i8", "f4", "f8", "?", "c16"])
+        )
     if kind == 1:
         return array[: len(array) // 2].copy() if array.ndim else array
     if kind == 2:
@@ -191,7 +210,11 @@ def damage(rng: Rng, valid: Case) -> Case:
     kind = rng.random()
     if kind < 0.35:
         return case
-    places = [place for place, argument in enumerate(case.arguments) if isinstance(argument, DAMAGEABLE)]
+    places = [
+        place
+        for place, argument in enumerate(case.arguments)
+        if isinstance(argument, DAMAGEABLE)
+    ]
     if not places:
         return case
     place = int(rng.choice(places))
@@ -204,7 +227,9 @@ def damage(rng: Rng, valid: Case) -> Case:
         case.wrong_arrays = True
         case.filled = [filled for filled in case.filled if filled != place]
         case.arguments[place] = (
-            damage_part(rng, target) if isinstance(target, tuple) else damage_array(rng, target)
+            damage_part(rng, target)
+            if isinstance(target, tuple)
+            else damage_array(rng, target)
         )
     return case
 
@@ -212,7 +237,11 @@ def damage(rng: Rng, valid: Case) -> Case:
 def damage_values(rng: Rng, target: Any, keep: bool) -> Any:
     if isinstance(target, tuple):
         part = int(rng.choice([0, 0, 0, 1, 2, 3]))
-        worse = damage_bytes(rng, target[0]) if part == 0 else damage_numbers(rng, target[part])
+        worse = (
+            damage_bytes(rng, target[0])
+            if part == 0
+            else damage_numbers(rng, target[part])
+        )
         return (*target[:part], worse, *target[part + 1 :])
     return target if keep or target.dtype == np.uint8 else damage_numbers(rng, target)
 
@@ -236,7 +265,9 @@ def case_check(rng: Rng) -> Case:
 
 def case_pair(rng: Rng) -> Case:
     size = draw_size(rng)
-    return Case("pair", [draw_text(rng, size), draw_text(rng, size), *other_size(rng, size)])
+    return Case(
+        "pair", [draw_text(rng, size), draw_text(rng, size), *other_size(rng, size)]
+    )
 
 
 def other_size(rng: Rng, size: tuple[int, int]) -> tuple[int, int]:
@@ -255,33 +286,52 @@ def case_measure(rng: Rng) -> Case:
 def case_pair_areas(rng: Rng) -> Case:
     sizes = draw_sizes(rng)
     out = np.zeros((len(sizes), 3), np.int64)
-    return Case("pair_areas", [draw_batch(rng, sizes), draw_batch(rng, sizes), out], [2])
+    return Case(
+        "pair_areas", [draw_batch(rng, sizes), draw_batch(rng, sizes), out], [2]
+    )
 
 
 def case_boundary_areas(rng: Rng) -> Case:
     sizes = draw_sizes(rng)
     out = np.zeros((len(sizes), 3), np.int64)
     distance = rng.integers(0, 5, len(sizes), np.int32)
-    return Case("boundary_areas", [draw_batch(rng, sizes), draw_batch(rng, sizes), distance, out], [3])
+    return Case(
+        "boundary_areas",
+        [draw_batch(rng, sizes), draw_batch(rng, sizes), distance, out],
+        [3],
+    )
 
 
 def case_pairwise(rng: Rng) -> Case:
     size = draw_size(rng)
     rows, columns = rng.integers(0, 4, 2).tolist()
     out = np.zeros((rows, columns), np.int64)
-    return Case("pairwise", [draw_batch(rng, [size] * rows), draw_batch(rng, [size] * columns), out], [2])
+    return Case(
+        "pairwise",
+        [draw_batch(rng, [size] * rows), draw_batch(rng, [size] * columns), out],
+        [2],
+    )
 
 
 def case_combine(rng: Rng) -> Case:
     sizes = draw_sizes(rng)
-    return Case("combine", [int(rng.integers(0, 4)), draw_batch(rng, sizes), draw_batch(rng, sizes)])
+    return Case(
+        "combine",
+        [int(rng.integers(0, 4)), draw_batch(rng, sizes), draw_batch(rng, sizes)],
+    )
 
 
 def case_merge(rng: Rng) -> Case:
-    size, count = draw_size(rng), int(rng.integers(0, 7))
-    offsets = np.sort(rng.integers(0, count + 1, int(rng.integers(1, 6)))).astype(np.int64)
+    size = draw_size(rng)
+    count = int(rng.integers(0, 7))
+    offsets = np.sort(rng.integers(0, count + 1, int(rng.integers(1, 6)))).astype(
+        np.int64
+    )
     sizes = as_sizes([size] * (len(offsets) - 1))
-    return Case("merge", [int(rng.integers(0, 2)), draw_batch(rng, [size] * count), offsets, sizes])
+    return Case(
+        "merge",
+        [int(rng.integers(0, 2)), draw_batch(rng, [size] * count), offsets, sizes],
+    )
 
 
 def case_runs(rng: Rng) -> Case:
@@ -297,7 +347,9 @@ def case_from_runs(rng: Rng) -> Case:
 
 
 def draw_polygon(rng: Rng) -> list[float]:
-    count = 2 * int(rng.choice([0, 1, 2, 3, 4, 8, 60], p=[0.02, 0.08, 0.1, 0.2, 0.3, 0.2, 0.1]))
+    count = 2 * int(
+        rng.choice([0, 1, 2, 3, 4, 8, 60], p=[0.02, 0.08, 0.1, 0.2, 0.3, 0.2, 0.1])
+    )
     reach = float(rng.choice([30, 200, 5000, 2.0**26]))
     xy = (rng.random(count) * 1.5 - 0.25) * reach
     return np.round(xy).tolist() if rng.random() < 0.4 else xy.tolist()
@@ -306,7 +358,9 @@ def draw_polygon(rng: Rng) -> list[float]:
 def case_from_polygons(rng: Rng) -> Case:
     sizes = draw_sizes(rng)
     polygons = [draw_polygon(rng) for _ in sizes]
-    offsets = np.cumsum([0] + [len(polygon) for polygon in polygons], dtype=np.int64) // 2
+    offsets = (
+        np.cumsum([0] + [len(polygon) for polygon in polygons], dtype=np.int64) // 2
+    )
     flat = np.array([value for polygon in polygons for value in polygon], np.float64)
     return Case("from_polygons", [flat, offsets, as_sizes(sizes)])
 
@@ -315,43 +369,71 @@ def case_coordinates(rng: Rng) -> Case:
     polygons: list[Any] = [draw_polygon(rng) for _ in range(int(rng.integers(0, 4)))]
     odd = rng.random() < 0.4
     for polygon in polygons if odd else []:
-        strange = [None, "a", b"1", 10**400, [1], float("nan"), True, 1 + 2j, np.float32(2), {}]
-        polygon.insert(int(rng.integers(0, len(polygon) + 1)), strange[rng.integers(0, len(strange))])
+        strange = [
+            None,
+            "a",
+            b"1",
+            10**400,
+            [1],
+            float("nan"),
+            True,
+            1 + 2j,
+            np.float32(2),
+            {},
+        ]
+        polygon.insert(
+            int(rng.integers(0, len(polygon) + 1)),
+            strange[rng.integers(0, len(strange))],
+        )
     if rng.random() < 0.1:
         polygons.append(
-            [None, 3, "text", b"12345678", np.zeros(4, np.float32), np.zeros((3, 2))][rng.integers(0, 6)]
+            [None, 3, "text", b"12345678", np.zeros(4, np.float32), np.zeros((3, 2))][
+                rng.integers(0, 6)
+            ]
         )
         odd = True
     return Case("coordinates", [polygons], comparable=not odd, wrong_arrays=odd)
 
 
 def case_encode(rng: Rng) -> Case:
-    (height, width), count = draw_size(rng), int(rng.integers(0, 4))
-    planes = (rng.random((count, height, width)) < rng.random()).astype(np.uint8) * rng.integers(
-        1, 256, dtype=np.uint8
-    )
+    (height, width) = draw_size(rng)
+    count = int(rng.integers(0, 4))
+    planes = (rng.random((count, height, width)) < rng.random()).astype(
+        np.uint8
+    ) * rng.integers(1, 256, dtype=np.uint8)
     columns = bool(rng.integers(0, 2))
     dense = np.ascontiguousarray(planes.transpose(0, 2, 1)) if columns else planes
     if rng.random() < 0.9:
         return Case("encode", [dense, height, width, columns])
-    return Case("encode", [dense, *other_size(rng, (width, height + 1)), columns], wrong_arrays=True)
+    return Case(
+        "encode",
+        [dense, *other_size(rng, (width, height + 1)), columns],
+        wrong_arrays=True,
+    )
 
 
 def case_decode(rng: Rng) -> Case:
-    (height, width), count = draw_size(rng), int(rng.integers(0, 4))
+    (height, width) = draw_size(rng)
+    count = int(rng.integers(0, 4))
     out = np.zeros((count, width, height), np.uint8)
     return Case("decode", [draw_batch(rng, [(height, width)] * count), out], [1])
 
 
 def case_boundary(rng: Rng) -> Case:
     sizes = draw_sizes(rng)
-    return Case("boundary", [draw_batch(rng, sizes), rng.integers(0, 6, len(sizes), np.int32)])
+    return Case(
+        "boundary", [draw_batch(rng, sizes), rng.integers(0, 6, len(sizes), np.int32)]
+    )
 
 
 def case_window(rng: Rng) -> Case:
     sizes = draw_sizes(rng)
-    places, extents = rng.integers(-30, 60, (len(sizes), 2)), rng.integers(0, 60, (len(sizes), 2))
-    return Case("window", [draw_batch(rng, sizes), np.concatenate([places, extents], 1).astype(np.int32)])
+    places = rng.integers(-30, 60, (len(sizes), 2))
+    extents = rng.integers(0, 60, (len(sizes), 2))
+    return Case(
+        "window",
+        [draw_batch(rng, sizes), np.concatenate([places, extents], 1).astype(np.int32)],
+    )
 
 
 def case_flip(rng: Rng) -> Case:
@@ -360,11 +442,15 @@ def case_flip(rng: Rng) -> Case:
 
 def case_resize(rng: Rng) -> Case:
     sizes = draw_sizes(rng)
-    return Case("resize", [draw_batch(rng, sizes), as_sizes([draw_size(rng) for _ in sizes])])
+    return Case(
+        "resize", [draw_batch(rng, sizes), as_sizes([draw_size(rng) for _ in sizes])]
+    )
 
 
 def case_components(rng: Rng) -> Case:
-    return Case("components", [draw_batch(rng, draw_sizes(rng)), int(rng.choice([4, 8]))])
+    return Case(
+        "components", [draw_batch(rng, draw_sizes(rng)), int(rng.choice([4, 8]))]
+    )
 
 
 CASES: list[Callable[[Rng], Case]] = [
@@ -379,14 +465,18 @@ def is_small(case: Case) -> bool:
     """Whether the numpy kernel handles the case quickly and within its bounds."""
     for argument in case.arguments:
         for part in argument if isinstance(argument, tuple) else [argument]:
-            sized = isinstance(part, int) or (isinstance(part, np.ndarray) and part.dtype == np.int32)
+            sized = isinstance(part, int) or (
+                isinstance(part, np.ndarray) and part.dtype == np.int32
+            )
             if sized and (np.abs(np.asarray(part, np.float64)) > SMALL).any():
                 return False
     return True
 
 
 def explain(case: Case, problem: str) -> str:
-    return f"{problem}\n{case.name} of\n" + "\n".join(f"  {argument!r}" for argument in case.arguments)
+    return f"{problem}\n{case.name} of\n" + "\n".join(
+        f"  {argument!r}" for argument in case.arguments
+    )
 
 
 def try_case(case: Case, compare: bool) -> str | None:
@@ -396,7 +486,9 @@ def try_case(case: Case, compare: bool) -> str | None:
     except (MaskError, MemoryError):
         got = None
     except WRONG_ARRAYS as error:
-        if not case.wrong_arrays and case.name != "decode":  # whose planes a damaged size no longer fits
+        if (
+            not case.wrong_arrays and case.name != "decode"
+        ):  # whose planes a damaged size no longer fits
             return explain(case, f"raised {error!r}")
         return None
     if not compare or case.wrong_arrays or not case.comparable or not is_small(case):
@@ -409,8 +501,14 @@ def try_case(case: Case, compare: bool) -> str | None:
         return explain(case, f"the kernel gave {got}, the numpy kernel {wanted}")
     if got is None or wanted is None:
         return None
-    same = got[0] == wanted[0] and all(np.array_equal(a, b) for a, b in zip(got[1], wanted[1]))
-    return None if same else explain(case, f"the kernel gave {got}, the numpy kernel {wanted}")
+    same = got[0] == wanted[0] and all(
+        np.array_equal(a, b) for a, b in zip(got[1], wanted[1])
+    )
+    return (
+        None
+        if same
+        else explain(case, f"the kernel gave {got}, the numpy kernel {wanted}")
+    )
 
 
 def try_input(seed: int, number: int, calls: Counter[str]) -> str | None:
@@ -428,7 +526,9 @@ def try_input(seed: int, number: int, calls: Counter[str]) -> str | None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Call the C mask kernel with damaged input.")
+    parser = argparse.ArgumentParser(
+        description="Call the C mask kernel with damaged input."
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()

@@ -66,11 +66,17 @@ def try_input(target: Target, data: bytes, tally: Tally) -> None:
         tally.refused[target.name] += 1
     except (Exception, SystemExit) as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        ours = [step for step in traceback.extract_tb(error.__traceback__) if "maskwise" in step.filename]
+        ours = [
+            step
+            for step in traceback.extract_tb(error.__traceback__)
+            if "maskwise" in step.filename
+        ]
         step = ours[-1] if ours else frame
         place = f"{target.name}: {type(error).__name__} in {Path(step.filename).name}:{step.lineno}"
         tally.findings[place] += 1
-        tally.examples.setdefault(place, ("".join(traceback.format_exception(error)), data))
+        tally.examples.setdefault(
+            place, ("".join(traceback.format_exception(error)), data)
+        )
 
 
 def make_input(target: Target, seed: int, number: int) -> bytes:
@@ -97,7 +103,9 @@ def be_quiet() -> None:
 
 def schedule(options: argparse.Namespace, folder: Path) -> list[Target]:
     """The targets in the order in which workers read them; quick ones more often."""
-    targets = [target for target in list_targets(folder) if options.only in (None, target.name)]
+    targets = [
+        target for target in list_targets(folder) if options.only in (None, target.name)
+    ]
     return [target for target in targets for _ in range(target.share)]
 
 
@@ -109,14 +117,17 @@ def work(options: argparse.Namespace, first: int, at: Any, results: Any) -> None
         for target in targets:
             target.read(target.seed)
         limit_memory(MEMORY_BYTES)
-        tally, number = Tally(), first
+        tally = Tally()
+        number = first
         while time.time() < options.end:
             at.value = number
             target = targets[number // options.workers % len(targets)]
             try_input(target, make_input(target, options.seed, number), tally)
             number += options.workers
             if tally.calls.total() >= EVERY:
-                tally.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+                tally.peak_bytes = (
+                    resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+                )
                 results.put(tally)
                 tally = Tally()
         tally.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -135,7 +146,8 @@ class Worker:
     def is_stuck(self) -> bool:
         """Whether it has been reading one input for too long."""
         if self.at.value != self.seen:
-            self.seen, self.since = self.at.value, time.time()
+            self.seen = self.at.value
+            self.since = time.time()
         return self.seen >= 0 and time.time() - self.since > PATIENCE
 
 
@@ -165,7 +177,12 @@ def watch(options: argparse.Namespace) -> Tally:
             if worker.process.exitcode == 0:
                 workers.pop(place)
                 break
-            note_death(total, worker, options, "hang" if stuck else f"crash {worker.process.exitcode}")
+            note_death(
+                total,
+                worker,
+                options,
+                "hang" if stuck else f"crash {worker.process.exitcode}",
+            )
             workers[place] = start(worker.at.value + options.workers)
         time.sleep(0.2)
     time.sleep(0.2)
@@ -178,7 +195,9 @@ def drain(results: Any, total: Tally) -> None:
         total.add(results.get())
 
 
-def note_death(total: Tally, worker: Worker, options: argparse.Namespace, what: str) -> None:
+def note_death(
+    total: Tally, worker: Worker, options: argparse.Namespace, what: str
+) -> None:
     """Keep the input that a worker was reading when it died."""
     with scratch_folder() as folder:
         targets = schedule(options, Path(folder))
@@ -187,7 +206,11 @@ def note_death(total: Tally, worker: Worker, options: argparse.Namespace, what: 
     place = f"{target.name}: {what}"
     total.findings[place] += 1
     total.examples.setdefault(
-        place, (f"seed {options.seed}, input {number}\n", make_input(target, options.seed, number))
+        place,
+        (
+            f"seed {options.seed}, input {number}\n",
+            make_input(target, options.seed, number),
+        ),
     )
 
 
@@ -203,8 +226,11 @@ def report(total: Tally, seconds: float) -> int:
         file.with_suffix(".txt").write_text(text, encoding="utf-8")
         print(f"{count} x {place}; input in {file}")
         print("    " + "\n    ".join(text.strip().splitlines()[-3:]))
-    kinds = Counter(place.partition(": ")[2].split()[0] for place in total.findings.elements())
-    hangs, crashes = kinds.pop("hang", 0), kinds.pop("crash", 0)
+    kinds = Counter(
+        place.partition(": ")[2].split()[0] for place in total.findings.elements()
+    )
+    hangs = kinds.pop("hang", 0)
+    crashes = kinds.pop("crash", 0)
     print(
         f"{total.calls.total()} calls in {seconds:.0f} s, {crashes} crashes, {kinds.total()} tracebacks, "
         f"{hangs} hangs, peak memory {total.peak_bytes / 2**20:.0f} MB"
@@ -213,7 +239,9 @@ def report(total: Tally, seconds: float) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Run damaged input through all readers.")
+    parser = argparse.ArgumentParser(
+        description="Run damaged input through all readers."
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

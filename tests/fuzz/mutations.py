@@ -10,7 +10,21 @@ from random import Random
 
 Mutation = Callable[[Random, bytes], bytes]
 
-EDGES = [0, 1, 0x7F, 0x80, 0xFF, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]
+EDGES = [
+    0,
+    1,
+    0x7F,
+    0x80,
+    0xFF,
+    2**15,
+    2**16 - 1,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+]
 
 TOKENS = [
     *(b"0 -1 1e999 -1e999 1e-400 NaN Infinity null true false [] {} [[]] {}{} 9223372036854775808 -9223372036854775809"
@@ -36,7 +50,9 @@ def mutate_bytes(rng: Random, data: bytes) -> bytes:
         elif kind == 2:
             width = rng.choice((1, 2, 4, 8))
             value = rng.choice(EDGES) % 256**width
-            changed[at : at + width] = value.to_bytes(width, rng.choice(("little", "big")))
+            changed[at : at + width] = value.to_bytes(
+                width, rng.choice(("little", "big"))
+            )
         elif kind == 3:
             del changed[at:]
         elif kind == 4:
@@ -56,9 +72,16 @@ def mutate_text(rng: Random, data: bytes) -> bytes:
         found = list(TOKEN.finditer(data))
         if not found:
             return data
-        token, other = rng.choice(found), rng.choice(found)
+        token = rng.choice(found)
+        other = rng.choice(found)
         kind = rng.randrange(5)
-        new = [rng.choice(TOKENS), other.group(), b"", token.group() * 2, rng.choice(TOKENS)][kind]
+        new = [
+            rng.choice(TOKENS),
+            other.group(),
+            b"",
+            token.group() * 2,
+            rng.choice(TOKENS),
+        ][kind]
         data = data[: token.start()] + new + data[token.end() :]
     return data
 
@@ -91,10 +114,19 @@ def mutate_png(rng: Random, data: bytes) -> bytes:
     elif kind == 3:
         bomb = zlib.compress(bytes(rng.choice((1000, 2_000_000))))
         chunks.insert(
-            1, (rng.choice((b"zTXt", b"iCCP", b"iTXt", b"eXIf", b"tRNS", b"acTL")), b"a\0\0" + bomb)
+            1,
+            (
+                rng.choice((b"zTXt", b"iCCP", b"iTXt", b"eXIf", b"tRNS", b"acTL")),
+                b"a\0\0" + bomb,
+            ),
         )
     else:
-        chunks[at] = (name, zlib.compress(mutate_bytes(rng, unpack(body))) if name == b"IDAT" else body[:1])
+        chunks[at] = (
+            name,
+            zlib.compress(mutate_bytes(rng, unpack(body)))
+            if name == b"IDAT"
+            else body[:1],
+        )
     return data[:8] + b"".join(join_chunk(*chunk) for chunk in chunks)
 
 
@@ -106,7 +138,8 @@ def unpack(body: bytes) -> bytes:
 
 
 def split_png(data: bytes) -> list[tuple[bytes, bytes]]:
-    chunks, at = [], 8
+    chunks = []
+    at = 8
     while at + 12 <= len(data):
         (length,) = struct.unpack(">I", data[at : at + 4])
         chunks.append((data[at + 4 : at + 8], data[at + 8 : at + 8 + length]))
@@ -115,7 +148,12 @@ def split_png(data: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def join_chunk(name: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    return (
+        struct.pack(">I", len(body))
+        + name
+        + body
+        + struct.pack(">I", zlib.crc32(name + body))
+    )
 
 
 def mutate_zip(rng: Random, data: bytes) -> bytes:
@@ -123,19 +161,27 @@ def mutate_zip(rng: Random, data: bytes) -> bytes:
     if rng.random() < 0.3:
         return mutate_bytes(rng, data)
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as source,
+        zipfile.ZipFile(out, "w") as target,
+    ):
         names = source.namelist()
         chosen = rng.choice(names)
         for name in names:
             body = source.read(name)
             if name == chosen:
-                body = mutate_header(rng, body) if rng.random() < 0.7 else mutate_bytes(rng, body)
+                body = (
+                    mutate_header(rng, body)
+                    if rng.random() < 0.7
+                    else mutate_bytes(rng, body)
+                )
             target.writestr(name, body)
     return out.getvalue()
 
 
 def mutate_header(rng: Random, array: bytes) -> bytes:
     """The text header of a .npy changed without changing its length."""
-    head, rest = array[:10], array[10:]
+    head = array[:10]
+    rest = array[10:]
     text = mutate_text(rng, rest[:118])[:118].ljust(118)
     return head + text + rest[118:]

@@ -24,7 +24,14 @@ from maskwise.harness.predictions import read_predictions
 from maskwise.images import image_size, open_image
 from maskwise.masks import Mask
 from maskwise.protocols.ground_truth import GroundTruth
-from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import (
+    Answer,
+    ImageInfo,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+)
 from maskwise.server.access import AccessTokens
 from maskwise.server.app import make_app
 from maskwise.server.model_worker import ModelWorker
@@ -82,22 +89,52 @@ def list_targets(folder: Path) -> list[Target]:
     truth = GroundTruth.from_samples(SAMPLES, [SIZE] * 2)
 
     def predictions(name: str) -> Callable[[bytes], object]:
-        return functools.partial(_read_file, folder / name, lambda path: read_predictions(path, truth))
+        return functools.partial(
+            _read_file, folder / name, lambda path: read_predictions(path, truth)
+        )
 
     targets = [
         Target(
-            "jsonl predictions", _seed("predictions.jsonl"), predictions("predictions.jsonl"), mutate_text
+            "jsonl predictions",
+            _seed("predictions.jsonl"),
+            predictions("predictions.jsonl"),
+            mutate_text,
         ),
-        Target("coco results", _seed("results.json"), predictions("results.json"), mutate_text),
-        Target("npz predictions", _seed("predictions.npz"), predictions("predictions.npz"), mutate_zip),
-        Target("png predictions", _seed("mask.png"), _png_reader(folder / "pngs", truth), mutate_png),
-        Target("yaml mapping", _seed("mapping.yaml"), _yaml_reader(folder), mutate_text),
-        Target("own records", _seed("records.jsonl"), _records_reader(folder), mutate_text),
+        Target(
+            "coco results",
+            _seed("results.json"),
+            predictions("results.json"),
+            mutate_text,
+        ),
+        Target(
+            "npz predictions",
+            _seed("predictions.npz"),
+            predictions("predictions.npz"),
+            mutate_zip,
+        ),
+        Target(
+            "png predictions",
+            _seed("mask.png"),
+            _png_reader(folder / "pngs", truth),
+            mutate_png,
+        ),
+        Target(
+            "yaml mapping", _seed("mapping.yaml"), _yaml_reader(folder), mutate_text
+        ),
+        Target(
+            "own records", _seed("records.jsonl"), _records_reader(folder), mutate_text
+        ),
         Target("http request", _request(), _http_reader(), mutate_text),
     ]
     for name in ("image.jpg", "image.gif", "image.webp", "image.tiff"):
-        targets.append(Target(f"image {name[6:]}", _seed(name), _read_image, mutate_bytes, share=12))
-    targets.append(Target("image png", _seed("image.png"), _read_image, mutate_png, share=12))
+        targets.append(
+            Target(
+                f"image {name[6:]}", _seed(name), _read_image, mutate_bytes, share=12
+            )
+        )
+    targets.append(
+        Target("image png", _seed("image.png"), _read_image, mutate_png, share=12)
+    )
     return targets + _dataset_targets(folder / "dataset")
 
 
@@ -117,11 +154,15 @@ def _read_image(data: bytes) -> object:
 
 def _png_reader(folder: Path, truth: GroundTruth) -> Callable[[bytes], object]:
     folder.mkdir()
-    return functools.partial(_read_file, folder / "a.png", lambda _: read_predictions(folder, truth))
+    return functools.partial(
+        _read_file, folder / "a.png", lambda _: read_predictions(folder, truth)
+    )
 
 
 def _yaml_reader(folder: Path) -> Callable[[bytes], object]:
-    return functools.partial(_read_file, folder / "mapping.yaml", lambda path: read_yaml(path, FieldMapping))
+    return functools.partial(
+        _read_file, folder / "mapping.yaml", lambda path: read_yaml(path, FieldMapping)
+    )
 
 
 def _records_reader(folder: Path) -> Callable[[bytes], object]:
@@ -196,13 +237,17 @@ class Echo:
 
 def _request() -> bytes:
     image = {"png": base64.b64encode(_seed("image.png")).decode()}
-    return msgspec.json.encode({"id": "1", "image": image, "questions": ["Which cup?", "Where is it?"]})
+    return msgspec.json.encode(
+        {"id": "1", "image": image, "questions": ["Which cup?", "Where is it?"]}
+    )
 
 
 def _http_reader() -> Callable[[bytes], object]:
     limits = RequestLimits()
     worker = ModelWorker(InThisProcess(Echo(), limits.pixels))
-    app = make_app([predict_router(PredictionService(worker, AccessTokens(None), limits))])
+    app = make_app(
+        [predict_router(PredictionService(worker, AccessTokens(None), limits))]
+    )
 
     def read(data: bytes) -> int:
         status = asyncio.run(_call(app, data))
@@ -242,7 +287,13 @@ async def _call(app: Any, body: bytes) -> int:
         sent.append(message)
 
     await app(scope, receive, send)
-    return int(next(message["status"] for message in sent if message["type"] == "http.response.start"))
+    return int(
+        next(
+            message["status"]
+            for message in sent
+            if message["type"] == "http.response.start"
+        )
+    )
 
 
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:

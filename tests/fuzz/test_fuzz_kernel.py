@@ -4,12 +4,18 @@ from collections import Counter
 
 import pytest
 
-pytest.importorskip("maskwise.masks._kernel", reason="the C kernel is not built here", exc_type=ImportError)
+pytest.importorskip(
+    "maskwise.masks._kernel",
+    reason="the C kernel is not built here",
+    exc_type=ImportError,
+)
 
 from tests.fuzz.fuzz_kernel import CASES, try_input
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: CASES[number].__name__)
+@pytest.mark.parametrize(
+    "number", range(len(CASES)), ids=lambda number: CASES[number].__name__
+)
 def test_first_inputs(number: int) -> None:
     calls: Counter[str] = Counter()
     for turn in range(3):

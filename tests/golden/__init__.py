@@ -20,7 +20,11 @@ NOT_PROTOCOLS = {"__init__", "__main__", "compare", "records"}
 
 def known_protocols() -> list[str]:
     """Names that have a module here."""
-    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in NOT_PROTOCOLS)
+    return sorted(
+        path.stem
+        for path in Path(__file__).parent.glob("*.py")
+        if path.stem not in NOT_PROTOCOLS
+    )
 
 
 def find_check(protocol: str) -> Check:

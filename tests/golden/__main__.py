@@ -15,7 +15,8 @@ def main(files: list[str]) -> int:
     for file in files:
         try:
             for name, problems in check_file(Path(file)):
-                passed, failed = passed + (not problems), failed + bool(problems)
+                passed = passed + (not problems)
+                failed = failed + bool(problems)
                 for problem in problems:
                     print(f"{name}: {problem}")
         except (OSError, ValueError, KeyError, UnknownNameError) as error:

@@ -18,7 +18,8 @@ TOLERANCE = 1e-12
 
 def check(case: Case) -> list[str]:
     given = case["input"]
-    ratio, crowd = given["dilation_ratio"], bool(given["iscrowd"])
+    ratio = given["dilation_ratio"]
+    crowd = bool(given["iscrowd"])
     pred, gt = (Masks.from_rles([given[key]]) for key in ("pred", "gt"))
     width = boundary_width(pred.size, ratio)
     bands = [masks.boundary(width) for masks in (pred, gt)]
@@ -28,7 +29,10 @@ def check(case: Case) -> list[str]:
         "mask_iou": float(iou(pred, gt, crowd=crowd)[0]),
         "combined": float(boundary_iou(pred, gt, ratio=ratio, crowd=crowd)[0]),
     }
-    official = ratios | {"pred_boundary": bands[0].to_rles()[0], "gt_boundary": bands[1].to_rles()[0]}
+    official = ratios | {
+        "pred_boundary": bands[0].to_rles()[0],
+        "gt_boundary": bands[1].to_rles()[0],
+    }
     exact = ratios | {
         "dilation": int(width[0]),
         "boundary_area": [int(areas.a[0]), int(areas.b[0])],
@@ -38,6 +42,10 @@ def check(case: Case) -> list[str]:
     problems = differences(official, case["expected"], TOLERANCE, "expected")
     problems += differences(exact, case["expected_exact"], TOLERANCE, "exact")
     pairwise = pairwise_boundary_iou(pred, gt, ratio=ratio, crowd=crowd)
-    if not np.isclose(pairwise[0, 0], case["expected"]["combined"], rtol=0, atol=TOLERANCE):
-        problems.append(f"pairwise combined: got {pairwise[0, 0]}, wanted {case['expected']['combined']}")
+    if not np.isclose(
+        pairwise[0, 0], case["expected"]["combined"], rtol=0, atol=TOLERANCE
+    ):
+        problems.append(
+            f"pairwise combined: got {pairwise[0, 0]}, wanted {case['expected']['combined']}"
+        )
     return problems

@@ -6,7 +6,9 @@ from typing import Any
 NON_FINITE = {"nan", "inf", "-inf"}
 
 
-def differences(got: Any, wanted: Any, tolerance: float = 0.0, path: str = "") -> list[str]:
+def differences(
+    got: Any, wanted: Any, tolerance: float = 0.0, path: str = ""
+) -> list[str]:
     """Problems, one line each. Every key of `wanted` must be in `got`; numbers may differ by the tolerance.
 
     Whole numbers on both sides must be equal. The strings "nan", "inf" and "-inf" stand for those numbers.
@@ -17,14 +19,24 @@ def differences(got: Any, wanted: Any, tolerance: float = 0.0, path: str = "") -
         lost = [f"{path}.{key}: missing" for key in wanted if key not in got]
         shared = [key for key in wanted if key in got]
         return lost + [
-            line for key in shared for line in differences(got[key], wanted[key], tolerance, f"{path}.{key}")
+            line
+            for key in shared
+            for line in differences(got[key], wanted[key], tolerance, f"{path}.{key}")
         ]
     if isinstance(wanted, list):
         if not isinstance(got, list | tuple) or len(got) != len(wanted):
             return [f"{path}: got {got!r}, wanted {wanted!r}"]
         pairs = enumerate(zip(got, wanted))
-        return [line for i, (g, w) in pairs for line in differences(g, w, tolerance, f"{path}[{i}]")]
-    return [] if _agree(got, wanted, tolerance) else [f"{path}: got {got!r}, wanted {wanted!r}"]
+        return [
+            line
+            for i, (g, w) in pairs
+            for line in differences(g, w, tolerance, f"{path}[{i}]")
+        ]
+    return (
+        []
+        if _agree(got, wanted, tolerance)
+        else [f"{path}: got {got!r}, wanted {wanted!r}"]
+    )
 
 
 def _agree(got: Any, wanted: Any, tolerance: float) -> bool:

@@ -12,7 +12,13 @@ from maskwise.protocols.scoring_input import ScoringInput
 from tests.golden.compare import differences
 from tests.golden.records import EXACT, evaluate, prediction_of, question, rle
 
-PERCENT = {"gIoU": "giou", "cIoU": "ciou", "Pr@0.7": "p@0.7", "Pr@0.8": "p@0.8", "Pr@0.9": "p@0.9"}
+PERCENT = {
+    "gIoU": "giou",
+    "cIoU": "ciou",
+    "Pr@0.7": "p@0.7",
+    "Pr@0.8": "p@0.8",
+    "Pr@0.9": "p@0.9",
+}
 FRACTION = {
     "N_acc": "n_acc",
     "T_acc": "t_acc",
@@ -30,7 +36,11 @@ def check(case: Mapping[str, Any]) -> list[str]:
     for source in dict.fromkeys(sources.tolist()):
         found["results"][source] = metrics(inputs, scores, sources == source)
     found["results"]["full"] = metrics(inputs, scores, np.ones(len(sources), bool))
-    expected = {key: undefined(value) for key, value in case["expected"].items() if key != "error"}
+    expected = {
+        key: undefined(value)
+        for key, value in case["expected"].items()
+        if key != "error"
+    }
     return [
         *differences(found, expected, EXACT, "expected"),
         *differences(found, case["expected_exact"], EXACT, "expected_exact"),
@@ -45,28 +55,41 @@ def undefined(tree: Any) -> Any:
 
 
 def read(items: list[Mapping[str, Any]]) -> ScoringInput:
-    samples, predictions, frames = [], [], []
+    samples = []
+    predictions = []
+    frames = []
     for number, item in enumerate(items):
         assert item["gt_nt"] == (not item["gt_instances"])
         targets = [(rle(instance), None) for instance in item["gt_instances"]]
         samples.append(question(str(number), str(number), targets))
-        predictions.append(prediction_of(str(number), [rle(item["pred"])], no_target=item["pred_nt"]))
+        predictions.append(
+            prediction_of(str(number), [rle(item["pred"])], no_target=item["pred_nt"])
+        )
         frames.append((item["height"], item["width"]))
     return evaluate(samples, predictions, frames)
 
 
 def per_sample(scores: Scores) -> list[dict[str, float]]:
-    giou, ciou = scores.metrics["giou"], scores.metrics["ciou"]
-    columns = zip(ciou.numerator.tolist(), ciou.denominator.tolist(), giou.numerator.tolist())
+    giou = scores.metrics["giou"]
+    ciou = scores.metrics["ciou"]
+    columns = zip(
+        ciou.numerator.tolist(), ciou.denominator.tolist(), giou.numerator.tolist()
+    )
     return [{"I": shared, "U": union, "IoU": iou} for shared, union, iou in columns]
 
 
 def metrics(inputs: ScoringInput, scores: Scores, rows: BoolArray) -> dict[str, Any]:
     values = {name: metric.value(rows) for name, metric in scores.metrics.items()}
-    percent = {key: None if values[ours] is None else 100 * values[ours] for key, ours in PERCENT.items()}
-    n_acc, t_acc = scores.metrics["no_target_accuracy"], scores.metrics["target_accuracy"]
-    found, empty = int(n_acc.numerator[rows].sum()), int(n_acc.denominator[rows].sum())
-    kept, targeted = int(t_acc.numerator[rows].sum()), int(t_acc.denominator[rows].sum())
+    percent = {
+        key: None if values[ours] is None else 100 * values[ours]
+        for key, ours in PERCENT.items()
+    }
+    n_acc = scores.metrics["no_target_accuracy"]
+    t_acc = scores.metrics["target_accuracy"]
+    found = int(n_acc.numerator[rows].sum())
+    empty = int(n_acc.denominator[rows].sum())
+    kept = int(t_acc.numerator[rows].sum())
+    targeted = int(t_acc.denominator[rows].sum())
     return {
         **percent,
         **{key: values[ours] for key, ours in FRACTION.items()},

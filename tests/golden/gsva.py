@@ -10,7 +10,15 @@ from maskwise.protocols.lisa_counts import FOREGROUND, TwoClassCounts, count_pai
 from maskwise.protocols.metrics import Scores
 from maskwise.protocols.scoring_input import ScoringInput
 from tests.golden.compare import differences
-from tests.golden.records import EXACT, OFFICIAL, evaluate, prediction_of, question, rle, threshold
+from tests.golden.records import (
+    EXACT,
+    OFFICIAL,
+    evaluate,
+    prediction_of,
+    question,
+    rle,
+    threshold,
+)
 
 
 def check(case: Mapping[str, Any]) -> list[str]:
@@ -23,9 +31,15 @@ def check(case: Mapping[str, Any]) -> list[str]:
     plain = gsva.score(inputs, grefcoco=grefcoco, epsilon=False)
     legacy = gsva.score(inputs, grefcoco=grefcoco, legacy_float32=True)
     expected = dict(case["expected"])
-    found = {**legacy.headline(), "N_acc": scores.headline()["n_acc"], "T_acc": scores.headline()["t_acc"]}
+    found = {
+        **legacy.headline(),
+        "N_acc": scores.headline()["n_acc"],
+        "T_acc": scores.headline()["t_acc"],
+    }
     found |= {"counts": counts(scores), **updates(inputs, scores, pair_counts)}
-    if "error" in expected:  # the official code stopped at a division; compare what it had added up
+    if (
+        "error" in expected
+    ):  # the official code stopped at a division; compare what it had added up
         del expected["error"]
         partial = expected.pop("partial")
         expected |= {key: value for key, value in partial.items() if value is not None}
@@ -50,7 +64,9 @@ def check(case: Mapping[str, Any]) -> list[str]:
 
 def read(images: list[Mapping[str, Any]]) -> ScoringInput:
     """Every mask is a question of its own, with one target, which may be empty."""
-    samples, predictions, frames = [], [], []
+    samples = []
+    predictions = []
+    frames = []
     for number, image in enumerate(images):
         for item, mask in enumerate(image["masks"]):
             name = f"{number}-{item}"
@@ -62,8 +78,10 @@ def read(images: list[Mapping[str, Any]]) -> ScoringInput:
 
 
 def counts(scores: Scores) -> dict[str, int]:
-    n_acc, t_acc = scores.metrics["n_acc"], scores.metrics["t_acc"]
-    found, kept = int(n_acc.numerator.sum()), int(t_acc.numerator.sum())
+    n_acc = scores.metrics["n_acc"]
+    t_acc = scores.metrics["t_acc"]
+    found = int(n_acc.numerator.sum())
+    kept = int(t_acc.numerator.sum())
     return {
         "TP": found,
         "FN": int(n_acc.denominator.sum()) - found,
@@ -72,21 +90,32 @@ def counts(scores: Scores) -> dict[str, int]:
     }
 
 
-def updates(inputs: ScoringInput, scores: Scores, pair_counts: TwoClassCounts) -> dict[str, Any]:
+def updates(
+    inputs: ScoringInput, scores: Scores, pair_counts: TwoClassCounts
+) -> dict[str, Any]:
     """What the official meters were given, mask by mask: foreground from the scores, background from the counts."""
     empty = inputs.overlaps("requested").merged.target == 0
-    giou, ciou = scores.metrics["giou"], scores.metrics["ciou"]
+    giou = scores.metrics["giou"]
+    ciou = scores.metrics["ciou"]
     missed = empty & ~inputs.predictions.no_target & bool(scores.options["grefcoco"])
-    background = pair_counts.intersection[:, 0] / (pair_counts.union[:, 0] + gsva.PAIR_EPSILON)
+    background = pair_counts.intersection[:, 0] / (
+        pair_counts.union[:, 0] + gsva.PAIR_EPSILON
+    )
     contributions = [
         value if hidden else [other, value]
-        for value, hidden, other in zip(giou.numerator.tolist(), empty.tolist(), background.tolist())
+        for value, hidden, other in zip(
+            giou.numerator.tolist(), empty.tolist(), background.tolist()
+        )
     ]
-    assert np.array_equal(ciou.numerator[~empty], pair_counts.intersection[~empty, FOREGROUND])
+    assert np.array_equal(
+        ciou.numerator[~empty], pair_counts.intersection[~empty, FOREGROUND]
+    )
     return {
         "giou_contributions": contributions,
         "intersection_updates": pair_counts.intersection[~empty].tolist(),
-        "union_updates": np.stack([pair_counts.union[:, 0], ciou.denominator], 1)[~empty | missed].tolist(),
+        "union_updates": np.stack([pair_counts.union[:, 0], ciou.denominator], 1)[
+            ~empty | missed
+        ].tolist(),
     }
 
 
@@ -95,6 +124,9 @@ def per_image(
 ) -> list[list[dict[str, list[int]]]]:
     rows = iter(zip(pair_counts.intersection.tolist(), pair_counts.union.tolist()))
     return [
-        [{"intersection": shared, "union": union} for _, (shared, union) in zip(image["masks"], rows)]
+        [
+            {"intersection": shared, "union": union}
+            for _, (shared, union) in zip(image["masks"], rows)
+        ]
         for image in images
     ]

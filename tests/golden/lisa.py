@@ -6,16 +6,31 @@ from typing import Any
 import numpy as np
 
 from maskwise.protocols import lisa
-from maskwise.protocols.lisa_counts import FOREGROUND, Float32Sums, TwoClassCounts, sum_in_float32
+from maskwise.protocols.lisa_counts import (
+    FOREGROUND,
+    Float32Sums,
+    TwoClassCounts,
+    sum_in_float32,
+)
 from maskwise.protocols.metrics import Scores, sums
 from maskwise.protocols.scoring_input import ScoringInput
 from tests.golden.compare import differences
-from tests.golden.records import EXACT, OFFICIAL, REPEATED, evaluate, prediction_of, question, rle, threshold
+from tests.golden.records import (
+    EXACT,
+    OFFICIAL,
+    REPEATED,
+    evaluate,
+    prediction_of,
+    question,
+    rle,
+    threshold,
+)
 
 
 def check(case: Mapping[str, Any]) -> list[str]:
     """What differs between our values and those of the case; empty if nothing does."""
-    images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
+    images = case["input"]["images"]
+    repeat = case["input"].get("repeat", 1)
     inputs = read(images, repeat)
     pair_counts = lisa.pair(inputs.overlaps("requested"))
     scores = lisa.score(inputs)
@@ -35,7 +50,9 @@ def read(images: Sequence[Mapping[str, Any]], repeat: int) -> ScoringInput:
     """Every paired mask is a question of its own, since each has its own ignored pixels. Extra predictions and masks
     without a prediction belong to the last of these questions: neither is ever paired.
     """
-    samples, predictions, frames = [], [], []
+    samples = []
+    predictions = []
+    frames = []
     ready = [split_image(image) for image in images]
     for turn in range(repeat):
         for number, (image, questions) in enumerate(zip(images, ready)):
@@ -49,12 +66,14 @@ def read(images: Sequence[Mapping[str, Any]], repeat: int) -> ScoringInput:
 
 def split_image(image: Mapping[str, Any]) -> list[tuple[list[Any], Any, list[Any]]]:
     """Targets, ignored pixels and predictions of each question of an image."""
-    masks, preds = image["masks"], [threshold(prediction)[0] for prediction in image["preds"]]
+    masks = image["masks"]
+    preds = [threshold(prediction)[0] for prediction in image["preds"]]
     count = max(1, min(len(masks), len(preds)))
     targets = [(rle(mask["gt"]), None) for mask in masks]
     ignored = [rle(mask["ignore"]) if mask["ignore"] else None for mask in masks]
     questions = [
-        ([target], ignore, preds[k : k + 1]) for k, (target, ignore) in enumerate(zip(targets, ignored))
+        ([target], ignore, preds[k : k + 1])
+        for k, (target, ignore) in enumerate(zip(targets, ignored))
     ]
     questions = questions[:count]
     questions[-1][0].extend(targets[count:])
@@ -62,7 +81,9 @@ def split_image(image: Mapping[str, Any]) -> list[tuple[list[Any], Any, list[Any
     return questions
 
 
-def exact_block(scores: Scores, plain: Scores, pair_counts: TwoClassCounts) -> dict[str, Any]:
+def exact_block(
+    scores: Scores, plain: Scores, pair_counts: TwoClassCounts
+) -> dict[str, Any]:
     return {
         "giou": scores.headline()["giou"],
         "ciou": scores.headline()["ciou"],
@@ -74,9 +95,13 @@ def exact_block(scores: Scores, plain: Scores, pair_counts: TwoClassCounts) -> d
     }
 
 
-def group_by_image(inputs: ScoringInput, pair_counts: TwoClassCounts) -> list[list[dict[str, list[int]]]]:
+def group_by_image(
+    inputs: ScoringInput, pair_counts: TwoClassCounts
+) -> list[list[dict[str, list[int]]]]:
     """The counts of all pairs, image by image."""
-    out: list[list[dict[str, list[int]]]] = [[] for _ in range(inputs.ground_truth.cluster_count)]
+    out: list[list[dict[str, list[int]]]] = [
+        [] for _ in range(inputs.ground_truth.cluster_count)
+    ]
     order = np.argsort(inputs.ground_truth.cluster[pair_counts.sample], kind="stable")
     for row in order.tolist():
         counts = {
@@ -87,10 +112,16 @@ def group_by_image(inputs: ScoringInput, pair_counts: TwoClassCounts) -> list[li
     return out
 
 
-def run(inputs: ScoringInput, pair_counts: TwoClassCounts, scores: Scores) -> Float32Sums:
+def run(
+    inputs: ScoringInput, pair_counts: TwoClassCounts, scores: Scores
+) -> Float32Sums:
     ground_truth = inputs.ground_truth
     weight = np.rint(
-        sums(ground_truth.cluster, scores.metrics["giou"].denominator, ground_truth.cluster_count)
+        sums(
+            ground_truth.cluster,
+            scores.metrics["giou"].denominator,
+            ground_truth.cluster_count,
+        )
     ).astype(np.int64)
     return sum_in_float32(pair_counts, ground_truth.cluster, weight)
 

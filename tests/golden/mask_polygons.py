@@ -21,7 +21,8 @@ def check(case: Case) -> list[str]:
         "merged_area": int(merged.area()[0]),
         "merged_bbox": merged.box()[0].tolist(),
     }
-    planes, union = parts.to_dense(), merged.to_dense()[0]
+    planes = parts.to_dense()
+    union = merged.to_dense()[0]
     official = {
         **shared,
         "parts": parts.to_rles(),
@@ -31,7 +32,9 @@ def check(case: Case) -> list[str]:
     exact = {
         **shared,
         "parts_runs": [runs.tolist() for runs in parts.to_runs()],
-        "merged_sha256_rowmajor": hashlib.sha256(np.ascontiguousarray(union, np.uint8).tobytes()).hexdigest(),
+        "merged_sha256_rowmajor": hashlib.sha256(
+            np.ascontiguousarray(union, np.uint8).tobytes()
+        ).hexdigest(),
     }
     problems = differences(official, case["expected"], path="expected")
     return problems + differences(exact, case["expected_exact"], path="exact")
@@ -43,7 +46,9 @@ def _draw(given: dict[str, Any]) -> tuple[Masks, Masks]:
     if "bboxes" in given:
         parts = Masks.from_boxes(given["bboxes"], size)
         return parts, parts.merge([0, len(parts)], size)
-    return Masks.draw_polygons(given["polygons"], size), Masks.from_polygons([given["polygons"]], [size])
+    return Masks.draw_polygons(given["polygons"], size), Masks.from_polygons(
+        [given["polygons"]], [size]
+    )
 
 
 def _check_refused(given: dict[str, Any]) -> list[str]:

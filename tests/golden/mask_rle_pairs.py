@@ -23,10 +23,18 @@ def check(case: Case) -> list[str]:
     }
     if case["input"]["a"]["size"] != case["input"]["b"]["size"]:
         return _check_mismatch(case, a, b, alone)
-    together, either = a & b, a | b
+    together = a & b
+    either = a | b
     areas = pair_areas(a, b)
-    ratios = {"iou_iscrowd0": float(iou(a, b)[0]), "iou_iscrowd1": float(iou(a, b, crowd=True)[0])}
-    official = alone | ratios | {"intersection": together.to_rles()[0], "union": either.to_rles()[0]}
+    ratios = {
+        "iou_iscrowd0": float(iou(a, b)[0]),
+        "iou_iscrowd1": float(iou(a, b, crowd=True)[0]),
+    }
+    official = (
+        alone
+        | ratios
+        | {"intersection": together.to_rles()[0], "union": either.to_rles()[0]}
+    )
     exact = alone | {
         "intersection_area": int(areas.intersection[0]),
         "union_area": int(areas.union[0]),
@@ -39,12 +47,16 @@ def check(case: Case) -> list[str]:
     return problems + differences(exact, case["expected_exact"], TOLERANCE, "exact")
 
 
-def _check_mismatch(case: Case, a: Masks, b: Masks, alone: dict[str, object]) -> list[str]:
+def _check_mismatch(
+    case: Case, a: Masks, b: Masks, alone: dict[str, object]
+) -> list[str]:
     wanted = [
         {key: case[block][key] for key in alone if key in case[block]}
         for block in ("expected", "expected_exact")
     ]
-    problems = [line for block in wanted for line in differences(alone, block, TOLERANCE)]
+    problems = [
+        line for block in wanted for line in differences(alone, block, TOLERANCE)
+    ]
     works: dict[str, Callable[[], object]] = {
         "intersection": lambda: a & b,
         "union": lambda: a | b,
@@ -52,7 +64,9 @@ def _check_mismatch(case: Case, a: Masks, b: Masks, alone: dict[str, object]) ->
         "pairwise_iou": lambda: pairwise_iou(a, b),
     }
     return problems + [
-        f"{name}: sizes differ, yet it was computed" for name, work in works.items() if not _refuses(work)
+        f"{name}: sizes differ, yet it was computed"
+        for name, work in works.items()
+        if not _refuses(work)
     ]
 
 

@@ -13,17 +13,21 @@ from tests.golden.records import EXACT, OFFICIAL, REPEATED, questions_evaluation
 
 def check(case: Mapping[str, Any]) -> list[str]:
     """What differs between our values and those of the case; empty if nothing does."""
-    images, repeat = case["input"]["images"], case["input"].get("repeat", 1)
+    images = case["input"]["images"]
+    repeat = case["input"].get("repeat", 1)
     inputs = questions_evaluation(images, repeat)
     overlaps = inputs.overlaps("requested")
-    pair_counts, scores = mmr.pair(overlaps), mmr.score(inputs)
+    pair_counts = mmr.pair(overlaps)
+    scores = mmr.score(inputs)
     exact = exact_block(scores, mmr.score(inputs, epsilon=False), pair_counts)
     exact["per_mask"] = group_by_image(inputs, pair_counts)[: len(images)]
     silent = np.unique(overlaps.ground_truth.cluster[~mmr.evaluated(overlaps)[0]])
     exact["images_skipped"] = [item for item in silent.tolist() if item < len(images)]
     expected = dict(case["expected"])
     stopped = expected.pop("error", None) is not None
-    rows = per_image(run(inputs, pair_counts, scores), "n")[: len(images) - len(exact["images_skipped"])]
+    rows = per_image(run(inputs, pair_counts, scores), "n")[
+        : len(images) - len(exact["images_skipped"])
+    ]
     if stopped:  # the official code got no further; ours goes on
         rows = rows[: len(expected["per_image"])]
     official = {**mmr.score(inputs, legacy_float32=True).headline(), "per_image": rows}

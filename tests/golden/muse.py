@@ -18,9 +18,12 @@ NOT_OURS = ("pairs", "seed_spread", "matching_agrees", "error")
 
 def check(case: Mapping[str, Any]) -> list[str]:
     """What differs between our values and those of the case; empty if nothing does."""
-    images, expected = case["input"]["images"], case["expected"]
+    images = case["input"]["images"]
+    expected = case["expected"]
     inputs = questions_evaluation(images)
-    wanted = {name: trimmed(part) for name, part in trimmed(case["expected_exact"]).items()}
+    wanted = {
+        name: trimmed(part) for name, part in trimmed(case["expected_exact"]).items()
+    }
     found = {
         "iou_matching_raw_logits": block(inputs, raw_logits=True),
         "iou_matching_binarized": block(inputs, raw_logits=False),
@@ -30,8 +33,12 @@ def check(case: Mapping[str, Any]) -> list[str]:
     if "error" not in expected:
         pairs = flatten(inputs, expected["pairs"])
         found["official_matching"] = block(inputs, raw_logits=True, pairs=pairs)
-    done = len(expected["per_image"])  # where the official code stopped, what it had finished
-    official = official_block(questions_evaluation(images[:done]), expected["pairs"][:done])
+    done = len(
+        expected["per_image"]
+    )  # where the official code stopped, what it had finished
+    official = official_block(
+        questions_evaluation(images[:done]), expected["pairs"][:done]
+    )
     return [
         *differences(official, trimmed(expected), OFFICIAL, "expected"),
         *differences(found, wanted, EXACT, "expected_exact"),
@@ -42,14 +49,23 @@ def trimmed(part: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key not in NOT_OURS}
 
 
-def block(inputs: ScoringInput, *, raw_logits: bool, pairs: Int64Array | None = None) -> dict[str, Any]:
-    pair_counts = muse.pair(inputs.overlaps("requested"), raw_logits=raw_logits, pairs=pairs)
+def block(
+    inputs: ScoringInput, *, raw_logits: bool, pairs: Int64Array | None = None
+) -> dict[str, Any]:
+    pair_counts = muse.pair(
+        inputs.overlaps("requested"), raw_logits=raw_logits, pairs=pairs
+    )
     scores = muse.score(inputs, raw_logits=raw_logits, pairs=pairs)
     plain = muse.score(inputs, raw_logits=raw_logits, pairs=pairs, epsilon=False)
-    return {**exact_block(scores, plain, pair_counts), "per_pair": group_by_image(inputs, pair_counts)}
+    return {
+        **exact_block(scores, plain, pair_counts),
+        "per_pair": group_by_image(inputs, pair_counts),
+    }
 
 
-def official_block(inputs: ScoringInput, nested: list[list[list[list[int]]]]) -> dict[str, Any]:
+def official_block(
+    inputs: ScoringInput, nested: list[list[list[list[int]]]]
+) -> dict[str, Any]:
     pairs = flatten(inputs, nested)
     scores = muse.score(inputs, raw_logits=True, pairs=pairs, legacy_float32=True)
     pair_counts = muse.pair(inputs.overlaps("requested"), raw_logits=True, pairs=pairs)
@@ -64,7 +80,10 @@ def flatten(inputs: ScoringInput, pairs: list[list[list[list[int]]]]) -> Int64Ar
     """The case's pairs, numbered per question, as positions among all regions."""
     questions = [question for image in pairs for question in image]
     rows = [
-        (inputs.predictions.offsets[sample] + pred, inputs.ground_truth.offsets[sample] + target)
+        (
+            inputs.predictions.offsets[sample] + pred,
+            inputs.ground_truth.offsets[sample] + target,
+        )
         for sample, question in enumerate(questions)
         for pred, target in question
     ]

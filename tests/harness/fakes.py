@@ -16,15 +16,27 @@ from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
 from maskwise.masks import Mask
-from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import (
+    Answer,
+    ImageInfo,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+)
 from maskwise.store import DatasetWriter
 
-HEIGHT, WIDTH = 12, 16
+HEIGHT = 12
+WIDTH = 16
 FAKES = "tests.harness.fakes"
 
 
 def write_dataset(
-    path: Path, images: int = 24, *, questions: Sequence[str] = ("what is it?",), bad: int | None = None
+    path: Path,
+    images: int = 24,
+    *,
+    questions: Sequence[str] = ("what is it?",),
+    bad: int | None = None,
 ) -> Path:
     """A dataset of tiny images, 1 to 3 questions each, the samples of different images mixed, one image bad."""
     samples = []
@@ -34,8 +46,15 @@ def write_dataset(
             file = io.BytesIO()
             Image.fromarray(pixels).save(file, "PNG")
             data = b"not an image" if k == bad else file.getvalue()
-            region = Region(id=f"r{k}", name="strip", visible=strip(3 + k % 8), amodal=strip(4 + k % 8))
-            writer.add_image(ImageInfo(id=f"p{k}", width=WIDTH, height=HEIGHT), (region,), data)
+            region = Region(
+                id=f"r{k}",
+                name="strip",
+                visible=strip(3 + k % 8),
+                amodal=strip(4 + k % 8),
+            )
+            writer.add_image(
+                ImageInfo(id=f"p{k}", width=WIDTH, height=HEIGHT), (region,), data
+            )
             for q in range(1 + k % 3):
                 samples.append(
                     Sample(
@@ -64,8 +83,12 @@ class Painter:
 
     name = "painter"
 
-    def __init__(self, *, weights: str = "w0", sleep: float = 0.0, calls: str | None = None) -> None:
-        self.weights_hash, self.sleep, self.calls = weights, sleep, calls
+    def __init__(
+        self, *, weights: str = "w0", sleep: float = 0.0, calls: str | None = None
+    ) -> None:
+        self.weights_hash = weights
+        self.sleep = sleep
+        self.calls = calls
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         time.sleep(self.sleep)
@@ -79,13 +102,16 @@ class Painter:
         width = (zlib.crc32(question.encode()) + pixel) % WIDTH
         if not width:
             return Prediction(sample="", no_target=True)
-        return Prediction(sample="", regions=(PredictedRegion(visible=strip(width), score=0.75),))
+        return Prediction(
+            sample="", regions=(PredictedRegion(visible=strip(width), score=0.75),)
+        )
 
 
 class Moody(Painter):
     """Fails as the words of a question say, until the file `mended` exists."""
 
-    hang, hangs = threading.Event(), threading.Event()
+    hang = threading.Event()
+    hangs = threading.Event()
     """`hangs` is set where a call hangs; it does so until `hang` is set."""
 
     def __init__(self, *, mended: str = "", **options: object) -> None:
@@ -141,9 +167,13 @@ class Renewed(Moody):
 class Pupil(Painter):
     """Can be given the true answer."""
 
-    def predict_teacher_forced(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_teacher_forced(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
         assert all(sample.answer for sample in samples)
-        return self.predict(image, [sample.answer.text for sample in samples if sample.answer])
+        return self.predict(
+            image, [sample.answer.text for sample in samples if sample.answer]
+        )
 
 
 class Timed(Painter):
@@ -159,4 +189,7 @@ class WrongSize:
     """Masks of another size than the image."""
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        return [Prediction(regions=[PredictedRegion(visible=Mask.empty(3, 3))]) for _ in questions]
+        return [
+            Prediction(regions=[PredictedRegion(visible=Mask.empty(3, 3))])
+            for _ in questions
+        ]

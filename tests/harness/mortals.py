@@ -20,9 +20,14 @@ class Mortal(Painter):
     deaths: a file with one line a death, so that processes know of each other.
     """
 
-    def __init__(self, *, deaths: str, lives: int, die: str, leave: str = "", **options: object) -> None:
+    def __init__(
+        self, *, deaths: str, lives: int, die: str, leave: str = "", **options: object
+    ) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
-        self.deaths, self.lives, self.die, self.leave = Path(deaths), lives, die, leave
+        self.deaths = Path(deaths)
+        self.lives = lives
+        self.die = die
+        self.leave = leave
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         found = super().predict(image, questions)
@@ -44,13 +49,17 @@ class Known(Painter):
 
     def __init__(self, *, pids: str = "", woken: str = "", **options: object) -> None:
         super().__init__(**options)  # type: ignore[arg-type]
-        self.pids, self.woken = pids, Path(woken)
+        self.pids = pids
+        self.woken = Path(woken)
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         if self.pids:
             with open(self.pids, "a") as file:
                 file.write(f"{os.getpid()}\n")
-        while any("slow" in question for question in questions) and not self.woken.exists():
+        while (
+            any("slow" in question for question in questions)
+            and not self.woken.exists()
+        ):
             time.sleep(0.05)
         return super().predict(image, questions)
 

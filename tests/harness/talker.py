@@ -16,7 +16,11 @@ def say(text: str) -> None:
 
 
 def reply(id: str, *texts: str) -> None:
-    say(json.dumps({"id": id, "predictions": [{"answer": {"text": text}} for text in texts]}))
+    say(
+        json.dumps(
+            {"id": id, "predictions": [{"answer": {"text": text}} for text in texts]}
+        )
+    )
 
 
 def answer(request: Request) -> None:
@@ -25,7 +29,9 @@ def answer(request: Request) -> None:
 
 def describe(request: Request) -> None:
     """What it was sent: the names in the image, and the true answers."""
-    answers = [None if one is None else one["text"] for one in request.get("answers") or []]
+    answers = [
+        None if one is None else one["text"] for one in request.get("answers") or []
+    ]
     text = json.dumps([sorted(request["image"]), answers])
     reply(request["id"], *[text for _ in request["questions"]])
 
@@ -106,11 +112,21 @@ def report_an_error(request: Request) -> None:
 
 def spoil_one(request: Request) -> None:
     region = {"visible": {"size": [2, 2], "counts": "!!"}}
-    say(json.dumps({"id": request["id"], "predictions": [{"regions": [region]}, {"no_target": True}]}))
+    say(
+        json.dumps(
+            {
+                "id": request["id"],
+                "predictions": [{"regions": [region]}, {"no_target": True}],
+            }
+        )
+    )
 
 
 def describe_the_image(request: Request) -> None:
-    reply(request["id"], json.dumps({name: value[:8] for name, value in request["image"].items()}))
+    reply(
+        request["id"],
+        json.dumps({name: value[:8] for name, value in request["image"].items()}),
+    )
 
 
 def fall_silent(request: Request) -> None:
@@ -159,7 +175,14 @@ def main() -> None:
     if "--hum" in sys.argv:
         print("loading", file=sys.stderr, flush=True)
     if "--announce" in sys.argv:
-        say(json.dumps({"accepts": ["rgb", "smells"], "teacher_forcing": "--forced" in sys.argv}))
+        say(
+            json.dumps(
+                {
+                    "accepts": ["rgb", "smells"],
+                    "teacher_forcing": "--forced" in sys.argv,
+                }
+            )
+        )
     if "--greet" in sys.argv:
         say("Loading the model ...")
     for line in sys.stdin:

@@ -38,23 +38,35 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(dataset: Path, limit: int, out: Path) -> Run:
-    found = evaluate(EvaluationConfig(dataset, Specialist(limit)), out, protocols=["strict"]).run
+    found = evaluate(
+        EvaluationConfig(dataset, Specialist(limit)), out, protocols=["strict"]
+    ).run
     assert found is not None
     return found
 
 
-def test_most_images_outside_the_domain_give_a_notice_in_the_report(dataset: Path, tmp_path: Path) -> None:
+def test_most_images_outside_the_domain_give_a_notice_in_the_report(
+    dataset: Path, tmp_path: Path
+) -> None:
     found = run(dataset, 0, tmp_path / "run")
-    assert found.domain_notice == "4 of 4 checked images are outside the model's domain: too bright."
+    assert (
+        found.domain_notice
+        == "4 of 4 checked images are outside the model's domain: too bright."
+    )
     assert "4 of 4 checked images are outside" in run_to_markdown(found)
 
 
-def test_images_inside_the_domain_are_counted_without_a_notice(dataset: Path, tmp_path: Path) -> None:
+def test_images_inside_the_domain_are_counted_without_a_notice(
+    dataset: Path, tmp_path: Path
+) -> None:
     found = run(dataset, 256, tmp_path / "run")
     assert found.domain_notice is None
     assert found.info.evaluation is not None
     assert found.info.evaluation.domain is not None
-    assert (found.info.evaluation.domain.checked, found.info.evaluation.domain.outside) == (4, 0)
+    assert (
+        found.info.evaluation.domain.checked,
+        found.info.evaluation.domain.outside,
+    ) == (4, 0)
 
 
 def test_a_failing_check_does_not_stop_the_run(dataset: Path, tmp_path: Path) -> None:

@@ -55,9 +55,15 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("dataset") / "small")
 
 
-def run(dataset: Path, out: Path, model: str = "Painter", **more: Any) -> EvaluationSummary:
+def run(
+    dataset: Path, out: Path, model: str = "Painter", **more: Any
+) -> EvaluationSummary:
     """Evaluate quickly; `more` are fields of EvaluationConfig or arguments of evaluate."""
-    fields = {name: more.pop(name) for name in EvaluationConfig.__dataclass_fields__ if name in more}
+    fields = {
+        name: more.pop(name)
+        for name in EvaluationConfig.__dataclass_fields__
+        if name in more
+    }
     task = EvaluationConfig(dataset, f"{FAKES}:{model}", **fields)
     return evaluate(task, out, **{"protocols": PROTOCOLS, **more})
 
@@ -71,7 +77,9 @@ def record(folder: Path) -> dict[str, Any]:
     return found
 
 
-def same(one: Path, other: Path, names: tuple[str, ...] = ("predictions.jsonl", *SCORES)) -> None:
+def same(
+    one: Path, other: Path, names: tuple[str, ...] = ("predictions.jsonl", *SCORES)
+) -> None:
     for name in names:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
@@ -82,7 +90,10 @@ def same(one: Path, other: Path, names: tuple[str, ...] = ("predictions.jsonl", 
 def test_a_run_folder_is_a_record(dataset: Path, tmp_path: Path) -> None:
     seen: list[Progress] = []
     done = run(
-        dataset, tmp_path / "run", options={"weights": "w7"}, on_progress=lambda p: seen.append(copy.copy(p))
+        dataset,
+        tmp_path / "run",
+        options={"weights": "w7"},
+        on_progress=lambda p: seen.append(copy.copy(p)),
     )
     assert (done.samples, done.images, done.failed) == (48, 24, 0)
     ids = [reply.sample for reply in replies(tmp_path / "run")]
@@ -106,7 +117,9 @@ def test_a_run_folder_is_a_record(dataset: Path, tmp_path: Path) -> None:
     assert seen[-1].done == seen[-1].total == 48
 
 
-def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: Path) -> None:
+def test_scoring_the_predictions_gives_the_same_scores(
+    dataset: Path, tmp_path: Path
+) -> None:
     run(dataset, tmp_path / "run")
     path = tmp_path / "run" / "predictions.jsonl"
     opened = Dataset.open(dataset)
@@ -115,15 +128,24 @@ def test_scoring_the_predictions_gives_the_same_scores(dataset: Path, tmp_path: 
     same(tmp_path / "run", tmp_path / "scored", SCORES)
     before = record(tmp_path / "run")
     write_run(tmp_path / "run", result_to_run(result))
-    assert record(tmp_path / "run") == before, "scoring again keeps the record of the evaluation"
+    assert record(tmp_path / "run") == before, (
+        "scoring again keeps the record of the evaluation"
+    )
     other = tmp_path / "other.jsonl"
     other.write_bytes(path.read_bytes())
     with pytest.raises(StoreError, match="record of an evaluation"):
         write_run(tmp_path / "run", result_to_run(score(opened, other, PROTOCOLS)))
 
 
-def test_all_questions_of_a_image_are_asked_together(dataset: Path, tmp_path: Path) -> None:
-    run(dataset, tmp_path / "run", options={"calls": str(tmp_path / "calls")}, predict_only=True)
+def test_all_questions_of_a_image_are_asked_together(
+    dataset: Path, tmp_path: Path
+) -> None:
+    run(
+        dataset,
+        tmp_path / "run",
+        options={"calls": str(tmp_path / "calls")},
+        predict_only=True,
+    )
     calls = (tmp_path / "calls").read_text().splitlines()
     assert [len(call.split("|")) for call in calls] == [1 + k % 3 for k in range(24)]
 
@@ -139,12 +161,18 @@ def test_predict_only_leaves_a_run_to_be_scored(dataset: Path, tmp_path: Path) -
     calls.unlink()
     assert run(dataset, tmp_path / "run", options=options).run is not None
     assert not calls.exists()
-    assert len(record(tmp_path / "run")["evaluation"]["attempts"]) == 1, "nothing was predicted again"
+    assert len(record(tmp_path / "run")["evaluation"]["attempts"]) == 1, (
+        "nothing was predicted again"
+    )
     run(dataset, tmp_path / "run", options=options, predict_only=True)
-    assert read_run(tmp_path / "run").info.dataset.samples == 48, "a scored run stays scored"
+    assert read_run(tmp_path / "run").info.dataset.samples == 48, (
+        "a scored run stays scored"
+    )
 
 
-def test_other_protocols_score_again_without_predicting(dataset: Path, tmp_path: Path) -> None:
+def test_other_protocols_score_again_without_predicting(
+    dataset: Path, tmp_path: Path
+) -> None:
     options = {"calls": str(tmp_path / "calls")}
     run(dataset, tmp_path / "run", options=options)
     calls = (tmp_path / "calls").read_bytes()
@@ -165,19 +193,27 @@ def test_world_is_known_by_name() -> None:
 # -- a part of a dataset -----------------------------------------------------------------------------------------------
 
 
-def test_a_limit_draws_images_with_all_their_questions(dataset: Path, tmp_path: Path) -> None:
+def test_a_limit_draws_images_with_all_their_questions(
+    dataset: Path, tmp_path: Path
+) -> None:
     done = run(dataset, tmp_path / "run", limit=5, seed=3)
     ids = [reply.sample for reply in replies(tmp_path / "run")]
     images = list(dict.fromkeys(name.partition("-")[0] for name in ids))
     assert done.images == len(images) == 5
     assert images == sorted(images, key=lambda name: int(name[1:]))
-    assert ids == [f"{name}-{q}" for name in images for q in range(1 + int(name[1:]) % 3)]
+    assert ids == [
+        f"{name}-{q}" for name in images for q in range(1 + int(name[1:]) % 3)
+    ]
     assert done.run is not None
-    assert done.run.info.dataset.samples == len(ids), "the rest of the dataset does not count as missing"
+    assert done.run.info.dataset.samples == len(ids), (
+        "the rest of the dataset does not count as missing"
+    )
     assert done.run["strict"].counts.failed == 0
 
 
-def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(dataset: Path, tmp_path: Path) -> None:
+def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(
+    dataset: Path, tmp_path: Path
+) -> None:
     def drawn(limit: int, seed: int) -> set[str]:
         folder = tmp_path / f"{limit}-{seed}"
         run(dataset, folder, limit=limit, seed=seed, predict_only=True)
@@ -201,13 +237,23 @@ def test_reports_know_the_part_a_run_was_on(dataset: Path, tmp_path: Path) -> No
 # -- continuing --------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_cut_at_any_byte_continues_to_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
+def test_a_run_cut_at_any_byte_continues_to_the_same_bytes(
+    dataset: Path, tmp_path: Path
+) -> None:
     run(dataset, tmp_path / "whole")
     whole = (tmp_path / "whole" / "predictions.jsonl").read_bytes()
     facts = record(tmp_path / "whole")
-    started = {key: facts[key] for key in ("format", "dataset", "evaluation")} | {"state": "predicting"}
+    started = {key: facts[key] for key in ("format", "dataset", "evaluation")} | {
+        "state": "predicting"
+    }
     chance = np.random.default_rng(5)
-    cuts = [0, 1, len(whole) - 1, len(whole), *chance.integers(0, len(whole), 40).tolist()]
+    cuts = [
+        0,
+        1,
+        len(whole) - 1,
+        len(whole),
+        *chance.integers(0, len(whole), 40).tolist(),
+    ]
     for number, cut in enumerate(cuts):
         folder = tmp_path / f"cut{number}"
         folder.mkdir()
@@ -240,10 +286,14 @@ def test_what_changed_is_refused_and_named(
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     with pytest.raises(StoreError, match=said):
         run(dataset, tmp_path / "run", **change)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    assert {
+        path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()
+    } == before
 
 
-def test_a_config_that_json_writes_otherwise_is_the_same(dataset: Path, tmp_path: Path) -> None:
+def test_a_config_that_json_writes_otherwise_is_the_same(
+    dataset: Path, tmp_path: Path
+) -> None:
     for _ in range(2):
         assert run(dataset, tmp_path / "run", "Tuned", predict_only=True).samples == 48
 
@@ -260,7 +310,9 @@ def test_predictions_changed_by_hand_are_refused(dataset: Path, tmp_path: Path) 
     path = tmp_path / "run" / "predictions.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
-    with pytest.raises(StoreError, match=r"line 4 is for sample 'p2-1'; expected 'p2-0'"):
+    with pytest.raises(
+        StoreError, match=r"line 4 is for sample 'p2-1'; expected 'p2-0'"
+    ):
         run(dataset, tmp_path / "run")
     path.write_bytes(b"".join(lines) + lines[0])
     with pytest.raises(StoreError, match="expected no more lines"):
@@ -276,7 +328,8 @@ def test_folders_of_others_are_refused(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"not a run \(mine\.txt\)"):
         run(dataset, tmp_path / "notes")
     run(dataset, tmp_path / "run", predict_only=True)
-    path, opened = tmp_path / "run" / "predictions.jsonl", Dataset.open(dataset)
+    path = tmp_path / "run" / "predictions.jsonl"
+    opened = Dataset.open(dataset)
     write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"])))
     with pytest.raises(StoreError, match="maskwise score"):
         run(dataset, tmp_path / "scored")
@@ -286,7 +339,10 @@ def test_folders_of_others_are_refused(dataset: Path, tmp_path: Path) -> None:
 
 def test_a_second_process_is_refused(dataset: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    with locked(tmp_path / "run", "taken"), pytest.raises(StoreError, match="another process"):
+    with (
+        locked(tmp_path / "run", "taken"),
+        pytest.raises(StoreError, match="another process"),
+    ):
         run(dataset, tmp_path / "run")
     assert run(dataset, tmp_path / "run").samples == 48
 
@@ -299,8 +355,14 @@ WORDS = ("what is it?", "raise", "memory", "unsure", "few", "text", "exit", "hal
 def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "dataset", 36, questions=WORDS, bad=7)
     done = run(dataset, tmp_path / "run", "Moody")
-    questions = {sample.id: sample.question.split()[0] for sample in Dataset.open(dataset)}
-    reasons = {"raise": "ValueError: what is this?", "memory": "out of memory", "unsure": "not sure"}
+    questions = {
+        sample.id: sample.question.split()[0] for sample in Dataset.open(dataset)
+    }
+    reasons = {
+        "raise": "ValueError: what is this?",
+        "memory": "out of memory",
+        "unsure": "not sure",
+    }
     reasons |= {"few": "the model returned 0 predictions for 1 questions"}
     reasons |= {"text": "the model returned a str; expected a Prediction"}
     reasons |= {"exit": "SystemExit: 0", "half": "ValueError: half a character: ?"}
@@ -310,7 +372,11 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
             assert "cannot be read" in reply.error
         else:
             assert reply.error == reasons.get(questions[reply.sample]), reply.sample
-    assert done.failed == sum(reply.error is not None for reply in replies(tmp_path / "run")) > 36
+    assert (
+        done.failed
+        == sum(reply.error is not None for reply in replies(tmp_path / "run"))
+        > 36
+    )
     assert done.run is not None
     assert done.run["strict"].counts.failed == done.failed
     assert str(done.failed) in run_to_html(read_run(tmp_path / "run"))
@@ -319,13 +385,20 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (StoreError("sample 'p5-1': a mask is damaged"), "sample 'p5-1': a mask is damaged"),
+        (
+            StoreError("sample 'p5-1': a mask is damaged"),
+            "sample 'p5-1': a mask is damaged",
+        ),
         (pa.ArrowInvalid("not UTF-8"), "ArrowInvalid: not UTF-8"),
         (MemoryError(), "out of memory"),
     ],
 )
 def test_a_damaged_sample_fails_alone(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    reason: str,
 ) -> None:
     read = Dataset.__getitem__
 
@@ -336,14 +409,19 @@ def test_a_damaged_sample_fails_alone(
 
     monkeypatch.setattr(Dataset, "__getitem__", sometimes)
     run(dataset, tmp_path / "run", predict_only=True)
-    assert [(reply.sample, reply.error) for reply in replies(tmp_path / "run") if reply.error] == [
-        ("p5-1", reason)
-    ]
+    assert [
+        (reply.sample, reply.error)
+        for reply in replies(tmp_path / "run")
+        if reply.error
+    ] == [("p5-1", reason)]
 
 
 def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "dataset", 30, questions=("fine", "fine", "raise"))
-    mended, calls = tmp_path / "mended", tmp_path / "calls"
+    dataset = write_dataset(
+        tmp_path / "dataset", 30, questions=("fine", "fine", "raise")
+    )
+    mended = tmp_path / "mended"
+    calls = tmp_path / "calls"
     options = {"mended": str(mended), "calls": str(calls)}
     mended.touch()
     run(dataset, tmp_path / "right", "Moody", options=options)
@@ -354,16 +432,28 @@ def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Moody", options=options)
     assert not calls.exists(), "nobody asked for another try"
     again = run(
-        dataset, tmp_path / "run", "Moody", options=options, execution=ExecutionOptions(retry_failed=True)
+        dataset,
+        tmp_path / "run",
+        "Moody",
+        options=options,
+        execution=ExecutionOptions(retry_failed=True),
     )
     assert again.failed == 20
     mended.touch()
     calls.unlink()
     mends = run(
-        dataset, tmp_path / "run", "Moody", options=options, execution=ExecutionOptions(retry_failed=True)
+        dataset,
+        tmp_path / "run",
+        "Moody",
+        options=options,
+        execution=ExecutionOptions(retry_failed=True),
     )
     assert mends.failed == 0
-    asked = [question for call in calls.read_text().splitlines() for question in call.split("|")]
+    asked = [
+        question
+        for call in calls.read_text().splitlines()
+        for question in call.split("|")
+    ]
     assert len(asked) == 20
     assert all(question.startswith("raise") for question in asked)
     same(tmp_path / "right", tmp_path / "run")
@@ -383,13 +473,23 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
 
     retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, on_progress=stop_the_retry)
+        run(
+            dataset,
+            tmp_path / "run",
+            "Moody",
+            options=options,
+            execution=retry,
+            on_progress=stop_the_retry,
+        )
     before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
     with pytest.warns(UserWarning, match="unfinished retry"):
         assert run(dataset, tmp_path / "run", "Moody", options=options).failed > 0
     assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
     kept = (tmp_path / "run" / RETRY).read_bytes()
-    assert run(dataset, tmp_path / "run", "Moody", options=options, execution=retry).failed == 0
+    assert (
+        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry).failed
+        == 0
+    )
     same(tmp_path / "right", tmp_path / "run")
     # Killed after the new lines were put in place, before the retry was removed.
     (tmp_path / "run" / RETRY).write_bytes(kept)
@@ -424,25 +524,46 @@ def test_a_retry_cut_short_is_kept_though_it_failed_as_before(tmp_path: Path) ->
 
     retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
-        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry, on_progress=stop_the_retry)
+        run(
+            dataset,
+            tmp_path / "run",
+            "Moody",
+            options=options,
+            execution=retry,
+            on_progress=stop_the_retry,
+        )
     kept = (tmp_path / "run" / RETRY).read_bytes()
     (tmp_path / "calls").unlink()
     (tmp_path / "mended").touch()
-    failed = run(dataset, tmp_path / "run", "Moody", options=options, execution=retry).failed
-    assert failed == kept.count(b"\n"), "those that failed again before the stop are not asked a third time"
+    failed = run(
+        dataset, tmp_path / "run", "Moody", options=options, execution=retry
+    ).failed
+    assert failed == kept.count(b"\n"), (
+        "those that failed again before the stop are not asked a third time"
+    )
     assert not (tmp_path / "run" / RETRY).exists()
 
 
-def test_a_question_that_hangs_fails_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_that_hangs_fails_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waited = SimpleNamespace(SimpleQueue=UntilItHangs, Empty=queue.Empty)
     monkeypatch.setattr("maskwise.harness.engines.worker.queue", waited)
     dataset = write_dataset(
-        tmp_path / "dataset", 5, questions=("fine", "hang", "fine", "fine", "fine", "fine")
+        tmp_path / "dataset",
+        5,
+        questions=("fine", "hang", "fine", "fine", "fine", "fine"),
     )
     Moody.hang.clear()
     Moody.hangs.clear()
     try:
-        run(dataset, tmp_path / "run", "Moody", execution=ExecutionOptions(timeout=1000), predict_only=True)
+        run(
+            dataset,
+            tmp_path / "run",
+            "Moody",
+            execution=ExecutionOptions(timeout=1000),
+            predict_only=True,
+        )
     finally:
         Moody.hang.set()
     errors = {reply.sample: reply.error for reply in replies(tmp_path / "run")}
@@ -459,7 +580,9 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
     Moody.hang.clear()
     Moody.hangs.clear()
     try:
-        with pytest.raises(ModelGoneError, match="has other weights now than when it was first opened"):
+        with pytest.raises(
+            ModelGoneError, match="has other weights now than when it was first opened"
+        ):
             run(
                 dataset,
                 tmp_path / "run",
@@ -471,12 +594,16 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
         Moody.hang.set()
 
 
-def test_a_model_that_only_hangs_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_only_hangs_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("maskwise.harness.engines.worker.MAX_HUNG", 2)
     dataset = write_dataset(tmp_path / "dataset", 9, questions=("hang",))
     Moody.hang.clear()
     try:
-        with pytest.raises(ModelGoneError, match=r"3 calls .* hang.*repeat the command to continue"):
+        with pytest.raises(
+            ModelGoneError, match=r"3 calls .* hang.*repeat the command to continue"
+        ):
             run(
                 dataset,
                 tmp_path / "run",
@@ -489,14 +616,26 @@ def test_a_model_that_only_hangs_stops_the_run(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_model_may_keep_time_by_itself(dataset: Path, tmp_path: Path) -> None:
-    run(dataset, tmp_path / "run", "Timed", execution=ExecutionOptions(timeout=7.5), predict_only=True)
-    assert {reply.error for reply in replies(tmp_path / "run")} == {"gave up after 7.5 s"}
+    run(
+        dataset,
+        tmp_path / "run",
+        "Timed",
+        execution=ExecutionOptions(timeout=7.5),
+        predict_only=True,
+    )
+    assert {reply.error for reply in replies(tmp_path / "run")} == {
+        "gave up after 7.5 s"
+    }
 
 
 def test_a_model_that_is_gone_stops_the_run(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "dataset", 12, questions=("fine", "fine", "fine", "fine", "gone"))
+    dataset = write_dataset(
+        tmp_path / "dataset", 12, questions=("fine", "fine", "fine", "fine", "gone")
+    )
     options = {"mended": str(tmp_path / "mended")}
-    with pytest.raises(ModelGoneError, match=r"the server left\. 3 of 24 predictions are kept"):
+    with pytest.raises(
+        ModelGoneError, match=r"the server left\. 3 of 24 predictions are kept"
+    ):
         run(dataset, tmp_path / "run", "Moody", options=options)
     (tmp_path / "mended").touch()
     assert run(dataset, tmp_path / "run", "Moody", options=options).failed == 0
@@ -520,16 +659,22 @@ def test_a_run_stopped_by_hand_continues(dataset: Path, tmp_path: Path) -> None:
     assert record(tmp_path / "run")["state"] == "predicting"
     with pytest.raises(StoreError, match="predicting, not scored"):
         read_run(tmp_path / "run")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loading")]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith("loading")
+    ]
     run(dataset, tmp_path / "run")
     same(tmp_path / "whole", tmp_path / "run")
     first, second = record(tmp_path / "run")["evaluation"]["attempts"]
     assert (first["done_before"], second["done_before"]) == (0, 21)
 
 
-def test_a_folder_that_cannot_be_made_is_said_plainly(dataset: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_said_plainly(
+    dataset: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"file/run cannot be written: .*Not a directory"):
+    with pytest.raises(
+        StoreError, match=r"file/run cannot be written: .*Not a directory"
+    ):
         run(dataset, tmp_path / "file" / "run")
 
 
@@ -545,10 +690,14 @@ def test_a_folder_that_became_read_only_loses_nothing(
         with pytest.raises(StoreError, match="Read-only file system"):
             run(dataset, tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr("os.open", _read_only(tmp_path / "run" / "predictions.jsonl", os.open))
+        patch.setattr(
+            "os.open", _read_only(tmp_path / "run" / "predictions.jsonl", os.open)
+        )
         with pytest.raises(StoreError, match="Read-only file system"):
             run(dataset, tmp_path / "run")
-    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before["predictions.jsonl"]
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before[
+        "predictions.jsonl"
+    ]
     run(dataset, tmp_path / "run")
     run(dataset, tmp_path / "whole")
     same(tmp_path / "whole", tmp_path / "run")
@@ -556,7 +705,11 @@ def test_a_folder_that_became_read_only_loses_nothing(
 
 def _read_only(place: Path, opening: Callable[..., Any]) -> Callable[..., Any]:
     def opened(path: Any, mode: Any = "r", *args: Any, **more: Any) -> Any:
-        if isinstance(path, Path) and path.is_relative_to(place) and mode not in ("r", "rb"):
+        if (
+            isinstance(path, Path)
+            and path.is_relative_to(place)
+            and mode not in ("r", "rb")
+        ):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return opening(path, mode, *args, **more)
 
@@ -584,9 +737,20 @@ def test_a_full_disk_loses_nothing(dataset: Path, tmp_path: Path, lost: str) -> 
     run(dataset, tmp_path / "whole")
     whole = (tmp_path / "whole" / "predictions.jsonl").read_bytes()
     room = 3 * len(whole) // 4 if lost == "predictions" else len(whole)
-    command = [sys.executable, "-c", textwrap.dedent(FULL_DISK), dataset, tmp_path / "run", room]
+    command = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(FULL_DISK),
+        dataset,
+        tmp_path / "run",
+        room,
+    ]
     done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+        list(map(str, command)),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 2, done.stderr
     assert "File too large" in done.stdout
@@ -613,7 +777,10 @@ def test_without_a_folder_nothing_is_written_and_the_scores_are_equal(
     assert folder.run is not None
     assert memory.run is not None
     assert memory.run.scores == folder.run.scores
-    assert memory.run.rows("strict").value.tolist() == folder.run.rows("strict").value.tolist()
+    assert (
+        memory.run.rows("strict").value.tolist()
+        == folder.run.rows("strict").value.tolist()
+    )
     assert list(memory.run.predictions or ()) == replies(tmp_path / "run")
     assert memory.run.model_name == "painter"
     write_run(tmp_path / "kept", memory.run)
@@ -625,7 +792,8 @@ def test_without_a_folder_nothing_is_written_and_the_scores_are_equal(
 
 def test_records_score_as_their_file_does(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", predict_only=True)
-    opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
+    opened = Dataset.open(dataset)
+    path = tmp_path / "run" / "predictions.jsonl"
     from_file = result_to_run(score(opened, path, PROTOCOLS))
     records = [*replies(tmp_path / "run")[::-1], Prediction(sample="unknown")]
     from_records = result_to_run(score(opened, records, PROTOCOLS))
@@ -639,7 +807,9 @@ def test_records_score_as_their_file_does(dataset: Path, tmp_path: Path) -> None
         score(opened, ["text"])  # type: ignore[list-item]
 
 
-def test_a_view_is_evaluated_and_not_mixed_with_the_whole(dataset: Path, tmp_path: Path) -> None:
+def test_a_view_is_evaluated_and_not_mixed_with_the_whole(
+    dataset: Path, tmp_path: Path
+) -> None:
     whole = Dataset.open(dataset)
     part = whole[6:18]
     done = evaluate(EvaluationConfig(part, Painter()), tmp_path / "run")
@@ -663,7 +833,11 @@ def test_a_model_that_is_passed_in_stays_open(dataset: Path) -> None:
 
 def test_ray_needs_a_folder_and_names(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(MaskwiseError, match="needs a run folder"):
-        evaluate(EvaluationConfig(dataset, Painter()), tmp_path / "run", execution=ExecutionOptions("ray"))
+        evaluate(
+            EvaluationConfig(dataset, Painter()),
+            tmp_path / "run",
+            execution=ExecutionOptions("ray"),
+        )
 
 
 # -- being told --------------------------------------------------------------------------------------------------------
@@ -672,7 +846,13 @@ def test_ray_needs_a_folder_and_names(dataset: Path, tmp_path: Path) -> None:
 def test_teacher_forcing_is_asked_for_and_marked(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "free", "Pupil")
     assert not any(reply.forced for reply in replies(tmp_path / "free"))
-    run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["lisa", "union"])
+    run(
+        dataset,
+        tmp_path / "run",
+        "Pupil",
+        teacher_forced=True,
+        protocols=["lisa", "union"],
+    )
     assert all(reply.forced for reply in replies(tmp_path / "run"))
     assert record(tmp_path / "run")["evaluation"]["inputs"]["teacher_forced"]
     assert "Teacher-forced" in run_to_html(read_run(tmp_path / "run"))
@@ -682,21 +862,35 @@ def test_teacher_forcing_is_asked_for_and_marked(dataset: Path, tmp_path: Path) 
 def test_failed_replies_of_a_forced_run_are_marked_too(tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "dataset", bad=7)
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
-    assert [reply.sample for reply in replies(tmp_path / "run") if reply.error] == ["p7-0", "p7-1"]
+    assert [reply.sample for reply in replies(tmp_path / "run") if reply.error] == [
+        "p7-0",
+        "p7-1",
+    ]
     assert all(reply.forced for reply in replies(tmp_path / "run"))
 
 
-def test_forced_predictions_scored_elsewhere_keep_the_mark(dataset: Path, tmp_path: Path) -> None:
+def test_forced_predictions_scored_elsewhere_keep_the_mark(
+    dataset: Path, tmp_path: Path
+) -> None:
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
-    opened, path = Dataset.open(dataset), tmp_path / "run" / "predictions.jsonl"
+    opened = Dataset.open(dataset)
+    path = tmp_path / "run" / "predictions.jsonl"
     write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"])))
     assert read_run(tmp_path / "scored").teacher_forced
     assert "Teacher-forced" in run_to_html(read_run(tmp_path / "scored"))
 
 
-def test_teacher_forcing_is_impossible_under_strict(dataset: Path, tmp_path: Path) -> None:
+def test_teacher_forcing_is_impossible_under_strict(
+    dataset: Path, tmp_path: Path
+) -> None:
     with pytest.raises(ProtocolError, match="strict does not score teacher-forced"):
-        run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["lisa", "strict"])
+        run(
+            dataset,
+            tmp_path / "run",
+            "Pupil",
+            teacher_forced=True,
+            protocols=["lisa", "strict"],
+        )
     assert not (tmp_path / "run").exists()
     done = run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=None)
     assert done.run is not None
@@ -704,7 +898,9 @@ def test_teacher_forcing_is_impossible_under_strict(dataset: Path, tmp_path: Pat
     assert "strict" in done.run.scores.skipped
 
 
-def test_a_model_that_cannot_be_forced_is_refused(dataset: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_forced_is_refused(
+    dataset: Path, tmp_path: Path
+) -> None:
     with pytest.raises(ModelError, match="predict_teacher_forced"):
         run(dataset, tmp_path / "run", teacher_forced=True, protocols=["union"])
 
@@ -714,11 +910,15 @@ def test_a_model_that_knows_the_truth_is_marked(dataset: Path, tmp_path: Path) -
     done = evaluate(task, tmp_path / "run", protocols=["union"])
     assert done.run is not None
     assert done.run["union"].metrics["giou"].value == 1.0
-    assert record(tmp_path / "run")["evaluation"]["inputs"]["model"]["uses_ground_truth"]
+    assert record(tmp_path / "run")["evaluation"]["inputs"]["model"][
+        "uses_ground_truth"
+    ]
     assert "given the ground truth" in run_to_html(read_run(tmp_path / "run"))
 
 
-def test_unknown_engines_and_protocols_are_refused(dataset: Path, tmp_path: Path) -> None:
+def test_unknown_engines_and_protocols_are_refused(
+    dataset: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UnknownNameError, match="local"):
         run(dataset, tmp_path / "run", execution=ExecutionOptions("dask"))
     with pytest.raises(UnknownNameError, match="strict"):

@@ -56,7 +56,12 @@ class Canceller(Painter):
 
 class Typed(Painter):
     def __init__(
-        self, *, count: int = 1, share: float | None = None, label: str = "", path: Path | None = None
+        self,
+        *,
+        count: int = 1,
+        share: float | None = None,
+        label: str = "",
+        path: Path | None = None,
     ) -> None:
         super().__init__()
 
@@ -75,26 +80,58 @@ def test_a_model_that_changes_the_directory_does_not_move_the_run(
     write_dataset(tmp_path / "there" / "data", 5)
     monkeypatch.chdir(tmp_path / "there")
     evaluate(EvaluationConfig("data", "oracle"), "run", protocols=["union"])
-    untouched = {path: path.read_bytes() for path in (tmp_path / "there" / "run").iterdir()}
+    untouched = {
+        path: path.read_bytes() for path in (tmp_path / "there" / "run").iterdir()
+    }
     monkeypatch.chdir(tmp_path / "here")
-    arguments = ["eval", "data", "--model", f"{HERE}:Wanderer", "--model-option", f"to={tmp_path / 'there'}"]
-    done = CliRunner().invoke(app, [*arguments, "--protocol", "union", "--out", "run", "--json"])
+    arguments = [
+        "eval",
+        "data",
+        "--model",
+        f"{HERE}:Wanderer",
+        "--model-option",
+        f"to={tmp_path / 'there'}",
+    ]
+    done = CliRunner().invoke(
+        app, [*arguments, "--protocol", "union", "--out", "run", "--json"]
+    )
     assert done.exit_code == 0, done.output
     run = read_run(tmp_path / "here" / "run")
     assert run.info.dataset.path == str(tmp_path / "here" / "data")
-    assert json.loads(done.stdout)["scores"]["protocols"]["union"]["metrics"]["giou"]["value"] != 1.0
+    assert (
+        json.loads(done.stdout)["scores"]["protocols"]["union"]["metrics"]["giou"][
+            "value"
+        ]
+        != 1.0
+    )
     assert (tmp_path / "here" / "run" / "report.html").is_file()
-    assert {path: path.read_bytes() for path in (tmp_path / "there" / "run").iterdir()} == untouched
+    assert {
+        path: path.read_bytes() for path in (tmp_path / "there" / "run").iterdir()
+    } == untouched
 
 
 @pytest.mark.parametrize("timeout", [None, 1000.0])
-def test_what_is_no_exception_fails_its_question_alone(tmp_path: Path, timeout: float | None) -> None:
-    dataset = write_dataset(tmp_path / "data", 4, questions=("fine", "cancel", "generator", "fine"))
-    arguments = ["eval", str(dataset), "--model", f"{HERE}:Canceller", "--out", str(tmp_path / "run")]
+def test_what_is_no_exception_fails_its_question_alone(
+    tmp_path: Path, timeout: float | None
+) -> None:
+    dataset = write_dataset(
+        tmp_path / "data", 4, questions=("fine", "cancel", "generator", "fine")
+    )
+    arguments = [
+        "eval",
+        str(dataset),
+        "--model",
+        f"{HERE}:Canceller",
+        "--out",
+        str(tmp_path / "run"),
+    ]
     limit = [] if timeout is None else ["--timeout", str(timeout)]
     done = CliRunner().invoke(app, [*arguments, "--predict-only", *limit])
     assert done.exit_code == 0, done.output
-    lines = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()
+    ]
     questions = {sample.id: sample.question for sample in Dataset.open(dataset)}
     for line in lines:
         failing = questions[line["sample"]].partition(" ")[0] in ("cancel", "generator")
@@ -118,30 +155,54 @@ def test_ctrl_c_inside_a_model_still_stops(tmp_path: Path) -> None:
         (f"{HERE}:Typed", "size=3", "its options: count, share, label, path"),
         ("oracle", "noise=much", "option noise is 'much'; expected float"),
         ("command: true", "timeout=abc", "option timeout is 'abc'"),
-        ("command: true", "timeout=-1", "option timeout is -1; expected a number above 0"),
+        (
+            "command: true",
+            "timeout=-1",
+            "option timeout is -1; expected a number above 0",
+        ),
         ("command: true", "patience=0", "option patience is 0"),
         ("http://127.0.0.1:1", "tries=0", "tries is 0"),
         ("http://127.0.0.1:1", "timeout=soon", "option timeout is 'soon'"),
     ],
 )
 def test_a_wrong_option_is_an_error_before_the_run_starts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, option: str, message: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    model: str,
+    option: str,
+    message: str,
 ) -> None:
     dataset = write_dataset(tmp_path / "data", 2)
-    arguments = ["eval", dataset, "--model", model, "--model-option", option, "--out", tmp_path / "run"]
+    arguments = [
+        "eval",
+        dataset,
+        "--model",
+        model,
+        "--model-option",
+        option,
+        "--out",
+        tmp_path / "run",
+    ]
     with pytest.MonkeyPatch.context() as patch:
         assert message in " ".join(fail(capsys, patch, *arguments).split())
     assert not (tmp_path / "run").exists()
 
 
 def test_options_of_the_right_type_pass() -> None:
-    assert isinstance(load_model(f"{HERE}:Typed", count=2, share=1, label="a", path="somewhere"), Typed)
+    assert isinstance(
+        load_model(f"{HERE}:Typed", count=2, share=1, label="a", path="somewhere"),
+        Typed,
+    )
     assert isinstance(load_model(f"{HERE}:Typed", share=None), Typed)
 
 
 def test_an_attribute_that_raises_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="its config raises RuntimeError: no config"):
-        evaluate(EvaluationConfig(write_dataset(tmp_path / "data", 2), f"{HERE}:Uncooperative"))
+        evaluate(
+            EvaluationConfig(
+                write_dataset(tmp_path / "data", 2), f"{HERE}:Uncooperative"
+            )
+        )
 
 
 def test_a_table_edited_between_attempts_is_refused(tmp_path: Path) -> None:
@@ -150,14 +211,20 @@ def test_a_table_edited_between_attempts_is_refused(tmp_path: Path) -> None:
     config = EvaluationConfig(dataset, f"{FAKES}:Painter")
     evaluate(config, tmp_path / "run", predict_only=True)
     predictions = tmp_path / "run" / "predictions.jsonl"
-    predictions.write_bytes(b"".join(predictions.read_bytes().splitlines(keepends=True)[:6]))
+    predictions.write_bytes(
+        b"".join(predictions.read_bytes().splitlines(keepends=True)[:6])
+    )
     table = dataset / "samples.arrow"
     whole = table.read_bytes()
     table.write_bytes(whole)
     os.utime(table, ns=(1, 1))
     evaluate(config, tmp_path / "run", predict_only=True)  # touched, but equal
-    predictions.write_bytes(b"".join(predictions.read_bytes().splitlines(keepends=True)[:6]))
+    predictions.write_bytes(
+        b"".join(predictions.read_bytes().splitlines(keepends=True)[:6])
+    )
     place = whole.index(b"p0-0")
     table.write_bytes(whole[:place] + b"p0-X" + whole[place + 4 :])
-    with pytest.raises(StoreError, match=r"samples\.arrow was changed after the dataset was written"):
+    with pytest.raises(
+        StoreError, match=r"samples\.arrow was changed after the dataset was written"
+    ):
         evaluate(config, tmp_path / "run", predict_only=True)

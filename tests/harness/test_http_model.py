@@ -71,7 +71,9 @@ class Server(ThreadingHTTPServer):
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(http_model, "FIRST_PAUSE", 0.001)
     with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(
+            target=running.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         thread.start()
         yield running
         running.shutdown()
@@ -83,7 +85,10 @@ def say(status: int, content: Any, **headers: str) -> Turn:
 
 
 def answer(handler: Handler) -> None:
-    handler.reply(200, {"id": handler.server.bodies[-1]["id"], "predictions": [{"no_target": True}]})
+    handler.reply(
+        200,
+        {"id": handler.server.bodies[-1]["id"], "predictions": [{"no_target": True}]},
+    )
 
 
 def answer_with_none(handler: Handler) -> None:
@@ -123,20 +128,27 @@ def flood(handler: Handler) -> None:
 )
 def test_passing_trouble_is_got_over(server: Server, trouble: Turn) -> None:
     server.script = [trouble, trouble, answer]
-    assert HttpModel(server.address).predict(IMAGE, ["a"]) == [Prediction(sample="", no_target=True)]
+    assert HttpModel(server.address).predict(IMAGE, ["a"]) == [
+        Prediction(sample="", no_target=True)
+    ]
     assert len(server.bodies) == 3
 
 
 def test_lasting_trouble_stops_the_run(server: Server) -> None:
     server.script = [say(503, {"error": "busy"})] * 4
-    with pytest.raises(ModelGoneError, match=r"given up after 4 attempts: status 503, busy"):
+    with pytest.raises(
+        ModelGoneError, match=r"given up after 4 attempts: status 503, busy"
+    ):
         HttpModel(server.address, tries=4).predict(IMAGE, ["a"])
 
 
 @pytest.mark.parametrize(
     ("turn", "message"),
     [
-        (say(500, {"id": "1", "error": "out of memory"}), "the model reports: out of memory"),
+        (
+            say(500, {"id": "1", "error": "out of memory"}),
+            "the model reports: out of memory",
+        ),
         (say(422, {"error": "too many questions"}), "status 422: too many questions"),
         (say(302, b"", Location="http://elsewhere"), "status 302"),
         (say(200, b"<html>hello</html>"), "the response is invalid"),
@@ -146,7 +158,9 @@ def test_lasting_trouble_stops_the_run(server: Server) -> None:
         (drip, "did not respond within 0.5 seconds"),
     ],
 )
-def test_a_wrong_reply_fails_its_request_alone(server: Server, turn: Turn, message: str) -> None:
+def test_a_wrong_reply_fails_its_request_alone(
+    server: Server, turn: Turn, message: str
+) -> None:
     server.script = [turn, answer]
     client = HttpModel(server.address, timeout=0.5 if turn is drip else 60)
     with pytest.raises(ModelError) as caught:
@@ -157,7 +171,9 @@ def test_a_wrong_reply_fails_its_request_alone(server: Server, turn: Turn, messa
     assert len(client.predict(IMAGE, ["a"])) == 1
 
 
-def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_dies_where_any_time_may_pass(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = HttpModel(server.address, timeout=None, tries=2)
 
     def die(*arguments: Any, **more: Any) -> None:
@@ -168,8 +184,12 @@ def test_a_line_that_dies_where_any_time_may_pass(server: Server, monkeypatch: p
         client.predict(IMAGE, ["a"])
 
 
-@pytest.mark.parametrize(("status", "message"), [(401, "MASKWISE_TOKEN"), (404, "maskwise serve")])
-def test_what_every_request_will_meet_stops_the_run(server: Server, status: int, message: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "message"), [(401, "MASKWISE_TOKEN"), (404, "maskwise serve")]
+)
+def test_what_every_request_will_meet_stops_the_run(
+    server: Server, status: int, message: str
+) -> None:
     server.script = [say(status, {"error": "no"})]
     with pytest.raises(ModelGoneError, match=message):
         HttpModel(server.address).predict(IMAGE, ["a"])
@@ -183,7 +203,14 @@ def test_nobody_there(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["http://", "http://a:b", "http://user:secret@host", "http://host?x=1", "https://[::1"]
+    "address",
+    [
+        "http://",
+        "http://a:b",
+        "http://user:secret@host",
+        "http://host?x=1",
+        "https://[::1",
+    ],
 )
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(ModelError) as caught:
@@ -192,7 +219,8 @@ def test_addresses_that_are_none(address: str) -> None:
 
 
 @given(
-    st.binary(max_size=200) | st.text(max_size=80).map(lambda text: ('{"id": "1", "error": ' + text).encode())
+    st.binary(max_size=200)
+    | st.text(max_size=80).map(lambda text: ('{"id": "1", "error": ' + text).encode())
 )
 def test_no_bytes_are_more_than_a_model_error(text: bytes) -> None:
     with contextlib.suppress(ModelError):
@@ -200,10 +228,17 @@ def test_no_bytes_are_more_than_a_model_error(text: bytes) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["regions", "answer", "text", "visible", "size", "counts"]), inner)
+        | st.dictionaries(
+            st.sampled_from(["regions", "answer", "text", "visible", "size", "counts"]),
+            inner,
+        )
     ),
     max_leaves=12,
 )
@@ -240,10 +275,14 @@ def wait_silently(handler: Handler) -> None:
     time.sleep(3600)
 
 
-@pytest.mark.parametrize("turn", [drip_headers, drip_status, continue_for_ever, wait_silently, drip])
+@pytest.mark.parametrize(
+    "turn", [drip_headers, drip_status, continue_for_ever, wait_silently, drip]
+)
 def test_the_timeout_holds_for_the_whole_exchange(server: Server, turn: Turn) -> None:
     server.script = [turn, answer]
     client = HttpModel(server.address, timeout=0.3)
     with pytest.raises(ModelError, match=r"did not respond within 0\.3 seconds"):
         client.predict(IMAGE, ["a"])
-    assert client.predict(IMAGE, ["a"]) == [Prediction(sample="", no_target=True)], "the next one is fine"
+    assert client.predict(IMAGE, ["a"]) == [Prediction(sample="", no_target=True)], (
+        "the next one is fine"
+    )

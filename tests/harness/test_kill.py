@@ -23,7 +23,9 @@ from tests.harness.mortals import MORTALS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-KILLS, PAUSE, LONGEST = 50, 0.004, 0.3
+KILLS = 50
+PAUSE = 0.004
+LONGEST = 0.3
 """Kills in all; seconds the model sleeps over an image; the longest a child lives before it is killed."""
 
 PATIENCE = 300.0
@@ -32,10 +34,13 @@ PATIENCE = 300.0
 FILES = ("predictions.jsonl", "scores.json", "scores.arrow", "metrics.arrow")
 
 
-MOODY, KNOWN = f"{FAKES}:Moody", f"{MORTALS}:Known"
+MOODY = f"{FAKES}:Moody"
+KNOWN = f"{MORTALS}:Known"
 
 
-def attempt(dataset: str, out: str, model: str, options: dict[str, Any], retry: bool = False) -> None:
+def attempt(
+    dataset: str, out: str, model: str, options: dict[str, Any], retry: bool = False
+) -> None:
     evaluate(
         EvaluationConfig(dataset, model, options),
         out,
@@ -67,11 +72,14 @@ class Attempts:
     """A server of attempts, and how many of them were killed."""
 
     def __init__(self, server: "subprocess.Popen[str]") -> None:
-        self.server, self.killed = server, 0
+        self.server = server
+        self.killed = 0
 
     def start(self, *arguments: Any) -> int:
         """The number of the child."""
-        return self._say(json.dumps([str(a) if isinstance(a, Path) else a for a in arguments]))
+        return self._say(
+            json.dumps([str(a) if isinstance(a, Path) else a for a in arguments])
+        )
 
     def end(self) -> int:
         """How it ended."""
@@ -97,18 +105,29 @@ class Attempts:
 
 @pytest.fixture
 def attempts() -> Iterator[Attempts]:
-    command = [sys.executable, "-c", "from tests.harness.test_kill import serve; serve()"]
+    command = [
+        sys.executable,
+        "-c",
+        "from tests.harness.test_kill import serve; serve()",
+    ]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
     ) as server:
         yield Attempts(server)
         assert server.stdin is not None
         server.stdin.close()
 
 
-def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attempts) -> None:
+def test_kills_at_random_moments_change_nothing(
+    tmp_path: Path, attempts: Attempts
+) -> None:
     dataset = write_dataset(tmp_path / "truth", 36, questions=("fine", "raise", "fine"))
-    mended, chance = tmp_path / "mended", np.random.default_rng(20)
+    mended = tmp_path / "mended"
+    chance = np.random.default_rng(20)
     options = {"mended": str(mended), "sleep": PAUSE}
     attempt(str(dataset), str(tmp_path / "failed"), MOODY, options)
     mended.touch()
@@ -124,11 +143,18 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attemp
                 mended.unlink()
             tries = 0  # lives grow longer: on a slow machine, too, an attempt gets somewhere in the end
             while not attempts.run_and_kill(
-                chance.uniform(0.0, LONGEST * (1 + tries / 10)), dataset, folder, MOODY, options, stage
+                chance.uniform(0.0, LONGEST * (1 + tries / 10)),
+                dataset,
+                folder,
+                MOODY,
+                options,
+                stage,
             ):
                 tries += 1
             for name in FILES:
-                assert (folder / name).read_bytes() == (tmp_path / like / name).read_bytes(), (
+                assert (folder / name).read_bytes() == (
+                    tmp_path / like / name
+                ).read_bytes(), (
                     rounds,
                     stage,
                     name,
@@ -136,12 +162,18 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path, attempts: Attemp
     assert attempts.killed >= KILLS
 
 
-def test_a_second_process_is_refused_and_changes_nothing(tmp_path: Path, attempts: Attempts) -> None:
+def test_a_second_process_is_refused_and_changes_nothing(
+    tmp_path: Path, attempts: Attempts
+) -> None:
     """The first one is at its second image until it is killed."""
-    dataset = write_dataset(tmp_path / "truth", 36, questions=("fine",) + ("slow",) * 99)
-    out, predictions = tmp_path / "run", tmp_path / "run" / "predictions.jsonl"
+    dataset = write_dataset(
+        tmp_path / "truth", 36, questions=("fine",) + ("slow",) * 99
+    )
+    out = tmp_path / "run"
+    predictions = tmp_path / "run" / "predictions.jsonl"
     options = {"woken": str(tmp_path / "woken")}
-    pid, deadline = attempts.start(dataset, out, KNOWN, options), time.monotonic() + PATIENCE
+    pid = attempts.start(dataset, out, KNOWN, options)
+    deadline = time.monotonic() + PATIENCE
     try:
         while not (predictions.exists() and predictions.stat().st_size):
             assert time.monotonic() < deadline

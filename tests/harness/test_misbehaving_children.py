@@ -39,7 +39,9 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ways") / "data"
     with DatasetWriter(path, name="ways") as writer:
         for number, how in enumerate(WAYS):
-            writer.add_image(ImageInfo(id=how, width=SIZE, height=SIZE), data=png(number))
+            writer.add_image(
+                ImageInfo(id=how, width=SIZE, height=SIZE), data=png(number)
+            )
             for id, question in ((how, how), (f"{how}, then well", "well")):
                 writer.add_sample(Sample(id=id, image_id=how, question=question))
     return path
@@ -53,12 +55,16 @@ def evaluate(dataset: Path, out: Path, *arguments: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess_model, "time", Clock(log))
         return CliRunner().invoke(
-            app, ["eval", str(dataset), "--model", f"command: {command}", *options, *rest]
+            app,
+            ["eval", str(dataset), "--model", f"command: {command}", *options, *rest],
         )
 
 
 def read_jsonl(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "predictions.jsonl").read_text("utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (out / "predictions.jsonl").read_text("utf-8").splitlines()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +75,27 @@ def whole(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_what_provokes_it_fails_with_the_reason_and_the_rest_is_answered(whole: Path) -> None:
+def test_what_provokes_it_fails_with_the_reason_and_the_rest_is_answered(
+    whole: Path,
+) -> None:
     lines = {line["sample"]: line for line in read_jsonl(whole)}
     assert len(lines) == 2 * len(WAYS)
     for how, reason in WAYS.items():
         assert reason in lines[how]["error"], how
-        assert lines[f"{how}, then well"] == {"sample": f"{how}, then well", "answer": {"text": "WELL"}}
-    counts = json.loads((whole / "scores.json").read_text())["protocols"]["strict"]["counts"]
+        assert lines[f"{how}, then well"] == {
+            "sample": f"{how}, then well",
+            "answer": {"text": "WELL"},
+        }
+    counts = json.loads((whole / "scores.json").read_text())["protocols"]["strict"][
+        "counts"
+    ]
     assert (counts["scored"], counts["failed"]) == (len(WAYS), len(WAYS))
 
 
 @pytest.mark.parametrize("kept", [5, 8, 13])
-def test_a_run_that_was_stopped_ends_with_the_same_bytes(dataset: Path, whole: Path, kept: int) -> None:
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(
+    dataset: Path, whole: Path, kept: int
+) -> None:
     out = whole.parent / f"stopped-{kept}"
     shutil.copytree(whole, out)
     lines = (whole / "predictions.jsonl").read_bytes().splitlines(keepends=True)
@@ -90,7 +105,9 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(dataset: Path, whole: P
     assert (out / "scores.json").read_bytes() == (whole / "scores.json").read_bytes()
 
 
-def test_one_that_never_answers_stops_the_run_and_loses_nothing(dataset: Path, tmp_path: Path) -> None:
+def test_one_that_never_answers_stops_the_run_and_loses_nothing(
+    dataset: Path, tmp_path: Path
+) -> None:
     done = evaluate(dataset, tmp_path / "run", "--die")
     assert isinstance(done.exception, ModelGoneError)
     assert "5 images in a row got no response" in str(done.exception)

@@ -13,7 +13,8 @@ from maskwise.harness.predictor import call_model
 from maskwise.masks import Mask
 from maskwise.schema import Answer, Phrase, Prediction, Region, Sample
 
-HEIGHT, WIDTH = 60, 80
+HEIGHT = 60
+WIDTH = 80
 IMAGE = Image.new("RGB", (WIDTH, HEIGHT))
 
 
@@ -24,9 +25,16 @@ def box(top: int, left: int, bottom: int, right: int) -> Mask:
 
 
 REGIONS = (
-    Region(id="r0", name="box", visible=box(10, 10, 40, 30), amodal=box(10, 10, 40, 50)),
+    Region(
+        id="r0", name="box", visible=box(10, 10, 40, 30), amodal=box(10, 10, 40, 50)
+    ),
     Region(id="r1", name="lid", visible=box(40, 50, 60, 80)),
-    Region(id="r2", name="hidden", visible=Mask.empty(HEIGHT, WIDTH), amodal=box(0, 0, 5, 5)),
+    Region(
+        id="r2",
+        name="hidden",
+        visible=Mask.empty(HEIGHT, WIDTH),
+        amodal=box(0, 0, 5, 5),
+    ),
 )
 ANSWER = Answer(
     text="box, lid, hidden",
@@ -49,9 +57,9 @@ def reply(oracle: Oracle, *asked: Sample) -> list[Prediction]:
 
 def test_without_options_it_repeats_the_truth() -> None:
     right, empty = reply(Oracle(), sample(), sample("none", targets=(), answer=None))
-    assert [(region.visible, region.amodal, region.name) for region in right.regions] == [
-        (region.visible, region.amodal, region.name) for region in REGIONS
-    ]
+    assert [
+        (region.visible, region.amodal, region.name) for region in right.regions
+    ] == [(region.visible, region.amodal, region.name) for region in REGIONS]
     assert (right.mask_type, right.answer, right.no_target) == ("amodal", ANSWER, False)
     assert (empty.regions, empty.no_target) == ((), True)
 
@@ -95,13 +103,21 @@ def test_more_noise_is_worse_and_moves_boundaries_that_far() -> None:
 def test_chances_are_kept() -> None:
     many = [sample(f"s{k}") for k in range(300)]
     dropped = reply(Oracle(drop=0.25), *many)
-    assert np.mean([len(one.regions) for one in dropped]) == pytest.approx(3 * 0.75, abs=0.2)
+    assert np.mean([len(one.regions) for one in dropped]) == pytest.approx(
+        3 * 0.75, abs=0.2
+    )
     for one in dropped:
         assert one.answer is not None
-        assert all(max(phrase.regions) < len(one.regions) for phrase in one.answer.phrases)
+        assert all(
+            max(phrase.regions) < len(one.regions) for phrase in one.answer.phrases
+        )
         assert one.no_target == (not one.regions)
     added = reply(Oracle(add=0.4), *many)
-    assert np.mean([len(one.regions) == 4 for one in added]) == pytest.approx(0.4, abs=0.1)
+    assert np.mean([len(one.regions) == 4 for one in added]) == pytest.approx(
+        0.4, abs=0.1
+    )
     flipped = reply(Oracle(flip=0.6), *many)
-    assert np.mean([one.mask_type != "amodal" for one in flipped]) == pytest.approx(0.6, abs=0.1)
+    assert np.mean([one.mask_type != "amodal" for one in flipped]) == pytest.approx(
+        0.6, abs=0.1
+    )
     assert {one.mask_type for one in flipped} == {"visible", "amodal", "both"}

@@ -18,11 +18,25 @@ from maskwise.errors import MaskwiseError, StoreError
 from maskwise.harness.predictions import ReadOptions, detect_format, read_predictions
 from maskwise.harness.predictions import jsonl as jsonl_module
 from maskwise.masks import Mask
-from maskwise.protocols import GroundTruth, PredictionColumns, ScoringInput, lisa, muse, strict
+from maskwise.protocols import (
+    GroundTruth,
+    PredictionColumns,
+    ScoringInput,
+    lisa,
+    muse,
+    strict,
+)
 from maskwise.protocols.prediction_columns import FAILED, MISSING, PREDICTED
 from maskwise.schema import Prediction
 from maskwise.store import Log
-from tests.protocols.small_cases import answer_with_phrases, prediction, question, region, strip, target
+from tests.protocols.small_cases import (
+    answer_with_phrases,
+    prediction,
+    question,
+    region,
+    strip,
+    target,
+)
 from tests.protocols.strategies import FRAME, datasets, predictions_for
 
 SAMPLES = [
@@ -34,7 +48,9 @@ TRUTH = GroundTruth.from_samples(SAMPLES, [(1, 10)] * 3)
 
 
 def write_lines(path, records):
-    path.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in records))
+    path.write_bytes(
+        b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+    )
     return path
 
 
@@ -44,7 +60,8 @@ def same(one: PredictionColumns, other: PredictionColumns) -> None:
     assert dict(one.reasons) == dict(other.reasons)
     assert one.offsets.tolist() == other.offsets.tolist()
     for kind in ("visible", "amodal"):
-        left, right = getattr(one, kind), getattr(other, kind)
+        left = getattr(one, kind)
+        right = getattr(other, kind)
         assert left.present.tolist() == right.present.tolist()
         assert left.masks == right.masks
     assert one.score.tolist() == other.score.tolist()
@@ -71,10 +88,17 @@ class TestLines:
     def test_lines_are_read_as_records_would_be(self, tmp_path_factory, data):
         samples = data.draw(datasets())
         replies = data.draw(predictions_for(samples))
-        path = write_lines(tmp_path_factory.mktemp("lines") / "p.jsonl", data.draw(st.permutations(replies)))
+        path = write_lines(
+            tmp_path_factory.mktemp("lines") / "p.jsonl",
+            data.draw(st.permutations(replies)),
+        )
         truth = GroundTruth.from_samples(samples, [FRAME] * len(samples))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(jsonl_module, "BLOCK_BYTES", data.draw(st.sampled_from([1, 7, 300, 2**19])))
+            patch.setattr(
+                jsonl_module,
+                "BLOCK_BYTES",
+                data.draw(st.sampled_from([1, 7, 300, 2**19])),
+            )
             found = read_predictions(path, truth)
         same(found.predictions, PredictionColumns.from_predictions(truth, replies))
         assert (found.read, found.matched) == (len(replies), len(replies))
@@ -82,13 +106,17 @@ class TestLines:
     def test_a_log_is_read(self, tmp_path):
         with Log(tmp_path / "p.jsonl", Prediction) as log:
             log.append(prediction("c", no_target=True))
-            log.append(prediction("a", region(strip(0, 4)), answer=answer_with_phrases([[0]])))
+            log.append(
+                prediction("a", region(strip(0, 4)), answer=answer_with_phrases([[0]]))
+            )
         replies = read_predictions(tmp_path / "p.jsonl", TRUTH).predictions
         assert replies.state.tolist() == [PREDICTED, MISSING, PREDICTED]
         assert replies.no_target.tolist() == [False, False, True]
 
     def test_predictions_for_other_samples_are_counted(self, tmp_path):
-        path = write_lines(tmp_path / "p.jsonl", [prediction("a"), prediction("z"), prediction("y")])
+        path = write_lines(
+            tmp_path / "p.jsonl", [prediction("a"), prediction("z"), prediction("y")]
+        )
         found = read_predictions(path, TRUTH)
         assert (found.read, found.matched, found.first_unknown) == (3, 1, "z")
 
@@ -109,7 +137,10 @@ class TestLines:
                 '{"sample": "a", "regions": [{"score": 2.0, "visible": {"size": [1, 10], "counts": "46"}}]}',
                 "not 2.0",
             ),
-            ('{"sample": "a", "regions": [{"score": 0.5}]}', "needs a visible or an amodal mask"),
+            (
+                '{"sample": "a", "regions": [{"score": 0.5}]}',
+                "needs a visible or an amodal mask",
+            ),
             ('{"sample": "a", "regionz": []}', "line 2: .*regionz"),
             ('{"sample": "a", "mask_type": "modal"}', "line 2"),
             ('{"sample": 3}', "line 2"),
@@ -148,11 +179,23 @@ class TestLines:
     def test_a_mask_that_is_none_fails_its_sample(self, tmp_path, counts):
         path = tmp_path / "p.jsonl"
         good = json.dumps(
-            {"sample": "b/1", "regions": [{"visible": {"size": [1, 10], "counts": strip(2, 6).counts}}]}
+            {
+                "sample": "b/1",
+                "regions": [
+                    {"visible": {"size": [1, 10], "counts": strip(2, 6).counts}}
+                ],
+            }
         )
-        bad = json.dumps({"sample": "a", "regions": [{"visible": {"size": [1, 10], "counts": counts}}]})
+        bad = json.dumps(
+            {
+                "sample": "a",
+                "regions": [{"visible": {"size": [1, 10], "counts": counts}}],
+            }
+        )
         path.write_text(bad + "\n" + good + "\n")
-        scores = strict.score(ScoringInput(TRUTH, read_predictions(path, TRUTH).predictions))
+        scores = strict.score(
+            ScoringInput(TRUTH, read_predictions(path, TRUTH).predictions)
+        )
         assert scores.rows(TRUTH.ids)[0].reason == "malformed mask"
         assert scores.rows(TRUTH.ids)[1].value == 1.0
 
@@ -161,12 +204,17 @@ class TestLines:
         path = tmp_path / "p.jsonl"
         line = {"sample": "a", "regions": [{"visible": {"size": size, "counts": "46"}}]}
         path.write_text(json.dumps(line) + "\n")
-        replies = ScoringInput(TRUTH, read_predictions(path, TRUTH).predictions).predictions
+        replies = ScoringInput(
+            TRUTH, read_predictions(path, TRUTH).predictions
+        ).predictions
         assert replies.state[0] == FAILED
 
     def test_an_empty_file_means_no_replies(self, tmp_path):
         (tmp_path / "p.jsonl").touch()
-        assert read_predictions(tmp_path / "p.jsonl", TRUTH).predictions.state.tolist() == [MISSING] * 3
+        assert (
+            read_predictions(tmp_path / "p.jsonl", TRUTH).predictions.state.tolist()
+            == [MISSING] * 3
+        )
 
     @given(st.binary(max_size=200))
     @settings(max_examples=100, deadline=None)
@@ -192,8 +240,17 @@ class TestCoco:
             tmp_path,
             [
                 {"image_id": "a", "segmentation": runs, "score": 0.2, "category_id": 7},
-                {"image_id": "a", "segmentation": rle, "score": 0.9, "bbox": [0, 0, 1, 1]},
-                {"image_id": "b/1", "segmentation": [[2, 0, 6, 0, 6, 1, 2, 1]], "score": 0.5},
+                {
+                    "image_id": "a",
+                    "segmentation": rle,
+                    "score": 0.9,
+                    "bbox": [0, 0, 1, 1],
+                },
+                {
+                    "image_id": "b/1",
+                    "segmentation": [[2, 0, 6, 0, 6, 1, 2, 1]],
+                    "score": 0.5,
+                },
             ],
         )
         replies = read_predictions(path, TRUTH).predictions
@@ -201,20 +258,36 @@ class TestCoco:
         assert replies.offsets.tolist() == [0, 2, 3, 3]
         assert replies.score.tolist() == [0.9, 0.2, 0.5]
         assert replies.visible.masks.area().tolist() == [4, 4, 4]
-        assert lisa.score(ScoringInput(TRUTH, replies)).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
+        assert lisa.score(ScoringInput(TRUTH, replies)).headline()[
+            "giou"
+        ] == pytest.approx(1.0, abs=1e-4)
 
     def test_an_image_id_may_be_a_image_with_one_question(self, tmp_path):
         rle = {"size": [1, 10], "counts": strip(0, 4).counts}
-        path = self.write(tmp_path, [{"image_id": "p", "segmentation": rle, "score": 1.0}])
-        assert read_predictions(path, TRUTH).predictions.offsets.tolist() == [0, 1, 1, 1]
-        path = self.write(tmp_path, [{"image_id": "q", "segmentation": rle, "score": 1.0}])
+        path = self.write(
+            tmp_path, [{"image_id": "p", "segmentation": rle, "score": 1.0}]
+        )
+        assert read_predictions(path, TRUTH).predictions.offsets.tolist() == [
+            0,
+            1,
+            1,
+            1,
+        ]
+        path = self.write(
+            tmp_path, [{"image_id": "q", "segmentation": rle, "score": 1.0}]
+        )
         with pytest.raises(StoreError, match="several questions"):
             read_predictions(path, TRUTH)
 
     def test_low_scores_can_be_dropped_and_the_type_told(self, tmp_path):
         rle = {"size": [1, 10], "counts": strip(0, 4).counts}
-        path = self.write(tmp_path, [{"image_id": "a", "segmentation": rle, "score": s} for s in (0.1, 0.6)])
-        replies = read_predictions(path, TRUTH, options=ReadOptions("amodal", min_score=0.5)).predictions
+        path = self.write(
+            tmp_path,
+            [{"image_id": "a", "segmentation": rle, "score": s} for s in (0.1, 0.6)],
+        )
+        replies = read_predictions(
+            path, TRUTH, options=ReadOptions("amodal", min_score=0.5)
+        ).predictions
         assert replies.score.tolist() == [0.6]
         assert replies.amodal.present.tolist() == [True]
 
@@ -225,7 +298,13 @@ class TestCoco:
             [{"image_id": "a"}],
             [{"image_id": "a", "segmentation": {"size": [1, 10]}}],
             [{"image_id": "a", "segmentation": [[0, 0]]}],
-            [{"image_id": "a", "segmentation": {"size": [1, 10], "counts": "46"}, "score": 7}],
+            [
+                {
+                    "image_id": "a",
+                    "segmentation": {"size": [1, 10], "counts": "46"},
+                    "score": 7,
+                }
+            ],
         ],
     )
     def test_what_is_no_result_is_refused(self, tmp_path, results):
@@ -252,7 +331,9 @@ class TestPngs:
     @pytest.mark.parametrize("mode", ["1", "L", "I;16"])
     def test_one_channel_of_any_depth(self, tmp_path, mode):
         self.save(tmp_path / "a.png", strip(0, 4), mode)
-        assert read_predictions(tmp_path, TRUTH).predictions.visible.masks[0] == strip(0, 4)
+        assert read_predictions(tmp_path, TRUTH).predictions.visible.masks[0] == strip(
+            0, 4
+        )
 
     def test_other_images_are_refused(self, tmp_path):
         self.save(tmp_path / "a.png", strip(0, 4), "RGB")
@@ -271,7 +352,9 @@ class TestArrays:
         logits = np.full((2, 1, 10), -1.0, np.float32)
         logits[0, 0, 2:6] = 0.75
         logits[1, 0, 0] = 0.0
-        np.savez_compressed(tmp_path / "p.npz", **{"a": strip(0, 4).to_dense(), "b/1": logits})
+        np.savez_compressed(
+            tmp_path / "p.npz", **{"a": strip(0, 4).to_dense(), "b/1": logits}
+        )
         replies = read_predictions(tmp_path / "p.npz", TRUTH).predictions
         assert replies.visible.masks.area().tolist() == [4, 4, 0]
         assert replies.logits is None
@@ -288,12 +371,18 @@ class TestArrays:
         truth = GroundTruth.from_samples(SAMPLES[2:], [(1, 10)])
         replies = read_predictions(tmp_path, truth).predictions
         evaluation = ScoringInput(truth, replies)
-        assert muse.score(evaluation, raw_logits=True).headline()["giou"] == pytest.approx(1.0, abs=1e-4)
+        assert muse.score(evaluation, raw_logits=True).headline()[
+            "giou"
+        ] == pytest.approx(1.0, abs=1e-4)
         assert muse.score(evaluation).headline()["giou"] == pytest.approx(0.0, abs=1e-4)
 
     def test_no_masks_is_an_answer(self, tmp_path):
         np.save(tmp_path / "a.npy", np.zeros((0, 1, 10), bool))
-        assert read_predictions(tmp_path, TRUTH).predictions.state.tolist() == [PREDICTED, MISSING, MISSING]
+        assert read_predictions(tmp_path, TRUTH).predictions.state.tolist() == [
+            PREDICTED,
+            MISSING,
+            MISSING,
+        ]
 
     @pytest.mark.parametrize(
         "array",
@@ -323,9 +412,14 @@ class TestArrays:
 
     def test_a_header_that_promises_too_much_is_not_believed(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "p.npz", "w") as archive:
-            header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (9999999, 1, 10), }"
+            header = (
+                b"{'descr': '<f8', 'fortran_order': False, 'shape': (9999999, 1, 10), }"
+            )
             padded = header + b" " * (118 - 1 - len(header)) + b"\n"
-            archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded)
+            archive.writestr(
+                "a.npy",
+                b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded,
+            )
         with pytest.raises(StoreError, match="expected"):
             read_predictions(tmp_path / "p.npz", TRUTH)
 
@@ -343,8 +437,12 @@ def test_the_form_is_seen_from_the_name(tmp_path):
 
 
 def test_masks_of_a_folder_may_have_been_forced(tmp_path):
-    Image.fromarray(Mask.empty(1, 10).to_dense().astype(np.uint8)).save(tmp_path / "a.png")
-    replies = read_predictions(tmp_path, TRUTH, options=ReadOptions(teacher_forced=True)).predictions
+    Image.fromarray(Mask.empty(1, 10).to_dense().astype(np.uint8)).save(
+        tmp_path / "a.png"
+    )
+    replies = read_predictions(
+        tmp_path, TRUTH, options=ReadOptions(teacher_forced=True)
+    ).predictions
     assert replies.forced.tolist() == [True, False, False]
 
 
@@ -357,7 +455,9 @@ def refuse(path: Path, message: str) -> None:
 
 
 def test_coco_results_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "p.json").write_bytes(b'[{"image_id": "\xff\xfe", "segmentation": [[1,2,3]]}]')
+    (tmp_path / "p.json").write_bytes(
+        b'[{"image_id": "\xff\xfe", "segmentation": [[1,2,3]]}]'
+    )
     refuse(tmp_path / "p.json", "not a list of COCO results")
 
 
@@ -375,30 +475,40 @@ def test_coco_results_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
 )
 def test_a_malformed_segmentation_is_refused(tmp_path: Path, segmentation: Any) -> None:
     (tmp_path / "p.json").write_bytes(
-        msgspec.json.encode([{"image_id": "a", "segmentation": segmentation, "score": 0.5}])
+        msgspec.json.encode(
+            [{"image_id": "a", "segmentation": segmentation, "score": 0.5}]
+        )
     )
     refuse(tmp_path / "p.json", r"p\.json")
 
 
-@pytest.mark.parametrize("size", ["[9223372036854775808, 10]", "[-9223372036854775809, 10]", "[1e30, 2]"])
+@pytest.mark.parametrize(
+    "size", ["[9223372036854775808, 10]", "[-9223372036854775809, 10]", "[1e30, 2]"]
+)
 def test_a_mask_of_an_enormous_size_fails_its_sample(tmp_path: Path, size: str) -> None:
     line = f'{{"sample": "a", "regions": [{{"visible": {{"size": {size}, "counts": "0"}}}}]}}\n'
     (tmp_path / "p.jsonl").write_text(line + '{"sample": "c"}\n')
     if "e" in size:
         refuse(tmp_path / "p.jsonl", "line 1")
     else:
-        states = read_predictions(tmp_path / "p.jsonl", TRUTH).predictions.state.tolist()
+        states = read_predictions(
+            tmp_path / "p.jsonl", TRUTH
+        ).predictions.state.tolist()
         assert states == [FAILED, MISSING, PREDICTED]
 
 
 def test_lines_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "p.jsonl").write_bytes(b'{"sample": "a"}\n{"sample": "\xff"}\n{"sample": "b"}\n')
+    (tmp_path / "p.jsonl").write_bytes(
+        b'{"sample": "a"}\n{"sample": "\xff"}\n{"sample": "b"}\n'
+    )
     refuse(tmp_path / "p.jsonl", "line 2")
 
 
 def npy(shape: str, data: bytes = b"", descr: str = "|b1") -> bytes:
     """An array file with any header."""
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header = (
+        f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    )
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
 
@@ -421,7 +531,9 @@ def npy(shape: str, data: bytes = b"", descr: str = "|b1") -> bytes:
     ],
 )
 @pytest.mark.parametrize("kind", ["npz", "npy"])
-def test_an_array_with_a_false_header_is_refused(tmp_path: Path, content: bytes, kind: str) -> None:
+def test_an_array_with_a_false_header_is_refused(
+    tmp_path: Path, content: bytes, kind: str
+) -> None:
     if kind == "npy":
         (tmp_path / "a.npy").write_bytes(content)
         refuse(tmp_path, "a")
@@ -449,7 +561,9 @@ def test_an_archive_with_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [60, 200])
 def test_a_damaged_archive_is_refused(tmp_path: Path, cut: int) -> None:
-    np.savez_compressed(tmp_path / "p.npz", a=np.random.default_rng(0).random((2, 1, 10)) > 0.5)
+    np.savez_compressed(
+        tmp_path / "p.npz", a=np.random.default_rng(0).random((2, 1, 10)) > 0.5
+    )
     whole = bytearray((tmp_path / "p.npz").read_bytes())
     whole[cut : cut + 8] = b"\xff" * 8
     (tmp_path / "p.npz").write_bytes(whole)

@@ -51,12 +51,24 @@ def test_killing_ends_the_whole_group(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_a_busy_command_ends_with_the_evaluation(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_busy_command_ends_with_the_evaluation(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     dataset = write_dataset(tmp_path / "data", 2)
     command = shlex.join([sys.executable, str(BUSY), str(tmp_path / "ids")])
-    arguments = ["eval", str(dataset), "--model", f"command: {command}", "--out", str(tmp_path / "run")]
+    arguments = [
+        "eval",
+        str(dataset),
+        "--model",
+        f"command: {command}",
+        "--out",
+        str(tmp_path / "run"),
+    ]
     with subprocess.Popen(
-        [sys.executable, "-m", "maskwise.cli.main", *arguments], stderr=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-m", "maskwise.cli.main", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     ) as process:
         ids = wait_for(tmp_path / "ids")
         process.send_signal(number)
@@ -85,7 +97,9 @@ while not os.path.exists({str(tmp_path / "forked")!r}):
     time.sleep(0.01)
 os.kill(os.getpid(), 9)
 """
-    subprocess.run([sys.executable, "-c", script], check=False, cwd=ROOT, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-c", script], check=False, cwd=ROOT, stderr=subprocess.DEVNULL
+    )
     ids = wait_for(tmp_path / "ids")
     for process in ids:
         wait_for_end(process)

@@ -15,7 +15,12 @@ import pytest
 
 from maskwise.errors import MaskwiseError, ModelGoneError
 from maskwise.harness.engines import find_engine
-from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
+from maskwise.harness.evaluate import (
+    EvaluationConfig,
+    EvaluationSummary,
+    ExecutionOptions,
+    evaluate,
+)
 from maskwise.schema import Prediction
 from maskwise.store import Log
 from tests.harness.fakes import FAKES, write_dataset
@@ -58,14 +63,28 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(
-    dataset: Path, out: Path, model: str, *, on: str = "ray", actors: int = 2, **more: Any
+    dataset: Path,
+    out: Path,
+    model: str,
+    *,
+    on: str = "ray",
+    actors: int = 2,
+    **more: Any,
 ) -> EvaluationSummary:
     """Evaluate with actors that share two cores, or locally.
 
     more: fields of EvaluationConfig or ExecutionOptions, or arguments of evaluate.
     """
-    fields = {name: more.pop(name) for name in EvaluationConfig.__dataclass_fields__ if name in more}
-    means = {name: more.pop(name) for name in ExecutionOptions.__dataclass_fields__ if name in more}
+    fields = {
+        name: more.pop(name)
+        for name in EvaluationConfig.__dataclass_fields__
+        if name in more
+    }
+    means = {
+        name: more.pop(name)
+        for name in ExecutionOptions.__dataclass_fields__
+        if name in more
+    }
     engine_options = {"actors": actors, "cpus": 2 / actors} if on == "ray" else {}
     return evaluate(
         EvaluationConfig(dataset, model, **fields),
@@ -103,10 +122,22 @@ def test_the_same_as_the_local_engine_failures_included(tmp_path: Path) -> None:
     words = ("what is it?", "raise", "what is it?", "memory", "unsure", "few", "text")
     dataset = write_dataset(tmp_path / "truth", 50, questions=words, bad=7)
     calls = tmp_path / "calls"
-    done = run(dataset, tmp_path / "ray", f"{FAKES}:Moody", actors=4, options={"calls": str(calls)})
+    done = run(
+        dataset,
+        tmp_path / "ray",
+        f"{FAKES}:Moody",
+        actors=4,
+        options={"calls": str(calls)},
+    )
     asked = [len(call.split("|")) for call in lines(calls)]
     assert asked.count(3) >= 16, "all questions of an image together"
-    local = run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options={"calls": str(calls)})
+    local = run(
+        dataset,
+        tmp_path / "local",
+        f"{FAKES}:Moody",
+        on="local",
+        options={"calls": str(calls)},
+    )
     same(tmp_path / "ray", tmp_path / "local")
     assert done.failed == local.failed > 20
 
@@ -114,17 +145,32 @@ def test_the_same_as_the_local_engine_failures_included(tmp_path: Path) -> None:
 def test_failed_samples_are_asked_again(tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "truth", 30, questions=("fine", "fine", "raise"))
     options = {"mended": str(tmp_path / "mended")}
-    assert run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options).failed == 20
+    assert (
+        run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options).failed == 20
+    )
     (tmp_path / "mended").touch()
-    assert run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options, retry_failed=True).failed == 0
+    assert (
+        run(
+            dataset,
+            tmp_path / "run",
+            f"{FAKES}:Moody",
+            options=options,
+            retry_failed=True,
+        ).failed
+        == 0
+    )
     run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options=options)
     same(tmp_path / "run", tmp_path / "local")
 
 
 def test_a_model_that_is_gone_stops_the_run(tmp_path: Path) -> None:
-    dataset = write_dataset(tmp_path / "truth", 12, questions=("fine", "fine", "fine", "fine", "gone"))
+    dataset = write_dataset(
+        tmp_path / "truth", 12, questions=("fine", "fine", "fine", "fine", "gone")
+    )
     options = {"mended": str(tmp_path / "mended")}
-    with pytest.raises(ModelGoneError, match=r"the server left\. \d+ of 24 predictions are kept"):
+    with pytest.raises(
+        ModelGoneError, match=r"the server left\. \d+ of 24 predictions are kept"
+    ):
         run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options)
     (tmp_path / "mended").touch()
     run(dataset, tmp_path / "run", f"{FAKES}:Moody", options=options)
@@ -148,8 +194,15 @@ def large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("large_blocks")
-def test_what_a_dead_worker_had_in_hand_is_done_by_another(dataset: Path, tmp_path: Path) -> None:
-    options = {"deaths": str(tmp_path / "deaths"), "lives": 1, "die": "9.0", "leave": "34.1"}
+def test_what_a_dead_worker_had_in_hand_is_done_by_another(
+    dataset: Path, tmp_path: Path
+) -> None:
+    options = {
+        "deaths": str(tmp_path / "deaths"),
+        "lives": 1,
+        "die": "9.0",
+        "leave": "34.1",
+    }
     done = run(dataset, tmp_path / "run", f"{MORTALS}:Mortal", options=options)
     assert sorted(lines(tmp_path / "deaths")) == ["34.1", "9.0"]
     assert done.failed == 0
@@ -172,7 +225,8 @@ def test_a_image_at_which_all_die_fails_alone(dataset: Path, tmp_path: Path) -> 
 def test_a_worker_killed_by_the_system(tmp_path: Path) -> None:
     """All are slow until it is killed, so that it is killed at work, however late the others start."""
     dataset = write_dataset(tmp_path / "truth", 40, questions=("slow",))
-    pids, woken = tmp_path / "pids", tmp_path / "woken"
+    pids = tmp_path / "pids"
+    woken = tmp_path / "woken"
     options = {"pids": str(pids), "woken": str(woken)}
 
     def kill() -> None:
@@ -194,16 +248,30 @@ def test_a_worker_killed_by_the_system(tmp_path: Path) -> None:
 # -- a driver that dies ------------------------------------------------------------------------------------------------
 
 
-def test_a_driver_killed_loses_nothing_that_arrived(cluster: str, tmp_path: Path) -> None:
+def test_a_driver_killed_loses_nothing_that_arrived(
+    cluster: str, tmp_path: Path
+) -> None:
     """The first image takes long, so all others come before their turn; then the driver is killed."""
-    dataset = write_dataset(tmp_path / "truth", 40, questions=("slow",) + ("fine",) * 99)
+    dataset = write_dataset(
+        tmp_path / "truth", 40, questions=("slow",) + ("fine",) * 99
+    )
     files = {name: tmp_path / name for name in ("woken", "calls", "pids")}
     options = {name: str(path) for name, path in files.items()}
     out = tmp_path / "run"
     model = ["--model", f"{MORTALS}:Known"]
     for name, path in options.items():
         model += ["--model-option", f"{name}={path}"]
-    command = [sys.executable, "-c", CLI, "eval", str(dataset), *model, "--out", str(out), "--predict-only"]
+    command = [
+        sys.executable,
+        "-c",
+        CLI,
+        "eval",
+        str(dataset),
+        *model,
+        "--out",
+        str(out),
+        "--predict-only",
+    ]
     driver = subprocess.Popen(
         [*command, "--engine", "ray", "--ray-address", cluster, "--actors", "2"],
         cwd=ROOT,
@@ -219,7 +287,9 @@ def test_a_driver_killed_loses_nothing_that_arrived(cluster: str, tmp_path: Path
         driver.communicate()
     assert replies(out) == []
     kept = len(lines(shard))
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in lines(files["pids"])))
+    wait_until(
+        lambda: not any(Path(f"/proc/{pid}").exists() for pid in lines(files["pids"]))
+    )
     files["calls"].unlink()
     files["woken"].touch()
     run(dataset, out, f"{MORTALS}:Known", options=options)
@@ -252,12 +322,22 @@ def test_an_address_nobody_answers_at_is_refused(
 ) -> None:
     means = ExecutionOptions("ray", {"address": address})
     with pytest.raises(MaskwiseError, match=said):
-        evaluate(EvaluationConfig(dataset, f"{FAKES}:Painter"), tmp_path / "run", execution=means)
+        evaluate(
+            EvaluationConfig(dataset, f"{FAKES}:Painter"),
+            tmp_path / "run",
+            execution=means,
+        )
 
 
 def test_an_actor_that_fits_nowhere_is_refused(dataset: Path, tmp_path: Path) -> None:
     means = ExecutionOptions("ray", {"gpus": 1.0})
     if ray.cluster_resources().get("GPU"):
         pytest.skip("this machine has a GPU")
-    with pytest.raises(MaskwiseError, match="no capacity for an actor with 1 CPUs and 1 GPUs"):
-        evaluate(EvaluationConfig(dataset, f"{FAKES}:Painter"), tmp_path / "run", execution=means)
+    with pytest.raises(
+        MaskwiseError, match="no capacity for an actor with 1 CPUs and 1 GPUs"
+    ):
+        evaluate(
+            EvaluationConfig(dataset, f"{FAKES}:Painter"),
+            tmp_path / "run",
+            execution=means,
+        )

@@ -28,7 +28,10 @@ IMAGE = Image.new("RGB", (16, 12))
 
 
 def samples(*questions: str) -> list[Sample]:
-    return [Sample(id=f"s{k}", image_id="p", question=text) for k, text in enumerate(questions)]
+    return [
+        Sample(id=f"s{k}", image_id="p", question=text)
+        for k, text in enumerate(questions)
+    ]
 
 
 def test_every_model_with_a_name_has_a_line() -> None:
@@ -48,10 +51,16 @@ def test_any_factory_is_a_model() -> None:
     model = load_model(f"{FAKES}:Painter", weights="w3")
     assert isinstance(model, Predictor)
     facts = describe_model(model, f"{FAKES}:Painter", {"weights": "w3"})
-    assert (facts.name, facts.weights_hash, facts.uses_ground_truth) == ("painter", "w3", False)
+    assert (facts.name, facts.weights_hash, facts.uses_ground_truth) == (
+        "painter",
+        "w3",
+        False,
+    )
 
 
-def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_beside_the_user_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "beside_me.py").write_text(
         "class Mine:\n    def predict(self, image, questions):\n        return []\n"
     )
@@ -77,13 +86,22 @@ def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.M
         ("sa2va", {}, "`maskwise adapters` says what to install"),
     ],
 )
-def test_what_is_no_model_is_said_plainly(spec: str, options: dict[str, object], said: str) -> None:
+def test_what_is_no_model_is_said_plainly(
+    spec: str, options: dict[str, object], said: str
+) -> None:
     with pytest.raises((ModelError, UnknownNameError), match=said):
         load_model(spec, **options)
 
 
 def test_options_are_json_where_they_can_be() -> None:
-    given = ["noise=2", "drop=0.5", "fast=true", "folder=/data/x=y", "none=null", "empty="]
+    given = [
+        "noise=2",
+        "drop=0.5",
+        "fast=true",
+        "folder=/data/x=y",
+        "none=null",
+        "empty=",
+    ]
     assert parse_options(given) == {
         "noise": 2,
         "drop": 0.5,
@@ -105,14 +123,18 @@ def test_a_config_that_is_no_json_is_refused() -> None:
         describe_model(model, "mine", {})
 
 
-@pytest.mark.parametrize("line", ["raise RuntimeError('no CUDA')", "import sys; sys.exit('no CUDA')", "1 +"])
+@pytest.mark.parametrize(
+    "line", ["raise RuntimeError('no CUDA')", "import sys; sys.exit('no CUDA')", "1 +"]
+)
 def test_a_module_that_fails_while_it_loads_is_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     (tmp_path / "failing_module.py").write_text(line)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    with pytest.raises(ModelError, match=r"cannot load failing_module:Mine: .*(no CUDA|invalid syntax)"):
+    with pytest.raises(
+        ModelError, match=r"cannot load failing_module:Mine: .*(no CUDA|invalid syntax)"
+    ):
         load_model("failing_module:Mine")
 
 
@@ -121,7 +143,9 @@ def test_facts_are_what_json_makes_of_them() -> None:
     assert facts.config == {"sides": [512, 1024], "rate": None, "7": "seven"}
     assert facts.options == {"size": [2, 3]}
     model = Painter(weights=b"w0")  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="weights_hash is of type bytes; expected a string or None"):
+    with pytest.raises(
+        ModelError, match="weights_hash is of type bytes; expected a string or None"
+    ):
         describe_model(model, "mine", {})
 
 
@@ -146,14 +170,20 @@ def region(score: object) -> PredictedRegion:
         ({"answer": Answer(text="half: \ud800")}, "surrogates"),
     ],
 )
-def test_a_prediction_that_cannot_be_recorded_is_an_error(fields: dict[str, Any], said: str) -> None:
+def test_a_prediction_that_cannot_be_recorded_is_an_error(
+    fields: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ModelError, match=f"cannot be recorded: .*{said}"):
-        call_model(Sayer(Prediction(sample="", **fields)), "predict", IMAGE, samples("a"))
+        call_model(
+            Sayer(Prediction(sample="", **fields)), "predict", IMAGE, samples("a")
+        )
 
 
 def test_a_prediction_is_what_it_is_once_read_again() -> None:
     """So that engines that send predictions about give the same bytes as those that do not."""
-    said = Prediction(sample="", regions=[region(1), region(np.float32(0.5))], no_target=np.False_)  # type: ignore[arg-type]
+    said = Prediction(
+        sample="", regions=[region(1), region(np.float32(0.5))], no_target=np.False_
+    )  # type: ignore[arg-type]
     [found] = call_model(Sayer(said), "predict", IMAGE, samples("a"))
     assert found == Prediction(sample="s0", regions=(region(1.0), region(0.5)))
     text = msgspec.json.encode(found)

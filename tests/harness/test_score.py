@@ -17,7 +17,14 @@ from maskwise.runs import read_run, write_run
 from maskwise.runs.files import hash_path
 from maskwise.schema import ImageInfo
 from maskwise.store import Dataset, DatasetWriter
-from tests.protocols.small_cases import answer_with_phrases, prediction, question, region, strip, target
+from tests.protocols.small_cases import (
+    answer_with_phrases,
+    prediction,
+    question,
+    region,
+    strip,
+    target,
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +39,14 @@ def samples():
         tags = {"source": "coco" if k % 2 else "lvis"}
         phrases = [list(range(len(targets)))] if k % 5 == 0 else None
         out.append(
-            question(f"s{k}", *targets, image=f"p{k // 3}", mask_type=wanted, tags=tags, phrases=phrases)
+            question(
+                f"s{k}",
+                *targets,
+                image=f"p{k // 3}",
+                mask_type=wanted,
+                tags=tags,
+                phrases=phrases,
+            )
         )
     return out
 
@@ -52,7 +66,9 @@ def dataset(tmp_path_factory, samples):
 def replies(samples):
     out = []
     for k, sample in enumerate(samples):
-        regions = [region(strip(0, 3), strip(0, 4), score=0.8, name="cup")] * (k % 4 > 0)
+        regions = [region(strip(0, 3), strip(0, 4), score=0.8, name="cup")] * (
+            k % 4 > 0
+        )
         out.append(
             prediction(
                 sample.id,
@@ -68,7 +84,9 @@ def replies(samples):
 @pytest.fixture(scope="module")
 def predictions(tmp_path_factory, replies):
     path = tmp_path_factory.mktemp("predictions") / "predictions.jsonl"
-    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in reversed(replies)))
+    path.write_bytes(
+        b"".join(msgspec.json.encode(one) + b"\n" for one in reversed(replies))
+    )
     return path
 
 
@@ -82,9 +100,17 @@ def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, re
 
 
 def test_counts_say_what_became_of_every_sample(dataset, predictions):
-    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions, ["strict"])))
+    found = msgspec.to_builtins(
+        result_to_scores(score(dataset, predictions, ["strict"]))
+    )
     counts = found["protocols"]["strict"]["counts"]
-    assert (counts["samples"], counts["scored"], counts["failed"], counts["missing"], counts["excluded"]) == (
+    assert (
+        counts["samples"],
+        counts["scored"],
+        counts["failed"],
+        counts["missing"],
+        counts["excluded"],
+    ) == (
         30,
         27,
         1,
@@ -92,7 +118,12 @@ def test_counts_say_what_became_of_every_sample(dataset, predictions):
         0,
     )
     assert counts["reasons"] == {"no prediction": 2, "out of memory": 1}
-    assert found["predictions"] == {"read": 29, "matched": 28, "unknown": 1, "with_mask_type": 27}
+    assert found["predictions"] == {
+        "read": 29,
+        "matched": 28,
+        "unknown": 1,
+        "with_mask_type": 27,
+    }
 
 
 def test_figures_of_slices_add_up(dataset, predictions):
@@ -111,21 +142,28 @@ def test_figures_of_slices_add_up(dataset, predictions):
             assert sum(group["samples"] for group in groups) == 30
     strict = found["protocols"]["strict"]
     groups = strict["slices"]["mask_type"]
-    mean = sum(group["samples"] * group["metrics"]["giou"]["value"] for group in groups) / 30
+    mean = (
+        sum(group["samples"] * group["metrics"]["giou"]["value"] for group in groups)
+        / 30
+    )
     assert mean == pytest.approx(strict["metrics"]["giou"]["value"])
     for figure in strict["metrics"].values():
         if figure["low"] is not None:
             assert figure["low"] <= figure["value"] <= figure["high"]
 
 
-def test_a_run_folder_says_everything_and_the_same_each_time(tmp_path, dataset, predictions):
+def test_a_run_folder_says_everything_and_the_same_each_time(
+    tmp_path, dataset, predictions
+):
     for folder in ("one", "two"):
         result = score(dataset, predictions, threads=1 if folder == "one" else 2)
         write_run(tmp_path / folder, result_to_run(result))
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == ["metrics.arrow", "run.json", "scores.arrow", "scores.json"]
     for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+        assert (tmp_path / "one" / name).read_bytes() == (
+            tmp_path / "two" / name
+        ).read_bytes(), name
     facts = json.loads((tmp_path / "one" / "run.json").read_text())
     assert facts["predictions"]["sha256"] == hash_path(predictions)
     assert facts["dataset"]["samples"] == 30
@@ -141,10 +179,14 @@ def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predict
         part = rows.filter(pa.compute.equal(rows["protocol"], name))
         metric = figures[name]["metrics"]["giou"]
         whole = part["weight"].to_numpy().sum() + metric["epsilon"]
-        assert part["numerator"].to_numpy().sum() / whole == pytest.approx(metric["value"])
+        assert part["numerator"].to_numpy().sum() / whole == pytest.approx(
+            metric["value"]
+        )
         ciou = figures[name]["metrics"]["ciou"]
         union = part["union"].to_numpy().sum() + ciou["epsilon"]
-        assert part["intersection"].to_numpy().sum() / union == pytest.approx(ciou["value"])
+        assert part["intersection"].to_numpy().sum() / union == pytest.approx(
+            ciou["value"]
+        )
         scored = np.array(part["status"].to_pylist()) == "scored"
         assert (part["value"].is_valid().to_numpy() == scored).all()
         assert (part["reason"].is_valid().to_numpy() != scored).all()
@@ -176,7 +218,9 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
 
 def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
     path = tmp_path / "p.jsonl"
-    path.write_bytes(msgspec.json.encode(prediction("s1", region(strip(0, 3)), forced=True)) + b"\n")
+    path.write_bytes(
+        msgspec.json.encode(prediction("s1", region(strip(0, 3)), forced=True)) + b"\n"
+    )
     result = score(dataset, path)
     assert "free answers only" in result.skipped["strict"]
     assert set(result.scores) == set(PROTOCOLS) - {"strict"}
@@ -186,7 +230,9 @@ def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
 
 def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
     options = {"lisa": {"legacy_float32": True}}
-    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions, ["lisa"], options=options)))
+    found = msgspec.to_builtins(
+        result_to_scores(score(dataset, predictions, ["lisa"], options=options))
+    )
     giou = found["protocols"]["lisa"]["metrics"]["giou"]
     assert giou["value"] == pytest.approx(giou["exact"], abs=1e-6)
     assert giou["value"] != giou["exact"]
@@ -194,7 +240,9 @@ def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
 
 
 def test_a_judge_sees_the_datasets_answers(dataset, predictions):
-    result = score(dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0)
+    result = score(
+        dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0
+    )
     # A third of the predictions has no answer and counts as 0.
     assert result.scores["strict"].headline()["judge"] == pytest.approx(2 / 3)
 
@@ -209,25 +257,41 @@ class TestCommand:
         assert "strict" in done.stdout
         assert "lisa" not in done.stdout
         assert "8 other protocols and all metrics: --all" in done.stdout
-        assert "1 predictions are for samples that the dataset does not have" in done.stdout
+        assert (
+            "1 predictions are for samples that the dataset does not have"
+            in done.stdout
+        )
 
     def test_all_protocols_are_printed_on_request(self, dataset, predictions):
         done = self.run(dataset.path, predictions, "--all")
         for name in PROTOCOLS:
             assert name in done.stdout
         asked = self.run(
-            *(dataset.path, predictions, "--protocol", "lisa", "--protocol", "union", "--protocol", "mmr"),
+            *(
+                dataset.path,
+                predictions,
+                "--protocol",
+                "lisa",
+                "--protocol",
+                "union",
+                "--protocol",
+                "mmr",
+            ),
         )
         assert all(name in asked.stdout for name in ("lisa", "union", "mmr"))
 
     def test_samples_without_a_score_are_explained(self, tmp_path, dataset):
         one = tmp_path / "one.jsonl"
-        one.write_text(json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n")
+        one.write_text(
+            json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n"
+        )
         done = self.run(dataset.path, one)
         said = " ".join(done.stdout.split())
         assert f"strict, without a score: {len(dataset) - 1} no prediction" in said
 
-    @pytest.mark.parametrize(("name", "text"), [("none.jsonl", ""), ("none.json", "[]")])
+    @pytest.mark.parametrize(
+        ("name", "text"), [("none.jsonl", ""), ("none.json", "[]")]
+    )
     def test_no_predictions_are_no_result(self, tmp_path, dataset, name, text):
         (tmp_path / name).write_text(text)
         done = self.run(dataset.path, tmp_path / name)
@@ -252,7 +316,9 @@ class TestCommand:
         assert found["protocols"]["aura"]["options"]["unit"] == "mask"
         assert "exact" in found["protocols"]["lisa"]["metrics"]["giou"]
         assert found == json.loads((tmp_path / "run" / "scores.json").read_text())
-        settings = json.loads((tmp_path / "run" / "run.json").read_text())["predictions"]["options"]
+        settings = json.loads((tmp_path / "run" / "run.json").read_text())[
+            "predictions"
+        ]["options"]
         assert ReadOptions(**settings) == ReadOptions()
 
     @pytest.mark.parametrize(

@@ -41,29 +41,41 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def test_an_answer_is_the_same_after_being_a_line(answers: dict[int, list[Prediction]]) -> None:
+def test_an_answer_is_the_same_after_being_a_line(
+    answers: dict[int, list[Prediction]],
+) -> None:
     for image, answered in answers.items():
         assert decode_line(encode_line(image, answered)) == answered
 
 
-def test_nothing_early_leaves_nothing(tmp_path: Path, plan: Plan, dataset: Dataset) -> None:
+def test_nothing_early_leaves_nothing(
+    tmp_path: Path, plan: Plan, dataset: Dataset
+) -> None:
     shards = recalled(tmp_path / "shards", plan, dataset)
     assert 0 not in shards
     assert not (tmp_path / "shards").exists()
 
 
-def test_what_is_kept_is_given_back_once(tmp_path: Path, answers: dict[int, list[Prediction]]) -> None:
+def test_what_is_kept_is_given_back_once(
+    tmp_path: Path, answers: dict[int, list[Prediction]]
+) -> None:
     shards = Shards(tmp_path / "shards")
     for image in (7, 3, 5):
         shards.add(image, encode_line(image, answers[image]))
     assert [image in shards for image in (3, 4, 5, 7)] == [True, False, True, True]
-    assert [shards.pop(image) for image in (3, 5, 7)] == [answers[3], answers[5], answers[7]]
+    assert [shards.pop(image) for image in (3, 5, 7)] == [
+        answers[3],
+        answers[5],
+        answers[7],
+    ]
     with pytest.raises(KeyError):
         shards.pop(3)
 
 
 def test_files_go_when_all_in_them_had_their_turn(
-    tmp_path: Path, answers: dict[int, list[Prediction]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    answers: dict[int, list[Prediction]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("maskwise.harness.engines.shards.MAX_LINES", 3)
     shards = Shards(tmp_path)
@@ -86,14 +98,24 @@ def test_only_whole_lines_of_the_plan_are_taken_over(
         before.add(image, encode_line(image, answers[image]))
     path = tmp_path / "000001.jsonl"
     strange = encode_line(11, answers[12]) + b'{"image": 999, "predictions": []}\n[]\n'
-    path.write_bytes(path.read_bytes()[:-5] + b"\n" + strange + encode_line(13, answers[13])[:-20])
+    path.write_bytes(
+        path.read_bytes()[:-5] + b"\n" + strange + encode_line(13, answers[13])[:-20]
+    )
     shards = recalled(tmp_path, plan[3:], dataset)
     assert [image for image in range(40) if image in shards] == [4, 8]
     shards.add(20, encode_line(20, answers[20]))
-    assert files(tmp_path) == ["000001.jsonl", "000002.jsonl"], "never written behind a torn line"
-    assert [shards.pop(image) for image in (4, 8, 20)] == [answers[4], answers[8], answers[20]]
+    assert files(tmp_path) == ["000001.jsonl", "000002.jsonl"], (
+        "never written behind a torn line"
+    )
+    assert [shards.pop(image) for image in (4, 8, 20)] == [
+        answers[4],
+        answers[8],
+        answers[20],
+    ]
     assert files(tmp_path) == ["000002.jsonl"]
-    assert not [image for image in range(40) if image in recalled(tmp_path, plan[21:], dataset)]
+    assert not [
+        image for image in range(40) if image in recalled(tmp_path, plan[21:], dataset)
+    ]
     assert files(tmp_path) == [], "what nobody needs any more goes"
 
 
@@ -101,12 +123,20 @@ def test_a_part_of_a_images_questions_is_another_answer(
     tmp_path: Path, answers: dict[int, list[Prediction]], plan: Plan, dataset: Dataset
 ) -> None:
     Shards(tmp_path).add(2, encode_line(2, answers[2]))
-    some = plan.only([position for position in range(plan.samples) if position != int(plan.offsets[2])])
+    some = plan.only(
+        [
+            position
+            for position in range(plan.samples)
+            if position != int(plan.offsets[2])
+        ]
+    )
     assert len(some[2].rows) == 2
     assert 2 not in recalled(tmp_path, some, dataset)
 
 
-def test_a_disk_that_refuses_is_reported(tmp_path: Path, answers: dict[int, list[Prediction]]) -> None:
+def test_a_disk_that_refuses_is_reported(
+    tmp_path: Path, answers: dict[int, list[Prediction]]
+) -> None:
     (tmp_path / "run").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be written"):
         Shards(tmp_path / "run" / "shards").add(1, encode_line(1, answers[1]))

@@ -42,8 +42,12 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
     monkeypatch.setattr(subprocess_model, "EXIT_SECONDS", 120.0)
     opened: list[SubprocessModel] = []
 
-    def start(*arguments: str, timeout: float = 600.0, **options: float) -> SubprocessModel:
-        model = SubprocessModel(command(*arguments), timeout=timeout, log=tmp_path / "log", **options)  # type: ignore[arg-type]
+    def start(
+        *arguments: str, timeout: float = 600.0, **options: float
+    ) -> SubprocessModel:
+        model = SubprocessModel(
+            command(*arguments), timeout=timeout, log=tmp_path / "log", **options
+        )  # type: ignore[arg-type]
         opened.append(model)
         return model
 
@@ -94,7 +98,9 @@ def test_it_is_started_once_and_answers_in_order(talk: Talk) -> None:
         ("error", "the model reports: the image is upside down"),
     ],
 )
-def test_a_wrong_reply_fails_its_request_alone(talk: Talk, how: str, message: str) -> None:
+def test_a_wrong_reply_fails_its_request_alone(
+    talk: Talk, how: str, message: str
+) -> None:
     model = talk()
     assert texts(model, "before") == ["BEFORE"]
     before = model._child
@@ -103,7 +109,9 @@ def test_a_wrong_reply_fails_its_request_alone(talk: Talk, how: str, message: st
     assert model._child is before, "a child that still answers is not started again"
 
 
-def test_a_reply_without_end_is_not_kept(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_without_end_is_not_kept(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(subprocess_model, "MAX_RESPONSE_BYTES", 10_000)
     model = talk()
     assert "longer than 10000 bytes" in fails(model, "long")
@@ -154,9 +162,12 @@ def test_a_child_that_dies_is_started_again(
     assert texts(model, "after") == ["AFTER"]
 
 
-def test_how_a_child_died_is_the_same_whether_it_was_just_started(talk: Talk, tmp_path: Path) -> None:
+def test_how_a_child_died_is_the_same_whether_it_was_just_started(
+    talk: Talk, tmp_path: Path
+) -> None:
     """A run that is continued asks a fresh child what one that had answered before was asked."""
-    fresh, used = talk("--hum"), talk("--hum")
+    fresh = talk("--hum")
+    used = talk("--hum")
     assert texts(used, "before") == ["BEFORE"]
     assert fails(fresh, "crash") == fails(used, "crash")
     assert "loading" in (tmp_path / "log").read_text()
@@ -166,12 +177,18 @@ def test_how_a_child_died_is_the_same_whether_it_was_just_started(talk: Talk, tm
 def test_an_edited_script_is_not_started(tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_bytes(TALKER.read_bytes())
-    model = SubprocessModel(shlex.join([sys.executable, "-S", "-E", str(script)]), log=tmp_path / "log")
+    model = SubprocessModel(
+        shlex.join([sys.executable, "-S", "-E", str(script)]), log=tmp_path / "log"
+    )
     assert texts(model, "before") == ["BEFORE"]
     script.write_bytes(TALKER.read_bytes() + b"\n# another model")
-    assert texts(model, "still") == ["STILL"], "the child that runs is what was recorded"
+    assert texts(model, "still") == ["STILL"], (
+        "the child that runs is what was recorded"
+    )
     fails(model, "crash")
-    with pytest.raises(ModelGoneError, match=r"model\.py has changed since the run began"):
+    with pytest.raises(
+        ModelGoneError, match=r"model\.py has changed since the run began"
+    ):
         model.predict(IMAGE, ["after"])
 
 
@@ -183,11 +200,16 @@ def test_one_that_left_between_two_questions_is_started_again(talk: Talk) -> Non
     assert texts(model, "after") == ["AFTER"]
 
 
-def test_a_child_that_hangs_is_killed_with_all_it_started(talk: Talk, tmp_path: Path) -> None:
+def test_a_child_that_hangs_is_killed_with_all_it_started(
+    talk: Talk, tmp_path: Path
+) -> None:
     model = talk()
     assert texts(model, "before") == ["BEFORE"]
     problem = fails(model, "hang", "second")
-    assert "the command did not respond within 600 seconds per question and was killed" in problem
+    assert (
+        "the command did not respond within 600 seconds per question and was killed"
+        in problem
+    )
     started = re.search(r"started (\d+)", (tmp_path / "log").read_text())
     assert started is not None
     deadline = time.monotonic() + 120
@@ -223,10 +245,14 @@ def test_a_flood_fails_what_it_drowns(talk: Talk, how: str) -> None:
 def test_a_child_that_always_dies_is_given_up(talk: Talk) -> None:
     model = talk("--die", patience=3)
     for _ in range(4):
-        assert "exit code 1" in fails(model, "the same image again and again is one failure")
+        assert "exit code 1" in fails(
+            model, "the same image again and again is one failure"
+        )
     with pytest.raises(ModelError):
         model.predict(IMAGE.copy(), ["b"])
-    with pytest.raises(ModelGoneError, match=r"3 images in a row got no response.*no such checkpoint"):
+    with pytest.raises(
+        ModelGoneError, match=r"3 images in a row got no response.*no such checkpoint"
+    ):
         model.predict(IMAGE.copy(), ["c"])
 
 
@@ -245,7 +271,9 @@ def test_much_on_standard_error_does_not_stop_it(talk: Talk, tmp_path: Path) -> 
     assert (tmp_path / "log").stat().st_size == 1_000_001
 
 
-def test_standard_error_goes_to_ours_without_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_error_goes_to_ours_without_a_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     model = SubprocessModel(command())
     with pytest.raises(ModelError):
         model.predict(IMAGE, ["crash"])
@@ -253,7 +281,9 @@ def test_standard_error_goes_to_ours_without_a_log(capsys: pytest.CaptureFixture
     assert "CUDA out of memory" in capsys.readouterr().err
 
 
-def test_images_go_by_path_where_their_file_says_the_same(talk: Talk, tmp_path: Path) -> None:
+def test_images_go_by_path_where_their_file_says_the_same(
+    talk: Talk, tmp_path: Path
+) -> None:
     IMAGE.save(tmp_path / "p.png")
     model = talk()
     with Image.open(tmp_path / "p.png") as image:
@@ -281,7 +311,10 @@ def test_the_command_and_its_script_are_the_record() -> None:
     model = load_model("command: " + command())
     assert isinstance(model, SubprocessModel)
     assert model.config["command"] == command()
-    assert model.config["files"][str(TALKER)] == hashlib.sha256(TALKER.read_bytes()).hexdigest()
+    assert (
+        model.config["files"][str(TALKER)]
+        == hashlib.sha256(TALKER.read_bytes()).hexdigest()
+    )
     assert model.weights_hash is None
 
 
@@ -306,7 +339,8 @@ def test_a_program_that_is_no_program(tmp_path: Path) -> None:
 
 
 def test_a_child_that_accepts_raw_pixels_gets_them(talk: Talk) -> None:
-    model, plain = talk("--announce"), talk()
+    model = talk("--announce")
+    plain = talk()
     texts(model, "start"), texts(plain, "start")
     assert texts(model, "describe") == ['[["rgb", "size"], []]']
     assert texts(plain, "describe") == ['[["png"], []]']
@@ -319,26 +353,39 @@ def test_a_child_that_accepts_raw_pixels_gets_them(talk: Talk) -> None:
 def test_raw_pixels_are_those_of_the_image() -> None:
     line = encode_command_request(IMAGE, ["a"], None, raw=True)[1]
     sent = json.loads(line)["image"]
-    pixels = np.frombuffer(base64.b64decode(sent["rgb"]), np.uint8).reshape(*sent["size"], 3)
+    pixels = np.frombuffer(base64.b64decode(sent["rgb"]), np.uint8).reshape(
+        *sent["size"], 3
+    )
     np.testing.assert_array_equal(pixels, np.asarray(IMAGE))
     png = encode_command_request(IMAGE, ["a"], None, raw=False)[1]
-    assert json.loads(line)["id"] == json.loads(png)["id"], "the id does not depend on how the image is sent"
+    assert json.loads(line)["id"] == json.loads(png)["id"], (
+        "the id does not depend on how the image is sent"
+    )
 
 
 def samples(*answers: str | None) -> list[Sample]:
     texts = [None if text is None else Answer(text=text) for text in answers]
-    return [Sample(id="s", image_id="p", question="describe", answer=answer) for answer in texts]
+    return [
+        Sample(id="s", image_id="p", question="describe", answer=answer)
+        for answer in texts
+    ]
 
 
 def test_teacher_forcing_sends_the_true_answers(talk: Talk) -> None:
     model = talk("--announce", "--forced")
     found = model.predict_teacher_forced(IMAGE, samples("the mug", None))
-    assert [one.answer and one.answer.text for one in found] == ['[["png"], ["the mug", null]]'] * 2
-    assert texts(model, "describe") == ['[["rgb", "size"], []]'], "free predictions get none"
+    assert [one.answer and one.answer.text for one in found] == [
+        '[["png"], ["the mug", null]]'
+    ] * 2
+    assert texts(model, "describe") == ['[["rgb", "size"], []]'], (
+        "free predictions get none"
+    )
 
 
 @pytest.mark.parametrize("arguments", [(), ("--announce",)])
-def test_teacher_forcing_has_to_be_announced(talk: Talk, arguments: tuple[str, ...]) -> None:
+def test_teacher_forcing_has_to_be_announced(
+    talk: Talk, arguments: tuple[str, ...]
+) -> None:
     with pytest.raises(ModelGoneError, match="does not announce teacher forcing"):
         talk(*arguments).predict_teacher_forced(IMAGE, samples("the mug"))
 

@@ -29,9 +29,12 @@ def draw(shape: str, size: tuple[int, int], rng: np.random.Generator) -> Planes:
     return np.full(size, shape == "full")
 
 
-SMALL, LARGE = st.integers(1, 12), st.integers(60, 140)
+SMALL = st.integers(1, 12)
+LARGE = st.integers(60, 140)
 
-FILLED = st.one_of(st.tuples(SMALL, SMALL), st.tuples(LARGE, SMALL), st.tuples(SMALL, LARGE))
+FILLED = st.one_of(
+    st.tuples(SMALL, SMALL), st.tuples(LARGE, SMALL), st.tuples(SMALL, LARGE)
+)
 """Mostly small frames; some taller or wider than the 64 pixels of a machine word."""
 
 
@@ -45,12 +48,21 @@ def sizes(make: st.DrawFn) -> tuple[int, int]:
 
 
 @st.composite
-def planes(make: st.DrawFn, least: int = 1, most: int = 4, batches: int = 1) -> tuple[Planes, ...]:
+def planes(
+    make: st.DrawFn, least: int = 1, most: int = 4, batches: int = 1
+) -> tuple[Planes, ...]:
     """`batches` arrays (n, height, width) of one shape."""
-    size, count = make(sizes()), make(st.integers(least, most))
+    size = make(sizes())
+    count = make(st.integers(least, most))
     rng = np.random.default_rng(make(st.integers(0, 2**32 - 1)))
-    kinds = make(st.lists(st.sampled_from(SHAPES), min_size=batches * count, max_size=batches * count))
-    drawn = np.array([draw(kind, size, rng) for kind in kinds]).reshape(batches, count, *size)
+    kinds = make(
+        st.lists(
+            st.sampled_from(SHAPES), min_size=batches * count, max_size=batches * count
+        )
+    )
+    drawn = np.array([draw(kind, size, rng) for kind in kinds]).reshape(
+        batches, count, *size
+    )
     return tuple(drawn)
 
 
@@ -58,7 +70,9 @@ def polygons(reach: float = 40.0) -> st.SearchStrategy[list[float]]:
     """Coordinates of 1 to 8 points, whole, halves, fifths or any, inside and outside of small frames."""
     any_float = st.floats(-reach, reach, width=32)
     grid = st.builds(
-        lambda step, number: number / step, st.sampled_from([1, 2, 5, 10]), st.integers(-60, 200)
+        lambda step, number: number / step,
+        st.sampled_from([1, 2, 5, 10]),
+        st.integers(-60, 200),
     )
     point = st.tuples(any_float | grid, any_float | grid)
     return st.lists(point, min_size=1, max_size=8).map(
@@ -68,7 +82,8 @@ def polygons(reach: float = 40.0) -> st.SearchStrategy[list[float]]:
 
 def resize(plane: Planes, size: tuple[int, int]) -> Planes:
     rows, columns = (
-        ((2 * np.arange(new) + 1) * old) // (2 * max(new, 1)) for old, new in zip(plane.shape, size)
+        ((2 * np.arange(new) + 1) * old) // (2 * max(new, 1))
+        for old, new in zip(plane.shape, size)
     )
     return plane[rows][:, columns] if plane.size else np.zeros(size, bool)
 
@@ -96,13 +111,20 @@ def boundary(plane: Planes, distance: int) -> Planes:
 
 def components(plane: Planes, connectivity: int) -> list[Planes]:
     """Connected parts by flooding, in order of their first pixel down the columns."""
-    steps = [(0, 1), (1, 0), (0, -1), (-1, 0)] + [(1, 1), (1, -1), (-1, 1), (-1, -1)] * (connectivity == 8)
-    left, parts = {(x, y) for y, x in zip(*np.nonzero(plane))}, []
+    steps = [(0, 1), (1, 0), (0, -1), (-1, 0)] + [
+        (1, 1),
+        (1, -1),
+        (-1, 1),
+        (-1, -1),
+    ] * (connectivity == 8)
+    left = {(x, y) for y, x in zip(*np.nonzero(plane))}
+    parts = []
     for first in sorted(left):
         if first not in left:
             continue
         left.discard(first)
-        front, part = [first], np.zeros_like(plane)
+        front = [first]
+        part = np.zeros_like(plane)
         while front:
             x, y = front.pop()
             part[y, x] = True

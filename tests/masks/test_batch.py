@@ -39,8 +39,14 @@ def test_encoding_equals_pycocotools(stacks: tuple[Planes]) -> None:
     assert masks.size.tolist() == [rle["size"] for rle in official]
 
 
-@given(planes(), st.sampled_from([np.bool_, np.uint8, np.int32, np.uint64]), st.sampled_from([1, 255]))
-def test_dense_roundtrip_in_every_layout(stacks: tuple[Planes], kind: type, inside: int) -> None:
+@given(
+    planes(),
+    st.sampled_from([np.bool_, np.uint8, np.int32, np.uint64]),
+    st.sampled_from([1, 255]),
+)
+def test_dense_roundtrip_in_every_layout(
+    stacks: tuple[Planes], kind: type, inside: int
+) -> None:
     (planes,) = stacks
     array = planes.astype(kind) * kind(inside)
     strided = np.repeat(array, 2, axis=2)[:, :, ::2]
@@ -70,13 +76,17 @@ def test_runs_roundtrip(stacks: tuple[Planes]) -> None:
     assert Masks.from_runs(runs, (height, width)) == masks
     assert Masks.from_runs([run.tolist() for run in runs], masks.size) == masks
     for run, plane in zip(runs, stacks[0]):
-        assert np.array_equal(np.repeat(np.arange(len(run)) % 2 == 1, run), plane.T.ravel())
+        assert np.array_equal(
+            np.repeat(np.arange(len(run)) % 2 == 1, run), plane.T.ravel()
+        )
 
 
 def test_runs_keep_empty_runs_as_they_are() -> None:
     runs = [2, 3, 0, 1, 0, 0, 4]
     masks = Masks.from_runs([runs], (5, 2))
-    assert masks.to_strings() == [pm.frPyObjects({"size": [5, 2], "counts": runs}, 5, 2)["counts"]]
+    assert masks.to_strings() == [
+        pm.frPyObjects({"size": [5, 2], "counts": runs}, 5, 2)["counts"]
+    ]
     assert masks.to_runs()[0].tolist() == runs
     assert masks.area().tolist() == [4]
     assert masks.box().tolist() == [[0, 0, 2, 5]]
@@ -99,7 +109,8 @@ def test_rles_of_every_kind(stacks: tuple[Planes]) -> None:
 
 @given(planes(least=2, most=6), st.data())
 def test_selecting(stacks: tuple[Planes], data: st.DataObject) -> None:
-    masks, count = Masks.from_dense(stacks[0]), len(stacks[0])
+    masks = Masks.from_dense(stacks[0])
+    count = len(stacks[0])
     picks = data.draw(st.lists(st.integers(-count, count - 1), max_size=8))
     assert dense(masks[picks]).tolist() == stacks[0][picks].tolist()
     assert dense(masks[::-2]).tolist() == stacks[0][::-2].tolist()
@@ -112,7 +123,8 @@ def test_selecting(stacks: tuple[Planes], data: st.DataObject) -> None:
 
 @given(planes(), planes())
 def test_concat(first: tuple[Planes], second: tuple[Planes]) -> None:
-    a, b = Masks.from_dense(first[0]), Masks.from_dense(second[0])
+    a = Masks.from_dense(first[0])
+    b = Masks.from_dense(second[0])
     both = Masks.concat([a, Masks.none(), b[::-1]])
     assert both[: len(a)] == a
     assert both[len(a) :][::-1] == b
@@ -120,13 +132,16 @@ def test_concat(first: tuple[Planes], second: tuple[Planes]) -> None:
 
 
 @given(planes(least=1, most=6), st.data())
-def test_arrow_roundtrip_shares_memory(stacks: tuple[Planes], data: st.DataObject) -> None:
+def test_arrow_roundtrip_shares_memory(
+    stacks: tuple[Planes], data: st.DataObject
+) -> None:
     masks = Masks.from_dense(stacks[0])
     column = masks.to_arrow()
     column.validate(full=True)
     assert column.type == ARROW_TYPE
     assert column.to_pylist() == [
-        {"size": rle["size"], "counts": rle["counts"].encode()} for rle in masks.to_rles()
+        {"size": rle["size"], "counts": rle["counts"].encode()}
+        for rle in masks.to_rles()
     ]
     back = Masks.from_arrow(column)
     assert back == masks
@@ -135,7 +150,9 @@ def test_arrow_roundtrip_shares_memory(stacks: tuple[Planes], data: st.DataObjec
     last = data.draw(st.integers(first, len(masks)))
     part = column.slice(first, last - first)
     assert Masks.from_arrow(part) == masks[first:last]
-    assert Masks.from_arrow(pa.chunked_array([part, column])) == Masks.concat([masks[first:last], masks])
+    assert Masks.from_arrow(pa.chunked_array([part, column])) == Masks.concat(
+        [masks[first:last], masks]
+    )
     assert Masks.from_arrow(masks[first:last].to_arrow()) == masks[first:last]
     assert Masks.from_arrow(masks[::-1].to_arrow()) == masks[::-1]
 
@@ -173,7 +190,13 @@ def test_batches_of_nothing() -> None:
     assert none.to_dense().shape == (0, 0, 0)
     assert none.area().shape == (0,)
     assert none.box().shape == (0, 4)
-    for made in (none & none, none.flip(), none.resize((3, 3)), none.crop((0, 0, 1, 1)), none.boundary(1)):
+    for made in (
+        none & none,
+        none.flip(),
+        none.resize((3, 3)),
+        none.crop((0, 0, 1, 1)),
+        none.boundary(1),
+    ):
         assert made == none
     assert none.merge([0]) == none
     assert none.merge([0, 0], (2, 3)).to_rles() == [{"size": [2, 3], "counts": "6"}]
@@ -206,15 +229,21 @@ def test_area_and_box(stacks: tuple[Planes]) -> None:
     masks = Masks.from_dense(stacks[0])
     assert masks.area().tolist() == stacks[0].sum((1, 2)).tolist()
     for plane, box in zip(stacks[0], masks.box().tolist()):
-        rows, columns = np.flatnonzero(plane.any(1)), np.flatnonzero(plane.any(0))
-        expected = [columns[0], rows[0], np.ptp(columns) + 1, np.ptp(rows) + 1] if len(rows) else [0, 0, 0, 0]
+        rows = np.flatnonzero(plane.any(1))
+        columns = np.flatnonzero(plane.any(0))
+        expected = (
+            [columns[0], rows[0], np.ptp(columns) + 1, np.ptp(rows) + 1]
+            if len(rows)
+            else [0, 0, 0, 0]
+        )
         assert box == expected
 
 
 @given(planes(batches=2))
 def test_operators(stacks: tuple[Planes, Planes]) -> None:
     a, b = stacks
-    first, second = Masks.from_dense(a), Masks.from_dense(b)
+    first = Masks.from_dense(a)
+    second = Masks.from_dense(b)
     assert first & second == Masks.from_dense(a & b)
     assert first | second == Masks.from_dense(a | b)
     assert first - second == Masks.from_dense(a & ~b)
@@ -226,17 +255,22 @@ def test_operators(stacks: tuple[Planes, Planes]) -> None:
 
 @given(planes(least=0, most=7), st.data())
 def test_merge_by_group(stacks: tuple[Planes], data: st.DataObject) -> None:
-    count, size = len(stacks[0]), stacks[0].shape[1:]
+    count = len(stacks[0])
+    size = stacks[0].shape[1:]
     offsets = sorted(data.draw(st.lists(st.integers(0, count), min_size=1, max_size=6)))
     masks = Masks.from_dense(stacks[0])
     groups = [stacks[0][first:last] for first, last in itertools.pairwise(offsets)]
     for intersect in (False, True):
         folded = [
-            (group.all(0) if intersect else group.any(0)) if len(group) else np.zeros(size, bool)
+            (group.all(0) if intersect else group.any(0))
+            if len(group)
+            else np.zeros(size, bool)
             for group in groups
         ]
         merged = masks.merge(offsets, size, intersect=intersect)
-        assert merged == (Masks.from_dense(np.array(folded)) if folded else Masks.none())
+        assert merged == (
+            Masks.from_dense(np.array(folded)) if folded else Masks.none()
+        )
     if all(len(group) for group in groups) and groups:
         assert masks.merge(offsets) == masks.merge(offsets, size)
 
@@ -268,13 +302,17 @@ def test_boundary(stacks: tuple[Planes], distance: int) -> None:
 @given(planes(), st.tuples(*[st.integers(-20, 150)] * 2, *[st.integers(0, 40)] * 2))
 def test_crop(stacks: tuple[Planes], box: tuple[int, int, int, int]) -> None:
     cut = Masks.from_dense(stacks[0]).crop(box)
-    assert cut == Masks.from_dense(np.array([drawn.window(plane, box) for plane in stacks[0]]))
+    assert cut == Masks.from_dense(
+        np.array([drawn.window(plane, box) for plane in stacks[0]])
+    )
 
 
 @given(planes(), st.integers(-15, 15), st.integers(-15, 15))
 def test_shift(stacks: tuple[Planes], right: int, down: int) -> None:
     height, width = stacks[0].shape[1:]
-    moved = np.array([drawn.window(plane, (-right, -down, width, height)) for plane in stacks[0]])
+    moved = np.array(
+        [drawn.window(plane, (-right, -down, width, height)) for plane in stacks[0]]
+    )
     masks = Masks.from_dense(stacks[0])
     assert masks.shift(right, down) == Masks.from_dense(moved)
     assert masks.shift(2**31 - 1, 0).area().sum() == 0
@@ -292,7 +330,9 @@ def test_flip(stacks: tuple[Planes]) -> None:
 def test_resize(stacks: tuple[Planes], size: tuple[int, int]) -> None:
     masks = Masks.from_dense(stacks[0])
     scaled = masks.resize(size)
-    assert scaled == Masks.from_dense(np.array([drawn.resize(plane, size) for plane in stacks[0]]))
+    assert scaled == Masks.from_dense(
+        np.array([drawn.resize(plane, size) for plane in stacks[0]])
+    )
     assert scaled.size.tolist() == [list(size)] * len(masks)
     assert masks.resize(masks.size) == masks
 
@@ -303,14 +343,22 @@ def test_resize_equals_pillow(stacks: tuple[Planes], factor: int, up: bool) -> N
     if not plane.size:
         return
     height, width = plane.shape
-    size = (height * factor, width * factor) if up else (-(-height // factor), -(-width // factor))
+    size = (
+        (height * factor, width * factor)
+        if up
+        else (-(-height // factor), -(-width // factor))
+    )
     if not up:
         plane = plane[: height // factor * factor, : width // factor * factor]
         size = (plane.shape[0] // factor, plane.shape[1] // factor)
         if 0 in size:
             return
-    scaled = Image.fromarray(plane.astype(np.uint8)).resize(size[::-1], Image.Resampling.NEAREST)
-    assert Masks.from_dense(plane[None]).resize(size) == Masks.from_dense(np.asarray(scaled)[None])
+    scaled = Image.fromarray(plane.astype(np.uint8)).resize(
+        size[::-1], Image.Resampling.NEAREST
+    )
+    assert Masks.from_dense(plane[None]).resize(size) == Masks.from_dense(
+        np.asarray(scaled)[None]
+    )
 
 
 @settings(max_examples=40)
@@ -318,17 +366,26 @@ def test_resize_equals_pillow(stacks: tuple[Planes], factor: int, up: bool) -> N
 def test_components(stacks: tuple[Planes], connectivity: int) -> None:
     parts, owners = Masks.from_dense(stacks[0]).components(connectivity=connectivity)
     expected = [drawn.components(plane, connectivity) for plane in stacks[0]]
-    assert owners.tolist() == [item for item, found in enumerate(expected) for _ in found]
+    assert owners.tolist() == [
+        item for item, found in enumerate(expected) for _ in found
+    ]
     flat = [plane for found in expected for plane in found]
     assert parts == (Masks.from_dense(np.array(flat)) if flat else parts[:0])
 
 
 def test_components_by_hand() -> None:
     rows = ["#.#", ".#.", "..#"]
-    masks = Masks.from_dense(np.array([[[pixel == "#" for pixel in row] for row in rows]]))
+    masks = Masks.from_dense(
+        np.array([[[pixel == "#" for pixel in row] for row in rows]])
+    )
     parts, owners = masks.components(connectivity=4)
     assert owners.tolist() == [0] * 4
-    assert parts.box().tolist() == [[0, 0, 1, 1], [1, 1, 1, 1], [2, 0, 1, 1], [2, 2, 1, 1]]
+    assert parts.box().tolist() == [
+        [0, 0, 1, 1],
+        [1, 1, 1, 1],
+        [2, 0, 1, 1],
+        [2, 2, 1, 1],
+    ]
     assert len(masks.components()[0]) == 1
     with pytest.raises(MaskError, match="connectivity must be 4 or 8"):
         masks.components(connectivity=6)
@@ -353,13 +410,17 @@ def test_batches_of_several_sizes(groups: list[tuple[Planes]]) -> None:
     flat = [plane for (group,) in groups for plane in group]
     masks = Masks.concat([Masks.from_dense(group) for (group,) in groups])
     assert masks.area().tolist() == [int(plane.sum()) for plane in flat]
-    assert masks.flip() == Masks.from_masks([Mask.from_dense(plane[:, ::-1]) for plane in flat])
+    assert masks.flip() == Masks.from_masks(
+        [Mask.from_dense(plane[:, ::-1]) for plane in flat]
+    )
     assert masks.boundary(1) == Masks.from_masks(
         [Mask.from_dense(drawn.boundary(plane, 1)) for plane in flat]
     )
     assert (masks - masks.boundary(1)) == (masks ^ masks.boundary(1))
     resized = masks.resize((7, 5))
-    assert np.array_equal(resized.to_dense(), np.array([drawn.resize(plane, (7, 5)) for plane in flat]))
+    assert np.array_equal(
+        resized.to_dense(), np.array([drawn.resize(plane, (7, 5)) for plane in flat])
+    )
     if len({plane.shape for plane in flat}) > 1:
         with pytest.raises(MaskError, match="one size"):
             masks.to_dense()

@@ -38,7 +38,10 @@ FORMS: dict[str, Any] = {
     "pycocotools, bytes": RLE,
     "pycocotools, str": {"size": RLE["size"], "counts": RLE["counts"].decode()},
     "uncompressed": {"size": [20, 30], "counts": RUNS},
-    "uncompressed, array": {"size": np.array([20, 30]), "counts": np.array(RUNS, np.uint32)},
+    "uncompressed, array": {
+        "size": np.array([20, 30]),
+        "counts": np.array(RUNS, np.uint32),
+    },
 }
 
 OUTLINES: dict[str, Any] = {
@@ -52,7 +55,9 @@ OUTLINES: dict[str, Any] = {
 @pytest.mark.parametrize("name", FORMS)
 def test_as_mask_without_a_size(name: str) -> None:
     assert as_mask(FORMS[name]) == MASK
-    assert list(as_masks(FORMS[name] if name.startswith(("a ", "py", "unc")) else [FORMS[name]])) == [MASK]
+    assert list(
+        as_masks(FORMS[name] if name.startswith(("a ", "py", "unc")) else [FORMS[name]])
+    ) == [MASK]
 
 
 @pytest.mark.parametrize("name", FORMS | OUTLINES)
@@ -63,15 +68,23 @@ def test_as_mask_with_a_size(name: str) -> None:
     assert list(as_masks([source, source], SIZE)) == [MASK, MASK]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMS if name not in ("nested lists of 0 and 1",)])
+@pytest.mark.parametrize(
+    "name", [name for name in FORMS if name not in ("nested lists of 0 and 1",)]
+)
 def test_a_mask_of_another_size_is_refused(name: str) -> None:
-    with pytest.raises(MaskError, match=r"expected a mask of height and width \(21, 30\), got \(20, 30\)"):
+    with pytest.raises(
+        MaskError,
+        match=r"expected a mask of height and width \(21, 30\), got \(20, 30\)",
+    ):
         as_mask(FORMS[name], (21, 30))
 
 
 def test_detections_of_supervision() -> None:
     detections = SimpleNamespace(xyxy=np.zeros((2, 4)), mask=np.stack([PLANE, ~PLANE]))
-    assert as_masks(detections).to_dense().tolist() == [PLANE.tolist(), (~PLANE).tolist()]
+    assert as_masks(detections).to_dense().tolist() == [
+        PLANE.tolist(),
+        (~PLANE).tolist(),
+    ]
     with pytest.raises(MaskError, match="no masks"):
         as_masks(SimpleNamespace(xyxy=np.zeros((2, 4)), mask=None))
 
@@ -87,7 +100,9 @@ def test_batches() -> None:
     assert as_masks([MASK.to_polygons(), MASK.to_shapely()], SIZE) == batch
     with pytest.raises(MaskError, match="mask 1: "):
         as_masks([MASK, 5])
-    with pytest.raises(MaskError, match=r"mask 0: expected a mask of height and width \(4, 4\)"):
+    with pytest.raises(
+        MaskError, match=r"mask 0: expected a mask of height and width \(4, 4\)"
+    ):
         as_masks(batch, (4, 4))
 
 
@@ -159,7 +174,9 @@ def test_shapely_geometries_are_valid_and_exact(stacks: tuple[Planes]) -> None:
     geometry = mask.to_shapely()
     assert geometry.is_valid, shapely.is_valid_reason(geometry)
     assert geometry.area == mask.area
-    assert len(geometry.geoms) == len(Masks.from_masks([mask]).components(connectivity=4)[0])
+    assert len(geometry.geoms) == len(
+        Masks.from_masks([mask]).components(connectivity=4)[0]
+    )
     assert Mask.from_shapely(geometry, mask.size) == mask
     if mask.area:
         x, y, width, height = mask.box
@@ -197,8 +214,13 @@ def test_numpy_protocol() -> None:
 
 def test_repr_is_short() -> None:
     assert repr(MASK) == f"Mask(20x30, area={PLANE.sum()}, box=(3, 2, 26, 17))"
-    assert repr(Masks.from_masks([MASK, MASK])) == f"Masks(2 masks, 20x30, {2 * len(MASK.counts)} bytes)"
-    assert repr(Masks.from_masks([MASK, Mask.empty(2, 3)])).startswith("Masks(2 masks, 2 sizes, ")
+    assert (
+        repr(Masks.from_masks([MASK, MASK]))
+        == f"Masks(2 masks, 20x30, {2 * len(MASK.counts)} bytes)"
+    )
+    assert repr(Masks.from_masks([MASK, Mask.empty(2, 3)])).startswith(
+        "Masks(2 masks, 2 sizes, "
+    )
     assert repr(Masks.none()).startswith("Masks(0 masks, ")
 
 
@@ -255,5 +277,7 @@ def test_arguments_that_are_not_masks_are_named() -> None:
         batch.inside(MASK)  # type: ignore[arg-type]
     with pytest.raises(MaskError, match="mask 1: expected a Mask, got int"):
         Masks.from_masks([MASK, 3])  # type: ignore[list-item]
-    with pytest.raises(MaskError, match="mask 1: expected counts of type str, got bytes"):
+    with pytest.raises(
+        MaskError, match="mask 1: expected counts of type str, got bytes"
+    ):
         Masks.from_strings(["6", b"6"], (2, 3))  # type: ignore[list-item]

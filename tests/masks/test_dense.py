@@ -12,11 +12,21 @@ from maskwise.errors import MaskError
 from maskwise.masks import Mask, Masks
 from tests.masks.drawn import Planes, planes
 
-INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+INTEGERS = [
+    np.int8,
+    np.uint8,
+    np.int16,
+    np.uint16,
+    np.int32,
+    np.uint32,
+    np.int64,
+    np.uint64,
+]
 
 
 @pytest.mark.parametrize(
-    "array", [np.eye(3), np.array([[-3.0, 0.2], [np.nan, 0.0]]), np.zeros((2, 2), np.float16)]
+    "array",
+    [np.eye(3), np.array([[-3.0, 0.2], [np.nan, 0.0]]), np.zeros((2, 2), np.float16)],
 )
 def test_floats_need_a_threshold(array: NDArray[np.floating]) -> None:
     with pytest.raises(MaskError, match=f"{array.dtype} needs a threshold"):
@@ -27,8 +37,14 @@ def test_floats_need_a_threshold(array: NDArray[np.floating]) -> None:
 
 def test_the_threshold_itself_is_outside() -> None:
     logits = np.array([[-3.0, 0.0, 1e-9], [0.5, 0.50001, 7.0]])
-    assert Mask.from_dense(logits, threshold=0).to_dense().tolist() == (logits > 0).tolist()
-    assert Mask.from_dense(logits, threshold=0.5).to_dense().tolist() == (logits > 0.5).tolist()
+    assert (
+        Mask.from_dense(logits, threshold=0).to_dense().tolist()
+        == (logits > 0).tolist()
+    )
+    assert (
+        Mask.from_dense(logits, threshold=0.5).to_dense().tolist()
+        == (logits > 0.5).tolist()
+    )
     assert Masks.from_dense(logits[None] * 10, threshold=4).to_dense().tolist() == [
         (logits * 10 > 4).tolist()
     ]
@@ -43,7 +59,9 @@ def test_nan_and_thresholds_that_are_not_numbers_are_refused() -> None:
 
 
 @given(planes(most=1), st.sampled_from(INTEGERS), st.integers(-(2**63), 2**64 - 1))
-def test_integers_other_than_0_1_255_are_named(stacks: tuple[Planes], kind: type, value: int) -> None:
+def test_integers_other_than_0_1_255_are_named(
+    stacks: tuple[Planes], kind: type, value: int
+) -> None:
     plane = stacks[0][0]
     limits = np.iinfo(kind)
     value = min(max(value, limits.min), limits.max)
@@ -63,14 +81,18 @@ def test_1_and_255_together_are_ambiguous() -> None:
 
 
 def test_many_values_are_shortened() -> None:
-    with pytest.raises(MaskError, match=r"found 0, 1, 2, 3, 4, 5, \.\.\. 63 \(64 values\)$"):
+    with pytest.raises(
+        MaskError, match=r"found 0, 1, 2, 3, 4, 5, \.\.\. 63 \(64 values\)$"
+    ):
         Mask.from_dense(np.arange(64).reshape(8, 8))
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P"])
 def test_grey_images(mode: str) -> None:
     plane = np.array([[True, False, True], [False, False, True]])
-    image = Image.fromarray(plane.astype(np.uint8) * 255).convert(mode if mode != "P" else "L")
+    image = Image.fromarray(plane.astype(np.uint8) * 255).convert(
+        mode if mode != "P" else "L"
+    )
     if mode == "P":
         image = Image.fromarray(plane.astype(np.uint8)).convert("P")
     assert np.array_equal(Mask.from_dense(image).to_dense(), plane)
@@ -93,7 +115,10 @@ def test_tensors(kind: torch.dtype) -> None:
 @pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16])
 def test_tensors_of_logits(kind: torch.dtype) -> None:
     logits = torch.tensor([[-1.0, 2.0], [0.0, 0.5]], requires_grad=True).to(kind)
-    assert Mask.from_dense(logits, threshold=0).to_dense().tolist() == [[False, True], [False, True]]
+    assert Mask.from_dense(logits, threshold=0).to_dense().tolist() == [
+        [False, True],
+        [False, True],
+    ]
     with pytest.raises(MaskError, match="threshold"):
         Mask.from_dense(logits)
 
@@ -101,7 +126,9 @@ def test_tensors_of_logits(kind: torch.dtype) -> None:
 class Explosive:
     """An object whose conversion fails in its own way."""
 
-    def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.generic]:
+    def __array__(
+        self, dtype: object = None, copy: object = None
+    ) -> NDArray[np.generic]:
         raise KeyError("boom")
 
 
@@ -131,7 +158,11 @@ def test_objects_that_are_not_arrays_are_refused(value: object) -> None:
 
 
 def test_wrong_dimensions_are_named() -> None:
-    with pytest.raises(MaskError, match=r"expected an array \(height, width\), got shape \(1, 2, 2\)"):
+    with pytest.raises(
+        MaskError, match=r"expected an array \(height, width\), got shape \(1, 2, 2\)"
+    ):
         Mask.from_dense(np.ones((1, 2, 2), bool))
-    with pytest.raises(MaskError, match=r"expected an array \(n, height, width\), got shape \(2, 2\)"):
+    with pytest.raises(
+        MaskError, match=r"expected an array \(n, height, width\), got shape \(2, 2\)"
+    ):
         Masks.from_dense(np.ones((2, 2), bool))

@@ -8,11 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwise.errors import MaskError
-from maskwise.masks import MAX_PIXELS, Mask, Masks, boundary_areas, boundary_width, pair_areas
+from maskwise.masks import (
+    MAX_PIXELS,
+    Mask,
+    Masks,
+    boundary_areas,
+    boundary_width,
+    pair_areas,
+)
 from tests.masks import drawn
 from tests.masks.drawn import Planes, planes
 
-KINDS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+KINDS = [
+    np.int8,
+    np.uint8,
+    np.int16,
+    np.uint16,
+    np.int32,
+    np.uint32,
+    np.int64,
+    np.uint64,
+]
 
 EXTREMES = [
     0,
@@ -37,7 +53,8 @@ EXTREMES = [
 def integers(make: st.DrawFn, low: int = -20, high: int = 20) -> Any:
     """A small or extreme integer as a Python int or of a numpy type."""
     value = make(
-        st.integers(low, high) | st.sampled_from(EXTREMES + [-number for number in EXTREMES] + [2**80])
+        st.integers(low, high)
+        | st.sampled_from(EXTREMES + [-number for number in EXTREMES] + [2**80])
     )
     kind = make(st.sampled_from([int, *KINDS]))
     if kind is int:
@@ -52,13 +69,16 @@ def reachable(*values: Any) -> bool:
 
 @given(planes(most=2), integers(), integers())
 def test_shift(stacks: tuple[Planes], right: Any, down: Any) -> None:
-    masks, (height, width) = Masks.from_dense(stacks[0]), stacks[0].shape[1:]
+    masks = Masks.from_dense(stacks[0])
+    (height, width) = stacks[0].shape[1:]
     if not reachable(right, down):
         with pytest.raises(MaskError, match="shift"):
             masks.shift(right, down)
         return
     box = (-int(right), -int(down), width, height)
-    assert masks.shift(right, down) == Masks.from_dense(np.array([moved(plane, box) for plane in stacks[0]]))
+    assert masks.shift(right, down) == Masks.from_dense(
+        np.array([moved(plane, box) for plane in stacks[0]])
+    )
 
 
 def moved(plane: Planes, box: tuple[int, int, int, int]) -> Planes:
@@ -71,7 +91,9 @@ def moved(plane: Planes, box: tuple[int, int, int, int]) -> Planes:
 @given(planes(most=2), integers(), integers(), integers(0, 15), integers(0, 15))
 def test_crop(stacks: tuple[Planes], x: Any, y: Any, width: Any, height: Any) -> None:
     masks = Masks.from_dense(stacks[0])
-    fits = int(width) >= 0 and int(height) >= 0 and int(width) * int(height) <= MAX_PIXELS
+    fits = (
+        int(width) >= 0 and int(height) >= 0 and int(width) * int(height) <= MAX_PIXELS
+    )
     if not reachable(x, y, width, height) or not fits:
         with pytest.raises(MaskError):
             masks.crop([x, y, width, height])
@@ -80,7 +102,9 @@ def test_crop(stacks: tuple[Planes], x: Any, y: Any, width: Any, height: Any) ->
     assert cut.size.tolist() == [[height, width]] * len(masks)
     if int(width) * int(height) < 10_000:
         box = (int(x), int(y), int(width), int(height))
-        assert cut == Masks.from_dense(np.array([moved(plane, box) for plane in stacks[0]]))
+        assert cut == Masks.from_dense(
+            np.array([moved(plane, box) for plane in stacks[0]])
+        )
 
 
 @given(planes(most=2), integers(0, 5))
@@ -91,7 +115,9 @@ def test_boundary(stacks: tuple[Planes], distance: Any) -> None:
             masks.boundary(distance)
         return
     reach = min(int(distance), 200)
-    bands = [plane if reach > 70 else drawn.boundary(plane, reach) for plane in stacks[0]]
+    bands = [
+        plane if reach > 70 else drawn.boundary(plane, reach) for plane in stacks[0]
+    ]
     assert masks.boundary(distance) == Masks.from_dense(np.array(bands))
 
 
@@ -105,7 +131,9 @@ def test_resize(stacks: tuple[Planes], height: Any, width: Any) -> None:
                 masks.resize((height, width))
         return
     size = (int(height), int(width))
-    expected = Masks.from_dense(np.array([drawn.resize(plane, size) for plane in stacks[0]]))
+    expected = Masks.from_dense(
+        np.array([drawn.resize(plane, size) for plane in stacks[0]])
+    )
     assert masks.resize((height, width)) == expected
     assert Mask.empty(height, width) == Mask.empty(*size)
 
@@ -114,7 +142,10 @@ def test_resize(stacks: tuple[Planes], height: Any, width: Any) -> None:
 def test_sizes_and_runs(height: Any, width: Any, runs: list[Any]) -> None:
     exact = [int(run) for run in runs]
     pixels = int(height) * int(width)
-    valid = min(int(height), int(width), *exact, 0) >= 0 and sum(exact) == pixels <= MAX_PIXELS
+    valid = (
+        min(int(height), int(width), *exact, 0) >= 0
+        and sum(exact) == pixels <= MAX_PIXELS
+    )
     try:
         made = Masks.from_runs([runs], [(height, width)])
     except MaskError:
@@ -141,7 +172,10 @@ def test_group_offsets(offsets: list[Any]) -> None:
 
 def test_extreme_integers_do_not_give_wrong_masks() -> None:
     masks = Masks.from_dense(np.eye(8, dtype=bool)[None])
-    assert masks.shift(np.uint8(1), 0).to_dense()[0].tolist() == np.eye(8, k=1, dtype=bool).tolist()
+    assert (
+        masks.shift(np.uint8(1), 0).to_dense()[0].tolist()
+        == np.eye(8, k=1, dtype=bool).tolist()
+    )
     for work in (
         lambda: masks.shift(2**63, 0),
         lambda: masks.shift(0, -(2**63)),
@@ -154,7 +188,9 @@ def test_extreme_integers_do_not_give_wrong_masks() -> None:
             work()
 
 
-@pytest.mark.parametrize("value", [1.0, "1", None, [1, 2], 1j, np.float32(2), object(), [[1], [2, 3]]])
+@pytest.mark.parametrize(
+    "value", [1.0, "1", None, [1, 2], 1j, np.float32(2), object(), [[1], [2, 3]]]
+)
 def test_other_types_are_refused(value: Any) -> None:
     masks = Masks.from_dense(np.eye(8, dtype=bool)[None])
     for work in (
@@ -182,7 +218,9 @@ def test_invalid_boundary_ratios_are_refused(ratio: Any) -> None:
 
 
 def test_columns_of_other_types_are_refused() -> None:
-    data, ends, size = np.frombuffer(b"6", np.uint8), np.array([0, 1]), np.array([[2, 3]], np.int32)
+    data = np.frombuffer(b"6", np.uint8)
+    ends = np.array([0, 1])
+    size = np.array([[2, 3]], np.int32)
     with pytest.raises(MaskError, match="start must be an array of int64"):
         Masks(data, ends[:1].astype(np.int32), ends[1:], size)  # type: ignore[arg-type]
     with pytest.raises(MaskError, match="size must be an array of int32"):

@@ -13,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskwise.errors import MaskError
-from maskwise.masks import MAX_PIXELS, Masks, boundary_areas, pair_areas, pairwise_intersection
+from maskwise.masks import (
+    MAX_PIXELS,
+    Masks,
+    boundary_areas,
+    pair_areas,
+    pairwise_intersection,
+)
 from maskwise.masks.kernel import Kernel
 from tests.masks.drawn import Planes, planes
 
@@ -22,9 +28,11 @@ def compress(values: list[int]) -> bytes:
     """Values as COCO writes them, five bits per character; not differences, and not checked."""
     out = bytearray()
     for value in values:
-        rest, more = value, True
+        rest = value
+        more = True
         while more:
-            bits, rest = rest & 31, rest >> 5
+            bits = rest & 31
+            rest = rest >> 5
             more = rest != (-1 if bits & 16 else 0)
             out.append(48 + bits + 32 * more)
     return bytes(out)
@@ -92,8 +100,12 @@ def test_every_cut_of_a_string_is_refused(stacks: tuple[Planes]) -> None:
 
 
 @given(planes(most=1), st.integers(0, 139), st.integers(0, 139))
-def test_another_frame_is_refused(stacks: tuple[Planes], height: int, width: int) -> None:
-    masks = Masks.from_strings(Masks.from_dense(stacks[0]).to_strings(), (height, width))
+def test_another_frame_is_refused(
+    stacks: tuple[Planes], height: int, width: int
+) -> None:
+    masks = Masks.from_strings(
+        Masks.from_dense(stacks[0]).to_strings(), (height, width)
+    )
     if height * width == stacks[0][0].size:
         assert masks.area().tolist() == [stacks[0].sum()]
     else:
@@ -110,7 +122,9 @@ ALPHABET = st.one_of(
 
 
 @given(st.lists(ALPHABET, min_size=1, max_size=4), st.integers(0, 8), st.integers(0, 8))
-def test_any_bytes_are_masks_or_refused(counts: list[bytes], height: int, width: int) -> None:
+def test_any_bytes_are_masks_or_refused(
+    counts: list[bytes], height: int, width: int
+) -> None:
     masks = Masks.from_strings(counts, (height, width))
     try:
         masks.check()
@@ -124,7 +138,9 @@ def test_any_bytes_are_masks_or_refused(counts: list[bytes], height: int, width:
     assert (masks | masks) == Masks.from_dense(dense)
     assert masks.area().tolist() == dense.sum((1, 2)).tolist()
     rewritten = Masks.from_runs(masks.to_runs(), (height, width))
-    assert all(np.array_equal(a, b) for a, b in zip(rewritten.to_runs(), masks.to_runs()))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(rewritten.to_runs(), masks.to_runs())
+    )
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 6))
@@ -138,7 +154,10 @@ def test_runs_with_empty_ones_are_the_same_mask(runs: list[int], height: int) ->
     assert odd.box().tolist() == plain.box().tolist()
     assert pair_areas(odd, plain).intersection.tolist() == plain.area().tolist()
     assert pairwise_intersection(odd, odd).tolist() == [plain.area().tolist()]
-    assert boundary_areas(odd, plain).intersection.tolist() == plain.boundary(1).area().tolist()
+    assert (
+        boundary_areas(odd, plain).intersection.tolist()
+        == plain.boundary(1).area().tolist()
+    )
     assert (odd ^ plain).area().tolist() == [0]
     for work in (
         Masks.flip,
@@ -150,7 +169,9 @@ def test_runs_with_empty_ones_are_the_same_mask(runs: list[int], height: int) ->
     assert odd.resize((5, 5)) == plain.resize((5, 5))
     assert odd.merge([0, 1]) == plain
     for connectivity in (4, 8):
-        parts, expected = (masks.components(connectivity=connectivity)[0] for masks in (odd, plain))
+        parts, expected = (
+            masks.components(connectivity=connectivity)[0] for masks in (odd, plain)
+        )
         assert parts == expected
 
 
@@ -158,21 +179,31 @@ def test_runs_with_empty_ones_are_the_same_mask(runs: list[int], height: int) ->
 
 
 @pytest.mark.parametrize(
-    ("start", "stop"), [(-1, 3), (0, 10), (3, 1), (9, 9), (2**62, 2**63 - 1), (-(2**63), 3)]
+    ("start", "stop"),
+    [(-1, 3), (0, 10), (3, 1), (9, 9), (2**62, 2**63 - 1), (-(2**63), 3)],
 )
 def test_offsets_outside_of_the_data_are_refused(start: int, stop: int) -> None:
     data = np.frombuffer(b"123", np.uint8)
     bounds = np.array([[0, 3], [start, stop]], np.int64)
-    masks = Masks(data, bounds[:, 0], bounds[:, 1], np.array([[2, 3], [2, 3]], np.int32))
+    masks = Masks(
+        data, bounds[:, 0], bounds[:, 1], np.array([[2, 3], [2, 3]], np.int32)
+    )
     for reader in READERS.values():
         with pytest.raises(MaskError) as caught:
             reader(masks)
         assert caught.value.item == 1
 
 
-@pytest.mark.parametrize("size", [(-1, 3), (3, -2), (2**31 - 1, 2**31 - 1), (46341, 46341), (-3, -2)])
+@pytest.mark.parametrize(
+    "size", [(-1, 3), (3, -2), (2**31 - 1, 2**31 - 1), (46341, 46341), (-3, -2)]
+)
 def test_invalid_sizes_are_refused(size: tuple[int, int]) -> None:
-    raw = Masks(np.frombuffer(b"6", np.uint8), np.array([0]), np.array([1]), np.array([size], np.int32))
+    raw = Masks(
+        np.frombuffer(b"6", np.uint8),
+        np.array([0]),
+        np.array([1]),
+        np.array([size], np.int32),
+    )
     for reader in READERS.values():
         with pytest.raises(MaskError):
             reader(raw)
@@ -191,7 +222,16 @@ def test_invalid_sizes_are_refused(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "sizes", [[(2, 3)] * 3, [2, 3, 4], [[2.0, 3.0]], [["2", "3"]], [[2], [3, 4]], [[2**70, 1]], None]
+    "sizes",
+    [
+        [(2, 3)] * 3,
+        [2, 3, 4],
+        [[2.0, 3.0]],
+        [["2", "3"]],
+        [[2], [3, 4]],
+        [[2**70, 1]],
+        None,
+    ],
 )
 def test_malformed_size_arguments_are_refused(sizes: object) -> None:
     with pytest.raises(MaskError):
@@ -205,19 +245,37 @@ def test_columns_that_differ_in_length() -> None:
 
 
 @pytest.mark.parametrize(
-    "runs", [[1.5, 2.5], ["a"], [None], [[1, 2], [3]], [2**80], [True, False], [2**63], [-1, 7], [7]]
+    "runs",
+    [
+        [1.5, 2.5],
+        ["a"],
+        [None],
+        [[1, 2], [3]],
+        [2**80],
+        [True, False],
+        [2**63],
+        [-1, 7],
+        [7],
+    ],
 )
 def test_invalid_runs_are_refused(runs: list[object]) -> None:
     with pytest.raises(MaskError) as caught:
         Masks.from_runs([[6], runs], (2, 3))
     assert caught.value.item == 1
     with pytest.raises(MaskError) as caught:
-        Masks.from_rles([{"size": [2, 3], "counts": counts} for counts in ("6", [6], b"6", [6], runs)])
+        Masks.from_rles(
+            [
+                {"size": [2, 3], "counts": counts}
+                for counts in ("6", [6], b"6", [6], runs)
+            ]
+        )
     assert caught.value.item == 4
 
 
 def test_invalid_dicts_and_strings_are_refused() -> None:
-    with pytest.raises(MaskError, match="mask 1: a run-length mask needs size and counts"):
+    with pytest.raises(
+        MaskError, match="mask 1: a run-length mask needs size and counts"
+    ):
         Masks.from_rles([{"size": [2, 3], "counts": "6"}, {"size": [2, 3]}])
     with pytest.raises(MaskError, match=r"mask 1: .*ASCII"):
         Masks.from_strings(["6", "é"], (2, 3))
@@ -251,9 +309,16 @@ def test_frames_too_large_to_draw_are_refused_or_done() -> None:
     for size in ((1, MAX_PIXELS), (MAX_PIXELS, 1)):
         masks = Masks.from_runs(runs, size)
         assert masks.area().tolist() == [MAX_PIXELS, 0, 1]
-        assert masks.box()[2].tolist() == ([1, 0, 1, 1] if size[0] == 1 else [0, 1, 1, 1])
+        assert masks.box()[2].tolist() == (
+            [1, 0, 1, 1] if size[0] == 1 else [0, 1, 1, 1]
+        )
         assert (masks ^ masks[[1, 0, 2]]).area().tolist() == [MAX_PIXELS, MAX_PIXELS, 0]
-        for work in (lambda m: m.boundary(1), Masks.flip, Masks.components, lambda m: m.crop((0, 0, 5, 5))):
+        for work in (
+            lambda m: m.boundary(1),
+            Masks.flip,
+            Masks.components,
+            lambda m: m.crop((0, 0, 5, 5)),
+        ):
             with contextlib.suppress(MaskError):
                 work(masks)
         with pytest.raises(MaskError, match="exceed"):
@@ -273,8 +338,16 @@ def test_kernels_offer_the_same_functions(kernel: ModuleType) -> None:
 
 def test_the_environment_chooses_numpy() -> None:
     code = "from maskwise.masks import kernel_name; print(kernel_name())"
-    environment = {**os.environ, "MASKWISE_KERNEL": "numpy", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {
+        **os.environ,
+        "MASKWISE_KERNEL": "numpy",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     run = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert run.stdout.strip() == "numpy"

@@ -13,8 +13,10 @@ from tests.masks.drawn import Planes, planes
 
 @given(planes(most=1, batches=2))
 def test_algebra(stacks: tuple[Planes, Planes]) -> None:
-    a, b = stacks[0][0], stacks[1][0]
-    first, second = Mask.from_dense(a), Mask.from_dense(b)
+    a = stacks[0][0]
+    b = stacks[1][0]
+    first = Mask.from_dense(a)
+    second = Mask.from_dense(b)
     assert np.array_equal(first.to_dense(), a)
     assert (first & second) == Mask.from_dense(a & b)
     assert (first | second) == Mask.from_dense(a | b)
@@ -22,7 +24,9 @@ def test_algebra(stacks: tuple[Planes, Planes]) -> None:
     assert first.area == a.sum()
     assert first.areas_with(second) == ((a & b).sum(), a.sum(), b.sum())
     assert first.inside(second) == bool((a <= b).all())
-    assert first.iou(second) == ((a & b).sum() / (a | b).sum() if (a & b).any() else 0.0)
+    assert first.iou(second) == (
+        (a & b).sum() / (a | b).sum() if (a & b).any() else 0.0
+    )
 
 
 @given(planes(most=1))
@@ -64,7 +68,9 @@ def test_by_hand() -> None:
         ((2**80, 1), "0", "size"),
     ],
 )
-def test_malformed_masks_are_refused(size: tuple[int, int], counts: str, message: str) -> None:
+def test_malformed_masks_are_refused(
+    size: tuple[int, int], counts: str, message: str
+) -> None:
     with pytest.raises(MaskError, match=message) as caught:
         Mask(size, counts)
     assert caught.value.item is None
@@ -82,7 +88,8 @@ def test_the_largest_frame() -> None:
 
 
 def test_masks_of_two_sizes_do_not_mix() -> None:
-    a, b = Mask.empty(2, 3), Mask.empty(3, 2)
+    a = Mask.empty(2, 3)
+    b = Mask.empty(3, 2)
     for work in (a.__and__, a.__or__, a.__sub__, a.areas_with, a.iou, a.inside):
         with pytest.raises(MaskError, match=r"sizes differ: \(2, 3\) and \(3, 2\)"):
             work(b)
@@ -94,5 +101,7 @@ def test_any_text_is_a_mask_or_refused(counts: str, height: int, width: int) -> 
         mask = Mask((height, width), counts)
     except MaskError:
         return
-    assert Mask.from_dense(mask.to_dense()).to_dense().tolist() == mask.to_dense().tolist()
+    assert (
+        Mask.from_dense(mask.to_dense()).to_dense().tolist() == mask.to_dense().tolist()
+    )
     assert mask.area == mask.to_dense().sum()

@@ -22,12 +22,18 @@ def draw_official(polygon: list[float], size: tuple[int, int]) -> bytes:
 @settings(max_examples=120)
 @given(st.lists(polygons(), min_size=1, max_size=5), FILLED)
 def test_polygons(shapes: list[list[float]], size: tuple[int, int]) -> None:
-    assert Masks.draw_polygons(shapes, size).to_strings() == [draw_official(shape, size) for shape in shapes]
+    assert Masks.draw_polygons(shapes, size).to_strings() == [
+        draw_official(shape, size) for shape in shapes
+    ]
 
 
 @given(st.lists(polygons(reach=3000.0), min_size=1, max_size=3), FILLED)
-def test_polygons_that_leave_the_frame(shapes: list[list[float]], size: tuple[int, int]) -> None:
-    assert Masks.draw_polygons(shapes, size).to_strings() == [draw_official(shape, size) for shape in shapes]
+def test_polygons_that_leave_the_frame(
+    shapes: list[list[float]], size: tuple[int, int]
+) -> None:
+    assert Masks.draw_polygons(shapes, size).to_strings() == [
+        draw_official(shape, size) for shape in shapes
+    ]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(20, 400))
@@ -42,8 +48,14 @@ def test_long_polygons(seed: int, points: int) -> None:
 
 
 @given(st.lists(st.lists(polygons(), max_size=3), max_size=4), FILLED)
-def test_objects_are_unions(objects: list[list[list[float]]], size: tuple[int, int]) -> None:
-    short = [item for item, parts in enumerate(objects) if parts and all(len(part) < 6 for part in parts)]
+def test_objects_are_unions(
+    objects: list[list[list[float]]], size: tuple[int, int]
+) -> None:
+    short = [
+        item
+        for item, parts in enumerate(objects)
+        if parts and all(len(part) < 6 for part in parts)
+    ]
     if short:
         with pytest.raises(MaskError, match="three points") as caught:
             Masks.from_polygons(objects, size)
@@ -51,22 +63,38 @@ def test_objects_are_unions(objects: list[list[list[float]]], size: tuple[int, i
         return
     masks = Masks.from_polygons(objects, size)
     for counts, parts in zip(masks.to_strings(), objects):
-        official = [{"size": list(size), "counts": draw_official(part, size)} for part in parts]
+        official = [
+            {"size": list(size), "counts": draw_official(part, size)} for part in parts
+        ]
         whole = [{"size": list(size), "counts": Masks.empty([size]).to_strings()[0]}]
         assert counts == pm.merge(official + whole)["counts"]
 
 
 @given(
-    st.lists(st.tuples(*[st.floats(-30, 60, width=32)] * 2, *[st.floats(0, 60, width=32)] * 2), min_size=1),
+    st.lists(
+        st.tuples(
+            *[st.floats(-30, 60, width=32)] * 2, *[st.floats(0, 60, width=32)] * 2
+        ),
+        min_size=1,
+    ),
     FILLED,
 )
-def test_boxes(boxes: list[tuple[float, float, float, float]], size: tuple[int, int]) -> None:
+def test_boxes(
+    boxes: list[tuple[float, float, float, float]], size: tuple[int, int]
+) -> None:
     official = pm.frPyObjects(np.array(boxes), *size)
-    assert Masks.from_boxes(boxes, size).to_strings() == [rle["counts"] for rle in official]
+    assert Masks.from_boxes(boxes, size).to_strings() == [
+        rle["counts"] for rle in official
+    ]
 
 
-@given(st.lists(polygons(), min_size=1, max_size=5), st.sampled_from([(0, 3), (3, 0), (0, 0)]))
-def test_frames_without_pixels(shapes: list[list[float]], size: tuple[int, int]) -> None:
+@given(
+    st.lists(polygons(), min_size=1, max_size=5),
+    st.sampled_from([(0, 3), (3, 0), (0, 0)]),
+)
+def test_frames_without_pixels(
+    shapes: list[list[float]], size: tuple[int, int]
+) -> None:
     """Where pycocotools draws outside of the frame."""
     assert Masks.draw_polygons(shapes, size).to_strings() == [b"0"] * len(shapes)
 
@@ -98,12 +126,16 @@ def test_far_corners(reach: float) -> None:
 def test_large_frames() -> None:
     """Frames whose runs take six and seven characters, where pycocotools reserves too little for its strings."""
     size = (40_000, 50_000)
-    (mask,) = Masks.draw_polygons([[10, 20, 45_010, 20, 45_010, 39_000, 10, 39_000]], size)
+    (mask,) = Masks.draw_polygons(
+        [[10, 20, 45_010, 20, 45_010, 39_000, 10, 39_000]], size
+    )
     assert mask.area == 45_000 * 38_980
     assert Masks.from_masks([mask]).box().tolist() == [[10, 20, 45_000, 38_980]]
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), 2.0**26 + 1, -1e300])
+@pytest.mark.parametrize(
+    "bad", [float("nan"), float("inf"), -float("inf"), 2.0**26 + 1, -1e300]
+)
 @pytest.mark.parametrize("place", range(6))
 def test_coordinates_that_are_no_place(bad: float, place: int) -> None:
     fine = [1.0, 1.0, 5.0, 1.0, 5.0, 5.0]
@@ -119,7 +151,8 @@ def test_coordinates_that_are_no_place(bad: float, place: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [[], [1.0], ["a", "b"], [[1, 2], [3]], None, {"x": 1}, [10**400, 1, 2, 3, 4, 5]]
+    "bad",
+    [[], [1.0], ["a", "b"], [[1, 2], [3]], None, {"x": 1}, [10**400, 1, 2, 3, 4, 5]],
 )
 def test_what_is_not_a_polygon(bad: object) -> None:
     with pytest.raises(MaskError) as caught:

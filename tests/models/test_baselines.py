@@ -14,9 +14,12 @@ BASELINES = [name for name, known in BUILT_IN.items() if "baselines" in known.fa
 
 def predict(name: str, index: int = 2) -> list[Prediction]:
     shown = make_scene(31, index, "test")
-    model, image = load_model(name), Image.fromarray(shown.image)
+    model = load_model(name)
+    image = Image.fromarray(shown.image)
     if isinstance(model, Predictor):
-        return list(model.predict(image, [question.text for question in shown.questions]))
+        return list(
+            model.predict(image, [question.text for question in shown.questions])
+        )
     assert isinstance(model, GroundTruthPredictor)
     return list(model.predict_with_ground_truth(image, shown.samples))
 
@@ -40,13 +43,19 @@ def test_image_blind_gives_the_same_prediction_for_all_images() -> None:
     model = load_model("image-blind")
     assert isinstance(model, Predictor)
     one, other = (
-        list(model.predict(Image.fromarray(make_scene(31, index, "test").image), ["the mug"]))
+        list(
+            model.predict(
+                Image.fromarray(make_scene(31, index, "test").image), ["the mug"]
+            )
+        )
         for index in (0, 1)
     )
     assert one == other
 
 
-def test_visible_copy_has_no_occluded_pixels_and_convex_hull_contains_the_visible_mask() -> None:
+def test_visible_copy_has_no_occluded_pixels_and_convex_hull_contains_the_visible_mask() -> (
+    None
+):
     for prediction in predict("visible-copy"):
         assert all(region.visible == region.amodal for region in prediction.regions)
     for prediction in predict("convex-hull"):
@@ -58,12 +67,18 @@ def test_visible_copy_has_no_occluded_pixels_and_convex_hull_contains_the_visibl
 
 def test_stage_oracles_return_the_ground_truth_of_their_stage() -> None:
     samples = make_scene(31, 2, "test").samples
-    assert [p.mask_type for p in predict("oracle-mask-type")] == [sample.mask_type for sample in samples]
+    assert [p.mask_type for p in predict("oracle-mask-type")] == [
+        sample.mask_type for sample in samples
+    ]
     grounded = predict("oracle-grounder")
     assert any(prediction.regions for prediction in grounded)
-    assert all(len(one.regions) <= len(sample.targets) for one, sample in zip(grounded, samples))
+    assert all(
+        len(one.regions) <= len(sample.targets)
+        for one, sample in zip(grounded, samples)
+    )
     matched = [
-        (region.visible, region.amodal) in [(target.visible, target.amodal) for target in sample.targets]
+        (region.visible, region.amodal)
+        in [(target.visible, target.amodal) for target in sample.targets]
         for prediction, sample in zip(predict("oracle-masks"), samples)
         for region in prediction.regions
     ]
@@ -72,7 +87,11 @@ def test_stage_oracles_return_the_ground_truth_of_their_stage() -> None:
 
 def test_oracle_detector_predicts_the_names_and_masks_of_the_scene() -> None:
     shown = make_scene(31, 2, "test")
-    regions = [region for prediction in predict("oracle-detector") for region in prediction.regions]
+    regions = [
+        region
+        for prediction in predict("oracle-detector")
+        for region in prediction.regions
+    ]
     true = {(region.name, region.visible, region.amodal) for region in shown.regions}
     assert regions
     assert {(region.name, region.visible, region.amodal) for region in regions} <= true

@@ -22,11 +22,14 @@ def small_model() -> bytes:
         onnx.helper.make_node("Neg", ["twice"], ["y"]),
     ]
     inputs, outputs = (
-        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, SHAPE)] for name in ("x", "y")
+        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, SHAPE)]
+        for name in ("x", "y")
     )
     graph = onnx.helper.make_graph(nodes, "small", inputs, outputs)
     opset = [onnx.helper.make_opsetid("", 17)]
-    content: bytes = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    content: bytes = onnx.helper.make_model(
+        graph, opset_imports=opset, ir_version=8
+    ).SerializeToString()
     return content
 
 
@@ -56,7 +59,11 @@ def test_a_decoder_that_selects_no_mask_keeps_its_outputs() -> None:
 
 def test_the_decoder_gives_three_masks_of_a_point() -> None:
     weights = Path(shared("weights"))
-    sam = MobileSam(weights / "mobile_sam_encoder.onnx", weights / "mobile_sam_decoder.onnx", threads=1)
+    sam = MobileSam(
+        weights / "mobile_sam_encoder.onnx",
+        weights / "mobile_sam_decoder.onnx",
+        threads=1,
+    )
     nodes = read_nodes((weights / "mobile_sam_decoder.onnx").read_bytes())
     assert find_all_masks(nodes) == sam.all_masks != OUTPUTS
     features = np.random.default_rng(0).normal(size=(1, 256, 64, 64)).astype(np.float32)

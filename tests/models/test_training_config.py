@@ -28,7 +28,10 @@ class Outer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             "sed = 1",
             "config.toml: unknown key 'sed'; known: inner, listed, named, seed. Did you mean 'seed'?",
         ),
-        ("[inner]\nzzz = 1", "config.toml, inner: unknown key 'zzz'; known: rate, steps"),
+        (
+            "[inner]\nzzz = 1",
+            "config.toml, inner: unknown key 'zzz'; known: rate, steps",
+        ),
         (
             "[named.one]\nstep = 1",
             "config.toml, named.one: unknown key 'step'; known: rate, steps. Did you mean 'steps'?",
@@ -54,7 +57,10 @@ def test_an_unknown_key_is_named_with_its_place_and_the_known_keys(
     ("text", "message"),
     [
         ("seed = 'one'", r"config\.toml: Expected `int`, got `str` - at `\$\.seed`"),
-        ("inner = 3", r"config\.toml: Expected `object \| null`, got `int` - at `\$\.inner`"),
+        (
+            "inner = 3",
+            r"config\.toml: Expected `object \| null`, got `int` - at `\$\.inner`",
+        ),
         ("listed = {}", r"config\.toml: Expected `array`, got `object`"),
         ("seed = ", r"config\.toml: "),
     ],
@@ -67,10 +73,16 @@ def test_an_invalid_value_is_named(tmp_path: Path, text: str, message: str) -> N
 
 
 def test_a_table_is_named_by_its_place() -> None:
-    with pytest.raises(UnknownNameError, match=r"^a\.toml, vlm\.nano: unknown key 'x'; known: rate, steps"):
+    with pytest.raises(
+        UnknownNameError,
+        match=r"^a\.toml, vlm\.nano: unknown key 'x'; known: rate, steps",
+    ):
         to_config({"x": 1}, Inner, Path("a.toml"), table="vlm.nano")
 
 
 def test_a_missing_dataset_is_named_with_what_makes_one(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere does not exist.*`maskwise read` and `maskwise build`"):
+    with pytest.raises(
+        ConfigError,
+        match=r"nowhere does not exist.*`maskwise read` and `maskwise build`",
+    ):
         open_dataset(str(tmp_path / "nowhere"))

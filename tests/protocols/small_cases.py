@@ -7,14 +7,24 @@ import numpy as np
 
 from maskwise.masks import Mask
 from maskwise.protocols import GroundTruth, PredictionColumns, ScoringInput
-from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import (
+    Answer,
+    MaskType,
+    Phrase,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+)
 
 FRAME = (1, 10)
 
 
 def mask(text: str) -> Mask:
     """A mask from rows separated by slashes: `#` is inside. `mask("##../....")` has two rows."""
-    return Mask.from_dense(np.array([[character == "#" for character in row] for row in text.split("/")]))
+    return Mask.from_dense(
+        np.array([[character == "#" for character in row] for row in text.split("/")])
+    )
 
 
 def strip(start: int, stop: int, length: int = 10) -> Mask:
@@ -23,11 +33,17 @@ def strip(start: int, stop: int, length: int = 10) -> Mask:
 
 
 def target(
-    visible: Mask | None = None, amodal: Mask | None = None, *, name: str = "thing", **fields: Any
+    visible: Mask | None = None,
+    amodal: Mask | None = None,
+    *,
+    name: str = "thing",
+    **fields: Any,
 ) -> Region:
     counter = target.__dict__.setdefault("made", [0])
     counter[0] += 1
-    return Region(id=f"r{counter[0]}", name=name, visible=visible, amodal=amodal, **fields)
+    return Region(
+        id=f"r{counter[0]}", name=name, visible=visible, amodal=amodal, **fields
+    )
 
 
 def question(
@@ -56,12 +72,15 @@ def answer_with_phrases(phrases: Sequence[Sequence[int]] | None) -> Answer | Non
     if phrases is None:
         return None
     spoken = tuple(
-        Phrase(start=2 * k, stop=2 * k + 1, regions=tuple(members)) for k, members in enumerate(phrases)
+        Phrase(start=2 * k, stop=2 * k + 1, regions=tuple(members))
+        for k, members in enumerate(phrases)
     )
     return Answer(text="x " * max(1, len(phrases)), phrases=spoken)
 
 
-def region(visible: Mask | None = None, amodal: Mask | None = None, **fields: Any) -> PredictedRegion:
+def region(
+    visible: Mask | None = None, amodal: Mask | None = None, **fields: Any
+) -> PredictedRegion:
     return PredictedRegion(visible=visible, amodal=amodal, **fields)
 
 
@@ -77,14 +96,19 @@ def scoring_input(
 ) -> ScoringInput:
     ground_truth = GroundTruth.from_samples(samples, [frame] * len(samples))
     return ScoringInput(
-        ground_truth, PredictionColumns.from_predictions(ground_truth, predictions), threads=threads
+        ground_truth,
+        PredictionColumns.from_predictions(ground_truth, predictions),
+        threads=threads,
     )
 
 
 def answer_naming(names: Sequence[str]) -> Answer:
     """An answer that names the targets in order."""
-    text, phrases = "", []
+    text = ""
+    phrases = []
     for k, name in enumerate(names):
-        phrases.append(Phrase(start=len(text), stop=len(text) + len(name), regions=(k,)))
+        phrases.append(
+            Phrase(start=len(text), stop=len(text) + len(name), regions=(k,))
+        )
         text += name + " "
     return Answer(text=text or "nothing", phrases=tuple(phrases))

@@ -15,7 +15,11 @@ masks = st.one_of(
     st.just(0),
     st.integers(0, 2**PIXELS - 1),
     st.integers(0, 2**PIXELS - 1).map(lambda bits: bits & (bits >> 3)),
-).map(lambda bits: Mask.from_dense(np.array([bits >> k & 1 for k in range(PIXELS)], bool).reshape(FRAME)))
+).map(
+    lambda bits: Mask.from_dense(
+        np.array([bits >> k & 1 for k in range(PIXELS)], bool).reshape(FRAME)
+    )
+)
 
 
 @st.composite
@@ -25,7 +29,11 @@ def regions(draw, kind):
             st.tuples(masks, st.none()),
             st.tuples(st.none(), masks),
             st.tuples(masks, masks),
-            masks.flatmap(lambda whole: st.tuples(masks.map(lambda cut: whole & cut), st.just(whole))),
+            masks.flatmap(
+                lambda whole: st.tuples(
+                    masks.map(lambda cut: whole & cut), st.just(whole)
+                )
+            ),
         )
     )
     if kind is PredictedRegion:
@@ -35,7 +43,9 @@ def regions(draw, kind):
             score=draw(st.floats(0, 1)),
             name=draw(st.one_of(st.none(), st.sampled_from(NAMES))),
         )
-    return Region(id="r", name=draw(st.sampled_from(NAMES)), visible=visible, amodal=amodal)
+    return Region(
+        id="r", name=draw(st.sampled_from(NAMES)), visible=visible, amodal=amodal
+    )
 
 
 @st.composite
@@ -45,7 +55,12 @@ def datasets(draw, most=5):
     for number in range(draw(st.integers(1, most))):
         drawn = draw(st.lists(regions(Region), max_size=3))
         targets = tuple(
-            Region(id=f"{number}-{k}", name=one.name, visible=one.visible, amodal=one.amodal)
+            Region(
+                id=f"{number}-{k}",
+                name=one.name,
+                visible=one.visible,
+                amodal=one.amodal,
+            )
             for k, one in enumerate(drawn)
         )
         samples.append(
@@ -57,7 +72,11 @@ def datasets(draw, most=5):
                 targets=targets,
                 answer=draw(st.sampled_from([None, Answer(text="a dog")])),
                 ignore=draw(st.one_of(st.none(), st.none(), masks)),
-                tags=draw(st.dictionaries(st.sampled_from(["source", "split"]), st.sampled_from("xyz"))),
+                tags=draw(
+                    st.dictionaries(
+                        st.sampled_from(["source", "split"]), st.sampled_from("xyz")
+                    )
+                ),
             )
         )
     return samples
@@ -71,16 +90,24 @@ def predictions_for(draw, samples):
         if draw(st.integers(0, 9)) == 0:
             continue
         copied = [
-            PredictedRegion(visible=target.visible, amodal=target.amodal, name=target.name)
+            PredictedRegion(
+                visible=target.visible, amodal=target.amodal, name=target.name
+            )
             for target in sample.targets
             if draw(st.booleans())
         ]
-        parts = draw(st.permutations(copied + draw(st.lists(regions(PredictedRegion), max_size=2))))
+        parts = draw(
+            st.permutations(
+                copied + draw(st.lists(regions(PredictedRegion), max_size=2))
+            )
+        )
         answer = draw(
             st.one_of(
                 st.none(),
                 st.just(Answer(text="a dog")),
-                st.just(answer_with_phrases([[k] for k in range(len(parts))])) if parts else st.none(),
+                st.just(answer_with_phrases([[k] for k in range(len(parts))]))
+                if parts
+                else st.none(),
             )
         )
         out.append(
@@ -88,7 +115,11 @@ def predictions_for(draw, samples):
                 sample=sample.id,
                 regions=tuple(parts),
                 answer=answer,
-                mask_type=draw(st.sampled_from([None, sample.mask_type, "visible", "amodal", "both"])),
+                mask_type=draw(
+                    st.sampled_from(
+                        [None, sample.mask_type, "visible", "amodal", "both"]
+                    )
+                ),
                 no_target=draw(st.integers(0, 5)) == 0,
                 error=draw(st.sampled_from([None] * 6 + ["out of memory"])),
             )

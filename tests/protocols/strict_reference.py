@@ -41,7 +41,8 @@ def strict(
         **{f"p@{t}": (f"p@{t}", "targeted") for t in (0.5, 0.6, 0.7, 0.8, 0.9)},
     }
     found = {
-        name: total[top] / total[bottom] if total[bottom] else None for name, (top, bottom) in ratios.items()
+        name: total[top] / total[bottom] if total[bottom] else None
+        for name, (top, bottom) in ratios.items()
     }
     everyone = total["regions"] + total["targets"]
     found["f1"] = 2 * total["hits"] / everyone if everyone else None
@@ -59,14 +60,26 @@ def strict(
     return found
 
 
-def _score(sample: Sample, prediction: Prediction | None, frame: tuple[int, int]) -> Counter[str]:
+def _score(
+    sample: Sample, prediction: Prediction | None, frame: tuple[int, int]
+) -> Counter[str]:
     out: Counter[str] = Counter()
-    kinds = {"visible": ["visible"], "amodal": ["amodal"], "both": ["visible", "amodal"]}[sample.mask_type]
-    if sample.mask_type != "both" and any(region.mask(kinds[0]) is None for region in sample.targets):
+    kinds = {
+        "visible": ["visible"],
+        "amodal": ["amodal"],
+        "both": ["visible", "amodal"],
+    }[sample.mask_type]
+    if sample.mask_type != "both" and any(
+        region.mask(kinds[0]) is None for region in sample.targets
+    ):
         return out
     usable = prediction is not None and prediction.error is None
     keep = ~sample.ignore.to_dense() if sample.ignore else np.ones(frame, bool)
-    targets = [one for one in sample.targets if any(_pixels(one, kind, keep).any() for kind in kinds)]
+    targets = [
+        one
+        for one in sample.targets
+        if any(_pixels(one, kind, keep).any() for kind in kinds)
+    ]
     regions = (
         [one for one in prediction.regions if _counts(one, sample, kinds, keep)]
         if prediction is not None and usable and not prediction.no_target
@@ -76,7 +89,10 @@ def _score(sample: Sample, prediction: Prediction | None, frame: tuple[int, int]
     scored, right = _accepted(sample, stated, kinds, keep)
     copies = _copies(regions, sample, scored, keep)
     table = [
-        [_iou(region, target, sample, scored, keep) if right and not copy else 0.0 for target in targets]
+        [
+            _iou(region, target, sample, scored, keep) if right and not copy else 0.0
+            for target in targets
+        ]
         for region, copy in zip(regions, copies)
     ]
     pairs, tied = _best(table, len(regions), len(targets))
@@ -90,7 +106,16 @@ def _score(sample: Sample, prediction: Prediction | None, frame: tuple[int, int]
     out["found"] += bool(targets) and bool(regions)
     out["count error"] += abs(len(regions) - sum(copies) - len(targets)) + sum(copies)
     _count_overlap(out, targets, regions, pairs=pairs, table=table, usable=usable)
-    _count_pixels(out, sample, targets, regions, pairs=pairs, scored=scored, kinds=kinds, keep=keep)
+    _count_pixels(
+        out,
+        sample,
+        targets,
+        regions,
+        pairs=pairs,
+        scored=scored,
+        kinds=kinds,
+        keep=keep,
+    )
     if sample.mask_type != "visible":
         _count_hidden(out, targets, regions, pairs=pairs, keep=keep)
     if targets and sample.answer is not None:
@@ -98,15 +123,21 @@ def _score(sample: Sample, prediction: Prediction | None, frame: tuple[int, int]
     return out
 
 
-def _counts(region: PredictedRegion, sample: Sample, kinds: list[str], keep: Pixels) -> bool:
+def _counts(
+    region: PredictedRegion, sample: Sample, kinds: list[str], keep: Pixels
+) -> bool:
     """Whether a region counts: it has pixels, and does not just describe a target that has no requested pixels."""
     if not any(_pixels(region, kind, keep).any() for kind in OTHER):
         return False
     if len(kinds) == 2:
         return True
-    kind, other = kinds[0], OTHER[kinds[0]]
+    kind = kinds[0]
+    other = OTHER[kinds[0]]
     hidden = [one for one in sample.targets if not _pixels(one, kind, keep).any()]
-    described = any((_pixels(region, other, keep) & _pixels(one, other, keep)).any() for one in hidden)
+    described = any(
+        (_pixels(region, other, keep) & _pixels(one, other, keep)).any()
+        for one in hidden
+    )
     return not described or _has_pixels(region, kind)
 
 
@@ -115,7 +146,9 @@ def _has_pixels(region: PredictedRegion, kind: str) -> bool:
     return mask is not None and bool(mask.to_dense().any())
 
 
-def _accepted(sample: Sample, stated: str, kinds: list[str], keep: Pixels) -> tuple[str, bool]:
+def _accepted(
+    sample: Sample, stated: str, kinds: list[str], keep: Pixels
+) -> tuple[str, bool]:
     """The type of the mask that is scored, and whether the stated type is accepted."""
     if sample.mask_type in (stated, "both") or stated == "none":
         return sample.mask_type, stated == sample.mask_type
@@ -133,16 +166,28 @@ def _shown(region: PredictedRegion, kind: str, keep: Pixels) -> Pixels:
     return _pixels(region, kind if _has_pixels(region, kind) else OTHER[kind], keep)
 
 
-def _copies(regions: list[PredictedRegion], sample: Sample, scored: str, keep: Pixels) -> list[bool]:
+def _copies(
+    regions: list[PredictedRegion], sample: Sample, scored: str, keep: Pixels
+) -> list[bool]:
     def key(region: Any, *, target: bool = False) -> tuple[bytes, ...]:
         if scored == "both":
-            shown = _pixels(region, "visible", keep) if target else _shown(region, "visible", keep)
+            shown = (
+                _pixels(region, "visible", keep)
+                if target
+                else _shown(region, "visible", keep)
+            )
             return shown.tobytes(), _pixels(region, "amodal", keep).tobytes()
         return (
-            (_pixels(region, sample.mask_type, keep) if target else _shown(region, scored, keep)).tobytes(),
+            (
+                _pixels(region, sample.mask_type, keep)
+                if target
+                else _shown(region, scored, keep)
+            ).tobytes(),
         )
 
-    known = [one for one in sample.targets if scored != "both" or one.visible is not None]
+    known = [
+        one for one in sample.targets if scored != "both" or one.visible is not None
+    ]
     equal = Counter(key(one, target=True) for one in known)
     allowed = max(equal.values(), default=1)
     seen: Counter[tuple[bytes, ...]] = Counter()
@@ -178,7 +223,8 @@ def _count_hidden(out, targets, regions, *, pairs, keep) -> None:
     region_of = {j: i for i, j in pairs}
     target_of = dict(pairs)
     for i, region in enumerate(regions):
-        visible, amodal = _pixels(region, "visible", keep), _pixels(region, "amodal", keep)
+        visible = _pixels(region, "visible", keep)
+        amodal = _pixels(region, "amodal", keep)
         hidden = i in target_of and targets[target_of[i]].visible is not None
         hidden = hidden and not _pixels(targets[target_of[i]], "visible", keep).any()
         out["amodal regions"] += 1
@@ -189,7 +235,8 @@ def _count_hidden(out, targets, regions, *, pairs, keep) -> None:
     for j, target in enumerate(targets):
         if target.visible is None or target.amodal is None:
             continue
-        front, whole = _pixels(target, "visible", keep), _pixels(target, "amodal", keep)
+        front = _pixels(target, "visible", keep)
+        whole = _pixels(target, "amodal", keep)
         hidden = whole & ~front
         if not hidden.any():
             continue
@@ -198,18 +245,25 @@ def _count_hidden(out, targets, regions, *, pairs, keep) -> None:
         if j not in region_of:
             continue
         region = regions[region_of[j]]
-        own, drawn = _pixels(region, "visible", keep), _pixels(region, "amodal", keep)
+        own = _pixels(region, "visible", keep)
+        drawn = _pixels(region, "amodal", keep)
         out["gain"] += _ratio(drawn, whole)
         if own.any() or not front.any():
             out["occluded"] += _ratio(drawn & ~own, hidden)
 
 
 def _count_names(
-    out: Counter[str], sample: Sample, prediction: Prediction | None, regions: list[PredictedRegion]
+    out: Counter[str],
+    sample: Sample,
+    prediction: Prediction | None,
+    regions: list[PredictedRegion],
 ) -> None:
     names = [normalise(region.name) for region in regions if region.name is not None]
     if not names and prediction is not None and prediction.answer:
-        names = [normalise(prediction.answer.text[p.start : p.stop]) for p in prediction.answer.phrases]
+        names = [
+            normalise(prediction.answer.text[p.start : p.stop])
+            for p in prediction.answer.phrases
+        ]
     right = Counter(normalise(region.name) for region in sample.targets)
     shared = sum((right & Counter(names)).values())
     out["answered"] += 1
@@ -222,9 +276,11 @@ def _type(prediction: Prediction) -> str:
         return prediction.mask_type
     visible = any(_has_pixels(region, "visible") for region in prediction.regions)
     amodal = any(_has_pixels(region, "amodal") for region in prediction.regions)
-    return {(True, True): "both", (True, False): "visible", (False, True): "amodal"}.get(
-        (visible, amodal), "none"
-    )
+    return {
+        (True, True): "both",
+        (True, False): "visible",
+        (False, True): "amodal",
+    }.get((visible, amodal), "none")
 
 
 def _pixels(region: Region | PredictedRegion, kind: str, keep: Pixels) -> Pixels:
@@ -232,12 +288,18 @@ def _pixels(region: Region | PredictedRegion, kind: str, keep: Pixels) -> Pixels
     return np.zeros_like(keep) if mask is None else mask.to_dense() & keep
 
 
-def _iou(region: PredictedRegion, target: Region, sample: Sample, scored: str, keep: Pixels) -> float:
+def _iou(
+    region: PredictedRegion, target: Region, sample: Sample, scored: str, keep: Pixels
+) -> float:
     if scored != "both":
         if not _has_pixels(region, scored):
             return 0.0
-        return _ratio(_pixels(region, scored, keep), _pixels(target, sample.mask_type, keep))
-    pairs = [(_pixels(region, kind, keep), getattr(target, kind), kind) for kind in OTHER]
+        return _ratio(
+            _pixels(region, scored, keep), _pixels(target, sample.mask_type, keep)
+        )
+    pairs = [
+        (_pixels(region, kind, keep), getattr(target, kind), kind) for kind in OTHER
+    ]
     ratios = [
         _ratio(drawn, _pixels(target, kind, keep))
         for drawn, known, kind in pairs
@@ -251,10 +313,14 @@ def _ratio(one: Pixels, other: Pixels) -> float:
     return int((one & other).sum()) / union if union else 1.0
 
 
-def _best(table: list[list[float]], rows: int, columns: int) -> tuple[list[tuple[int, int]], bool]:
+def _best(
+    table: list[list[float]], rows: int, columns: int
+) -> tuple[list[tuple[int, int]], bool]:
     """The pairs of the matching with the largest total, by trying all, and whether another has the same total."""
     if rows > columns:
-        flipped = [list(column) for column in zip(*table)] or [[] for _ in range(columns)]
+        flipped = [list(column) for column in zip(*table)] or [
+            [] for _ in range(columns)
+        ]
         pairs, tied = _best(flipped, columns, rows)
         return [(i, j) for j, i in pairs], tied
     tries = {
@@ -263,4 +329,6 @@ def _best(table: list[list[float]], rows: int, columns: int) -> tuple[list[tuple
     }
     total = {pairs: sum(table[i][j] for i, j in sorted(pairs)) for pairs in tries}
     best = max(total, key=lambda pairs: total[pairs])
-    return sorted(best), sum(abs(other - total[best]) < 1e-9 for other in total.values()) > 1
+    return sorted(best), sum(
+        abs(other - total[best]) < 1e-9 for other in total.values()
+    ) > 1

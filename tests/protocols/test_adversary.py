@@ -33,11 +33,13 @@ CANNOT_SEE: dict[str, set[str]] = {
 @st.composite
 def partly_right(draw):
     """Questions with disjoint targets, and predictions whose every region is a part of a target of its own."""
-    samples, predictions = [], []
+    samples = []
+    predictions = []
     for number in range(draw(st.integers(1, 3))):
         owner = draw(st.lists(st.integers(0, 3), min_size=PIXELS, max_size=PIXELS))
         requested = draw(st.sampled_from(["visible", "amodal", "both"]))
-        targets, regions = [], []
+        targets = []
+        regions = []
         for k in range(3):
             amodal = [one == k for one in owner]
             if not any(amodal):
@@ -45,14 +47,23 @@ def partly_right(draw):
             name = f"thing {k}"
             visible = _part(draw, amodal)
             targets.append(
-                Region(id=f"{number}-{k}", name=name, visible=_mask(visible), amodal=_mask(amodal))
+                Region(
+                    id=f"{number}-{k}",
+                    name=name,
+                    visible=_mask(visible),
+                    amodal=_mask(amodal),
+                )
             )
             if draw(st.integers(0, 3)):
                 seen = _part(draw, visible)
-                hidden = _part(draw, [whole and not front for whole, front in zip(amodal, visible)])
+                hidden = _part(
+                    draw, [whole and not front for whole, front in zip(amodal, visible)]
+                )
                 own = seen, [one or other for one, other in zip(seen, hidden)]
                 fields = dict(zip(("visible", "amodal"), map(_mask, own)))
-                regions.append(PredictedRegion(name=name, score=draw(st.floats(0, 1)), **fields))
+                regions.append(
+                    PredictedRegion(name=name, score=draw(st.floats(0, 1)), **fields)
+                )
         samples.append(
             Sample(
                 id=str(number),
@@ -63,7 +74,9 @@ def partly_right(draw):
                 answer=answer_naming([one.name for one in targets]),
             )
         )
-        predictions.append(Prediction(sample=str(number), regions=tuple(regions), mask_type=requested))
+        predictions.append(
+            Prediction(sample=str(number), regions=tuple(regions), mask_type=requested)
+        )
     return samples, predictions
 
 
@@ -82,7 +95,9 @@ def replace(record: Any, **fields: Any) -> Any:
     return msgspec.structs.replace(record, **fields)
 
 
-def change_region(prediction: Prediction, item: int, *regions: PredictedRegion) -> Prediction:
+def change_region(
+    prediction: Prediction, item: int, *regions: PredictedRegion
+) -> Prediction:
     kept = prediction.regions
     return replace(prediction, regions=(*kept[:item], *regions, *kept[item + 1 :]))
 
@@ -96,7 +111,8 @@ def duplicate(draw: Any, one: Prediction, item: int) -> Prediction:
 
 
 def split(draw: Any, one: Prediction, item: int) -> Prediction:
-    region, cut = one.regions[item], _mask(draw(st.lists(st.booleans(), min_size=PIXELS, max_size=PIXELS)))
+    region = one.regions[item]
+    cut = _mask(draw(st.lists(st.booleans(), min_size=PIXELS, max_size=PIXELS)))
     inside = replace(region, visible=region.visible & cut, amodal=region.amodal & cut)
     outside = replace(region, visible=region.visible - cut, amodal=region.amodal - cut)
     return change_region(one, item, inside, outside)
@@ -104,12 +120,18 @@ def split(draw: Any, one: Prediction, item: int) -> Prediction:
 
 def empty(draw: Any, one: Prediction, item: int) -> Prediction:
     kinds = draw(st.sampled_from([("visible",), ("amodal",), ("visible", "amodal")]))
-    return change_region(one, item, replace(one.regions[item], **dict.fromkeys(kinds, EMPTY)))
+    return change_region(
+        one, item, replace(one.regions[item], **dict.fromkeys(kinds, EMPTY))
+    )
 
 
 def omit_mask(draw: Any, one: Prediction, item: int) -> Prediction:
     return change_region(
-        one, item, replace(one.regions[item], **{draw(st.sampled_from(["visible", "amodal"])): None})
+        one,
+        item,
+        replace(
+            one.regions[item], **{draw(st.sampled_from(["visible", "amodal"])): None}
+        ),
     )
 
 
@@ -122,7 +144,9 @@ def rename(draw: Any, one: Prediction, item: int) -> Prediction:
 
 
 def relabel(draw: Any, one: Prediction, item: int) -> Prediction:
-    wrong = [kind for kind in ("visible", "amodal", "both", None) if kind != one.mask_type]
+    wrong = [
+        kind for kind in ("visible", "amodal", "both", None) if kind != one.mask_type
+    ]
     return replace(one, mask_type=draw(st.sampled_from(wrong)))
 
 
@@ -132,7 +156,10 @@ def reorder(draw: Any, one: Prediction, item: int) -> Prediction:
 
 def add_empty(draw: Any, one: Prediction, item: int) -> Prediction:
     return change_region(
-        one, item, one.regions[item], PredictedRegion(visible=EMPTY, amodal=EMPTY, name="thing 0")
+        one,
+        item,
+        one.regions[item],
+        PredictedRegion(visible=EMPTY, amodal=EMPTY, name="thing 0"),
     )
 
 
@@ -167,10 +194,12 @@ def test_no_edit_raises_a_metric(edit, data):
         for one in predictions
     ]
     before, after = (
-        strict.score(scoring_input(samples, made, FRAME)).headline() for made in (predictions, edited)
+        strict.score(scoring_input(samples, made, FRAME)).headline()
+        for made in (predictions, edited)
     )
     for name in before.keys() - CANNOT_SEE.get(edit.__name__, set()):
-        old, new = before[name], after[name]
+        old = before[name]
+        new = after[name]
         if old is None or new is None:
             # Only a share of what was predicted can lose its denominator.
             assert old == new or name in ("precision", "visible_outside_amodal"), name

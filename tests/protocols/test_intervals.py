@@ -23,7 +23,10 @@ def mean_of(values, **fields):
 
 def single(metric, cluster=None) -> Estimate:
     return estimate(
-        metric, ImageGroups.single(np.arange(len(metric.numerator)) if cluster is None else cluster)
+        metric,
+        ImageGroups.single(
+            np.arange(len(metric.numerator)) if cluster is None else cluster
+        ),
     )[0]
 
 
@@ -36,13 +39,17 @@ def test_mean_of_independent_samples_has_the_textbook_interval():
     found = single(mean_of(values))
     reach = 1.96 * values.std() / np.sqrt(4000)
     assert found.interval.method == JACKKNIFE
-    assert ends(found) == pytest.approx((values.mean() - reach, values.mean() + reach), abs=reach / 50)
+    assert ends(found) == pytest.approx(
+        (values.mean() - reach, values.mean() + reach), abs=reach / 50
+    )
 
 
 def test_proportion_of_single_questions_has_the_wilson_interval():
     # statsmodels: proportion_confint(90, 100, method="wilson") with the t quantile 1.9842 in place of 1.96.
     found = single(mean_of([1] * 90 + [0] * 10))
-    z, p, n = 1.98422, 0.9, 100
+    z = 1.98422
+    p = 0.9
+    n = 100
     centre = (p + z * z / 2 / n) / (1 + z * z / n)
     reach = z * np.sqrt(p * (1 - p) / n + z * z / 4 / n / n) / (1 + z * z / n)
     assert found.interval.method == WILSON
@@ -58,7 +65,10 @@ def test_repeated_questions_about_an_image_add_no_information():
 
 
 def test_perfect_and_failed_runs_have_intervals_with_a_width():
-    for metric in (mean_of(np.ones(50)), MetricTerms(np.full(50, 5000), np.full(50, 5000))):
+    for metric in (
+        mean_of(np.ones(50)),
+        MetricTerms(np.full(50, 5000), np.full(50, 5000)),
+    ):
         found = single(metric)
         assert found.value == found.interval.high == 1.0
         assert 0.9 < found.interval.low < 0.95
@@ -97,7 +107,9 @@ def test_negative_values_are_not_clipped():
 
 
 def test_value_fixed_by_the_gate_has_no_interval():
-    metric = MetricTerms(np.ones(40), np.ones(40), empty=0.0, gate=np.repeat([0, 1], 20))
+    metric = MetricTerms(
+        np.ones(40), np.ones(40), empty=0.0, gate=np.repeat([0, 1], 20)
+    )
     assert metric.value() == 1.0
     shut, open_ = estimate(metric, ImageGroups(np.repeat([0, 1], 20), np.arange(40), 2))
     assert (shut.value, shut.interval.method) == (0.0, FIXED)
@@ -106,9 +118,12 @@ def test_value_fixed_by_the_gate_has_no_interval():
 
 def test_groups_have_the_estimates_of_their_samples_alone():
     generator = np.random.default_rng(5)
-    codes, cluster = generator.integers(0, 4, 500), generator.integers(0, 80, 500)
+    codes = generator.integers(0, 4, 500)
+    cluster = generator.integers(0, 80, 500)
     union = generator.integers(1, 10_000, 500)
-    metric = MetricTerms(generator.binomial(union, 0.6), union, epsilon=1e-10, gate=union)
+    metric = MetricTerms(
+        generator.binomial(union, 0.6), union, epsilon=1e-10, gate=union
+    )
     groups = ImageGroups(codes, cluster, 5)
     assert groups.samples().tolist() == np.bincount(codes, minlength=5).tolist()
     assert groups.images()[0] == len(set(cluster[codes == 0].tolist()))
@@ -117,7 +132,8 @@ def test_groups_have_the_estimates_of_their_samples_alone():
         rows = codes == code
         assert found[code].value == pytest.approx(metric.value(rows))
         alone = single(
-            MetricTerms(metric.numerator[rows], union[rows], 1e-10, gate=union[rows]), cluster[rows]
+            MetricTerms(metric.numerator[rows], union[rows], 1e-10, gate=union[rows]),
+            cluster[rows],
         )
         assert ends(found[code]) == pytest.approx(ends(alone))
     assert found[4].value is None
@@ -126,7 +142,9 @@ def test_groups_have_the_estimates_of_their_samples_alone():
 def coverage(truth, y, x):
     """Share of the rows of y and x [experiments, images] whose interval contains the true value."""
     experiments, images = y.shape
-    groups = ImageGroups(np.repeat(np.arange(experiments), images), np.arange(y.size), experiments)
+    groups = ImageGroups(
+        np.repeat(np.arange(experiments), images), np.arange(y.size), experiments
+    )
     found = estimate(MetricTerms(y.ravel(), x.ravel()), groups)
     return np.mean([low <= truth <= high for low, high in map(ends, found)])
 
@@ -152,5 +170,7 @@ def test_intervals_of_clustered_proportions_cover(images, share):
     generator = np.random.default_rng(7)
     correlation = 0.2
     items = generator.integers(1, 4, (2000, images))
-    chance = generator.beta(*(part * (1 / correlation - 1) for part in (share, 1 - share)), (2000, images))
+    chance = generator.beta(
+        *(part * (1 / correlation - 1) for part in (share, 1 - share)), (2000, images)
+    )
     assert 0.93 <= coverage(share, generator.binomial(items, chance), items) <= 0.985

@@ -17,8 +17,11 @@ MEGABYTE = 2**20
 
 def many_masks(count: int) -> Masks:
     random = np.random.default_rng(0)
-    corners, sizes = random.integers(0, 400, (count, 2)), random.integers(5, 60, (count, 2))
-    return Masks.from_boxes(np.concatenate([corners, sizes], 1).astype(float), [FRAME] * count)
+    corners = random.integers(0, 400, (count, 2))
+    sizes = random.integers(5, 60, (count, 2))
+    return Masks.from_boxes(
+        np.concatenate([corners, sizes], 1).astype(float), [FRAME] * count
+    )
 
 
 @pytest.mark.parametrize("copies", [False, True])
@@ -40,9 +43,16 @@ def test_ten_thousand_masks_need_little_memory(copies):
 
 def test_a_sample_with_too_many_pairs_fails_alone(monkeypatch):
     monkeypatch.setattr(scoring_input, "MAX_PAIRS", 5)
-    samples = [question(name, target(strip(0, 2)), target(strip(4, 6))) for name in "ab"]
+    samples = [
+        question(name, target(strip(0, 2)), target(strip(4, 6))) for name in "ab"
+    ]
     regions = [region(strip(k, k + 1)) for k in range(3)]
-    inputs = small_cases.scoring_input(samples, [prediction("a", *regions), prediction("b", *regions[:2])])
+    inputs = small_cases.scoring_input(
+        samples, [prediction("a", *regions), prediction("b", *regions[:2])]
+    )
     scores = strict.score(inputs)
     assert scores.statuses.status.tolist() == [FAILED, SCORED]
-    assert scores.rows(["a", "b"])[0].reason == "3 masks: more than 5 pairs of masks and targets"
+    assert (
+        scores.rows(["a", "b"])[0].reason
+        == "3 masks: more than 5 pairs of masks and targets"
+    )

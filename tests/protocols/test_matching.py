@@ -14,7 +14,9 @@ from maskwise.protocols.ragged import flatten
 values = st.sampled_from([0.0, 0.0, 0.25, 0.5, 0.75, 1.0])
 tables = st.tuples(st.integers(0, 4), st.integers(0, 4)).flatmap(
     lambda shape: st.lists(
-        st.lists(values, min_size=shape[1], max_size=shape[1]), min_size=shape[0], max_size=shape[0]
+        st.lists(values, min_size=shape[1], max_size=shape[1]),
+        min_size=shape[0],
+        max_size=shape[0],
     ).map(lambda rows: np.array(rows, float).reshape(shape))
 )
 
@@ -26,7 +28,8 @@ def offsets(counts):
 @given(st.lists(tables, max_size=6))
 def test_every_question_has_the_best_total(questions):
     index = MaskPairs.all(
-        offsets([len(table) for table in questions]), offsets([table.shape[1] for table in questions])
+        offsets([len(table) for table in questions]),
+        offsets([table.shape[1] for table in questions]),
     )
     gain = np.concatenate([np.zeros(0), *(table.ravel() for table in questions)])
     chosen = match(index, gain)
@@ -77,7 +80,9 @@ def test_every_solver_finds_the_same_matching(monkeypatch, limit):
 
 def test_only_pairs_with_overlapping_boxes_are_listed():
     boxes = np.array([[0, 0, 4, 4], [4, 0, 8, 4], [0, 0, 0, 0]], np.int32)
-    pairs = MaskPairs.overlapping(offsets([2, 1]), offsets([1, 1]), pred_box=boxes, target_box=boxes[[0, 1]])
+    pairs = MaskPairs.overlapping(
+        offsets([2, 1]), offsets([1, 1]), pred_box=boxes, target_box=boxes[[0, 1]]
+    )
     assert (pairs.pred.tolist(), pairs.target.tolist()) == ([0], [0])
     assert pairs.find(np.array([0, 1]), np.array([0, 0])).tolist() == [0, ABSENT]
 

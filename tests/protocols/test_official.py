@@ -30,7 +30,8 @@ class TestLisa:
     def test_pairs_by_order_and_drops_extra_masks(self):
         # Target 0-4, prediction 2-6: intersection 2, union 6, IoU 1/3. The second prediction is free.
         inputs = scoring_input(
-            [question("a", target(strip(0, 4)))], [prediction("a", region(strip(2, 6)), region(strip(0, 10)))]
+            [question("a", target(strip(0, 4)))],
+            [prediction("a", region(strip(2, 6)), region(strip(0, 10)))],
         )
         found = headline(lisa.score(inputs))
         assert found["giou"] == pytest.approx(1 / 3, abs=EPS)
@@ -39,7 +40,8 @@ class TestLisa:
     def test_a_target_without_a_mask_costs_giou_but_not_ciou(self):
         # Two targets, one perfect mask: gIoU (1 + 0) / 2; cIoU looks only at the pair, 4 / 4.
         inputs = scoring_input(
-            [question("a", target(strip(0, 4)), target(strip(6, 9)))], [prediction("a", region(strip(0, 4)))]
+            [question("a", target(strip(0, 4)), target(strip(6, 9)))],
+            [prediction("a", region(strip(0, 4)))],
         )
         found = headline(lisa.score(inputs))
         assert found["giou"] == pytest.approx(0.5, abs=EPS)
@@ -48,7 +50,8 @@ class TestLisa:
     def test_ignored_pixels_are_removed_from_both(self):
         # Target 0-4, prediction 0-8, ignore 4-6: of the prediction 0-4 and 6-8 are left: 4 / 6.
         inputs = scoring_input(
-            [question("a", target(strip(0, 4)), ignore=strip(4, 6))], [prediction("a", region(strip(0, 8)))]
+            [question("a", target(strip(0, 4)), ignore=strip(4, 6))],
+            [prediction("a", region(strip(0, 8)))],
         )
         assert headline(lisa.score(inputs))["giou"] == pytest.approx(4 / 6, abs=EPS)
 
@@ -56,14 +59,21 @@ class TestLisa:
         # Pieces 0-4 and 2-6 overlap on 2-4, which has value 2: the target is 0-2 and 4-6, 4 pixels.
         # Predicting 0-6: intersection 4, union 6 + 4 - 4 = 6. Leaving 2-4 out costs nothing: 4 / 4.
         pieces = target(strip(0, 6), overlap=strip(2, 4))
-        all_of_it = scoring_input([question("a", pieces)], [prediction("a", region(strip(0, 6)))])
+        all_of_it = scoring_input(
+            [question("a", pieces)], [prediction("a", region(strip(0, 6)))]
+        )
         assert headline(lisa.score(all_of_it))["giou"] == pytest.approx(4 / 6, abs=EPS)
-        without = scoring_input([question("a", pieces)], [prediction("a", region(strip(0, 2) | strip(4, 6)))])
+        without = scoring_input(
+            [question("a", pieces)],
+            [prediction("a", region(strip(0, 2) | strip(4, 6)))],
+        )
         assert headline(lisa.score(without))["giou"] == pytest.approx(1.0, abs=EPS)
 
     def test_no_target_is_one_empty_mask(self):
         samples = [question("a"), question("b")]
-        inputs = scoring_input(samples, [prediction("a"), prediction("b", region(strip(0, 3)))])
+        inputs = scoring_input(
+            samples, [prediction("a"), prediction("b", region(strip(0, 3)))]
+        )
         found = headline(lisa.score(inputs))
         assert found["giou"] == pytest.approx(0.5, abs=EPS)  # (1 + 0) / 2
         assert found["ciou"] == 0.0  # 0 / 3
@@ -73,12 +83,17 @@ class TestLisa:
         right = [prediction(name, region(strip(0, 4))) for name in "ab"]
         found = headline(lisa.score(scoring_input(samples, [*right, prediction("c")])))
         assert found["giou"] == pytest.approx(2 / 4, abs=EPS)
-        assert found["ciou"] == pytest.approx(8 / 16, abs=EPS)  # c and d add their targets to the union
+        assert found["ciou"] == pytest.approx(
+            8 / 16, abs=EPS
+        )  # c and d add their targets to the union
         assert found["no_mask"] == 0.5
 
     def test_empty_targets_make_a_no_target_question(self):
         empty = question("a", target(Mask.empty(1, 10)), target(Mask.empty(1, 10)))
-        for predictions, expected in (([prediction("a", no_target=True)], 1.0), ([], 0.0)):
+        for predictions, expected in (
+            ([prediction("a", no_target=True)], 1.0),
+            ([], 0.0),
+        ):
             found = headline(lisa.score(scoring_input([empty], predictions)))
             assert found["giou"] == pytest.approx(expected, abs=EPS)
 
@@ -94,12 +109,18 @@ class TestLisa:
         assert scores.rows(["a", "b"])[1].reason == "no prediction"
 
     def test_float32_sums_drift_from_exact_ones(self):
-        samples = [question(str(k), target(strip(0, 3 + k % 5)), image=str(k)) for k in range(3000)]
+        samples = [
+            question(str(k), target(strip(0, 3 + k % 5)), image=str(k))
+            for k in range(3000)
+        ]
         predictions = [prediction(str(k), region(strip(1, 7))) for k in range(3000)]
         inputs = scoring_input(samples, predictions)
-        exact, legacy = lisa.score(inputs), lisa.score(inputs, legacy_float32=True)
+        exact = lisa.score(inputs)
+        legacy = lisa.score(inputs, legacy_float32=True)
         assert headline(legacy)["giou"] != headline(exact)["giou"]
-        assert headline(legacy)["giou"] == pytest.approx(headline(exact)["giou"], rel=1e-4)
+        assert headline(legacy)["giou"] == pytest.approx(
+            headline(exact)["giou"], rel=1e-4
+        )
 
 
 class TestMmr:
@@ -110,7 +131,10 @@ class TestMmr:
             question("1", target(strip(0, 2)), target(strip(3, 5))),
             question("2", target(strip(6, 9))),
         ]
-        predictions = [prediction("1", region(strip(0, 2))), prediction("2", region(strip(6, 9)))]
+        predictions = [
+            prediction("1", region(strip(0, 2))),
+            prediction("2", region(strip(6, 9))),
+        ]
         scores = mmr.score(scoring_input(samples, predictions))
         assert headline(scores)["giou"] == pytest.approx(1 / 3, abs=EPS)
         # cIoU: pairs A, A (2 / 2) and B, C (0 / 2 + 3).
@@ -121,7 +145,11 @@ class TestMmr:
             question("1", target(strip(0, 2)), image="p"),
             question("2", target(strip(0, 2)), image="q"),
         ]
-        scores = mmr.score(scoring_input(samples, [prediction("1", region(strip(0, 2))), prediction("2")]))
+        scores = mmr.score(
+            scoring_input(
+                samples, [prediction("1", region(strip(0, 2))), prediction("2")]
+            )
+        )
         assert headline(scores)["giou"] == pytest.approx(1.0, abs=EPS)
         assert scores.statuses.status.tolist() == [SCORED, EXCLUDED]
         assert scores.metrics["giou"].denominator.tolist() == [1, 0]
@@ -137,15 +165,23 @@ class TestMmr:
             prediction("2", region(strip(2, 4))),
             prediction("3"),
         ]
-        assert headline(mmr.score(scoring_input(apart, predictions)))["giou"] == pytest.approx(1.0, abs=EPS)
+        assert headline(mmr.score(scoring_input(apart, predictions)))[
+            "giou"
+        ] == pytest.approx(1.0, abs=EPS)
 
 
 class TestMuse:
     def test_left_overs_count_and_the_divisor_is_the_images(self):
         # Question 1: one target met (IoU 1), one extra mask (0). Question 2: one target missed (0).
         # Pairs: 1 + 0 + 0, divisor max(2 masks, 2 targets) = 2, although three pairs were scored.
-        samples = [question("1", target(strip(0, 2))), question("2", target(strip(4, 6)))]
-        predictions = [prediction("1", region(strip(7, 9)), region(strip(0, 2))), prediction("2")]
+        samples = [
+            question("1", target(strip(0, 2))),
+            question("2", target(strip(4, 6))),
+        ]
+        predictions = [
+            prediction("1", region(strip(7, 9)), region(strip(0, 2))),
+            prediction("2"),
+        ]
         scores = muse.score(scoring_input(samples, predictions))
         assert headline(scores)["giou"] == pytest.approx(1 / 2, abs=EPS)
         assert headline(scores)["ciou"] == pytest.approx(2 / 6, abs=EPS)
@@ -183,7 +219,10 @@ class TestGres:
     def test_accuracies_are_zero_without_a_no_target_question(self):
         found = headline(
             gres.score(
-                scoring_input([question("a", target(strip(0, 4)))], [prediction("a", region(strip(0, 4)))])
+                scoring_input(
+                    [question("a", target(strip(0, 4)))],
+                    [prediction("a", region(strip(0, 4)))],
+                )
             )
         )
         assert (found["n_acc"], found["t_acc"]) == (0.0, 0.0)
@@ -212,7 +251,11 @@ class TestUnion:
         # Targets 0-2 and 2-4, one mask 0-5: 4 / 5. Overlapping masks count their pixels once.
         samples = [question("a", target(strip(0, 2)), target(strip(2, 4)))]
         assert (
-            headline(union.score(scoring_input(samples, [prediction("a", region(strip(0, 5)))])))["giou"]
+            headline(
+                union.score(
+                    scoring_input(samples, [prediction("a", region(strip(0, 5)))])
+                )
+            )["giou"]
             == 0.8
         )
         overlapping = [prediction("a", region(strip(0, 4)), region(strip(1, 5)))]
@@ -221,7 +264,8 @@ class TestUnion:
     def test_no_target_and_no_mask_is_right(self):
         samples = [question("a"), question("b")]
         assert (
-            headline(union.score(scoring_input(samples, [prediction("a")])))["giou"] == 0.5
+            headline(union.score(scoring_input(samples, [prediction("a")])))["giou"]
+            == 0.5
         )  # b has no reply
 
 
@@ -235,7 +279,9 @@ class TestAura:
             question("3", target(strip(6, 9), strip(6, 10)), image="q"),
         ]
         predictions = [
-            prediction("1", region(strip(0, 2), strip(0, 2))),  # visible 1, amodal 2 / 4
+            prediction(
+                "1", region(strip(0, 2), strip(0, 2))
+            ),  # visible 1, amodal 2 / 4
             prediction("2"),  # 0, 0
             prediction("3", region(strip(6, 9), strip(6, 10))),  # 1, 1
         ]
@@ -256,12 +302,18 @@ class TestAura:
         ],
     )
     def test_other_readings(self, options, giou):
-        assert headline(aura.score(self.scene(), **options))["giou_visible"] == pytest.approx(giou)
+        assert headline(aura.score(self.scene(), **options))[
+            "giou_visible"
+        ] == pytest.approx(giou)
 
     def test_one_phrase_may_cover_several_objects(self):
         # "x" speaks of both bottles; one mask over both is right, or wrong by half if each counts alone.
-        bottles = question("1", target(strip(0, 2)), target(strip(5, 7)), phrases=[[0, 1]])
-        inputs = scoring_input([bottles], [prediction("1", region(strip(0, 2) | strip(5, 7)))])
+        bottles = question(
+            "1", target(strip(0, 2)), target(strip(5, 7)), phrases=[[0, 1]]
+        )
+        inputs = scoring_input(
+            [bottles], [prediction("1", region(strip(0, 2) | strip(5, 7)))]
+        )
         assert headline(aura.score(inputs))["giou_visible"] == 1.0
         # Alone: the mask meets one bottle (2 / 4), the other is missed.
         alone = headline(aura.score(inputs, phrases="instances"))
@@ -269,31 +321,45 @@ class TestAura:
 
     def test_extra_masks_count_unless_ignored(self):
         inputs = scoring_input(
-            [question("1", target(strip(0, 2)))], [prediction("1", region(strip(0, 2)), region(strip(5, 7)))]
+            [question("1", target(strip(0, 2)))],
+            [prediction("1", region(strip(0, 2)), region(strip(5, 7)))],
         )
         assert headline(aura.score(inputs))["giou_visible"] == 0.5
         assert headline(aura.score(inputs))["ciou_visible"] == pytest.approx(2 / 4)
         assert headline(aura.score(inputs, extra="ignore"))["giou_visible"] == 1.0
 
     def test_masks_that_do_not_overlap_are_not_paired(self):
-        inputs = scoring_input([question("1", target(strip(0, 2)))], [prediction("1", region(strip(5, 7)))])
+        inputs = scoring_input(
+            [question("1", target(strip(0, 2)))], [prediction("1", region(strip(5, 7)))]
+        )
         # An unmatched target and an extra mask: two terms, both 0.
-        assert aura.score(inputs, unit="mask").metrics["giou_visible"].denominator.tolist() == [2]
+        assert aura.score(inputs, unit="mask").metrics[
+            "giou_visible"
+        ].denominator.tolist() == [2]
 
     def test_a_member_without_an_amodal_mask_does_not_empty_the_phrase(self):
         bottles = question(
-            "1", target(strip(0, 2), strip(0, 2)), target(strip(5, 7), strip(5, 7)), phrases=[[0, 1]]
+            "1",
+            target(strip(0, 2), strip(0, 2)),
+            target(strip(5, 7), strip(5, 7)),
+            phrases=[[0, 1]],
         )
         parts = (region(strip(0, 2), strip(0, 2)), region(strip(5, 7)))
-        inputs = scoring_input([bottles], [prediction("1", *parts, answer=answer_with_phrases([[0, 1]]))])
+        inputs = scoring_input(
+            [bottles], [prediction("1", *parts, answer=answer_with_phrases([[0, 1]]))]
+        )
         found = headline(aura.score(inputs))
         assert (found["giou_visible"], found["giou_amodal"]) == (1.0, 0.5)
 
     def test_returning_every_region_of_the_image_is_not_perfect(self):
         targets = [strip(k, k + 1) for k in range(8)]
-        samples = [question(str(k), target(mask, mask)) for k, mask in enumerate(targets)]
+        samples = [
+            question(str(k), target(mask, mask)) for k, mask in enumerate(targets)
+        ]
         everything = [region(mask, mask) for mask in targets]
-        inputs = scoring_input(samples, [prediction(str(k), *everything) for k in range(8)])
+        inputs = scoring_input(
+            samples, [prediction(str(k), *everything) for k in range(8)]
+        )
         assert headline(aura.score(inputs))["giou"] == pytest.approx(1 / 8)
 
     def test_ties_do_not_depend_on_the_order_of_regions(self):
@@ -315,7 +381,8 @@ class TestAura:
 
     def test_answers_can_be_restricted(self):
         forced = scoring_input(
-            [question("1", target(strip(0, 2)))], [prediction("1", region(strip(0, 2)), forced=True)]
+            [question("1", target(strip(0, 2)))],
+            [prediction("1", region(strip(0, 2)), forced=True)],
         )
         assert headline(aura.score(forced, answers="forced"))["giou"] == 1.0
         with pytest.raises(ProtocolError, match="free answers only"):
@@ -329,13 +396,19 @@ class TestR2sm:
             question("b", target(strip(0, 2), strip(0, 8)), mask_type="visible"),
         ]
         both = region(strip(0, 2), strip(0, 8))
-        undecided = scoring_input(samples, [prediction("a", both), prediction("b", both)])
+        undecided = scoring_input(
+            samples, [prediction("a", both), prediction("b", both)]
+        )
         # Undecided shows the visible mask: 2 / 8 where the whole shape is wanted.
         found = headline(r2sm.score(undecided))
         assert (found["giou_amodal"], found["giou_visible"]) == (0.25, 1.0)
         assert headline(r2sm.score(undecided, mask_type="wanted"))["giou"] == 1.0
         decided = scoring_input(
-            samples, [prediction("a", both, mask_type="amodal"), prediction("b", both, mask_type="amodal")]
+            samples,
+            [
+                prediction("a", both, mask_type="amodal"),
+                prediction("b", both, mask_type="amodal"),
+            ],
         )
         found = headline(r2sm.score(decided))
         assert (found["giou_amodal"], found["giou_visible"]) == (1.0, 0.25)
@@ -346,16 +419,27 @@ class TestR2sm:
             [prediction("a", region(strip(0, 2) | strip(4, 6)))],
         )
         assert headline(r2sm.score(inputs))["giou"] == 1.0
-        assert headline(r2sm.score(inputs, matching="iou"))["giou"] == pytest.approx((0.5 + 0) / 2)
+        assert headline(r2sm.score(inputs, matching="iou"))["giou"] == pytest.approx(
+            (0.5 + 0) / 2
+        )
 
 
-@pytest.mark.parametrize("name", ["lisa", "mmr", "muse", "gres", "gsva", "union", "r2sm"])
+@pytest.mark.parametrize(
+    "name", ["lisa", "mmr", "muse", "gres", "gsva", "union", "r2sm"]
+)
 def test_the_mask_of_the_predicted_type_is_scored(name):
     samples = [question("a", target(strip(0, 2), strip(0, 8)), mask_type="amodal")]
     both = region(strip(0, 2), strip(0, 8))
-    for stated, expected in (("amodal", 1.0), ("visible", 0.25), ("both", 0.25), (None, 0.25)):
+    for stated, expected in (
+        ("amodal", 1.0),
+        ("visible", 0.25),
+        ("both", 0.25),
+        (None, 0.25),
+    ):
         inputs = scoring_input(samples, [prediction("a", both, mask_type=stated)])
-        assert headline(get(name).score(inputs))["giou"] == pytest.approx(expected, abs=EPS)
+        assert headline(get(name).score(inputs))["giou"] == pytest.approx(
+            expected, abs=EPS
+        )
         revealed = get(name).score(inputs, mask_type="requested")
         assert headline(revealed)["giou"] == pytest.approx(1.0, abs=EPS)
 
@@ -367,7 +451,9 @@ def test_nothing_here_is_right_without_a_target(name, targets):
     scores = get(name).score(scoring_input(samples, [prediction("a", no_target=True)]))
     if name != "muse" or targets:
         assert headline(scores)["giou"] == pytest.approx(1.0, abs=EPS)
-    drawn = get(name).score(scoring_input(samples, [prediction("a", region(strip(0, 2)))]))
+    drawn = get(name).score(
+        scoring_input(samples, [prediction("a", region(strip(0, 2)))])
+    )
     assert headline(drawn)["giou"] == pytest.approx(0.0, abs=EPS)
 
 
@@ -383,7 +469,17 @@ def test_an_unknown_option_or_value_is_refused():
 
 def test_every_protocol_takes_an_empty_set():
     inputs = scoring_input([], [])
-    for name in ("strict", "lisa", "mmr", "muse", "gres", "gsva", "union", "aura", "r2sm"):
+    for name in (
+        "strict",
+        "lisa",
+        "mmr",
+        "muse",
+        "gres",
+        "gsva",
+        "union",
+        "aura",
+        "r2sm",
+    ):
         assert len(get(name).score(inputs)) == 0
         assert get(name).score(inputs).headline()["giou"] is None
 

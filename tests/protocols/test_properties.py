@@ -5,10 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskwise.protocols import PROTOCOLS, GroundTruth, PredictionColumns, ScoringInput, concat
+from maskwise.protocols import (
+    PROTOCOLS,
+    GroundTruth,
+    PredictionColumns,
+    ScoringInput,
+    concat,
+)
 from maskwise.protocols.slices import slice_samples
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
-from tests.protocols.small_cases import prediction, question, region, scoring_input, strip, target
+from tests.protocols.small_cases import (
+    prediction,
+    question,
+    region,
+    scoring_input,
+    strip,
+    target,
+)
 from tests.protocols.strategies import FRAME, datasets, masks, predictions_for
 
 TYPES = {"visible": ["visible"], "amodal": ["amodal"], "both": ["visible", "amodal"]}
@@ -21,17 +34,30 @@ def complete_samples(draw):
     samples = []
     for number in range(draw(st.integers(1, 4))):
         targets = tuple(
-            Region(id=f"{number}-{k}", name="dog", visible=draw(full), amodal=draw(full))
+            Region(
+                id=f"{number}-{k}", name="dog", visible=draw(full), amodal=draw(full)
+            )
             for k in range(draw(st.integers(1, 3)))
         )
         wanted = draw(st.sampled_from(["visible", "amodal", "both"]))
-        samples.append(Sample(id=f"s{number}", image_id="p", question="?", mask_type=wanted, targets=targets))
+        samples.append(
+            Sample(
+                id=f"s{number}",
+                image_id="p",
+                question="?",
+                mask_type=wanted,
+                targets=targets,
+            )
+        )
     return samples
 
 
 def repeat_truth(sample):
     kinds = TYPES[sample.mask_type]
-    regions = tuple(PredictedRegion(**{kind: getattr(one, kind) for kind in kinds}) for one in sample.targets)
+    regions = tuple(
+        PredictedRegion(**{kind: getattr(one, kind) for kind in kinds})
+        for one in sample.targets
+    )
     return Prediction(sample=sample.id, regions=regions, mask_type=sample.mask_type)
 
 
@@ -44,12 +70,16 @@ def test_a_perfect_prediction_scores_one(samples):
         found = protocol.score(inputs).headline()
         # AURA wants both masks of everything, R2SM has no question that wants both.
         figures = (
-            [f"giou_{kind}" for kind in kinds] if len(kinds) == 1 and name == "aura" else ["giou", "ciou"]
+            [f"giou_{kind}" for kind in kinds]
+            if len(kinds) == 1 and name == "aura"
+            else ["giou", "ciou"]
         )
         if name == "aura" and len(kinds) > 1:
             continue
         for figure in figures:
-            assert found[figure] is None or found[figure] == pytest.approx(1.0, abs=1e-3), (name, figure)
+            assert found[figure] is None or found[figure] == pytest.approx(
+                1.0, abs=1e-3
+            ), (name, figure)
 
 
 @given(st.data())
@@ -58,43 +88,63 @@ def test_shards_add_up_to_the_whole(data):
     samples = data.draw(datasets(most=6))
     predictions = data.draw(predictions_for(samples))
     images = sorted({sample.image_id for sample in samples})
-    shards = [[sample for sample in samples if sample.image_id == image] for image in images]
+    shards = [
+        [sample for sample in samples if sample.image_id == image] for image in images
+    ]
     order = [sample for shard in shards for sample in shard]
     known = {one.sample: one for one in predictions}
     for name, protocol in PROTOCOLS.items():
         whole = protocol.score(scoring_input(order, predictions, FRAME))
         parts = [
-            protocol.score(scoring_input(shard, [known[s.id] for s in shard if s.id in known], FRAME))
+            protocol.score(
+                scoring_input(
+                    shard, [known[s.id] for s in shard if s.id in known], FRAME
+                )
+            )
             for shard in shards
         ]
         joined = concat(parts)
         for figure, value in whole.headline().items():
-            assert joined.headline()[figure] == (None if value is None else pytest.approx(value)), (
+            assert joined.headline()[figure] == (
+                None if value is None else pytest.approx(value)
+            ), (
                 name,
                 figure,
             )
         ids = [sample.id for sample in order]
-        assert [row.status for row in joined.rows(ids)] == [row.status for row in whole.rows(ids)]
-        assert [row.reason for row in joined.rows(ids)] == [row.reason for row in whole.rows(ids)]
+        assert [row.status for row in joined.rows(ids)] == [
+            row.status for row in whole.rows(ids)
+        ]
+        assert [row.reason for row in joined.rows(ids)] == [
+            row.reason for row in whole.rows(ids)
+        ]
 
 
 @given(st.data())
 @settings(max_examples=40, deadline=None)
 def test_every_figure_is_in_range_and_every_sample_has_a_status(data):
     samples = data.draw(datasets())
-    inputs = scoring_input(samples, data.draw(predictions_for(samples)), FRAME, threads=2)
+    inputs = scoring_input(
+        samples, data.draw(predictions_for(samples)), FRAME, threads=2
+    )
     for name, protocol in PROTOCOLS.items():
         scores = protocol.score(inputs)
         assert len(scores) == len(samples)
         for figure, value in scores.headline().items():
-            if value is not None and figure not in ("target_count_error", "copy_gain") and name != "muse":
+            if (
+                value is not None
+                and figure not in ("target_count_error", "copy_gain")
+                and name != "muse"
+            ):
                 assert 0.0 <= value <= 1.0, (name, figure)
         for row in scores.rows([sample.id for sample in samples]):
             assert (row.reason is None) == (row.status == "scored")
 
 
 def test_legacy_figures_do_not_survive_merging():
-    inputs = scoring_input([question("a", target(strip(0, 2)))], [prediction("a", region(strip(0, 2)))])
+    inputs = scoring_input(
+        [question("a", target(strip(0, 2)))], [prediction("a", region(strip(0, 2)))]
+    )
     scores = PROTOCOLS["lisa"].score(inputs, legacy_float32=True)
     assert scores.legacy
     assert not concat([scores, scores]).legacy
@@ -112,8 +162,13 @@ def test_slices():
         question("d"),
     ]
     ground_truth = GroundTruth.from_samples(samples, [(1, 10)] * 4)
-    slices = slice_samples(ScoringInput(ground_truth, PredictionColumns.from_predictions(ground_truth, [])))
-    named = {name: [codes.names[code] for code in codes.codes] for name, codes in slices.items()}
+    slices = slice_samples(
+        ScoringInput(ground_truth, PredictionColumns.from_predictions(ground_truth, []))
+    )
+    named = {
+        name: [codes.names[code] for code in codes.codes]
+        for name, codes in slices.items()
+    }
     assert named["mask_type"] == ["visible", "amodal", "visible", "visible"]
     assert named["level"] == ["object", "mixed", "part", "none"]
     assert named["targets"] == ["1", "2", "2", "0"]
@@ -127,9 +182,9 @@ def test_rare_categories_are_put_together():
     targets = [target(strip(0, 2), name=f"n{k}") for k in range(150)]
     samples = [question(str(k), one) for k, one in enumerate([*targets, targets[140]])]
     ground_truth = GroundTruth.from_samples(samples, [(1, 10)] * len(samples))
-    codes = slice_samples(ScoringInput(ground_truth, PredictionColumns.from_predictions(ground_truth, [])))[
-        "category"
-    ]
+    codes = slice_samples(
+        ScoringInput(ground_truth, PredictionColumns.from_predictions(ground_truth, []))
+    )["category"]
     assert len(codes.names) == 101
     assert codes.names[0] == "n140"
     assert np.bincount(codes.codes)[100] == 50

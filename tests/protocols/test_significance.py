@@ -15,14 +15,21 @@ def mean_of(values):
 
 def compare(a, b, cluster=None):
     return compare_metric(
-        a, b, ImageGroups.single(np.arange(len(a.numerator)) if cluster is None else cluster)
+        a,
+        b,
+        ImageGroups.single(np.arange(len(a.numerator)) if cluster is None else cluster),
     )[0]
 
 
 def test_a_run_does_not_differ_from_itself():
     values = np.random.default_rng(6).random(200)
     found = compare(mean_of(values), mean_of(values))
-    assert (found.difference, found.interval.low, found.interval.high, found.p_value) == (
+    assert (
+        found.difference,
+        found.interval.low,
+        found.interval.high,
+        found.p_value,
+    ) == (
         0.0,
         None,
         None,
@@ -33,7 +40,9 @@ def test_a_run_does_not_differ_from_itself():
 def test_a_clear_difference_is_found_and_noise_is_not():
     generator = np.random.default_rng(7)
     base = generator.random(400)
-    better = compare(mean_of(base), mean_of(base + 0.02 + generator.normal(0, 0.05, 400)))
+    better = compare(
+        mean_of(base), mean_of(base + 0.02 + generator.normal(0, 0.05, 400))
+    )
     assert better.difference == pytest.approx(0.02, abs=0.01)
     assert better.interval.low > 0
     assert better.p_value < 0.01
@@ -55,7 +64,8 @@ def test_difference_of_means_is_the_paired_t_test():
 
 def test_the_interval_of_a_difference_of_shares_stays_between_minus_one_and_one():
     # 11 images; B fails on all but one, so that a t interval would reach -1.11 or below.
-    a, b = np.ones(11), np.zeros(11)
+    a = np.ones(11)
+    b = np.zeros(11)
     b[0] = 1.0
     found = compare(mean_of(a), mean_of(b))
     assert found.difference == pytest.approx(-10 / 11)
@@ -74,21 +84,37 @@ def test_the_interval_of_a_difference_of_counts_is_not_cut():
 def null_pairs(generator, pairs, images, questions):
     """Two exchangeable models on the same images: intersections and unions, [pairs x images x questions]."""
     shape = (pairs, images, questions)
-    size = np.exp(generator.normal(8, 1.1, shape) + generator.normal(0, 0.6, (pairs, images, 1)))
-    skill = generator.normal(0.4, 1, shape) + generator.normal(0, 0.7, (pairs, images, 1))
+    size = np.exp(
+        generator.normal(8, 1.1, shape) + generator.normal(0, 0.6, (pairs, images, 1))
+    )
+    skill = generator.normal(0.4, 1, shape) + generator.normal(
+        0, 0.7, (pairs, images, 1)
+    )
     for _ in range(2):
-        iou = 1 / (1 + np.exp(-skill - generator.normal(0, 1, shape) - generator.normal(0, 0.5, shape)))
+        iou = 1 / (
+            1
+            + np.exp(
+                -skill - generator.normal(0, 1, shape) - generator.normal(0, 0.5, shape)
+            )
+        )
         iou *= generator.random(shape) > 0.1
         yield iou, size
 
 
 @pytest.mark.parametrize("images", [20, 100])
 def test_ciou_difference_is_calibrated_and_agrees_with_its_interval(images):
-    (iou_a, size_a), (iou_b, size_b) = null_pairs(np.random.default_rng(9), 1500, images, 2)
-    a, b = (
-        MetricTerms((iou * size).ravel(), size.ravel()) for iou, size in ((iou_a, size_a), (iou_b, size_b))
+    (iou_a, size_a), (iou_b, size_b) = null_pairs(
+        np.random.default_rng(9), 1500, images, 2
     )
-    groups = ImageGroups(np.repeat(np.arange(1500), 2 * images), np.repeat(np.arange(1500 * images), 2), 1500)
+    a, b = (
+        MetricTerms((iou * size).ravel(), size.ravel())
+        for iou, size in ((iou_a, size_a), (iou_b, size_b))
+    )
+    groups = ImageGroups(
+        np.repeat(np.arange(1500), 2 * images),
+        np.repeat(np.arange(1500 * images), 2),
+        1500,
+    )
     found = compare_metric(a, b, groups)
     assert 0.015 <= np.mean([one.p_value < 0.05 for one in found]) <= 0.065
     for one in found:
@@ -99,7 +125,10 @@ def test_ciou_difference_is_calibrated_and_agrees_with_its_interval(images):
 def test_pages_of_equal_models_seldom_show_a_significant_slice():
     """A page has 40 slices with gIoU and cIoU each. Without adjustment most pages show a significant one."""
     generator = np.random.default_rng(10)
-    pages, images, plain, marked = 200, 120, 0, 0
+    pages = 200
+    images = 120
+    plain = 0
+    marked = 0
     for _ in range(pages):
         models = list(null_pairs(generator, 1, images, 2))
         cluster = np.repeat(np.arange(images), 2)
@@ -109,7 +138,10 @@ def test_pages_of_equal_models_seldom_show_a_significant_slice():
             groups = ImageGroups(codes, cluster, 5)
             for parts in (
                 [mean_of(iou.ravel()) for iou, _ in models],
-                [MetricTerms((iou * size).ravel(), size.ravel()) for iou, size in models],
+                [
+                    MetricTerms((iou * size).ravel(), size.ravel())
+                    for iou, size in models
+                ],
             ):
                 p_values += [one.p_value for one in compare_metric(*parts, groups)]
         plain += min(p_values) < 0.05
@@ -149,6 +181,8 @@ def test_runs_over_other_samples_cannot_be_paired():
 
 def test_adjusted_p_values_by_hand():
     # Sorted .01, .03, .04: times 3/1, 3/2, 3/3 = .03, .045, .04, and never above the next one.
-    assert adjust_p_values([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.04, None, 0.04])
+    assert adjust_p_values([0.01, 0.04, None, 0.03]) == pytest.approx(
+        [0.03, 0.04, None, 0.04]
+    )
     assert adjust_p_values([0.9, 0.8]) == pytest.approx([0.9, 0.9])
     assert adjust_p_values([]) == []

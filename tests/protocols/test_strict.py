@@ -26,7 +26,9 @@ from tests.protocols.strategies import FRAME, datasets, predictions_for
 
 
 def metrics(samples, predictions, frame=(1, 10), **options):
-    return strict.score(scoring_input(samples, predictions, frame), **options).headline()
+    return strict.score(
+        scoring_input(samples, predictions, frame), **options
+    ).headline()
 
 
 def test_pairs_are_the_best_in_total_and_all_masks_count():
@@ -34,7 +36,11 @@ def test_pairs_are_the_best_in_total_and_all_masks_count():
     # Best total 1 + 0.8, divided by max(3, 2).
     found = metrics(
         [question("a", target(strip(0, 4)), target(strip(4, 8)))],
-        [prediction("a", region(strip(4, 8)), region(strip(0, 5)), region(strip(9, 10)))],
+        [
+            prediction(
+                "a", region(strip(4, 8)), region(strip(0, 5)), region(strip(9, 10))
+            )
+        ],
     )
     assert found["giou"] == pytest.approx((1 + 0.8) / 3)
     # Pixels: intersections 4 + 4; areas of the masks 4 + 5 + 1, of the targets 4 + 4: 8 / (18 - 8).
@@ -47,7 +53,8 @@ def test_pairs_are_the_best_in_total_and_all_masks_count():
 
 
 def test_greedy_choice_is_not_the_best():
-    a, b = strip(0, 7, 16), strip(2, 9, 16)
+    a = strip(0, 7, 16)
+    b = strip(2, 9, 16)
     found = metrics(
         [question("x", target(a), target(b))],
         [prediction("x", region(strip(1, 8, 16)), region(strip(0, 5, 16)))],
@@ -58,7 +65,11 @@ def test_greedy_choice_is_not_the_best():
 
 
 def test_no_target():
-    samples = [question("quiet"), question("loud"), question("deaf", target(strip(0, 4)))]
+    samples = [
+        question("quiet"),
+        question("loud"),
+        question("deaf", target(strip(0, 4))),
+    ]
     predictions = [
         prediction("quiet", no_target=True),
         prediction("loud", region(strip(0, 2))),
@@ -91,16 +102,29 @@ class TestEmptyMasks:
 
     def test_a_region_counts_if_any_of_its_masks_has_pixels(self):
         for extra in ({}, {"visible": EMPTY}):
-            wrong = prediction("a", region(amodal=strip(0, 4), **extra), mask_type="visible")
+            wrong = prediction(
+                "a", region(amodal=strip(0, 4), **extra), mask_type="visible"
+            )
             assert metrics([question("a")], [wrong])["giou"] == 0.0
 
     @pytest.mark.parametrize("requested", ["visible", "amodal"])
     def test_adding_empty_masks_and_regions_changes_no_metric(self, requested):
         targets = (target(EMPTY, strip(6, 9)), target(strip(0, 2), strip(0, 4)))
-        samples = [question("a", *targets, mask_type=requested), question("b", mask_type=requested)]
-        plain = [prediction("a", region(amodal=strip(0, 3))), prediction("b", region(strip(0, 2)))]
+        samples = [
+            question("a", *targets, mask_type=requested),
+            question("b", mask_type=requested),
+        ]
+        plain = [
+            prediction("a", region(amodal=strip(0, 3))),
+            prediction("b", region(strip(0, 2))),
+        ]
         padded = [
-            prediction("a", region(EMPTY, strip(0, 3)), region(EMPTY), region(EMPTY, EMPTY, name="cup")),
+            prediction(
+                "a",
+                region(EMPTY, strip(0, 3)),
+                region(EMPTY),
+                region(EMPTY, EMPTY, name="cup"),
+            ),
             prediction("b", region(strip(0, 2), EMPTY), region(amodal=EMPTY)),
         ]
         assert metrics(samples, plain) == metrics(samples, padded)
@@ -133,7 +157,11 @@ def test_a_copied_region_is_not_matched():
 def test_missing_and_failed_predictions_score_zero_and_are_counted():
     samples = [question(name, target(strip(0, 4))) for name in "abcd"] + [question("e")]
     wrong_size = prediction("c", region(strip(0, 4, 12)))
-    predictions = [prediction("a", region(strip(0, 4))), prediction("b", error="out of memory"), wrong_size]
+    predictions = [
+        prediction("a", region(strip(0, 4))),
+        prediction("b", error="out of memory"),
+        wrong_size,
+    ]
     scores = strict.score(scoring_input(samples, predictions))
     assert scores.headline()["giou"] == pytest.approx(1 / 5)
     assert scores.headline()["ciou"] == pytest.approx(4 / 16)
@@ -160,15 +188,22 @@ def test_malformed_masks_fail_their_sample_only():
     masks = predictions.visible.masks
     data = masks.data.copy()
     data[masks.start[1]] = ord("~")
-    broken = predictions.visible._replace(masks=Masks(data, masks.start, masks.stop, masks.size))
-    scores = strict.score(ScoringInput(ground_truth, replace(predictions, visible=broken)))
+    broken = predictions.visible._replace(
+        masks=Masks(data, masks.start, masks.stop, masks.size)
+    )
+    scores = strict.score(
+        ScoringInput(ground_truth, replace(predictions, visible=broken))
+    )
     assert scores.statuses.status.tolist() == [SCORED, FAILED, SCORED]
     assert scores.statuses.reasons[scores.statuses.reason[1]] == "malformed mask"
 
 
 def test_forced_predictions_are_refused():
     with pytest.raises(ProtocolError, match=r"free answers only.*'a'"):
-        metrics([question("a", target(strip(0, 4)))], [prediction("a", region(strip(0, 4)), forced=True)])
+        metrics(
+            [question("a", target(strip(0, 4)))],
+            [prediction("a", region(strip(0, 4)), forced=True)],
+        )
 
 
 class TestMaskType:
@@ -182,7 +217,8 @@ class TestMaskType:
     def test_only_the_requested_type_scores(self, wanted, said):
         scores = strict.score(
             scoring_input(
-                [self.sample(wanted)], [prediction("a", region(strip(0, 2), strip(0, 8)), mask_type=said)]
+                [self.sample(wanted)],
+                [prediction("a", region(strip(0, 2), strip(0, 8)), mask_type=said)],
             )
         )
         assert scores.headline()["giou"] == float(wanted == said)
@@ -192,24 +228,38 @@ class TestMaskType:
         assert scores.confusion.sum() == 1
 
     def test_masks_decide_the_type_if_none_is_stated(self):
-        found = metrics([self.sample("amodal")], [prediction("a", region(amodal=strip(0, 8)))])
+        found = metrics(
+            [self.sample("amodal")], [prediction("a", region(amodal=strip(0, 8)))]
+        )
         assert (found["giou"], found["mask_type_accuracy"]) == (1.0, 1.0)
-        found = metrics([self.sample("amodal")], [prediction("a", region(visible=strip(0, 8)))])
+        found = metrics(
+            [self.sample("amodal")], [prediction("a", region(visible=strip(0, 8)))]
+        )
         assert (found["giou"], found["mask_type_accuracy"]) == (0.0, 0.0)
 
     def test_lenient_scores_the_requested_mask(self):
         masks = prediction("a", region(strip(0, 2), strip(0, 8)), mask_type="both")
-        assert metrics([self.sample("amodal")], [masks], mask_type="lenient")["giou"] == 1.0
+        assert (
+            metrics([self.sample("amodal")], [masks], mask_type="lenient")["giou"]
+            == 1.0
+        )
 
     def test_either_type_is_accepted_where_nothing_is_hidden(self):
         sample = question("a", target(strip(0, 4), strip(0, 4)), mask_type="amodal")
         for stated in ("visible", None):
             visible = prediction("a", region(strip(0, 4)), mask_type=stated)
             found = metrics([sample], [visible])
-            assert (found["giou"], found["ciou"], found["mask_type_accuracy"]) == (1.0, 1.0, 0.0)
+            assert (found["giou"], found["ciou"], found["mask_type_accuracy"]) == (
+                1.0,
+                1.0,
+                0.0,
+            )
             assert metrics([sample], [visible], unoccluded="exact")["giou"] == 0.0
         hidden = question(
-            "a", target(strip(0, 4), strip(0, 4)), target(strip(6, 7), strip(6, 8)), mask_type="amodal"
+            "a",
+            target(strip(0, 4), strip(0, 4)),
+            target(strip(6, 7), strip(6, 8)),
+            mask_type="amodal",
         )
         assert metrics([hidden], [prediction("a", region(strip(0, 4)))])["giou"] == 0.0
 
@@ -246,7 +296,11 @@ class TestHidden:
     def test_without_a_visible_mask_nothing_hidden_is_right(self):
         for visible in (None, EMPTY):
             found = self.metrics(region(visible, strip(0, 8)))
-            assert (found["giou"], found["occluded_iou"], found["occluded_ciou"]) == (1.0, 0.0, 0.0)
+            assert (found["giou"], found["occluded_iou"], found["occluded_ciou"]) == (
+                1.0,
+                0.0,
+                0.0,
+            )
             assert found["copy_gain"] == pytest.approx(8 / 8 - 4 / 8)
             assert found["visible_outside_amodal"] == 1.0
 
@@ -256,7 +310,12 @@ class TestHidden:
         assert (found["occluded_iou"], found["visible_outside_amodal"]) == (1.0, 0.0)
 
     def test_ignored_pixels_are_not_outside(self):
-        sample = question("a", target(strip(0, 4), strip(0, 8)), mask_type="amodal", ignore=strip(8, 10))
+        sample = question(
+            "a",
+            target(strip(0, 4), strip(0, 8)),
+            mask_type="amodal",
+            ignore=strip(8, 10),
+        )
         leaving = region(strip(0, 4) | strip(8, 10), strip(0, 8))
         found = metrics([sample], [prediction("a", leaving, mask_type="amodal")])
         assert found["visible_outside_amodal"] == 0.0
@@ -266,7 +325,9 @@ class TestHidden:
         assert (found["occluded_iou"], found["copy_gain"]) == (0.0, 0.0)
 
     def test_a_visible_mask_that_leaves_the_amodal_one_is_counted(self):
-        found = self.metrics(region(strip(0, 4), strip(1, 8)), region(strip(0, 4), strip(0, 8)))
+        found = self.metrics(
+            region(strip(0, 4), strip(1, 8)), region(strip(0, 4), strip(0, 8))
+        )
         assert found["visible_outside_amodal"] == 0.5
 
     def test_a_missed_target_counts_zero(self):
@@ -276,7 +337,9 @@ class TestHidden:
 def test_boundary_iou_is_stricter_than_iou_on_thick_masks():
     square = Mask.from_dense(np.pad(np.ones((60, 60), bool), 20))
     larger = Mask.from_dense(np.pad(np.ones((64, 64), bool), 18))
-    found = metrics([question("a", target(square))], [prediction("a", region(larger))], (100, 100))
+    found = metrics(
+        [question("a", target(square))], [prediction("a", region(larger))], (100, 100)
+    )
     assert found["giou"] == pytest.approx(3600 / 4096)
     # Bands are 3 wide (2 % of the diagonal 141). Square: 60^2 - 54^2 = 684; larger: 64^2 - 58^2 = 732.
     # The larger band covers rings 0-2 outside in, the square's rings 2-4: they share ring 2, 60^2 - 58^2 = 236.
@@ -287,16 +350,29 @@ def test_names_are_compared_as_a_bag():
     targets = target(strip(0, 2), name="cup:handle"), target(strip(4, 6), name="dog")
     sample = question("a", *targets, phrases=[[0], [1]])
     cat = region(strip(4, 6), name="a cat")
-    found = metrics([sample], [prediction("a", region(strip(0, 2), name="The cup_2's handle"), cat)])
+    found = metrics(
+        [sample], [prediction("a", region(strip(0, 2), name="The cup_2's handle"), cat)]
+    )
     assert (found["answer_exact"], found["answer_f1"]) == (0.0, 0.5)
-    words = prediction("a", region(strip(0, 2)), region(strip(4, 6)), answer=answer_with_phrases([[0], [1]]))
+    words = prediction(
+        "a",
+        region(strip(0, 2)),
+        region(strip(4, 6)),
+        answer=answer_with_phrases([[0], [1]]),
+    )
     assert metrics([sample], [words])["answer_f1"] == 0.0
 
 
 def test_a_prediction_without_names_is_wrong():
-    samples = [question(name, target(strip(0, 2), name="cup"), phrases=[[0]]) for name in "ab"]
+    samples = [
+        question(name, target(strip(0, 2), name="cup"), phrases=[[0]]) for name in "ab"
+    ]
     named = prediction("a", region(strip(0, 2), name="cup"))
-    for other in ([prediction("b", region(strip(0, 2)))], [prediction("b", error="failed")], []):
+    for other in (
+        [prediction("b", region(strip(0, 2)))],
+        [prediction("b", error="failed")],
+        [],
+    ):
         found = metrics(samples, [named, *other])
         assert (found["answer_exact"], found["answer_f1"]) == (0.5, 0.5)
 
@@ -329,7 +405,9 @@ def test_calibration_counts_regions_by_their_score():
         region(strip(6, 8), score=0.92),
         region(strip(9, 10), score=0.05),
     ]
-    table = strict.score(scoring_input([sample], [prediction("a", *regions)])).calibration
+    table = strict.score(
+        scoring_input([sample], [prediction("a", *regions)])
+    ).calibration
     assert table[9].tolist() == pytest.approx([2, 1.87, 1, 1.0])
     assert table[0].tolist() == pytest.approx([1, 0.05, 0, 0.0])
     assert table[1:9].sum() == 0
@@ -340,10 +418,16 @@ def test_calibration_counts_regions_by_their_score():
 def test_strict_agrees_with_the_slow_reference(data):
     samples = data.draw(datasets())
     predictions = data.draw(predictions_for(samples))
-    found = strict.score(scoring_input(samples, predictions, FRAME, threads=2)).headline()
-    slow = strict_reference.strict(samples, {one.sample: one for one in predictions}, FRAME)
+    found = strict.score(
+        scoring_input(samples, predictions, FRAME, threads=2)
+    ).headline()
+    slow = strict_reference.strict(
+        samples, {one.sample: one for one in predictions}, FRAME
+    )
     for name, value in slow.items():
-        assert found[name] == (None if value is None else pytest.approx(value, abs=1e-12)), name
+        assert found[name] == (
+            None if value is None else pytest.approx(value, abs=1e-12)
+        ), name
 
 
 @given(st.data())
@@ -356,13 +440,20 @@ def test_the_order_of_masks_does_not_matter(data):
         for one in predictions
     ]
     mixed = [
-        type(one)(**{**as_dict(one), "regions": tuple(data.draw(st.permutations(one.regions)))})
+        type(one)(
+            **{
+                **as_dict(one),
+                "regions": tuple(data.draw(st.permutations(one.regions))),
+            }
+        )
         for one in plain
     ]
     first = strict.score(scoring_input(samples, plain, FRAME)).headline()
     again = strict.score(scoring_input(samples, mixed, FRAME)).headline()
     for name in ("giou", "answer_f1", "mask_type_accuracy", "target_count_error"):
-        assert again[name] == (None if first[name] is None else pytest.approx(first[name], abs=1e-12)), name
+        assert again[name] == (
+            None if first[name] is None else pytest.approx(first[name], abs=1e-12)
+        ), name
 
 
 def as_dict(record):

@@ -53,12 +53,18 @@ class HubHandler(BaseHTTPRequestHandler):
         if "/tree/" in path:
             self._reply(200, [self._entry(name) for name in self.server.files])
         elif "/revision/" in path or path.endswith(str(self.server.repository)):
-            self._reply(200, {"id": self.server.repository, "sha": "0" * 40, "siblings": []})
+            self._reply(
+                200, {"id": self.server.repository, "sha": "0" * 40, "siblings": []}
+            )
         elif "/preupload/" in path:
             names = [file["path"] for file in json.loads(body)["files"]]
-            modes = {name: "lfs" if name.endswith(".parquet") else "regular" for name in names}
+            modes = {
+                name: "lfs" if name.endswith(".parquet") else "regular"
+                for name in names
+            }
             files = [
-                {"path": name, "uploadMode": mode, "shouldIgnore": False} for name, mode in modes.items()
+                {"path": name, "uploadMode": mode, "shouldIgnore": False}
+                for name, mode in modes.items()
             ]
             self._reply(200, {"files": files})
         elif path.endswith("/info/lfs/objects/batch"):
@@ -70,7 +76,8 @@ class HubHandler(BaseHTTPRequestHandler):
 
     def _create(self, asked: dict[str, Any]) -> None:
         name = f"{asked.get('organization') or 'someone'}/{asked['name']}"
-        self.server.repository, self.server.created = name, asked
+        self.server.repository = name
+        self.server.created = asked
         self._reply(200, {"url": f"{self.server.address}/datasets/{name}"})
 
     def _batch(self, asked: dict[str, Any]) -> None:
@@ -78,7 +85,9 @@ class HubHandler(BaseHTTPRequestHandler):
             {
                 "oid": item["oid"],
                 "size": item["size"],
-                "actions": {"upload": {"href": f"{self.server.address}/storage/{item['oid']}"}},
+                "actions": {
+                    "upload": {"href": f"{self.server.address}/storage/{item['oid']}"}
+                },
             }
             for item in asked["objects"]
         ]
@@ -100,11 +109,18 @@ class HubHandler(BaseHTTPRequestHandler):
                 self.server.files[value["path"]] = self.server.storage[value["oid"]]
             elif line["key"] == "deletedFile":
                 del self.server.files[value["path"]]
-        url = f"{self.server.address}/datasets/{self.server.repository}/commit/{'1' * 40}"
+        url = (
+            f"{self.server.address}/datasets/{self.server.repository}/commit/{'1' * 40}"
+        )
         self._reply(200, {"success": True, "commitUrl": url, "commitOid": "1" * 40})
 
     def _entry(self, name: str) -> dict[str, Any]:
-        return {"type": "file", "path": name, "size": len(self.server.files[name]), "oid": "0" * 40}
+        return {
+            "type": "file",
+            "path": name,
+            "size": len(self.server.files[name]),
+            "oid": "0" * 40,
+        }
 
     def _reply(self, status: int, content: Any) -> None:
         data = json.dumps(content).encode()
@@ -141,7 +157,9 @@ class HubServer(ThreadingHTTPServer):
 @contextlib.contextmanager
 def hub() -> Iterator[HubServer]:
     server = HubServer()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}
+    )
     thread.start()
     try:
         yield server

@@ -23,7 +23,9 @@ def rectangle(x: int, y: int, width: int, height: int) -> Mask:
 
 def encode(number: int) -> bytes:
     buffer = io.BytesIO()
-    Image.new("RGB", (SIZE[1], SIZE[0]), (number % 256, 90, number // 256)).save(buffer, "PNG")
+    Image.new("RGB", (SIZE[1], SIZE[0]), (number % 256, 90, number // 256)).save(
+        buffer, "PNG"
+    )
     return buffer.getvalue()
 
 
@@ -44,7 +46,9 @@ def make_dataset(
     with DatasetWriter(path, name="cups", **manifest) as writer:
         for number in range(first, first + images):
             cup = make_cup(number) if region is None else region(number)
-            handle = Region(id="handle", name="handle", visible=rectangle(2, 2, 1, 1), part_of="cup")
+            handle = Region(
+                id="handle", name="handle", visible=rectangle(2, 2, 1, 1), part_of="cup"
+            )
             info = ImageInfo(
                 id=id(number),
                 width=SIZE[1],
@@ -54,7 +58,9 @@ def make_dataset(
                 attribution=f"author {number}",
             )
             writer.add_image(info, (cup, handle), data(number) if embed else None)
-            answer = Answer(text="the cup", phrases=(Phrase(start=0, stop=7, regions=(0,)),))
+            answer = Answer(
+                text="the cup", phrases=(Phrase(start=0, stop=7, regions=(0,)),)
+            )
             writer.add_sample(
                 Sample(
                     id=f"sample{number}",

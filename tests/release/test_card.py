@@ -25,7 +25,9 @@ from tests.shared import shared
 
 @pytest.fixture
 def facts(tmp_path: Path) -> MeasuredFacts:
-    dataset = make_dataset(tmp_path / "cups", 10, about={"title": "COCO", "recipe": "occlude"})
+    dataset = make_dataset(
+        tmp_path / "cups", 10, about={"title": "COCO", "recipe": "occlude"}
+    )
     return measure(dataset, ["train"] * 8 + ["test"] * 2)
 
 
@@ -39,7 +41,10 @@ def test_facts_are_measured(facts: MeasuredFacts) -> None:
     assert lines["regions"] == "20, of which 10 parts; 20 visible and 10 amodal masks"
     assert lines["mask type asked for"] == "amodal (10)"
     assert lines["licences of images"] == "not stated (5), CC BY 4.0 (5)"
-    assert "25 % to 50 % (10)" in lines["occlusion of regions (hidden share of the amodal mask)"]
+    assert (
+        "25 % to 50 % (10)"
+        in lines["occlusion of regions (hidden share of the amodal mask)"]
+    )
 
 
 def test_all_blank_fields_are_listed(facts: MeasuredFacts) -> None:
@@ -62,7 +67,9 @@ def test_all_blank_fields_are_listed(facts: MeasuredFacts) -> None:
     ]
 
 
-def test_the_source_is_taken_from_the_dataset_if_it_is_blank(facts: MeasuredFacts) -> None:
+def test_the_source_is_taken_from_the_dataset_if_it_is_blank(
+    facts: MeasuredFacts,
+) -> None:
     card = make_card()
     del card["data"]["source"]
     assert complete_card(card, facts).card.data.source == "COCO; recipe occlude"
@@ -76,7 +83,9 @@ def test_unknown_risks_are_refused(facts: MeasuredFacts) -> None:
 
 
 @pytest.mark.parametrize("licence", ["CC BY 4.0", "my own", "cc-by-5.0"])
-def test_licences_that_the_hub_does_not_know_are_refused(facts: MeasuredFacts, licence: str) -> None:
+def test_licences_that_the_hub_does_not_know_are_refused(
+    facts: MeasuredFacts, licence: str
+) -> None:
     with pytest.raises(ReleaseError, match=f"{licence}.*`other`.*cc-by-4.0"):
         complete_card(make_card(license=licence), facts)
     assert complete_card(make_card(license="other"), facts).release.license == "other"
@@ -87,7 +96,9 @@ def test_languages_are_codes_or_known_names(facts: MeasuredFacts) -> None:
     card["benchmark_details"]["languages"] = ["en", "deu", "French"]
     complete_card(card, facts)
     card["benchmark_details"]["languages"] = ["en", "Klingonish"]
-    with pytest.raises(ReleaseError, match="'Klingonish' is no code of two or three letters"):
+    with pytest.raises(
+        ReleaseError, match="'Klingonish' is no code of two or three letters"
+    ):
         complete_card(card, facts)
 
 
@@ -99,13 +110,18 @@ def test_fields_of_another_type_are_an_error(facts: MeasuredFacts, value: Any) -
         complete_card(card, facts)
 
 
-def test_the_template_reads_and_asks_for_what_is_required(facts: MeasuredFacts, tmp_path: Path) -> None:
+def test_the_template_reads_and_asks_for_what_is_required(
+    facts: MeasuredFacts, tmp_path: Path
+) -> None:
     (tmp_path / "card.yaml").write_text(card_template(facts))
     given = read_card(tmp_path / "card.yaml")
     with pytest.raises(ReleaseError, match=r"benchmark_details\.name") as error:
         complete_card(given, facts)
     assert "methodology.metrics" not in str(error.value)
-    filled = {section: given.get(section, {}) | fields for section, fields in make_card().items()}
+    filled = {
+        section: given.get(section, {}) | fields
+        for section, fields in make_card().items()
+    }
     assert complete_card(filled, facts).card.benchmark_details.name == "Cups"
 
 
@@ -119,7 +135,9 @@ def test_the_template_reads_and_asks_for_what_is_required(facts: MeasuredFacts, 
         ("a: [", "does not follow its format"),
     ],
 )
-def test_card_files_with_other_fields_are_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_card_files_with_other_fields_are_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
     (tmp_path / "card.yaml").write_text(text)
     with pytest.raises(MaskwiseError, match=message.replace(".", r"\.")):
         read_card(tmp_path / "card.yaml")
@@ -150,4 +168,7 @@ def test_the_card_is_kept_as_data(facts: MeasuredFacts, tmp_path: Path) -> None:
 
 def test_dates_are_texts(facts: MeasuredFacts) -> None:
     date = yaml.safe_load("2026-01-02")
-    assert complete_card(make_card(date_published=date), facts).release.date_published == "2026-01-02"
+    assert (
+        complete_card(make_card(date_published=date), facts).release.date_published
+        == "2026-01-02"
+    )

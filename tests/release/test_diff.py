@@ -21,7 +21,9 @@ def old(tmp_path: Path) -> Dataset:
 
 
 def diff(*arguments: object) -> Result:
-    return CliRunner().invoke(cli.app, ["diff", *map(str, arguments)], catch_exceptions=False)
+    return CliRunner().invoke(
+        cli.app, ["diff", *map(str, arguments)], catch_exceptions=False
+    )
 
 
 def test_a_dataset_equals_itself_and_its_copies(old: Dataset, tmp_path: Path) -> None:
@@ -37,7 +39,12 @@ def test_images_and_samples_are_added_and_removed(old: Dataset, tmp_path: Path) 
     assert found.images.added == ["image10", "image11"]
     assert found.samples.removed == ["sample0", "sample1"]
     assert found.samples.added == ["sample10", "sample11"]
-    assert found.regions.removed == ["image0 cup", "image0 handle", "image1 cup", "image1 handle"]
+    assert found.regions.removed == [
+        "image0 cup",
+        "image0 handle",
+        "image1 cup",
+        "image1 handle",
+    ]
     assert not found.samples.changed
 
 
@@ -49,14 +56,21 @@ def test_changed_questions_and_tags_are_named(old: Dataset, tmp_path: Path) -> N
         tags=lambda number: {"level": "hard"} if number in (3, 4) else {},
     )
     found = diff_datasets(old, new)
-    assert found.samples.changed == {"sample3": ["question", "tags"], "sample4": ["tags"]}
+    assert found.samples.changed == {
+        "sample3": ["question", "tags"],
+        "sample4": ["tags"],
+    }
     assert found.samples.fields == {"tags": 2, "question": 1}
     assert not found.masks
 
 
 def test_changed_masks_have_their_iou(old: Dataset, tmp_path: Path) -> None:
     def region(number: int) -> Region:
-        changes = {1: {"visible": rectangle(1, 1, 5, 2)}, 2: {"amodal": None}, 5: {"name": "mug"}}
+        changes = {
+            1: {"visible": rectangle(1, 1, 5, 2)},
+            2: {"amodal": None},
+            5: {"name": "mug"},
+        }
         return replace(make_cup(number), **changes.get(number, {}))
 
     found = diff_datasets(old, make_dataset(tmp_path / "new", 10, region=region))
@@ -73,27 +87,42 @@ def test_changed_masks_have_their_iou(old: Dataset, tmp_path: Path) -> None:
 
 
 def test_changed_image_files_are_found(old: Dataset, tmp_path: Path) -> None:
-    assert not diff_datasets(old, make_dataset(tmp_path / "by_path", 10, embed=False)).images.changed
-    new = make_dataset(tmp_path / "new", 10, data=lambda number: encode(9 if number == 7 else number))
+    assert not diff_datasets(
+        old, make_dataset(tmp_path / "by_path", 10, embed=False)
+    ).images.changed
+    new = make_dataset(
+        tmp_path / "new", 10, data=lambda number: encode(9 if number == 7 else number)
+    )
     assert diff_datasets(old, new).images.changed == {"image7": ["file"]}
 
 
 def test_moves_between_splits_are_no_change_of_the_sample(tmp_path: Path) -> None:
     one = make_dataset(tmp_path / "one", 4, tags=lambda number: {"split": "train"})
-    two = make_dataset(tmp_path / "two", 4, tags=lambda number: {"split": "test" if number == 2 else "train"})
+    two = make_dataset(
+        tmp_path / "two",
+        4,
+        tags=lambda number: {"split": "test" if number == 2 else "train"},
+    )
     found = diff_datasets(one, two)
     assert found.moves == [SplitMove(image="image2", old="train", new="test")]
     assert not found.samples.changed
     assert not found.same
 
 
-def test_releases_are_compared_with_their_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_releases_are_compared_with_their_cards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MASKWISE_DATA", str(tmp_path / "data"))
     for version, images in (("1.0.0", 20), ("1.1.0", 24)):
         dataset = make_dataset(tmp_path / f"cups{images}", images)
         card = make_card()
         card["purpose_and_intended_users"]["goal"] = f"Measure {images} cups."
-        write_release(plan_release(dataset, SplitOptions()), tmp_path / version, card, version=version)
+        write_release(
+            plan_release(dataset, SplitOptions()),
+            tmp_path / version,
+            card,
+            version=version,
+        )
     result = diff(tmp_path / "1.0.0", tmp_path / "1.1.0", "--json")
     assert result.exit_code == 1
     found = json.loads(result.output)
@@ -101,14 +130,21 @@ def test_releases_are_compared_with_their_cards(tmp_path: Path, monkeypatch: pyt
     assert found["moves"] == []
     changed = {change["field"]: change["new"] for change in found["card"]}
     assert changed["purpose_and_intended_users.goal"] == "Measure 24 cups."
-    measured = {change["field"]: (change["old"], change["new"]) for change in found["measured"]}
-    assert measured["data.statistics.mask type asked for"] == ("amodal (20)", "amodal (24)")
+    measured = {
+        change["field"]: (change["old"], change["new"]) for change in found["measured"]
+    }
+    assert measured["data.statistics.mask type asked for"] == (
+        "amodal (20)",
+        "amodal (24)",
+    )
     assert "data.size" in measured
     assert not measured.keys() & changed.keys()
     printed = diff(tmp_path / "1.0.0", tmp_path / "1.1.0", "--list", "2").output
     assert "Cups 1.0.0 -> Cups 1.1.0" in printed
     assert "and 2 more" in printed
-    assert printed.index("purpose_and_intended_users.goal") < printed.index("measured by maskwise")
+    assert printed.index("purpose_and_intended_users.goal") < printed.index(
+        "measured by maskwise"
+    )
 
 
 def test_licence_and_creators_of_releases_are_compared(
@@ -125,7 +161,9 @@ def test_licence_and_creators_of_releases_are_compared(
     assert "release.creators: ['The cup group'] -> ['The mug group']" in result.output
 
 
-def test_the_exit_code_says_whether_something_differs(old: Dataset, tmp_path: Path) -> None:
+def test_the_exit_code_says_whether_something_differs(
+    old: Dataset, tmp_path: Path
+) -> None:
     same = diff(old.path, old.path)
     assert (same.exit_code, same.output.strip()) == (0, "cups and cups are equal")
     assert diff(old.path, make_dataset(tmp_path / "new", 9).path).exit_code == 1

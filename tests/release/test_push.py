@@ -14,7 +14,12 @@ from maskwise.release.release import plan_release, write_release
 from tests.release.hub_server import TOKEN, HubServer, hub
 from tests.release.made import make_card, make_dataset
 
-COMMAND = [sys.executable, "-c", "from maskwise.cli.main import main; main()", "release"]
+COMMAND = [
+    sys.executable,
+    "-c",
+    "from maskwise.cli.main import main; main()",
+    "release",
+]
 
 
 @pytest.fixture
@@ -38,7 +43,9 @@ def push(
     server: HubServer, release: Path, *arguments: str, token: str | None = TOKEN
 ) -> subprocess.CompletedProcess[str]:
     """Upload as a user does; the hub's address is read when huggingface_hub is imported, so in a process of its own."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("HF_")
+    }
     environment = kept | {
         "HF_ENDPOINT": server.address,
         "HF_HOME": str(release.parent / "home"),
@@ -55,10 +62,15 @@ def push(
     )
 
 
-def test_a_release_is_uploaded_privately_as_one_commit(server: HubServer, release: Path) -> None:
+def test_a_release_is_uploaded_privately_as_one_commit(
+    server: HubServer, release: Path
+) -> None:
     result = push(server, release)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == f"{server.address}/datasets/someone/cups/commit/{'1' * 40}"
+    assert (
+        result.stdout.strip()
+        == f"{server.address}/datasets/someone/cups/commit/{'1' * 40}"
+    )
     assert server.created["visibility"] == "private"
     assert server.messages == ["Cups 1.0.0"]
     expected = {
@@ -69,17 +81,23 @@ def test_a_release_is_uploaded_privately_as_one_commit(server: HubServer, releas
     assert server.files == expected
 
 
-def test_a_new_version_replaces_the_data_files(server: HubServer, release: Path, tmp_path: Path) -> None:
+def test_a_new_version_replaces_the_data_files(
+    server: HubServer, release: Path, tmp_path: Path
+) -> None:
     push(server, release, "--public")
     assert server.created["visibility"] == "public"
     server.files["data/old-00000-of-00001.parquet"] = b"of an earlier version"
     assert push(server, write(tmp_path, 25, "1.1.0")).returncode == 0
     assert server.messages == ["Cups 1.0.0", "Cups 1.1.0"]
     assert "data/old-00000-of-00001.parquet" not in server.files
-    assert (tmp_path / "1.1.0" / "release.json").read_bytes() == server.files["release.json"]
+    assert (tmp_path / "1.1.0" / "release.json").read_bytes() == server.files[
+        "release.json"
+    ]
 
 
-def test_without_a_token_the_message_says_how_to_log_in(server: HubServer, release: Path) -> None:
+def test_without_a_token_the_message_says_how_to_log_in(
+    server: HubServer, release: Path
+) -> None:
     result = push(server, release, token=None)
     assert result.returncode == 2
     assert "hf auth login" in result.stderr

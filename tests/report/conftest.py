@@ -16,7 +16,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toy")
     data = make_dataset(folder / "data")
     for name, shift in (("near", 0), ("far", 6)):
-        make_run(folder / name, data, make_predictions(folder / f"{name}.jsonl", data, shift=shift))
+        make_run(
+            folder / name,
+            data,
+            make_predictions(folder / f"{name}.jsonl", data, shift=shift),
+        )
     return folder
 
 
@@ -34,5 +38,7 @@ def page(run: Run) -> Page:
 def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("hostile")
     data = make_dataset(folder / "data", words=hostile)
-    predictions = make_predictions(folder / "<img src=x onerror=alert(3)>.jsonl", data, words=hostile)
+    predictions = make_predictions(
+        folder / "<img src=x onerror=alert(3)>.jsonl", data, words=hostile
+    )
     return make_run(folder / "run", data, predictions)

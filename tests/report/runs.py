@@ -10,13 +10,19 @@ from PIL import Image
 from maskwise.harness.score import result_to_run, score
 from maskwise.masks import Mask
 from maskwise.runs import Run, read_run, write_run
-from maskwise.schema import Answer, ImageInfo, Phrase, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import (
+    Answer,
+    ImageInfo,
+    Phrase,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+)
 from maskwise.store import Dataset, DatasetWriter, Log
 
 SIZE = 48
-HOSTILE = (
-    """</script><script>alert(1)</script><img src=x onerror="alert(2)">'"><b>&amp;{{ 7 * 7 }}{% raw %}"""
-)
+HOSTILE = """</script><script>alert(1)</script><img src=x onerror="alert(2)">'"><b>&amp;{{ 7 * 7 }}{% raw %}"""
 
 Rewrite = Callable[[str], str]
 
@@ -35,9 +41,13 @@ def square(left: int, top: int, side: int) -> Mask:
     return Mask.from_dense(plane)
 
 
-def make_dataset(folder: Path, *, images: int = 12, words: Rewrite = plain, embed: bool = True) -> Path:
+def make_dataset(
+    folder: Path, *, images: int = 12, words: Rewrite = plain, embed: bool = True
+) -> Path:
     """Two questions an image: one target with a hidden lower half; every fourth image's second one has none."""
-    with DatasetWriter(folder, name=words("toy"), image_root=None if embed else "nowhere") as writer:
+    with DatasetWriter(
+        folder, name=words("toy"), image_root=None if embed else "nowhere"
+    ) as writer:
         for number in range(images):
             image = words(f"p{number}")
             path = None if embed else f"{number}.png"
@@ -45,7 +55,9 @@ def make_dataset(folder: Path, *, images: int = 12, words: Rewrite = plain, embe
             writer.add_image(record, data=png(number) if embed else None)
             whole = square(10 + number % 5, 10, 20)
             seen = whole & square(0, 0, 20) if number % 2 else whole
-            region = Region(id=f"r{number}", name=words("box"), visible=seen, amodal=whole)
+            region = Region(
+                id=f"r{number}", name=words("box"), visible=seen, amodal=whole
+            )
             for item, mask_type in enumerate(("visible", "amodal")):
                 targets = () if item and number % 4 == 0 else (region,)
                 text = words("the box") if targets else words("nothing")
@@ -71,7 +83,9 @@ def png(seed: int) -> bytes:
     return buffer.getvalue()
 
 
-def make_predictions(path: Path, dataset: Path, *, shift: int = 2, words: Rewrite = plain) -> Path:
+def make_predictions(
+    path: Path, dataset: Path, *, shift: int = 2, words: Rewrite = plain
+) -> Path:
     """Every target moved to the right by `shift` pixels; one reply failed and one missing."""
     with Log(path, Prediction) as log:
         for number, sample in enumerate(Dataset.open(dataset)):
@@ -95,15 +109,29 @@ def reply(sample: Sample, shift: int, words: Rewrite) -> Prediction:
     phrases = (Phrase(start=0, stop=7, regions=(0,)),) if regions else ()
     answer = Answer(text=words("the box"), phrases=phrases)
     return Prediction(
-        sample=sample.id, answer=answer, mask_type=sample.mask_type, regions=regions, no_target=not regions
+        sample=sample.id,
+        answer=answer,
+        mask_type=sample.mask_type,
+        regions=regions,
+        no_target=not regions,
     )
 
 
 def moved(mask: Mask | None, shift: int) -> Mask | None:
-    return None if mask is None else Mask.from_dense(np.roll(mask.to_dense(), shift, axis=1))
+    return (
+        None
+        if mask is None
+        else Mask.from_dense(np.roll(mask.to_dense(), shift, axis=1))
+    )
 
 
-def make_run(folder: Path, dataset: Path, predictions: Path, *, protocols: list[str] | None = None) -> Run:
+def make_run(
+    folder: Path,
+    dataset: Path,
+    predictions: Path,
+    *,
+    protocols: list[str] | None = None,
+) -> Run:
     """Score, and open the folder it leaves."""
     truth = Dataset.open(dataset)
     write_run(folder, result_to_run(score(truth, predictions, protocols)))

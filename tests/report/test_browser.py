@@ -12,10 +12,15 @@ from maskwise.report.report_page import run_to_html
 from maskwise.runs import Run, read_run
 from tests.report.pages import Page
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    None,
+)
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(BROWSER is None, reason="needs chromium, which is not installed"),
+    pytest.mark.skipif(
+        BROWSER is None, reason="needs chromium, which is not installed"
+    ),
 ]
 
 PROBE = """
@@ -54,9 +59,18 @@ document.body.dataset.facts = JSON.stringify(facts);
 """
 
 
-def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def browse(
+    page: Path, profile: Path, *options: str
+) -> subprocess.CompletedProcess[str]:
     assert BROWSER is not None
-    quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "dev-shm-usage")
+    quiet = (
+        "gpu",
+        "quic",
+        "background-networking",
+        "component-update",
+        "sync",
+        "dev-shm-usage",
+    )
     return subprocess.run(
         [
             BROWSER,
@@ -77,14 +91,25 @@ def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProc
 
 def probe(source: str, script: str) -> str:
     """The page with a script of ours at its end, which its own policy would refuse."""
-    before, policy, after = source.partition('<meta http-equiv="Content-Security-Policy"')
+    before, policy, after = source.partition(
+        '<meta http-equiv="Content-Security-Policy"'
+    )
     assert policy
-    return before + "<meta " + after.replace("</body>", f"<script>{script}</script></body>")
+    return (
+        before
+        + "<meta "
+        + after.replace("</body>", f"<script>{script}</script></body>")
+    )
 
 
 def test_the_browser_has_nothing_to_say(hostile_run: Run, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text(run_to_html(hostile_run), encoding="utf-8")
-    done = browse(tmp_path / "report.html", tmp_path / "profile", "--enable-logging=stderr", "--dump-dom")
+    done = browse(
+        tmp_path / "report.html",
+        tmp_path / "profile",
+        "--enable-logging=stderr",
+        "--dump-dom",
+    )
     assert "</html>" in done.stdout
     assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
@@ -92,7 +117,12 @@ def test_the_browser_has_nothing_to_say(hostile_run: Run, tmp_path: Path) -> Non
 def test_on_a_phone(run: Run, tmp_path: Path) -> None:
     source = run_to_html(run)
     (tmp_path / "report.html").write_text(probe(source, PROBE), encoding="utf-8")
-    done = browse(tmp_path / "report.html", tmp_path / "profile", "--window-size=390,844", "--dump-dom")
+    done = browse(
+        tmp_path / "report.html",
+        tmp_path / "profile",
+        "--window-size=390,844",
+        "--dump-dom",
+    )
     [body] = Page(done.stdout).find("body")
     cards = Page(source).find("article")
     worst = [card for card in cards if card.attributes["data-kind"] == "worst"]
@@ -110,7 +140,8 @@ def test_tables_of_the_leaderboard_sort(toy: Path, tmp_path: Path) -> None:
     page.write_text(probe(page.read_text(encoding="utf-8"), SORTING), encoding="utf-8")
     done = browse(page, tmp_path / "profile", "--window-size=390,844", "--dump-dom")
     [body] = Page(done.stdout).find("body")
-    near, far = "near.jsonl", "far.jsonl"
+    near = "near.jsonl"
+    far = "far.jsonl"
     assert json.loads(body.attributes["data-facts"]) == {
         "worst": [far, near],
         "best": [near, far],

@@ -20,7 +20,9 @@ def run(*arguments: object) -> Any:
 
 
 def test_report_writes_a_page(toy: Path, tmp_path: Path) -> None:
-    done = run("report", toy / "far", "--out", tmp_path / "new" / "report.html", "--samples", 2)
+    done = run(
+        "report", toy / "far", "--out", tmp_path / "new" / "report.html", "--samples", 2
+    )
     assert done.exit_code == 0, done.output
     page = Page((tmp_path / "new" / "report.html").read_text(encoding="utf-8"))
     assert len(page.find("article")) == 8
@@ -29,9 +31,14 @@ def test_report_writes_a_page(toy: Path, tmp_path: Path) -> None:
 
 def test_report_prints_markdown_and_json(toy: Path, tmp_path: Path) -> None:
     assert run("report", toy / "far").stdout.startswith("# toy: far.jsonl")
-    assert json.loads(run("report", toy / "far", "--format", "json").stdout)["dataset"] == "toy"
+    assert (
+        json.loads(run("report", toy / "far", "--format", "json").stdout)["dataset"]
+        == "toy"
+    )
     run("report", toy / "far", "--out", tmp_path / "report.md", "--protocol", "lisa")
-    assert "## Metrics under lisa" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "## Metrics under lisa" in (tmp_path / "report.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +49,9 @@ def test_report_prints_markdown_and_json(toy: Path, tmp_path: Path) -> None:
         (("--protocol", "ap"), "unknown protocol"),
     ],
 )
-def test_report_says_what_is_wrong(toy: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_report_says_what_is_wrong(
+    toy: Path, arguments: tuple[str, ...], message: str
+) -> None:
     done = run("report", toy / "far", *arguments)
     assert isinstance(done.exception, MaskwiseError)
     assert message in str(done.exception)
@@ -60,7 +69,10 @@ def test_compare_prints_json(toy: Path) -> None:
     done = run("compare", toy / "near", toy / "near", "--json")
     found = json.loads(done.stdout)
     assert found["format"] == "maskwise comparison 2"
-    assert (found["metrics"]["giou"]["difference"], found["metrics"]["giou"]["p"]) == (0.0, 1.0)
+    assert (found["metrics"]["giou"]["difference"], found["metrics"]["giou"]["p"]) == (
+        0.0,
+        1.0,
+    )
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
@@ -79,4 +91,6 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["report", "compare"])
 def test_help_has_an_example(command: str) -> None:
-    assert f"Example: maskwise {command}" in " ".join(run(command, "--help").stdout.split())
+    assert f"Example: maskwise {command}" in " ".join(
+        run(command, "--help").stdout.split()
+    )

@@ -25,14 +25,19 @@ def test_a_run_equals_itself(toy: Path) -> None:
             assert change.p in (1.0, None), name
     for groups in found.slices.values():
         assert all(group.metrics["giou"].p_adjusted in (1.0, None) for group in groups)
-    assert describe_difference(found.metrics["giou"], found.level).startswith("Both runs have the same gIoU")
+    assert describe_difference(found.metrics["giou"], found.level).startswith(
+        "Both runs have the same gIoU"
+    )
 
 
 def test_a_better_run_is_found(toy: Path) -> None:
-    far, near = read_run(toy / "far"), read_run(toy / "near")
+    far = read_run(toy / "far")
+    near = read_run(toy / "near")
     found = compare_runs(pair_runs(far, near))
     giou = found.metrics["giou"]
-    expected = [run.scores.protocols["strict"].metrics["giou"].value for run in (far, near)]
+    expected = [
+        run.scores.protocols["strict"].metrics["giou"].value for run in (far, near)
+    ]
     assert [giou.a, giou.b] == pytest.approx(expected)
     assert giou.difference == pytest.approx(giou.b - giou.a)
     assert 0 < giou.low <= giou.difference <= giou.high
@@ -49,7 +54,9 @@ def test_slices_compare_their_own_samples(toy: Path) -> None:
     pair = pair_runs(read_run(toy / "far"), read_run(toy / "near"))
     found = compare_runs(pair)
     groups = pair.a.scores.protocols["strict"].slices["mask_type"]
-    assert [group.name for group in found.slices["mask_type"]] == [group.name for group in groups]
+    assert [group.name for group in found.slices["mask_type"]] == [
+        group.name for group in groups
+    ]
     for change, group in zip(found.slices["mask_type"], groups):
         assert change.samples == group.samples
         assert change.metrics["giou"].a == pytest.approx(group.metrics["giou"].value)
@@ -60,20 +67,29 @@ def test_all_differences_but_the_headline_are_adjusted_together(toy: Path) -> No
     found = compare_runs(pair_runs(read_run(toy / "far"), read_run(toy / "near")))
     changes = [change for name, change in found.metrics.items() if name != "giou"]
     changes += [
-        change for groups in found.slices.values() for group in groups for change in group.metrics.values()
+        change
+        for groups in found.slices.values()
+        for group in groups
+        for change in group.metrics.values()
     ]
     tested = [change for change in changes if change.p is not None]
     assert found.family == len(tested)
     assert found.metrics["giou"].p_adjusted is None
     ranked = sorted(tested, key=lambda change: change.p)
     assert ranked[-1].p_adjusted == pytest.approx(ranked[-1].p)
-    assert all(one.p <= one.p_adjusted <= other.p_adjusted for one, other in itertools.pairwise(ranked))
+    assert all(
+        one.p <= one.p_adjusted <= other.p_adjusted
+        for one, other in itertools.pairwise(ranked)
+    )
 
 
 def test_other_datasets_are_refused(toy: Path, tmp_path: Path) -> None:
     data = make_dataset(tmp_path / "data", images=13)
     other = make_run(
-        tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data), protocols=["strict"]
+        tmp_path / "run",
+        data,
+        make_predictions(tmp_path / "p.jsonl", data),
+        protocols=["strict"],
     )
     with pytest.raises(ProtocolError, match="different datasets cannot be compared"):
         pair_runs(read_run(toy / "near"), other)
@@ -84,7 +100,8 @@ def test_other_questions_of_one_dataset_are_refused(toy: Path) -> None:
     part = read_run(toy / "near")
     part.ids = part.ids[:-1]
     with pytest.raises(
-        ProtocolError, match="not the same ones: evaluate both with the same --limit and --seed"
+        ProtocolError,
+        match="not the same ones: evaluate both with the same --limit and --seed",
     ):
         pair_runs(near, part)
 
@@ -98,8 +115,13 @@ def changed(run: Path, copy: Path, change: dict) -> Run:
 
 
 def test_other_options_are_refused(toy: Path, tmp_path: Path) -> None:
-    other = changed(toy / "near", tmp_path / "run", {"options": {"mask_type": "lenient"}})
-    with pytest.raises(ProtocolError, match=r"mask_type=exact.*mask_type=lenient.*score both with the same"):
+    other = changed(
+        toy / "near", tmp_path / "run", {"options": {"mask_type": "lenient"}}
+    )
+    with pytest.raises(
+        ProtocolError,
+        match=r"mask_type=exact.*mask_type=lenient.*score both with the same",
+    ):
         pair_runs(read_run(toy / "near"), other)
 
 
@@ -123,7 +145,11 @@ def test_the_page_shows_where_they_disagree(toy: Path) -> None:
     page = Page(source)
     cards = page.find("article")
     assert [card.attributes["data-kind"] for card in cards] == ["B is better"] * 4
-    assert [caption.text for caption in page.find("figcaption")[:3]] == ["Ground truth", "A: far", "B: near"]
+    assert [caption.text for caption in page.find("figcaption")[:3]] == [
+        "Ground truth",
+        "A: far",
+        "B: near",
+    ]
     assert "B is better by" in page.find("p", "verdict")[0].text
 
 

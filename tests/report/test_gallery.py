@@ -72,12 +72,15 @@ def test_other_images_come_first() -> None:
 
 def test_every_reason_is_shown() -> None:
     reasons = [1] * 50 + [2]
-    picked = picked_by_kind(select_samples(rows_of([float("nan")] * 51, reasons), np.arange(51), 2))
+    picked = picked_by_kind(
+        select_samples(rows_of([float("nan")] * 51, reasons), np.arange(51), 2)
+    )
     assert sorted(reasons[row] for row in picked["not scored"]) == [1, 2]
 
 
 def test_disagreements_lead_with_the_largest() -> None:
-    a, b = rows_of([0.5, 0.5, 0.5, 0.5]), rows_of([0.6, 0.9, 0.1, 0.5])
+    a = rows_of([0.5, 0.5, 0.5, 0.5])
+    b = rows_of([0.6, 0.9, 0.1, 0.5])
     assert select_disagreements(a, b, np.arange(4), 5) == [
         ("B is better", 1),
         ("A is better", 2),
@@ -106,15 +109,24 @@ def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
 
 def test_both_masks_wanted_means_the_mean() -> None:
     target = Region(id="0", name="", visible=square(0, 0, 10), amodal=square(0, 0, 20))
-    sample = Sample(id="s", image_id="p", question="?", targets=(target,), mask_type="both")
-    assert match_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == ([0], [0.5])
+    sample = Sample(
+        id="s", image_id="p", question="?", targets=(target,), mask_type="both"
+    )
+    assert match_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == (
+        [0],
+        [0.5],
+    )
 
 
 def test_iou_on_cards_leaves_ignored_pixels_out() -> None:
     target = Region(id="0", name="", visible=square(0, 0, 10))
     prediction = PredictedRegion(visible=square(0, 0, 20))
     sample = Sample(
-        id="s", image_id="p", question="?", targets=(target,), ignore=square(0, 0, 20) - square(0, 0, 10)
+        id="s",
+        image_id="p",
+        question="?",
+        targets=(target,),
+        ignore=square(0, 0, 20) - square(0, 0, 10),
     )
     assert match_colours(sample, (prediction,)) == ([0], [1.0])
 
@@ -122,11 +134,23 @@ def test_iou_on_cards_leaves_ignored_pixels_out() -> None:
 def test_words_have_the_colour_of_their_region() -> None:
     answer = Answer(
         text="a cup on a box",
-        phrases=(Phrase(start=2, stop=5, regions=(0,)), Phrase(start=11, stop=14, regions=(1,))),
+        phrases=(
+            Phrase(start=2, stop=5, regions=(0,)),
+            Phrase(start=11, stop=14, regions=(1,)),
+        ),
     )
-    assert colour_phrases(answer, [3, 8]) == (("a ", None), ("cup", 3), (" on a ", None), ("box", 1))
+    assert colour_phrases(answer, [3, 8]) == (
+        ("a ", None),
+        ("cup", 3),
+        (" on a ", None),
+        ("box", 1),
+    )
     overlapping = Answer(
-        text="a cup", phrases=(Phrase(start=0, stop=5, regions=(0,)), Phrase(start=2, stop=5, regions=(0,)))
+        text="a cup",
+        phrases=(
+            Phrase(start=0, stop=5, regions=(0,)),
+            Phrase(start=2, stop=5, regions=(0,)),
+        ),
     )
     assert colour_phrases(overlapping, [3]) == (("a cup", 3),)
     assert colour_phrases(None, []) == ()
@@ -141,20 +165,31 @@ def test_cards_fit_the_room_counted_for_them(hostile_run: Run) -> None:
     """The bound of a page rests on this: a card as text is never longer than it was counted."""
     rows = hostile_run.rows("strict")
     picked = select_samples(rows, hostile_run.clusters, 12)
-    filled = fill_gallery(picked, [GalleryRun("Prediction", load_run_data(hostile_run, RunPaths()), rows)])
-    counted = sum(card.bytes for card in filled.cards) + sum(len(frame.uri or "") for frame in filled.frames)
-    difference = len(run_to_html(hostile_run).encode()) - len(run_to_html(hostile_run, samples=0).encode())
+    filled = fill_gallery(
+        picked, [GalleryRun("Prediction", load_run_data(hostile_run, RunPaths()), rows)]
+    )
+    counted = sum(card.bytes for card in filled.cards) + sum(
+        len(frame.uri or "") for frame in filled.frames
+    )
+    difference = len(run_to_html(hostile_run).encode()) - len(
+        run_to_html(hostile_run, samples=0).encode()
+    )
     assert len(filled.cards) == len(picked) > 20
     assert difference < counted
 
 
-def test_what_does_not_fit_is_left_out_and_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_left_out_and_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = Page(run_to_html(run))
     monkeypatch.setattr(gallery_module, "MAX_BYTES", 60_000)
     cut = Page(run_to_html(run))
     assert 0 < len(cut.find("article")) < len(whole.find("article"))
     missing = len(whole.find("article")) - len(cut.find("article"))
-    assert any(f"{missing} more samples were left out" in note.text for note in cut.find("p", "note"))
+    assert any(
+        f"{missing} more samples were left out" in note.text
+        for note in cut.find("p", "note")
+    )
 
 
 def test_each_image_is_stored_once(page: Page) -> None:
@@ -167,14 +202,18 @@ def test_each_image_is_stored_once(page: Page) -> None:
 def test_missing_images_leave_frames(tmp_path: Path) -> None:
     data = make_dataset(tmp_path / "data", embed=False)
     made = make_run(
-        tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data), protocols=["strict"]
+        tmp_path / "run",
+        data,
+        make_predictions(tmp_path / "p.jsonl", data),
+        protocols=["strict"],
     )
     page = Page(run_to_html(made))
     assert not page.find("image")
     assert len(page.find("rect", "missing")) == 2 * len(page.find("article"))
     assert page.find("path", "visible")
     assert any(
-        "No image: image" in note.text and "does not exist" in note.text for note in page.find("p", "note")
+        "No image: image" in note.text and "does not exist" in note.text
+        for note in page.find("p", "note")
     )
 
 
@@ -187,7 +226,9 @@ def test_lost_predictions_leave_the_figures(tmp_path: Path) -> None:
     assert page.find("ul", "tiles")
     assert not page.find("article")
     assert any("--predictions" in note.text for note in page.find("p", "note"))
-    assert Page(run_to_html(made, paths=RunPaths(predictions=tmp_path / "q.jsonl"))).find("article")
+    assert Page(
+        run_to_html(made, paths=RunPaths(predictions=tmp_path / "q.jsonl"))
+    ).find("article")
 
 
 def test_changed_predictions_are_not_shown(tmp_path: Path) -> None:
@@ -205,9 +246,13 @@ def test_masks_of_another_size_are_not_drawn(tmp_path: Path) -> None:
     predictions = tmp_path / "p.jsonl"
     mask = Mask.from_dense(np.ones((5, 5), np.bool_))
     line = f'{{"sample":"s1-0","regions":[{{"visible":{{"size":[5,5],"counts":"{mask.counts}"}}}}]}}\n'
-    malformed = '{"sample":"s2-0","regions":[{"visible":{"size":[48,48],"counts":"~~~"}}]}\n'
+    malformed = (
+        '{"sample":"s2-0","regions":[{"visible":{"size":[48,48],"counts":"~~~"}}]}\n'
+    )
     predictions.write_text(line + malformed)
-    page = Page(run_to_html(make_run(tmp_path / "run", data, predictions, protocols=["strict"])))
+    page = Page(
+        run_to_html(make_run(tmp_path / "run", data, predictions, protocols=["strict"]))
+    )
     notes = [note.text for note in page.find("p", "note")]
     assert any("size" in note for note in notes)
     assert any("Failed" in note or "Not scored" in note for note in notes)

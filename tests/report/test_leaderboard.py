@@ -37,10 +37,15 @@ def board(site: Path) -> Any:
 
 
 def rows_of(table: str) -> list[Page]:
-    return [Page(row) for row in re.findall(r"<tr>.*?</tr>", table.partition("<tbody>")[2], re.S)]
+    return [
+        Page(row)
+        for row in re.findall(r"<tr>.*?</tr>", table.partition("<tbody>")[2], re.S)
+    ]
 
 
-def test_the_best_comes_first_with_its_interval(site: Path, board: Any, toy: Path) -> None:
+def test_the_best_comes_first_with_its_interval(
+    site: Path, board: Any, toy: Path
+) -> None:
     source = (site / "index.html").read_text(encoding="utf-8")
     first = re.search(r'<table class="board">.*?</table>', source, re.S)
     assert first is not None
@@ -48,11 +53,18 @@ def test_the_best_comes_first_with_its_interval(site: Path, board: Any, toy: Pat
     assert [row.find("a")[0].text for row in rows] == ["near.jsonl", "far.jsonl"]
     figure = read_run(toy / "near").scores.protocols["strict"].metrics["giou"]
     assert None not in (figure.value, figure.low, figure.high)
-    [shown] = [cell for cell in rows[0].find("td") if cell.attributes["data-value"] == str(figure.value)][:1]
+    [shown] = [
+        cell
+        for cell in rows[0].find("td")
+        if cell.attributes["data-value"] == str(figure.value)
+    ][:1]
     assert shown.text.startswith(
         f"{100 * figure.value:.1f} {100 * figure.low:.1f} to {100 * figure.high:.1f}"
     )
-    assert board["datasets"][0]["tables"][0]["rows"][0]["metrics"]["giou"]["value"] == figure.value
+    assert (
+        board["datasets"][0]["tables"][0]["rows"][0]["metrics"]["giou"]["value"]
+        == figure.value
+    )
 
 
 def test_every_protocol_has_its_table(board: Any) -> None:
@@ -65,26 +77,46 @@ def test_every_protocol_has_its_table(board: Any) -> None:
 
 def test_links_lead_to_reports_in_the_site(site: Path) -> None:
     page = Page((site / "index.html").read_text(encoding="utf-8"))
-    links = {link.attributes["href"] for link in page.find("a")} - {"#content", "leaderboard.json"}
+    links = {link.attributes["href"] for link in page.find("a")} - {
+        "#content",
+        "leaderboard.json",
+    }
     assert {link.partition("/")[0] for link in links} == {"reports"}
-    assert {path.relative_to(site).as_posix() for path in site.rglob("reports/*")} == links
+    assert {
+        path.relative_to(site).as_posix() for path in site.rglob("reports/*")
+    } == links
     for link in links:
         assert Page((site / link).read_text(encoding="utf-8")).find("article")
 
 
-def test_the_same_runs_give_the_same_bytes(site: Path, toy: Path, tmp_path: Path) -> None:
+def test_the_same_runs_give_the_same_bytes(
+    site: Path, toy: Path, tmp_path: Path
+) -> None:
     # In another order, one of them twice, over an older site.
     for _ in range(2):
-        run("leaderboard", toy / "near", toy / "far", toy / "near", "--out", tmp_path, "--samples", 1)
+        run(
+            "leaderboard",
+            toy / "near",
+            toy / "far",
+            toy / "near",
+            "--out",
+            tmp_path,
+            "--samples",
+            1,
+        )
     files = sorted(path.relative_to(site) for path in site.rglob("*") if path.is_file())
-    assert files == sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
+    assert files == sorted(
+        path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()
+    )
     for name in files:
         assert (site / name).read_bytes() == (tmp_path / name).read_bytes(), name
 
 
 def test_other_questions_have_another_table(toy: Path, tmp_path: Path) -> None:
     data = make_dataset(tmp_path / "data", images=8)
-    other = make_run(tmp_path / "other", data, make_predictions(tmp_path / "p.jsonl", data))
+    other = make_run(
+        tmp_path / "other", data, make_predictions(tmp_path / "p.jsonl", data)
+    )
     found = make_leaderboard([read_run(toy / "near"), other])
     assert [one.dataset for one in found.datasets] == ["toy", "toy"]
     assert len({one.sha256 for one in found.datasets}) == 2
@@ -119,16 +151,23 @@ def test_forced_replies_are_marked(toy: Path, tmp_path: Path) -> None:
     out = tmp_path / "site"
     write_site(out, [read_run(forced)], lambda run: "")
     assert {
-        tag.text for tag in Page((out / "index.html").read_text(encoding="utf-8")).find("span", "mistaken")
+        tag.text
+        for tag in Page((out / "index.html").read_text(encoding="utf-8")).find(
+            "span", "mistaken"
+        )
     } == {"teacher-forced"}
 
 
-def test_forced_replies_are_not_ranked_among_free_ones(toy: Path, tmp_path: Path) -> None:
+def test_forced_replies_are_not_ranked_among_free_ones(
+    toy: Path, tmp_path: Path
+) -> None:
     forced = copy_run(toy / "near", tmp_path / "forced")
     record = json.loads((forced / "run.json").read_text())
     record["predictions"]["teacher_forced"] = True
     (forced / "run.json").write_text(json.dumps(record))
-    [dataset] = make_leaderboard([read_run(forced), read_run(toy / "far"), read_run(toy / "near")]).datasets
+    [dataset] = make_leaderboard(
+        [read_run(forced), read_run(toy / "far"), read_run(toy / "near")]
+    ).datasets
     for one in dataset.tables:
         assert [(row.run, row.tags) for row in one.rows] == [
             ("near", []),
@@ -149,26 +188,42 @@ def test_a_rebuild_cut_short_leaves_the_old_site(toy: Path, tmp_path: Path) -> N
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with pytest.raises(KeyboardInterrupt):
         write_site(out, [read_run(toy / "far")], stop)
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in out.rglob("*") if path.is_file()
+    } == before
     write_site(out, [read_run(toy / "far")], lambda run: "new")
-    assert sorted(path.name for path in out.iterdir()) == ["index.html", "leaderboard.json", "reports"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "index.html",
+        "leaderboard.json",
+        "reports",
+    ]
     assert [path.read_text() for path in (out / "reports").iterdir()] == ["new"]
 
 
-def test_a_place_that_cannot_be_written_is_said_plainly(toy: Path, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_said_plainly(
+    toy: Path, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"file/site cannot be written: .*Not a directory"):
+    with pytest.raises(
+        StoreError, match=r"file/site cannot be written: .*Not a directory"
+    ):
         write_site(tmp_path / "file" / "site", [read_run(toy / "near")], lambda run: "")
 
 
 def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -> None:
     data = make_dataset(tmp_path / "data")
-    make_run(tmp_path / "far", data, make_predictions(tmp_path / "far.jsonl", data, shift=6))
+    make_run(
+        tmp_path / "far", data, make_predictions(tmp_path / "far.jsonl", data, shift=6)
+    )
     done = run("eval", data, "--model", "oracle", "--out", tmp_path / "oracle")
     assert done.exit_code == 0, done.output
-    part = run("eval", data, "--model", "oracle", "--limit", 3, "--out", tmp_path / "part")
+    part = run(
+        "eval", data, "--model", "oracle", "--limit", 3, "--out", tmp_path / "part"
+    )
     assert part.exit_code == 0, part.output
-    found = make_leaderboard([read_run(tmp_path / name) for name in ("oracle", "far", "part")])
+    found = make_leaderboard(
+        [read_run(tmp_path / name) for name in ("oracle", "far", "part")]
+    )
     whole = next(one for one in found.datasets if not one.subset)
     assert [(row.model, row.tags) for row in whole.tables[0].rows] == [
         ("far.jsonl", []),
@@ -186,7 +241,9 @@ def test_published_figures_stand_apart(site: Path, board: Any) -> None:
     assert "near.jsonl" not in published
     assert "not measured here" in published
     tables = {one["title"]: one for one in board["published"]}
-    assert ["M2SA-7B", "27.8/48.6", "41.0/55.6", "13.5/27.0", "30.9/46.8"] in tables["MMR"]["rows"]
+    assert ["M2SA-7B", "27.8/48.6", "41.0/55.6", "13.5/27.0", "30.9/46.8"] in tables[
+        "MMR"
+    ]["rows"]
     for one in board["published"]:
         assert f"Source: {one['source']}" in published
         assert one["conditions"] in published
@@ -202,19 +259,29 @@ def test_published_tables_are_whole(tmp_path: Path) -> None:
         "amodalreasonseg",
         "refcocom",
     }
-    assert ("CoReS-13B", ["65.5", "-"]) in [cells for table in tables for cells in table.cells]
+    assert ("CoReS-13B", ["65.5", "-"]) in [
+        cells for table in tables for cells in table.cells
+    ]
     torn = msgspec.structs.replace(tables[0], rows=[["LISA", "13.8/18.3"]])
     (tmp_path / "torn.yaml").write_bytes(msgspec.yaml.encode([torn]))
-    with pytest.raises(FormatError, match="MMR, LISA: expected one number per metric and split"):
+    with pytest.raises(
+        FormatError, match="MMR, LISA: expected one number per metric and split"
+    ):
         read_published(tmp_path / "torn.yaml")
 
 
 def test_the_tables_of_a_benchmark_on_the_page_are_open(tmp_path: Path) -> None:
-    data = make_dataset(tmp_path / "data", words=lambda text: "mmr val" if text == "toy" else text)
-    scored = make_run(tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data))
+    data = make_dataset(
+        tmp_path / "data", words=lambda text: "mmr val" if text == "toy" else text
+    )
+    scored = make_run(
+        tmp_path / "run", data, make_predictions(tmp_path / "p.jsonl", data)
+    )
     write_site(tmp_path / "site", [scored], lambda run: "")
     page = Page((tmp_path / "site" / "index.html").read_text(encoding="utf-8"))
-    opened = [found.text for found in page.find("details") if "open" in found.attributes]
+    opened = [
+        found.text for found in page.find("details") if "open" in found.attributes
+    ]
     assert [text.split()[0] for text in opened] == ["MMR"]
 
 
@@ -234,7 +301,9 @@ def test_hostile_names_stay_text(hostile_run: Run, tmp_path: Path) -> None:
     assert report.name == report_name(read_run(evil))
 
 
-def test_json_alone_writes_nothing(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_alone_writes_nothing(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("leaderboard", toy / "near", "--json")
     assert json.loads(done.stdout)["format"] == "maskwise leaderboard 3"
@@ -247,5 +316,8 @@ def test_what_is_refused(toy: Path, tmp_path: Path) -> None:
     assert isinstance(done.exception, StoreError)
     assert "is not a leaderboard" in str(done.exception)
     assert (tmp_path / "mine").exists()
-    assert isinstance(run("leaderboard", tmp_path, "--out", tmp_path / "site").exception, MaskwiseError)
+    assert isinstance(
+        run("leaderboard", tmp_path, "--out", tmp_path / "site").exception,
+        MaskwiseError,
+    )
     assert run("leaderboard", toy / "near").exit_code == 2

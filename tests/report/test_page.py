@@ -32,7 +32,9 @@ def check_offline(source: str) -> None:
         for name in ("href", "src", "xlink:href", "srcset", "action", "poster", "data"):
             assert element.attributes.get(name, "#").startswith(("#", "data:")), element
         assert not any(name.startswith("on") for name in element.attributes), element
-    assert all(address.startswith("#") for address in re.findall(r"url\((.*?)\)", source))
+    assert all(
+        address.startswith("#") for address in re.findall(r"url\((.*?)\)", source)
+    )
     assert "@import" not in source
     [policy] = [
         element.attributes["content"]
@@ -55,18 +57,26 @@ def test_hostile_text_stays_text(hostile_run: Run) -> None:
     assert not page.find("img")
     assert "49" not in page.find("h1")[0].text
     assert page.find("h1")[0].text == "toy " + HOSTILE
-    questions = [title.text for title in page.find("h3") if title.text.startswith("question")]
+    questions = [
+        title.text for title in page.find("h3") if title.text.startswith("question")
+    ]
     assert questions
     assert all(question.endswith(HOSTILE) for question in questions)
     assert any(HOSTILE in answer.text for answer in page.find("p", "answer"))
-    slices = [json.loads(card.attributes["data-slices"]) for card in page.find("article")]
-    assert all(any(name.startswith("kind </script>") for name in card) for card in slices)
+    slices = [
+        json.loads(card.attributes["data-slices"]) for card in page.find("article")
+    ]
+    assert all(
+        any(name.startswith("kind </script>") for name in card) for card in slices
+    )
 
 
 def test_only_its_own_script_may_run(run: Run) -> None:
     page = Page(run_to_html(run))
     policy = next(
-        element.attributes["content"] for element in page.find("meta") if "content" in element.attributes
+        element.attributes["content"]
+        for element in page.find("meta")
+        if "content" in element.attributes
     )
     assert re.search(r"script-src 'sha256-[\w+/=]{44}';", policy)
     assert "unsafe-inline" not in policy.split("script-src")[1]
@@ -75,17 +85,26 @@ def test_only_its_own_script_may_run(run: Run) -> None:
 def test_headline_figures_equal_the_scores(run: Run, page: Page) -> None:
     metrics = scores_of(run)["strict"]["metrics"]
     shown = [element.text for element in page.find("span", "big")]
-    names = [name for name in ("giou", "ciou", "boundary_iou", "f1") if metrics[name]["value"] is not None]
+    names = [
+        name
+        for name in ("giou", "ciou", "boundary_iou", "f1")
+        if metrics[name]["value"] is not None
+    ]
     assert shown[: len(names)] == [percent(metrics[name]["value"]) for name in names]
     intervals = [element.text for element in page.find("span", "interval")]
-    assert intervals[0] == f"{percent(metrics['giou']['low'])} to {percent(metrics['giou']['high'])}"
+    assert (
+        intervals[0]
+        == f"{percent(metrics['giou']['low'])} to {percent(metrics['giou']['high'])}"
+    )
 
 
 def test_every_protocol_is_shown_with_its_rule(run: Run, page: Page) -> None:
     [listed] = page.find("ul", "protocols")
     for name, result in scores_of(run).items():
         rule = result["rule"][0].upper() + result["rule"][1:]
-        assert f"{name} {'recommended ' if name == 'strict' else ''}{rule}." in listed.text
+        assert (
+            f"{name} {'recommended ' if name == 'strict' else ''}{rule}." in listed.text
+        )
         for metric in ("giou", "ciou"):
             assert percent(result["metrics"][metric]["value"]) in listed.text
 
@@ -93,17 +112,25 @@ def test_every_protocol_is_shown_with_its_rule(run: Run, page: Page) -> None:
 def test_slices_and_counts_equal_the_scores(run: Run, page: Page) -> None:
     for name, result in scores_of(run).items():
         [view] = [
-            element for element in page.find("div", "view") if element.attributes["data-protocol"] == name
+            element
+            for element in page.find("div", "view")
+            if element.attributes["data-protocol"] == name
         ]
         counts = result["counts"]
         assert f"{counts['scored']} scored" in view.text
         zero = f"{counts['failed'] + counts['missing']} counted as zero"
-        assert f"{zero} {counts['failed']} failed, {counts['missing']} without a prediction" in view.text
+        assert (
+            f"{zero} {counts['failed']} failed, {counts['missing']} without a prediction"
+            in view.text
+        )
         assert f"{counts['excluded']} left out" in view.text
         assert all(reason in view.text for reason in counts["reasons"])
         for group in result["slices"]["kind"]:
             value = group["metrics"]["giou"]["value"]
-            assert f"{group['name']} {group['samples']} questions gIoU {percent(value)}" in view.text
+            assert (
+                f"{group['name']} {group['samples']} questions gIoU {percent(value)}"
+                in view.text
+            )
 
 
 def test_confusion_and_calibration_equal_the_scores(run: Run, page: Page) -> None:
@@ -115,7 +142,10 @@ def test_confusion_and_calibration_equal_the_scores(run: Run, page: Page) -> Non
                 assert f"{percent(count / sum(row))} {count}" in table.text
     bins = strict["calibration"]
     total = sum(item["count"] for item in bins)
-    error = sum(item["count"] * abs(item["score"] - item["precision"]) for item in bins) / total
+    error = (
+        sum(item["count"] * abs(item["score"] - item["precision"]) for item in bins)
+        / total
+    )
     assert f"{percent(error)} points over {total} masks" in page.find("main")[0].text
 
 
@@ -131,13 +161,27 @@ def test_the_run_is_described(run: Run, page: Page) -> None:
 
 
 def test_gallery_filters_and_layers(page: Page) -> None:
-    layers = [box.attributes["value"] for box in page.find("input") if box.attributes.get("name") == "layer"]
+    layers = [
+        box.attributes["value"]
+        for box in page.find("input")
+        if box.attributes.get("name") == "layer"
+    ]
     assert layers == ["visible", "hidden", "amodal"]
-    kinds = [box.attributes["value"] for box in page.find("input") if box.attributes.get("name") == "kind"]
+    kinds = [
+        box.attributes["value"]
+        for box in page.find("input")
+        if box.attributes.get("name") == "kind"
+    ]
     assert kinds == ["", "worst", "best", "typical", "not scored"]
-    assert {"mask_type", "kind"} <= {select.attributes["data-slice"] for select in page.find("select")}
+    assert {"mask_type", "kind"} <= {
+        select.attributes["data-slice"] for select in page.find("select")
+    }
     cards = page.find("article")
-    assert 0 < len([card for card in cards if card.attributes["data-kind"] == "worst"]) <= 12
+    assert (
+        0
+        < len([card for card in cards if card.attributes["data-kind"] == "worst"])
+        <= 12
+    )
     notes = [note.text for note in page.find("p", "note")]
     assert "Failed: out of memory" in notes
     assert "No prediction." in notes
@@ -147,10 +191,18 @@ def test_controls_and_images_are_labelled(page: Page) -> None:
     assert page.find("html")[0].attributes["lang"] == "en"
     for drawing in page.find("svg"):
         attributes = drawing.attributes
-        assert attributes.get("aria-hidden") == "true" or attributes.get("aria-label"), attributes
+        assert attributes.get("aria-hidden") == "true" or attributes.get(
+            "aria-label"
+        ), attributes
     for heading in ("headline1", "protocols", "details", "samples", "facts"):
-        assert any(element.attributes.get("id") == heading for element in page.find("h2"))
-    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+        assert any(
+            element.attributes.get("id") == heading for element in page.find("h2")
+        )
+    ids = [
+        element.attributes["id"]
+        for element in page.elements
+        if "id" in element.attributes
+    ]
     assert len(ids) == len(set(ids))
 
 
@@ -161,15 +213,22 @@ def swollen(run: Run, tmp_path: Path) -> Run:
     [strict] = [scores["protocols"]["strict"]]
     group = strict["slices"]["kind"][0]
     strict["slices"] = {
-        f"{HOSTILE * 5}{slicing}": [group | {"name": f"{HOSTILE * 5}{item}"} for item in range(100)]
+        f"{HOSTILE * 5}{slicing}": [
+            group | {"name": f"{HOSTILE * 5}{item}"} for item in range(100)
+        ]
         for slicing in range(60)
     }
-    strict["counts"]["reasons"] = {f"{HOSTILE * 20}{item}": item + 1 for item in range(5000)}
-    scores["protocols"] = {"strict": strict} | dict.fromkeys(("a", "b", "c", "d", "e", "f", "g", "h"), strict)
+    strict["counts"]["reasons"] = {
+        f"{HOSTILE * 20}{item}": item + 1 for item in range(5000)
+    }
+    scores["protocols"] = {"strict": strict} | dict.fromkeys(
+        ("a", "b", "c", "d", "e", "f", "g", "h"), strict
+    )
     facts = json.loads((run.folder / "run.json").read_text())
     for side in ("dataset", "predictions"):
         facts[side] = {
-            key: HOSTILE * 999 if isinstance(text, str) else text for key, text in facts[side].items()
+            key: HOSTILE * 999 if isinstance(text, str) else text
+            for key, text in facts[side].items()
         }
     (tmp_path / "run.json").write_text(json.dumps(facts))
     scores["skipped"] = {"mmr": HOSTILE * 999}
@@ -222,5 +281,10 @@ def test_json_holds_the_figures(run: Run) -> None:
     assert summary["dataset"] == "toy"
     for name, result in scores_of(run).items():
         for metric, figure in result["metrics"].items():
-            assert summary["protocols"][name]["metrics"][metric]["value"] == figure["value"]
-        assert summary["protocols"][name]["counts"]["failed"] == result["counts"]["failed"]
+            assert (
+                summary["protocols"][name]["metrics"][metric]["value"]
+                == figure["value"]
+            )
+        assert (
+            summary["protocols"][name]["counts"]["failed"] == result["counts"]["failed"]
+        )

@@ -10,7 +10,14 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image, ImageDraw
 
 from maskwise.masks import Mask
-from maskwise.report.svg_contours import CANVAS, MAX_POINTS, canvas_size, mask_to_path, simplify, trace
+from maskwise.report.svg_contours import (
+    CANVAS,
+    MAX_POINTS,
+    canvas_size,
+    mask_to_path,
+    simplify,
+    trace,
+)
 
 
 def fill(rings: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
@@ -72,7 +79,9 @@ def test_points_left_out_are_near() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.01])
 def test_noise_stays_bounded(share: float) -> None:
-    path = mask_to_path(Mask.from_dense(np.random.default_rng(0).random((500, 500)) < share))
+    path = mask_to_path(
+        Mask.from_dense(np.random.default_rng(0).random((500, 500)) < share)
+    )
     assert path
     assert len(re.findall(r"-?\d+", path)) <= 2 * MAX_POINTS + 2 * path.count("M")
 
@@ -81,7 +90,9 @@ def test_small_and_empty_masks() -> None:
     assert mask_to_path(Mask.empty(20, 20)) == ""
     plane = np.zeros((4000, 5000), np.bool_)
     plane[7, 9] = True
-    assert mask_to_path(Mask.from_dense(plane)) == "M3 2h1v1h-1z", "one pixel of a huge image stays visible"
+    assert mask_to_path(Mask.from_dense(plane)) == "M3 2h1v1h-1z", (
+        "one pixel of a huge image stays visible"
+    )
 
 
 def test_canvas_keeps_the_shape() -> None:

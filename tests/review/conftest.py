@@ -42,7 +42,10 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def new_database(server: str) -> str:
     """The URL of an empty database on a server."""
     name = f"review{next(_numbers)}"
-    engine = create_engine(server.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
+    engine = create_engine(
+        server.replace("postgresql:", "postgresql+psycopg:"),
+        isolation_level="AUTOCOMMIT",
+    )
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
     engine.dispose()

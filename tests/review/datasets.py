@@ -10,7 +10,8 @@ from maskwise.masks import Mask
 from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 
-HEIGHT, WIDTH = 12, 16
+HEIGHT = 12
+WIDTH = 16
 
 
 def box(left: int, top: int, width: int, height: int) -> Mask:
@@ -20,14 +21,18 @@ def box(left: int, top: int, width: int, height: int) -> Mask:
     return Mask.from_dense(plane)
 
 
-def write_samples(path: Path, count: int, *, flagged: tuple[int, ...] = (), per_image: int = 4) -> Dataset:
+def write_samples(
+    path: Path, count: int, *, flagged: tuple[int, ...] = (), per_image: int = 4
+) -> Dataset:
     """A dataset of `count` questions; image i has the regions `cup` and `table` (cup in front of it)."""
     with DatasetWriter(path, name="cups") as writer:
         for number in range(count):
             image = f"image-{number // per_image}"
             if number % per_image == 0:
                 writer.add_image(
-                    ImageInfo(id=image, width=WIDTH, height=HEIGHT), _regions(), data=_png(number)
+                    ImageInfo(id=image, width=WIDTH, height=HEIGHT),
+                    _regions(),
+                    data=_png(number),
                 )
             writer.add_sample(
                 Sample(
@@ -36,8 +41,13 @@ def write_samples(path: Path, count: int, *, flagged: tuple[int, ...] = (), per_
                     question=f"What can I drink from? {number}",
                     mask_type="both",
                     targets=(_regions()[0],),
-                    answer=Answer(text="The cup.", phrases=(Phrase(start=4, stop=7, regions=(0,)),)),
-                    tags={"flags": "mask-type-wording"} if number in flagged else {"split": "val"},
+                    answer=Answer(
+                        text="The cup.",
+                        phrases=(Phrase(start=4, stop=7, regions=(0,)),),
+                    ),
+                    tags={"flags": "mask-type-wording"}
+                    if number in flagged
+                    else {"split": "val"},
                 )
             )
     return Dataset.open(path)

@@ -38,7 +38,9 @@ def postgres_server() -> Iterator[str]:
     ends, even if that was killed.
     """
     if find_programs() is None:
-        pytest.skip("needs PostgreSQL (initdb, postgres); on Debian: apt-get install postgresql")
+        pytest.skip(
+            "needs PostgreSQL (initdb, postgres); on Debian: apt-get install postgresql"
+        )
     if os.geteuid() == 0 and not _has_account():
         pytest.skip(f"needs the user {USER}, which the package of PostgreSQL makes")
     # -P: the modules beside this file must not hide installed ones of the same name.
@@ -68,7 +70,18 @@ def main() -> None:
 
 
 def _init(programs: Path, folder: Path, account: dict[str, object]) -> None:
-    options = ["-D", str(folder / "data"), "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+    options = [
+        "-D",
+        str(folder / "data"),
+        "-U",
+        USER,
+        "-A",
+        "trust",
+        "--no-sync",
+        "-E",
+        "UTF8",
+        "--locale=C",
+    ]
     subprocess.run(
         [str(programs / "initdb"), *options],
         check=True,
@@ -135,7 +148,9 @@ def _wait(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
         if server.poll() is not None:
             raise RuntimeError(f"PostgreSQL did not start: {log.read_text()}")
         with contextlib.suppress(psycopg.OperationalError):
-            psycopg.connect(host="127.0.0.1", port=port, user=USER, dbname="postgres").close()
+            psycopg.connect(
+                host="127.0.0.1", port=port, user=USER, dbname="postgres"
+            ).close()
             return
         time.sleep(0.1)
     raise RuntimeError("PostgreSQL does not answer")

@@ -19,7 +19,13 @@ from uuid import UUID
 
 from maskwise.server.review_routes import PREFIX
 
-COMMAND = [sys.executable, "-c", "from maskwise.cli.main import main; main()", "review", "start"]
+COMMAND = [
+    sys.executable,
+    "-c",
+    "from maskwise.cli.main import main; main()",
+    "review",
+    "start",
+]
 
 
 class ReviewServer:
@@ -28,8 +34,22 @@ class ReviewServer:
     def __init__(self, dataset: Path, database: str, reviewers: list[str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             self.port = taken.getsockname()[1]
-        options = ["--db", database, "--port", str(self.port), "--json", "--double-share", "0.2"]
-        self.command = [*COMMAND, str(dataset), *options, "--reviewers", ",".join(reviewers)]
+        options = [
+            "--db",
+            database,
+            "--port",
+            str(self.port),
+            "--json",
+            "--double-share",
+            "0.2",
+        ]
+        self.command = [
+            *COMMAND,
+            str(dataset),
+            *options,
+            "--reviewers",
+            ",".join(reviewers),
+        ]
         self.links: dict[str, str] = {}
 
     def start(self) -> None:
@@ -58,7 +78,8 @@ class Simulation:
     """Reviewers in threads. `acknowledged` holds every decision that the server confirmed, by id."""
 
     def __init__(self, server: ReviewServer, *, stop_after: int) -> None:
-        self.server, self.stop_after = server, stop_after
+        self.server = server
+        self.stop_after = stop_after
         self.acknowledged: dict[str, tuple[str, int, str]] = {}
         self.undone: set[str] = set()
         self.errors: list[str] = []
@@ -67,7 +88,9 @@ class Simulation:
     def run(self, kills: int) -> None:
         """Let all reviewers work until nothing is left, and kill the server `kills` times meanwhile."""
         threads = [
-            threading.Thread(target=self._work, args=(name, link.partition("#token=")[2], number))
+            threading.Thread(
+                target=self._work, args=(name, link.partition("#token=")[2], number)
+            )
             for number, (name, link) in enumerate(self.server.links.items())
             if name != "owner"
         ]
@@ -81,7 +104,9 @@ class Simulation:
             thread.join()
 
     def _wait_for(self, count: int, threads: list[threading.Thread]) -> None:
-        while len(self.acknowledged) < count and any(thread.is_alive() for thread in threads):
+        while len(self.acknowledged) < count and any(
+            thread.is_alive() for thread in threads
+        ):
             time.sleep(0.01)
 
     def _work(self, name: str, token: str, seed: int) -> None:
@@ -93,7 +118,9 @@ class Simulation:
         finally:
             connection.connection.close()
 
-    def _review(self, name: str, connection: "_Connection", chance: random.Random) -> None:
+    def _review(
+        self, name: str, connection: "_Connection", chance: random.Random
+    ) -> None:
         items = connection.next_items()
         while items := items or connection.next_items():
             decision = _decide(items[0], chance)
@@ -118,10 +145,20 @@ class Simulation:
 
 def _decide(item: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     """A decision about an item; two reviewers of the same item usually decide the same."""
-    kind = (item["item"] * 7919) % 100 if chance.random() < 0.95 else chance.randrange(100)
-    decision: dict[str, Any] = {"id": _uuid(chance), "item": item["item"], "next": 2, "verdict": "accept"}
+    kind = (
+        (item["item"] * 7919) % 100 if chance.random() < 0.95 else chance.randrange(100)
+    )
+    decision: dict[str, Any] = {
+        "id": _uuid(chance),
+        "item": item["item"],
+        "next": 2,
+        "verdict": "accept",
+    }
     if kind < 10:
-        decision |= {"verdict": "fix", "edit": {"question": f"Which one? {item['item']}"}}
+        decision |= {
+            "verdict": "fix",
+            "edit": {"question": f"Which one? {item['item']}"},
+        }
     elif kind < 20:
         decision |= {"verdict": "reject", "reason": "ambiguous"}
     return decision
@@ -136,7 +173,10 @@ class _Connection:
 
     def __init__(self, port: int, token: str) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self.headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+        }
 
     def next_items(self) -> Any:
         """Items to decide. Another request may lock the last ones for a moment; then the queue is asked again."""

@@ -20,7 +20,9 @@ def table(aa: int, ab: int, ba: int, bb: int) -> list[tuple[str, str]]:
         ((0, 5, 5, 0), -1.0),
     ],
 )
-def test_kappa_of_known_tables(cells: tuple[int, int, int, int], expected: float) -> None:
+def test_kappa_of_known_tables(
+    cells: tuple[int, int, int, int], expected: float
+) -> None:
     assert cohen_kappa(table(*cells)) == pytest.approx(expected, abs=5e-5)
 
 
@@ -39,11 +41,16 @@ KRIPPENDORFF_2011 = [
 
 
 def to_units(lines: list[str]) -> list[list[str]]:
-    return [[value for value in unit if value != "."] for unit in zip(*(line.split() for line in lines))]
+    return [
+        [value for value in unit if value != "."]
+        for unit in zip(*(line.split() for line in lines))
+    ]
 
 
 def test_alpha_of_the_published_examples() -> None:
-    assert krippendorff_alpha(to_units(KRIPPENDORFF_2011)) == pytest.approx(0.743, abs=5e-4)
+    assert krippendorff_alpha(to_units(KRIPPENDORFF_2011)) == pytest.approx(
+        0.743, abs=5e-4
+    )
     binary = ["0 1 0 0 0 0 0 0 1 0", "1 1 1 0 0 1 0 0 0 0"]
     assert krippendorff_alpha(to_units(binary)) == pytest.approx(0.095, abs=5e-4)
     nominal = ["a a b b d c c c e d d a", "b a b b b c c c e d d d"]

@@ -29,7 +29,8 @@ WIDE = box(2, 2, 5, 6)
 @pytest.fixture
 def review(tmp_path: Path) -> Review:
     review = Review(
-        write_samples(tmp_path / "data", 8, flagged=(1,)), ReviewDatabase(tmp_path / "review.sqlite")
+        write_samples(tmp_path / "data", 8, flagged=(1,)),
+        ReviewDatabase(tmp_path / "review.sqlite"),
     )
     review.create(ProjectOptions(controls={"s7": ControlAnswer(verdict="reject")}))
     review.add_reviewer("ada")
@@ -48,10 +49,14 @@ def fix(review: Review, item: int, **target: Any) -> None:
     decide(review, item, "fix", edit={"targets": [{"id": "cup"} | target]})
 
 
-def test_accepted_and_fixed_samples_are_written_with_their_provenance(review: Review, tmp_path: Path) -> None:
+def test_accepted_and_fixed_samples_are_written_with_their_provenance(
+    review: Review, tmp_path: Path
+) -> None:
     decide(review, 1)
     decide(review, 2, "reject", reason="ambiguous", note="two cups")
-    decide(review, 5, "fix", edit={"question": "What holds tea?", "mask_type": "amodal"})
+    decide(
+        review, 5, "fix", edit={"question": "What holds tea?", "mask_type": "amodal"}
+    )
     summary = export_review(review, tmp_path / "out")
     assert (summary.written, summary.images) == (2, 2)
     assert summary.statuses == {"accepted": 1, "fixed": 1, "rejected": 2, "open": 4}
@@ -60,7 +65,9 @@ def test_accepted_and_fixed_samples_are_written_with_their_provenance(review: Re
     kept, fixed = exported
     assert kept.tags == {"review": "accepted", "reviewed_by": "ada"}
     assert (fixed.question, fixed.mask_type) == ("What holds tea?", "amodal")
-    assert exported.open_image(fixed.image_id) == review.dataset.open_image(fixed.image_id)
+    assert exported.open_image(fixed.image_id) == review.dataset.open_image(
+        fixed.image_id
+    )
     lines = {line.sample: line for line in read_provenance(tmp_path / "out")}
     assert len(lines) == 8
     assert lines["s2"].decisions[0].note == "two cups"
@@ -93,7 +100,11 @@ def test_a_region_that_samples_use_in_two_versions_becomes_two_regions(
     decide(review, 1)
     export_review(review, tmp_path / "out")
     exported = Dataset.open(tmp_path / "out")
-    assert {region.id for region in exported.regions_of("image-0")} == {"cup", "table", "cup~2"}
+    assert {region.id for region in exported.regions_of("image-0")} == {
+        "cup",
+        "table",
+        "cup~2",
+    }
     edited, kept = exported
     assert (edited.targets[0].id, edited.targets[0].amodal) == ("cup~2", WIDE)
     assert kept.targets == review.dataset[1].targets
@@ -101,7 +112,11 @@ def test_a_region_that_samples_use_in_two_versions_becomes_two_regions(
 
 
 def test_targets_can_be_added_and_drawn_anew(review: Review, tmp_path: Path) -> None:
-    targets = [{"id": "cup"}, {"id": "table"}, {"id": "new", "name": "spoon", "visible": box(9, 1, 2, 2)}]
+    targets = [
+        {"id": "cup"},
+        {"id": "table"},
+        {"id": "new", "name": "spoon", "visible": box(9, 1, 2, 2)},
+    ]
     decide(review, 0, "fix", edit={"targets": targets})
     export_review(review, tmp_path / "out")
     sample = Dataset.open(tmp_path / "out")[0]
@@ -110,7 +125,9 @@ def test_targets_can_be_added_and_drawn_anew(review: Review, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("format", ["coco", "labelstudio"])
-def test_masks_round_trip_byte_for_byte(review: Review, tmp_path: Path, format: str) -> None:
+def test_masks_round_trip_byte_for_byte(
+    review: Review, tmp_path: Path, format: str
+) -> None:
     fix(review, 0, amodal=WIDE, visible=box(3, 3, 2, 2))
     decide(review, 1)
     export_review(review, tmp_path / "out")
@@ -134,28 +151,41 @@ def test_decisions_come_from_label_studio(review: Review, tmp_path: Path) -> Non
     assert write_labelstudio(review, tmp_path / "tasks") == 7
     # What Label Studio exports: the first task was edited, the second was not touched.
     tasks = json.loads((tmp_path / "tasks" / "tasks.json").read_text())
-    wider = Review(write_samples(tmp_path / "other", 8), ReviewDatabase(tmp_path / "other.sqlite"))
+    wider = Review(
+        write_samples(tmp_path / "other", 8), ReviewDatabase(tmp_path / "other.sqlite")
+    )
     wider.create()
     wider.add_reviewer("ada")
     fix(wider, 0, amodal=WIDE)
     export_review(wider, tmp_path / "wide")
-    write_dataset(Dataset.open(tmp_path / "wide"), "labelstudio", tmp_path / "wide_tasks")
-    edited = json.loads((tmp_path / "wide_tasks" / "tasks.json").read_text())[0]["annotations"][0]["result"]
+    write_dataset(
+        Dataset.open(tmp_path / "wide"), "labelstudio", tmp_path / "wide_tasks"
+    )
+    edited = json.loads((tmp_path / "wide_tasks" / "tasks.json").read_text())[0][
+        "annotations"
+    ][0]["result"]
     brush = next(one["value"] for one in edited if one["id"].startswith("amodal"))
     result = tasks[0]["annotations"][0]
-    next(one for one in result["result"] if one["id"].startswith("amodal"))["value"] = brush
+    next(one for one in result["result"] if one["id"].startswith("amodal"))["value"] = (
+        brush
+    )
     result["lead_time"] = 12.5
     exported = tmp_path / "project-1.json"
     exported.write_text(json.dumps(tasks))
     counts = import_labelstudio(review, exported, ADA)
-    assert {name: count for name, count in counts.items() if count} == {"fix": 4, "untouched": 3}
+    assert {name: count for name, count in counts.items() if count} == {
+        "fix": 4,
+        "untouched": 3,
+    }
     assert import_labelstudio(review, exported, ADA)["conflict"] == 0
     assert review.count_decisions(ADA) == 4
     export_review(review, tmp_path / "out")
     assert Dataset.open(tmp_path / "out")[0].targets[0].amodal == WIDE
 
 
-def test_an_untouched_mask_of_a_task_that_was_worked_on_is_accepted(review: Review, tmp_path: Path) -> None:
+def test_an_untouched_mask_of_a_task_that_was_worked_on_is_accepted(
+    review: Review, tmp_path: Path
+) -> None:
     write_labelstudio(review, tmp_path / "tasks")
     tasks = json.loads((tmp_path / "tasks" / "tasks.json").read_text())
     tasks[1]["annotations"][0]["lead_time"] = 3

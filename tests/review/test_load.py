@@ -19,7 +19,9 @@ from tests.review.test_review import state
 REVIEWERS = [f"r{number}" for number in range(50)]
 
 
-def simulate(folder: Path, database_url: str, *, samples: int, decisions: int, kills: int) -> None:
+def simulate(
+    folder: Path, database_url: str, *, samples: int, decisions: int, kills: int
+) -> None:
     write_samples(folder / "data", samples)
     server = ReviewServer(folder / "data", database_url, REVIEWERS)
     with server.running():
@@ -42,14 +44,16 @@ def simulate(folder: Path, database_url: str, *, samples: int, decisions: int, k
 def check_nothing_lost_or_doubled(review: Review, simulation: Simulation) -> None:
     with review.database.read() as connection:
         decided = connection.execute(
-            select(tables.events.c.uuid, tables.events.c.actor, tables.events.c.item).where(
-                tables.events.c.kind == "decided"
-            )
+            select(
+                tables.events.c.uuid, tables.events.c.actor, tables.events.c.item
+            ).where(tables.events.c.kind == "decided")
         ).all()
         rows = connection.execute(select(tables.decisions)).all()
         items = connection.execute(select(tables.items)).all()
     stored = {row.uuid: (row.actor, row.item) for row in decided}
-    confirmed = {id: (name, item) for id, (name, item, _) in simulation.acknowledged.items()}
+    confirmed = {
+        id: (name, item) for id, (name, item, _) in simulation.acknowledged.items()
+    }
     assert stored == confirmed
     assert {row.id: row.verdict for row in rows} == {
         id: found[2] for id, found in simulation.acknowledged.items()

@@ -30,13 +30,18 @@ with postgres_server() as url:
 
 
 @pytest.mark.parametrize("rebuilt", [False, True])
-def test_leasing_reads_few_rows_of_a_new_queue(tmp_path: Path, postgres: str, rebuilt: bool) -> None:
+def test_leasing_reads_few_rows_of_a_new_queue(
+    tmp_path: Path, postgres: str, rebuilt: bool
+) -> None:
     dataset = write_samples(tmp_path / "data", SAMPLES)
 
     def count_rows(connection: Connection) -> int:
         # PostgreSQL may still count what this connection read in the transaction before.
         before = int(connection.execute(TUPLES_READ).scalar_one())
-        assert len(lease_items(connection, Reviewer("ada", "reviewer"), 3, seconds=60)) == 3
+        assert (
+            len(lease_items(connection, Reviewer("ada", "reviewer"), 3, seconds=60))
+            == 3
+        )
         return int(connection.execute(TUPLES_READ).scalar_one()) - before
 
     with closing(ReviewDatabase(new_database(postgres))) as database:
@@ -48,7 +53,9 @@ def test_leasing_reads_few_rows_of_a_new_queue(tmp_path: Path, postgres: str, re
 
 
 def test_the_server_of_the_tests_ends_with_a_killed_test(postgres: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", OPEN_SERVER], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", OPEN_SERVER], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         url = process.stdout.readline().decode().strip()
         with psycopg.connect(url) as connection:

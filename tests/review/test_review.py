@@ -12,11 +12,20 @@ from sqlalchemy.exc import DatabaseError
 
 from maskwise.errors import StoreError
 from maskwise.review import tables
-from maskwise.review.database import CHECKPOINT_PAGES, DatabaseUnavailableError, ReviewDatabase
+from maskwise.review.database import (
+    CHECKPOINT_PAGES,
+    DatabaseUnavailableError,
+    ReviewDatabase,
+)
 from maskwise.review.decisions import ReviewConflictError
 from maskwise.review.edits import InvalidDecisionError
 from maskwise.review.queue import Reviewer
-from maskwise.review.records import ControlAnswer, DecisionDraft, NewDecision, SampleEdit
+from maskwise.review.records import (
+    ControlAnswer,
+    DecisionDraft,
+    NewDecision,
+    SampleEdit,
+)
 from maskwise.review.review import BlindItemError, Review, UnknownItemError
 from maskwise.store import Dataset
 from tests.review.conftest import StartReview
@@ -46,7 +55,12 @@ def state(review: Review) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
     with review.database.read() as connection:
         for table in tables.DERIVED:
-            rows = [row._asdict() for row in connection.execute(select(table).order_by(*table.primary_key))]
+            rows = [
+                row._asdict()
+                for row in connection.execute(
+                    select(table).order_by(*table.primary_key)
+                )
+            ]
             for row in rows:
                 if table is tables.slots and not row["done"]:
                     row["holder"] = row["expires"] = None
@@ -54,18 +68,26 @@ def state(review: Review) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-EDIT = {"question": "What holds tea?", "targets": [{"id": "cup", "amodal": box(2, 2, 5, 6)}]}
+EDIT = {
+    "question": "What holds tea?",
+    "targets": [{"id": "cup", "amodal": box(2, 2, 5, 6)}],
+}
 
 
-def test_flagged_items_come_first_and_no_item_goes_to_two_reviewers(start: StartReview) -> None:
+def test_flagged_items_come_first_and_no_item_goes_to_two_reviewers(
+    start: StartReview,
+) -> None:
     review = start()
-    ada, bob = join(review, "ada"), join(review, "bob")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
     assert [item.item for item in review.queue(ada, 3)] == [5, 7, 0]
     assert [item.item for item in review.queue(bob, 3)] == [1, 2, 3]
     assert review.queue(ada, 3)[0].flags == ["mask-type-wording"]
 
 
-def test_the_queue_returns_held_items_until_they_are_decided(start: StartReview) -> None:
+def test_the_queue_returns_held_items_until_they_are_decided(
+    start: StartReview,
+) -> None:
     review = start()
     ada = join(review, "ada")
     first = [item.item for item in review.queue(ada, 2)]
@@ -84,7 +106,9 @@ def test_many_threads_never_get_the_same_item(start: StartReview) -> None:
             review.decide(reviewer, decision(items[0].item))
             got.append(items[0].item)
 
-    threads = [threading.Thread(target=work, args=(reviewer,)) for reviewer in reviewers]
+    threads = [
+        threading.Thread(target=work, args=(reviewer,)) for reviewer in reviewers
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -92,9 +116,12 @@ def test_many_threads_never_get_the_same_item(start: StartReview) -> None:
     assert sorted(got) == list(range(12))
 
 
-def test_an_expired_lease_goes_to_somebody_else_and_the_late_decision_is_refused(start: StartReview) -> None:
+def test_an_expired_lease_goes_to_somebody_else_and_the_late_decision_is_refused(
+    start: StartReview,
+) -> None:
     review = start(lease_seconds=-1.0)
-    ada, bob = join(review, "ada"), join(review, "bob")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
     item = review.queue(ada, 1)[0].item
     assert review.queue(bob, 1)[0].item == item
     review.decide(bob, decision(item))
@@ -114,7 +141,8 @@ def test_a_repeated_decision_is_stored_once(start: StartReview) -> None:
     review = start()
     ada = join(review, "ada")
     made = decision(review.queue(ada, 1)[0].item, next=1)
-    first, second = review.decide(ada, made), review.decide(ada, made)
+    first = review.decide(ada, made)
+    second = review.decide(ada, made)
     assert (first.replayed, second.replayed) == (False, True)
     assert first.row == second.row
     assert review.count_decisions(ada) == 1
@@ -125,12 +153,16 @@ def test_a_repeated_decision_is_stored_once(start: StartReview) -> None:
         review.decide(ada, msgspec.structs.replace(made, id=UUID(int=1)))
 
 
-def test_undo_is_unlimited_and_gives_the_edit_back_as_a_draft(start: StartReview) -> None:
+def test_undo_is_unlimited_and_gives_the_edit_back_as_a_draft(
+    start: StartReview,
+) -> None:
     review = start()
     ada = join(review, "ada")
     items = [item.item for item in review.queue(ada, 3)]
     review.decide(ada, decision(items[0], "fix", edit=EDIT))
-    review.decide(ada, decision(items[1], "reject", reason="ambiguous", note="two cups"))
+    review.decide(
+        ada, decision(items[1], "reject", reason="ambiguous", note="two cups")
+    )
     undone = [review.undo(ada, str(uuid4())).item for _ in range(2)]
     assert undone == [items[1], items[0]]
     assert [status(review, item) for item in items] == ["open"] * 3
@@ -139,7 +171,11 @@ def test_undo_is_unlimited_and_gives_the_edit_back_as_a_draft(start: StartReview
     assert drafts[0].edit is not None
     assert drafts[0].edit.question == "What holds tea?"
     assert drafts[1] is not None
-    assert (drafts[1].verdict, drafts[1].reason, drafts[1].note) == ("reject", "ambiguous", "two cups")
+    assert (drafts[1].verdict, drafts[1].reason, drafts[1].note) == (
+        "reject",
+        "ambiguous",
+        "two cups",
+    )
     with pytest.raises(ReviewConflictError, match="no decision to undo"):
         review.undo(ada, str(uuid4()))
     again = msgspec.to_builtins(drafts[0])
@@ -153,14 +189,16 @@ def test_a_repeated_undo_takes_back_one_decision(start: StartReview) -> None:
     for item in review.queue(ada, 2):
         review.decide(ada, decision(item.item))
     id = str(uuid4())
-    first, second = review.undo(ada, id), review.undo(ada, id)
+    first = review.undo(ada, id)
+    second = review.undo(ada, id)
     assert (first.decision, second.replayed) == (second.decision, True)
     assert review.count_decisions(ada) == 1
 
 
 def test_a_skipped_item_comes_back_last(start: StartReview) -> None:
     review = start()
-    ada, bob = join(review, "ada"), join(review, "bob")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
     review.decide(ada, decision(review.queue(ada, 1)[0].item, "skip"))
     assert review.queue(bob, 1)[0].item == 5
     review.renew(bob, [], [5])
@@ -174,7 +212,9 @@ def test_a_skipped_item_comes_back_last(start: StartReview) -> None:
 
 def test_double_review_is_blind_and_agreement_settles_it(start: StartReview) -> None:
     review = start(double_share=1.0)
-    ada, bob, cy = join(review, "ada"), join(review, "bob"), join(review, "cy")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
+    cy = join(review, "cy")
     item = review.queue(ada, 1)[0].item
     assert review.queue(bob, 1)[0].item == item
     assert review.queue(cy, 1)[0].item != item
@@ -190,7 +230,9 @@ def test_double_review_is_blind_and_agreement_settles_it(start: StartReview) -> 
 
 def test_disagreement_is_adjudicated_without_names(start: StartReview) -> None:
     review = start(double_share=1.0)
-    ada, bob, eve = join(review, "ada"), join(review, "bob"), join(review, "eve", "adjudicator")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
+    eve = join(review, "eve", "adjudicator")
     item = review.queue(ada, 1)[0].item
     review.queue(bob, 1)
     review.decide(ada, decision(item, "reject", reason="ambiguous"))
@@ -215,7 +257,9 @@ def test_disagreement_is_adjudicated_without_names(start: StartReview) -> None:
 
 def test_an_adjudication_is_undone_after_the_dispute_ended(start: StartReview) -> None:
     review = start(double_share=1.0)
-    ada, bob, eve = join(review, "ada"), join(review, "bob"), join(review, "eve", "adjudicator")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
+    eve = join(review, "eve", "adjudicator")
     item = review.queue(ada, 1)[0].item
     review.queue(bob, 1)
     review.decide(ada, decision(item))
@@ -231,18 +275,27 @@ def test_an_adjudication_is_undone_after_the_dispute_ended(start: StartReview) -
 
 def test_fixes_agree_if_their_masks_nearly_do(start: StartReview) -> None:
     review = start(double_share=1.0)
-    ada, bob = join(review, "ada"), join(review, "bob")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
     items = [one.item for one in review.queue(ada, 2)]
     review.queue(bob, 2)
     for item, other in zip(items, (box(2, 2, 5, 6), box(2, 2, 9, 6))):
         review.decide(ada, decision(item, "fix", edit=EDIT))
-        edit = {"question": "What  holds tea?", "targets": [{"id": "cup", "amodal": other}]}
+        edit = {
+            "question": "What  holds tea?",
+            "targets": [{"id": "cup", "amodal": other}],
+        }
         review.decide(bob, decision(item, "fix", edit=edit))
     assert [status(review, item) for item in items] == ["fixed", "disputed"]
 
 
-def test_controls_measure_every_reviewer_and_look_like_other_items(start: StartReview) -> None:
-    controls = {"s0": ControlAnswer(verdict="accept"), "s1": ControlAnswer(verdict="reject")}
+def test_controls_measure_every_reviewer_and_look_like_other_items(
+    start: StartReview,
+) -> None:
+    controls = {
+        "s0": ControlAnswer(verdict="accept"),
+        "s1": ControlAnswer(verdict="reject"),
+    }
     review = start(controls=controls)
     for reviewer in (join(review, "ada"), join(review, "bob")):
         seen = []
@@ -288,16 +341,23 @@ def test_the_rebuilt_state_equals_the_state(start: StartReview) -> None:
 def test_the_audit_log_refuses_changes(start: StartReview) -> None:
     review = start()
     for statement in ("UPDATE events SET actor = 'x'", "DELETE FROM events"):
-        with pytest.raises((DatabaseError, DatabaseUnavailableError), match="append-only"):
-            review.database.write(lambda connection, sql=statement: connection.execute(text(sql)))
+        with pytest.raises(
+            (DatabaseError, DatabaseUnavailableError), match="append-only"
+        ):
+            review.database.write(
+                lambda connection, sql=statement: connection.execute(text(sql))
+            )
     assert review.events(0, 10)[0].kind == "project_created"
 
 
 def test_drafts_are_kept_until_the_decision(start: StartReview) -> None:
     review = start()
-    ada, bob = join(review, "ada"), join(review, "bob")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
     item = review.queue(ada, 1)[0].item
-    draft = DecisionDraft(verdict="fix", edit=msgspec.convert(EDIT, SampleEdit), note="not finished")
+    draft = DecisionDraft(
+        verdict="fix", edit=msgspec.convert(EDIT, SampleEdit), note="not finished"
+    )
     review.save_draft(ada, item, DecisionDraft(note="first"))
     review.save_draft(ada, item, draft)
     assert review.queue(ada, 1)[0].draft == draft
@@ -312,7 +372,8 @@ def test_drafts_are_kept_until_the_decision(start: StartReview) -> None:
 
 def test_renewing_and_releasing_leases(start: StartReview) -> None:
     review = start()
-    ada, bob = join(review, "ada"), join(review, "bob")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
     first, second = (item.item for item in review.queue(ada, 2))
     held = review.renew(ada, [first, 11], [second])
     assert list(held) == [first]
@@ -333,7 +394,9 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     (
         {
             "verdict": "fix",
-            "edit": {"targets": [{"id": "cup", "amodal": {"size": [2, 2], "counts": "4"}}]},
+            "edit": {
+                "targets": [{"id": "cup", "amodal": {"size": [2, 2], "counts": "4"}}]
+            },
         },
         "height",
     ),
@@ -371,10 +434,14 @@ def test_a_new_token_replaces_the_old_one(start: StartReview) -> None:
     assert new not in log
 
 
-def test_a_database_holds_the_review_of_one_dataset(start: StartReview, tmp_path: Any) -> None:
+def test_a_database_holds_the_review_of_one_dataset(
+    start: StartReview, tmp_path: Any
+) -> None:
     review = start()
     other: Dataset = write_samples(tmp_path / "other", 3)
-    again = Review(other, ReviewDatabase(review.database.url.render_as_string(hide_password=False)))
+    again = Review(
+        other, ReviewDatabase(review.database.url.render_as_string(hide_password=False))
+    )
     with pytest.raises(StoreError, match="cups"):
         again.create()
     again.database.close()
@@ -383,11 +450,15 @@ def test_a_database_holds_the_review_of_one_dataset(start: StartReview, tmp_path
 
 def test_statistics_of_two_reviewers(start: StartReview) -> None:
     review = start(double_share=1.0)
-    ada, bob = join(review, "ada"), join(review, "bob")
+    ada = join(review, "ada")
+    bob = join(review, "bob")
     choices: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({"verdict": "accept"}, {"verdict": "accept"}),
         ({"verdict": "accept"}, {"verdict": "reject", "reason": "ambiguous"}),
-        ({"verdict": "reject", "reason": "bad-mask"}, {"verdict": "reject", "reason": "ambiguous"}),
+        (
+            {"verdict": "reject", "reason": "bad-mask"},
+            {"verdict": "reject", "reason": "ambiguous"},
+        ),
         ({"verdict": "fix", "edit": EDIT}, {"verdict": "fix", "edit": EDIT}),
     ]
     for one, two in choices:
@@ -401,7 +472,10 @@ def test_statistics_of_two_reviewers(start: StartReview) -> None:
     # po = 3/4; ada: accept 2, reject 1, fix 1; bob: accept 1, reject 2, fix 1; pe = (2*1 + 1*2 + 1*1) / 16 = 5/16
     assert pair.kappa == pytest.approx((3 / 4 - 5 / 16) / (1 - 5 / 16))
     assert (pair.mask_iou, pair.masks) == (1.0, 2)
-    assert {reason.code: reason.count for reason in stats.reasons} == {"ambiguous": 2, "bad-mask": 1}
+    assert {reason.code: reason.count for reason in stats.reasons} == {
+        "ambiguous": 2,
+        "bad-mask": 1,
+    }
     assert sum(hour.decisions for hour in stats.throughput) == 8
     assert [one.seconds_median for one in stats.reviewers] == [4.0, 6.0]
 
@@ -431,9 +505,12 @@ def test_an_interrupted_transaction_changes_nothing(start: StartReview) -> None:
     assert review.queue(ada, 1)
 
 
-def test_the_write_ahead_log_of_sqlite_stays_short_while_people_work(tmp_path: Path) -> None:
+def test_the_write_ahead_log_of_sqlite_stays_short_while_people_work(
+    tmp_path: Path,
+) -> None:
     review = Review(
-        write_samples(tmp_path / "data", 60, per_image=60), ReviewDatabase(tmp_path / "review.sqlite")
+        write_samples(tmp_path / "data", 60, per_image=60),
+        ReviewDatabase(tmp_path / "review.sqlite"),
     )
     review.create()
     ada = join(review, "ada")

@@ -12,7 +12,11 @@ from tests.report.runs import make_dataset, make_predictions, make_run
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     dataset = make_dataset(folder / "data")
-    make_run(folder / "far", dataset, make_predictions(folder / "far.jsonl", dataset, shift=6))
+    make_run(
+        folder / "far",
+        dataset,
+        make_predictions(folder / "far.jsonl", dataset, shift=6),
+    )
     return folder
 
 

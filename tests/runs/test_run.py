@@ -16,7 +16,9 @@ def test_metrics_follow_from_the_rows(run: Run) -> None:
         for name, metric in run.metrics(protocol).items():
             found = result.metrics[name]
             if not found.gated:
-                assert metric.value() == (None if found.value is None else pytest.approx(found.value)), name
+                assert metric.value() == (
+                    None if found.value is None else pytest.approx(found.value)
+                ), name
 
 
 def test_rows_are_in_the_order_of_the_dataset(run: Run) -> None:
@@ -43,7 +45,9 @@ def test_a_run_written_again_is_equal(run: Run, tmp_path: Path) -> None:
     write_run(tmp_path / "again", run)
     assert run.folder is not None
     for name in ("run.json", "scores.json"):
-        assert (tmp_path / "again" / name).read_bytes() == (run.folder / name).read_bytes()
+        assert (tmp_path / "again" / name).read_bytes() == (
+            run.folder / name
+        ).read_bytes()
     again = read_run(tmp_path / "again")
     assert again.info == run.info
     assert again.scores == run.scores
@@ -53,7 +57,10 @@ def test_a_run_written_again_is_equal(run: Run, tmp_path: Path) -> None:
 
 def test_a_run_is_short_when_printed_and_has_its_protocols_by_name(run: Run) -> None:
     assert len(repr(run)) < 300
-    assert run["strict"].metrics["giou"].value == run.scores.protocols["strict"].metrics["giou"].value
+    assert (
+        run["strict"].metrics["giou"].value
+        == run.scores.protocols["strict"].metrics["giou"].value
+    )
     with pytest.raises(UnknownNameError, match="mask-ap"):
         run["mask-ap"]
 
@@ -72,7 +79,8 @@ def test_a_folder_without_run_json_is_not_a_run(copy: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": 3}', "{" * 5000, '{"format": "maskwise run 3"}', "\xff"]
+    "text",
+    ["", "[]", '{"format": 3}', "{" * 5000, '{"format": "maskwise run 3"}', "\xff"],
 )
 def test_damaged_json_is_refused(copy: Path, text: str) -> None:
     (copy / "run.json").write_text(text, encoding="latin-1")
@@ -114,7 +122,9 @@ def test_a_table_of_other_samples_is_refused(copy: Path, toy: Path) -> None:
 def test_scores_without_a_metric_are_refused(copy: Path, where: str) -> None:
     scores = json.loads((copy / "scores.json").read_text())
     strict = scores["protocols"]["strict"]
-    del (strict if where == "protocol" else strict["slices"]["mask_type"][0])["metrics"]["giou"]
+    del (strict if where == "protocol" else strict["slices"]["mask_type"][0])[
+        "metrics"
+    ]["giou"]
     (copy / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(StoreError, match=r"scores\.json.*no metric 'giou'"):
         read_run(copy)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
 OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -21,9 +22,15 @@ OPTIONS = [
 @contextlib.contextmanager
 def open_browser() -> Iterator[Any]:
     """A browser; skips the test, saying why, where there is none."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if program is None:
-        pytest.skip("needs chromium, which is not installed here: make test-web installs it")
+        pytest.skip(
+            "needs chromium, which is not installed here: make test-web installs it"
+        )
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright: make test-web installs it"
     )
@@ -36,7 +43,9 @@ def open_browser() -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def open_page(browser: Any, size: dict[str, int] = DESKTOP, **options: Any) -> Iterator[Any]:
+def open_page(
+    browser: Any, size: dict[str, int] = DESKTOP, **options: Any
+) -> Iterator[Any]:
     """A page in a profile of its own. Errors of its scripts, and what the policy blocks, fail the test."""
     problems: list[str] = []
 

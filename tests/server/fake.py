@@ -33,7 +33,8 @@ class Whole:
 
     def __init__(self, pids: str | None = None) -> None:
         self.asked: list[tuple[tuple[int, int], list[str]]] = []
-        self.started, self.go_on = threading.Event(), threading.Event()
+        self.started = threading.Event()
+        self.go_on = threading.Event()
         self.closed = False
         if pids is not None:
             with Path(pids).open("a") as file:
@@ -56,7 +57,10 @@ class Whole:
             return []
         mask = Mask.from_dense(np.ones((image.height, image.width), np.bool_))
         region = PredictedRegion(visible=mask, score=0.5, name="all")
-        return [Prediction(sample="", answer=Answer(text=text), regions=(region,)) for text in questions]
+        return [
+            Prediction(sample="", answer=Answer(text=text), regions=(region,))
+            for text in questions
+        ]
 
     def close(self) -> None:
         self.closed = True
@@ -66,7 +70,8 @@ class InThisProcess:
     """Serves a model object without a child process, so that a test can look at it."""
 
     def __init__(self, model: Any, max_pixels: int) -> None:
-        self.model, self.max_pixels = model, max_pixels
+        self.model = model
+        self.max_pixels = max_pixels
         self.facts = describe_model(model, "fake", {})
         self.images = EncodingCache(model, max_pixels)
 

@@ -17,7 +17,9 @@ from maskwise.server.review_server import make_review_app
 
 
 @contextlib.contextmanager
-def serving_review(review: Review, refiner: Refiner | None = None, *, port: int = 0) -> Iterator[str]:
+def serving_review(
+    review: Review, refiner: Refiner | None = None, *, port: int = 0
+) -> Iterator[str]:
     """The address of a review server that runs in a thread. port: 0 for a free one."""
     service = ReviewService(review, refiner)
     server = open_server(make_review_app(service), "127.0.0.1", port, has_token=True)
@@ -59,11 +61,17 @@ class Client:
         try:
             connection.request(method, PREFIX + path, data, self.headers | headers)
             response = connection.getresponse()
-            return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
+            return (
+                response.status,
+                {k.lower(): v for k, v in response.getheaders()},
+                response.read(),
+            )
         finally:
             connection.close()
 
-    def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    def call(
+        self, method: str, path: str, body: Any = None, **headers: str
+    ) -> tuple[int, Any]:
         """Status and decoded body."""
         status, _, found = self.send(method, path, body, **headers)
         return status, json.loads(found) if found else None

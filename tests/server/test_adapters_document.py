@@ -49,7 +49,9 @@ def test_the_loop_is_a_command(tmp_path: Path) -> None:
     )
     (tmp_path / "loop.py").write_text(script)
     model = SubprocessModel(f"{sys.executable} {tmp_path / 'loop.py'}")
-    assert model.predict(IMAGE, ["a", "b"]) == [Prediction(sample="", no_target=True)] * 2
+    assert (
+        model.predict(IMAGE, ["a", "b"]) == [Prediction(sample="", no_target=True)] * 2
+    )
     model.close()
 
 
@@ -66,4 +68,7 @@ def test_the_client_is_one(
 def test_requests_and_replies_are_json() -> None:
     for text in re.findall(r"^```json\n(.*?)^```", TEXT, re.S | re.M):
         for record in re.split(r"\n(?=\{)", text.strip()):
-            assert "id" in json.loads(record) or decode_capabilities(record.encode()) is not None
+            assert (
+                "id" in json.loads(record)
+                or decode_capabilities(record.encode()) is not None
+            )

@@ -36,7 +36,8 @@ class HalfHidden:
     def __init__(self) -> None:
         self.encoded: list[tuple[int, int]] = []
         self.asked: list[str] = []
-        self.started, self.go_on = threading.Event(), threading.Event()
+        self.started = threading.Event()
+        self.go_on = threading.Event()
         self.go_on.set()
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -55,7 +56,9 @@ class HalfHidden:
         whole = np.ones((self.size[1], self.size[0]), np.bool_)
         left = whole.copy()
         left[:, self.size[0] // 2 :] = False
-        region = PredictedRegion(visible=Mask.from_dense(left), amodal=Mask.from_dense(whole), name="cup")
+        region = PredictedRegion(
+            visible=Mask.from_dense(left), amodal=Mask.from_dense(whole), name="cup"
+        )
         text = Answer(text=f"The cup: {questions[0]}")
         return [Prediction(answer=text, mask_type="amodal", regions=(region,))]
 
@@ -66,27 +69,34 @@ class HalfHidden:
         return "unlike my images"
 
 
-def send(address: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+def send(
+    address: str, method: str, path: str, body: Any = None, **headers: str
+) -> tuple[int, Any]:
     """A request with the token for writing."""
     token = call(address, "GET", "/v1/session")[1]["token"]
     return call(address, method, path, body, Authorization=f"Bearer {token}", **headers)
 
 
 def upload(address: str, data: bytes) -> str:
-    status, stored = send(address, "POST", "/v1/images", data, Content_Type="application/octet-stream")
+    status, stored = send(
+        address, "POST", "/v1/images", data, Content_Type="application/octet-stream"
+    )
     assert status == 200, stored
     identity: str = stored["id"]
     return identity
 
 
 def ask(address: str, image: str, question: str, **more: Any) -> tuple[int, Any]:
-    return send(address, "POST", "/v1/ask", {"image": image, "question": question, **more})
+    return send(
+        address, "POST", "/v1/ask", {"image": image, "question": question, **more}
+    )
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     with serving(
-        Whole(), limits=RequestLimits(body_bytes=20_000, pixels=5000, question_characters=30)
+        Whole(),
+        limits=RequestLimits(body_bytes=20_000, pixels=5000, question_characters=30),
     ) as where:
         yield where
 
@@ -99,7 +109,10 @@ def test_an_image_is_encoded_once_for_all_its_questions() -> None:
         _, second = ask(address, image, "two")
     assert status == 200
     assert model.encoded == [(8, 6)]
-    assert (first["answer"]["encoding_reused"], second["answer"]["encoding_reused"]) == (False, True)
+    assert (
+        first["answer"]["encoding_reused"],
+        second["answer"]["encoding_reused"],
+    ) == (False, True)
     assert second["answer"]["prediction"]["answer"]["text"] == "The cup: two"
     assert first["image"] == {"id": image, "width": 8, "height": 6}
 
@@ -111,13 +124,19 @@ class OwnEncode:
         return image.size
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        return [Prediction(answer=Answer(text=f"{self.encode(image)} {text}")) for text in questions]
+        return [
+            Prediction(answer=Answer(text=f"{self.encode(image)} {text}"))
+            for text in questions
+        ]
 
 
 def test_a_model_with_another_kind_of_encode_is_asked_by_predict() -> None:
     with serving(OwnEncode()) as address:
         status, said = ask(address, upload(address, png()), "one")
-    assert (status, said["answer"]["prediction"]["answer"]["text"]) == (200, "(8, 6) one")
+    assert (status, said["answer"]["prediction"]["answer"]["text"]) == (
+        200,
+        "(8, 6) one",
+    )
 
 
 def test_an_answer_tells_probability_occlusion_and_domain() -> None:
@@ -130,13 +149,19 @@ def test_an_answer_tells_probability_occlusion_and_domain() -> None:
     assert answer["prediction"]["mask_type"] == "amodal"
 
 
-def test_a_model_in_its_process_keeps_encodings_and_gets_the_image_again_after_a_restart() -> None:
+def test_a_model_in_its_process_keeps_encodings_and_gets_the_image_again_after_a_restart() -> (
+    None
+):
     process = ModelProcess("tests.server.fake:Whole", {}, max_pixels=5000)
     with serving(process) as address:
         image = upload(address, png())
         said = [ask(address, image, text) for text in ("one", "two", "die", "three")]
     assert [status for status, _ in said] == [200, 200, 500, 200]
-    reused = [content["answer"]["encoding_reused"] for status, content in said if status == 200]
+    reused = [
+        content["answer"]["encoding_reused"]
+        for status, content in said
+        if status == 200
+    ]
     assert reused == [False, True, False]
 
 
@@ -150,7 +175,9 @@ def test_the_cache_of_encodings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(model.encoded) == 4
 
 
-def test_uploaded_images_are_bounded_and_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploaded_images_are_bounded_and_the_oldest_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(image_uploads, "MAX_IMAGES", 2)
     with serving(Whole()) as address:
         images = [upload(address, png(seed=seed)) for seed in range(3)]
@@ -171,7 +198,9 @@ def test_uploaded_images_are_bounded_and_the_oldest_are_forgotten(monkeypatch: p
 def test_uploads_that_are_no_images_or_too_large_are_rejected(
     address: str, data: bytes, status: int, message: str
 ) -> None:
-    got, said = send(address, "POST", "/v1/images", data, Content_Type="application/octet-stream")
+    got, said = send(
+        address, "POST", "/v1/images", data, Content_Type="application/octet-stream"
+    )
     assert (got, message in said["error"]) == (status, True), said
     assert ask(address, upload(address, png()), "still here")[0] == 200
 
@@ -179,8 +208,13 @@ def test_uploads_that_are_no_images_or_too_large_are_rejected(
 def test_pixels_are_limited_by_the_header_alone(address: str) -> None:
     buffer = io.BytesIO()
     Image.new("1", (3000, 2000)).save(buffer, "PNG")
-    status, said = send(address, "POST", "/v1/images", buffer.getvalue(), Content_Type="image/png")
-    assert (status, "3000 x 2000 pixels; the limits are 5000 pixels" in said["error"]) == (422, True)
+    status, said = send(
+        address, "POST", "/v1/images", buffer.getvalue(), Content_Type="image/png"
+    )
+    assert (
+        status,
+        "3000 x 2000 pixels; the limits are 5000 pixels" in said["error"],
+    ) == (422, True)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +228,9 @@ def test_pixels_are_limited_by_the_header_alone(address: str) -> None:
         (b"{", 400, "invalid request"),
     ],
 )
-def test_invalid_questions_are_rejected(address: str, body: Any, status: int, message: str) -> None:
+def test_invalid_questions_are_rejected(
+    address: str, body: Any, status: int, message: str
+) -> None:
     got, said = send(address, "POST", "/v1/ask", body)
     assert (got, message in said["error"]) == (status, True), said
 
@@ -208,7 +244,14 @@ def test_writing_needs_the_token_and_the_right_content_type(address: str) -> Non
 
 def test_a_server_with_a_token_shows_nothing_without_it() -> None:
     with serving(Whole(), token="s3cret") as address:
-        for path in ("/v1/session", "/v1/models", "/v1/examples", "/v1/images/x", "/v1/datasets", "/metrics"):
+        for path in (
+            "/v1/session",
+            "/v1/models",
+            "/v1/examples",
+            "/v1/images/x",
+            "/v1/datasets",
+            "/metrics",
+        ):
             assert call(address, "GET", path)[0] == 401
         assert call(address, "GET", "/v1/session", Authorization="Bearer s3cret") == (
             200,
@@ -216,11 +259,15 @@ def test_a_server_with_a_token_shows_nothing_without_it() -> None:
         )
 
 
-def test_an_uploaded_image_comes_back_in_a_format_that_browsers_show(address: str) -> None:
+def test_an_uploaded_image_comes_back_in_a_format_that_browsers_show(
+    address: str,
+) -> None:
     buffer = io.BytesIO()
     Image.new("RGB", (8, 6), "red").save(buffer, "TIFF")
     image = upload(address, buffer.getvalue())
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+    connection = http.client.HTTPConnection(
+        address.removeprefix("http://"), timeout=300
+    )
     connection.request("GET", f"/v1/images/{image}")
     response = connection.getresponse()
     content = response.read()
@@ -229,7 +276,9 @@ def test_an_uploaded_image_comes_back_in_a_format_that_browsers_show(address: st
     assert Image.open(io.BytesIO(content)).size == (8, 6)
 
 
-def test_a_model_is_started_when_it_is_chosen_and_the_idle_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_started_when_it_is_chosen_and_the_idle_one_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(model_pool, "MAX_RUNNING", 2)
     started: dict[str, HalfHidden] = {}
 
@@ -241,7 +290,9 @@ def test_a_model_is_started_when_it_is_chosen_and_the_idle_one_ends(monkeypatch:
         image = upload(address, png())
         assert ask(address, image, "q", model="a")[1]["model"] == "a"
         assert ask(address, image, "q", model="b")[1]["model"] == "b"
-        running = {one["name"]: one["running"] for one in call(address, "GET", "/v1/models")[1]}
+        running = {
+            one["name"]: one["running"] for one in call(address, "GET", "/v1/models")[1]
+        }
         assert ask(address, image, "q", model="unknown")[0] == 404
         assert ask(address, image, "q")[1]["model"] == "whole"
     assert running == {"whole": True, "a": False, "b": True}
@@ -249,12 +300,16 @@ def test_a_model_is_started_when_it_is_chosen_and_the_idle_one_ends(monkeypatch:
 
 def test_a_model_that_needs_an_option_is_described_too() -> None:
     with serving(Whole(), names=("vlm",)) as address:
-        described = {one["name"]: one["description"] for one in call(address, "GET", "/v1/models")[1]}
+        described = {
+            one["name"]: one["description"]
+            for one in call(address, "GET", "/v1/models")[1]
+        }
     assert described["vlm"].startswith("a trained vision-language model")
 
 
 def test_a_model_that_starts_slowly_does_not_delay_the_others() -> None:
-    starting, go_on = threading.Event(), threading.Event()
+    starting = threading.Event()
+    go_on = threading.Event()
 
     def start(name: str) -> InThisProcess:
         starting.set()
@@ -291,9 +346,14 @@ def test_two_hundred_questions_at_once_are_answered_and_clients_take_turns() -> 
 
         def ask_from(source: str, question: str) -> int:
             host = address.removeprefix("http://")
-            connection = http.client.HTTPConnection(host, timeout=300, source_address=(source, 0))
+            connection = http.client.HTTPConnection(
+                host, timeout=300, source_address=(source, 0)
+            )
             body = json.dumps({"image": image, "question": question})
-            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+            headers = {
+                "Content-Type": "application/json",
+                "Authorization": f"Bearer {token}",
+            }
             connection.request("POST", "/v1/ask", body, headers)
             response = connection.getresponse()
             response.read()
@@ -329,11 +389,15 @@ def _wait_for_queue(address: str, length: int) -> None:
 
 
 def _metrics(address: str) -> dict[str, float]:
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=300)
+    connection = http.client.HTTPConnection(
+        address.removeprefix("http://"), timeout=300
+    )
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
     connection.close()
-    lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    lines = [
+        line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")
+    ]
     return {name: float(value) for name, _, value in lines}
 
 
@@ -341,6 +405,9 @@ def test_metrics_count_requests_by_route_and_model_time(address: str) -> None:
     image = upload(address, png(seed=9))
     ask(address, image, "q")
     found = _metrics(address)
-    assert found['maskwise_requests_total{method="POST",route="/v1/ask",status="200"}'] >= 1
+    assert (
+        found['maskwise_requests_total{method="POST",route="/v1/ask",status="200"}']
+        >= 1
+    )
     assert found['maskwise_model_seconds_count{encoding="new",model="whole"}'] >= 1
     assert not any(image in name for name in found)

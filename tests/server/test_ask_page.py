@@ -34,7 +34,11 @@ class Hostile:
         whole[2:40, 2:40] = True
         region = PredictedRegion(visible=Mask.from_dense(whole), name="<b>cup</b>")
         phrase = Phrase(start=len(HOSTILE) - 3, stop=len(HOSTILE), regions=(0,))
-        return [Prediction(answer=Answer(text=HOSTILE, phrases=(phrase,)), regions=(region,))]
+        return [
+            Prediction(
+                answer=Answer(text=HOSTILE, phrases=(phrase,)), regions=(region,)
+            )
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,9 @@ def test_a_question_and_a_follow_up_about_a_sample_image(
         open_example(page, address)
         ask(page, "the red apple")
         assert page.locator(".entry.active mark").count() == 1
-        assert "Visible ·" in page.inner_text(".entry.active .types [aria-pressed=true]")
+        assert "Visible ·" in page.inner_text(
+            ".entry.active .types [aria-pressed=true]"
+        )
         ask(page, "Show the whole green bowl, hidden part included.")
         active = page.inner_text(".entry.active")
         assert "image encoding reused" in active
@@ -97,7 +103,9 @@ def test_masks_are_drawn_and_can_be_hidden(browser: Any, address: str) -> None:
         assert pixels(page) == plain != drawn
 
 
-def test_downloads_contain_the_masks_of_the_answer(browser: Any, address: str, tmp_path: Path) -> None:
+def test_downloads_contain_the_masks_of_the_answer(
+    browser: Any, address: str, tmp_path: Path
+) -> None:
     with open_page(browser) as page:
         open_example(page, address)
         with page.expect_response("**/v1/ask") as response:
@@ -110,7 +118,8 @@ def test_downloads_contain_the_masks_of_the_answer(browser: Any, address: str, t
             files[name] = Path(download.value.path()).read_bytes()
     assert json.loads(files["RLE"])["regions"][0]["amodal"] == region["amodal"]
     annotation = json.loads(files["COCO JSON"])["annotations"][0]
-    visible, amodal = Mask.from_rle(region["visible"]), Mask.from_rle(region["amodal"])
+    visible = Mask.from_rle(region["visible"])
+    amodal = Mask.from_rle(region["amodal"])
     assert Mask.from_rle(annotation["segmentation"]) == amodal
     assert Mask.from_rle(annotation["invisible_mask"]) == amodal - visible
     assert (annotation["area"], tuple(annotation["bbox"])) == (amodal.area, amodal.box)
@@ -135,7 +144,10 @@ def test_an_uploaded_image_is_asked_about_and_a_broken_one_is_explained(
 
 
 def test_text_of_a_model_is_never_markup(browser: Any) -> None:
-    with serving(Hostile(), examples=Dataset.open(bundled())) as address, open_page(browser) as page:
+    with (
+        serving(Hostile(), examples=Dataset.open(bundled())) as address,
+        open_page(browser) as page,
+    ):
         open_example(page, address)
         ask(page, "<script>document.title='changed'</script>")
         assert page.inner_text(".entry.active .said") == HOSTILE
@@ -151,7 +163,9 @@ def test_another_model_is_started_when_it_is_chosen(browser: Any) -> None:
 
     model = InThisProcess(load_model("tiny"), 10_000_000)
     with (
-        serving(model, names=("other",), start=start, examples=Dataset.open(bundled())) as address,
+        serving(
+            model, names=("other",), start=start, examples=Dataset.open(bundled())
+        ) as address,
         open_page(browser) as page,
     ):
         open_example(page, address)
@@ -197,10 +211,15 @@ def test_run_lengths_equal_those_of_maskwise(browser: Any, address: str) -> None
         )
     for plane, mask, one in zip(planes, masks, found):
         assert one["data"] == plane.ravel().astype(int).tolist()
-        assert (tuple(one["again"]["size"]), one["again"]["counts"]) == (mask.size, mask.counts)
+        assert (tuple(one["again"]["size"]), one["again"]["counts"]) == (
+            mask.size,
+            mask.counts,
+        )
 
 
-def test_painting_sets_the_pixels_whose_centres_are_inside(browser: Any, address: str) -> None:
+def test_painting_sets_the_pixels_whose_centres_are_inside(
+    browser: Any, address: str
+) -> None:
     with open_page(browser) as page:
         page.goto(address)
         found = page.evaluate(
@@ -220,6 +239,9 @@ def test_painting_sets_the_pixels_whose_centres_are_inside(browser: Any, address
             }"""
         )
     y, x = np.mgrid[:9, :10] + 0.5
-    assert found["disc"] == (((x - 5) ** 2 + (y - 4) ** 2) <= 4).astype(int).ravel().tolist()
+    assert (
+        found["disc"]
+        == (((x - 5) ** 2 + (y - 4) ** 2) <= 4).astype(int).ravel().tolist()
+    )
     assert (found["polygon"], found["before"], found["after"]) == (20, 14, 20)
     assert (found["closed"], found["open"]) == (True, False)

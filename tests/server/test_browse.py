@@ -22,7 +22,9 @@ from tests.server.test_server import call, serving
 @pytest.fixture(scope="module")
 def browsed(tmp_path_factory: pytest.TempPathFactory) -> BrowsedSets:
     folder = tmp_path_factory.mktemp("runs") / "noisy"
-    evaluate(EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder)
+    evaluate(
+        EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder
+    )
     return BrowsedSets.open([Path("world")], [folder])
 
 
@@ -51,17 +53,24 @@ def test_a_run_is_shown_with_its_dataset(address: str) -> None:
 
 def test_pages_follow_each_other(address: str) -> None:
     data = Dataset.open(bundled())
-    first, second = samples(address, limit=10), samples(address, limit=10, offset=10)
+    first = samples(address, limit=10)
+    second = samples(address, limit=10, offset=10)
     assert first["total"] == len(data)
-    assert [one["id"] for one in first["samples"] + second["samples"]] == data.samples.id[:20]
+    assert [
+        one["id"] for one in first["samples"] + second["samples"]
+    ] == data.samples.id[:20]
     assert samples(address, offset=10**6)["samples"] == []
 
 
 def test_text_finds_questions_answers_and_ids(address: str) -> None:
     data = Dataset.open(bundled())
     word = data[0].question.split()[-1].strip(".?!").upper()
-    assert data[0].id in [one["id"] for one in samples(address, text=word, limit=200)["samples"]]
-    assert [one["id"] for one in samples(address, text=data[3].id)["samples"]] == [data[3].id]
+    assert data[0].id in [
+        one["id"] for one in samples(address, text=word, limit=200)["samples"]
+    ]
+    assert [one["id"] for one in samples(address, text=data[3].id)["samples"]] == [
+        data[3].id
+    ]
     assert samples(address, text="no-such-word")["total"] == 0
 
 
@@ -69,7 +78,9 @@ def test_slices_and_scores_filter_and_sort(address: str) -> None:
     amodal = samples(address, slice="mask_type=amodal", limit=200)
     assert {one["mask_type"] for one in amodal["samples"]} == {"amodal"}
     lowest = samples(address, run="noisy", sort="score", limit=200)["samples"]
-    values = [one["scores"]["noisy"] for one in lowest if one["scores"]["noisy"] is not None]
+    values = [
+        one["scores"]["noisy"] for one in lowest if one["scores"]["noisy"] is not None
+    ]
     assert values == sorted(values)
     assert all(one["scores"]["noisy"] is None for one in lowest[len(values) :])
     highest = samples(address, run="noisy", sort="-score", limit=1)["samples"]
@@ -80,10 +91,15 @@ def test_slices_and_scores_filter_and_sort(address: str) -> None:
 
 def test_a_sample_has_its_masks_and_the_predictions_of_every_run(address: str) -> None:
     data = Dataset.open(bundled())
-    row = samples(address, run="noisy", status="scored", slice="targets=1")["samples"][0]["row"]
+    row = samples(address, run="noisy", status="scored", slice="targets=1")["samples"][
+        0
+    ]["row"]
     _, found = call(address, "GET", f"/v1/datasets/world-test/samples/{row}")
     assert found["sample"]["question"] == data[row].question
-    assert found["sample"]["targets"][0]["visible"]["counts"] == data[row].targets[0].visible.counts  # type: ignore[union-attr]
+    assert (
+        found["sample"]["targets"][0]["visible"]["counts"]
+        == data[row].targets[0].visible.counts
+    )  # type: ignore[union-attr]
     (prediction,) = found["predictions"]
     assert prediction["run"] == "noisy"
     assert prediction["colours"][0] == 0
@@ -94,9 +110,13 @@ def test_images_are_sent_whole_and_small(address: str) -> None:
     data = Dataset.open(bundled())
     response, body = get(address, "/v1/datasets/world-test/images/2")
     assert response.headers["Content-Type"] == "image/png"
-    assert np.array_equal(np.asarray(Image.open(io.BytesIO(body))), np.asarray(data.open_image(2)))
+    assert np.array_equal(
+        np.asarray(Image.open(io.BytesIO(body))), np.asarray(data.open_image(2))
+    )
     assert (
-        get(address, "/v1/datasets/world-test/images/2?thumbnail=true")[0].headers["Content-Type"]
+        get(address, "/v1/datasets/world-test/images/2?thumbnail=true")[0].headers[
+            "Content-Type"
+        ]
         == "image/jpeg"
     )
 

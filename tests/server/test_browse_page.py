@@ -24,18 +24,24 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("runs") / "noisy"
-    evaluate(EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder)
+    evaluate(
+        EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder
+    )
     with serving(Whole(), browsed=BrowsedSets.open([Path("world")], [folder])) as where:
         yield where
 
 
-def test_samples_are_filtered_sorted_and_enlarged_beside_predictions(browser: Any, address: str) -> None:
+def test_samples_are_filtered_sorted_and_enlarged_beside_predictions(
+    browser: Any, address: str
+) -> None:
     with open_page(browser) as page:
         page.goto(f"{address}/browse")
         page.wait_for_selector("#samples .card")
         assert page.inner_text("#shown") == "1–24 of 240 samples"
         page.select_option("#sort", "-score")
-        wait_until(page, lambda: page.locator(".score").first.inner_text().startswith("gIoU"))
+        wait_until(
+            page, lambda: page.locator(".score").first.inner_text().startswith("gIoU")
+        )
         page.fill("#text", "guitar")
         wait_until(page, lambda: "of 240" not in page.inner_text("#shown"))
         questions = page.locator(".card h3").all_inner_texts()

@@ -46,8 +46,13 @@ def test_requests_are_answered_while_many_connections_are_silent() -> None:
 
 
 def test_a_connection_over_the_limit_replaces_the_one_that_is_idle_longest() -> None:
-    with serving(Whole(), connections=ConnectionLimits(per_client=3)) as address, ExitStack() as open_ones:
-        first, second, _ = [open_ones.enter_context(connected(address)) for _ in range(3)]
+    with (
+        serving(Whole(), connections=ConnectionLimits(per_client=3)) as address,
+        ExitStack() as open_ones,
+    ):
+        first, second, _ = [
+            open_ones.enter_context(connected(address)) for _ in range(3)
+        ]
         first.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert first.recv(65536).startswith(b"HTTP/1.1 200")
         assert call(address, "GET", "/healthz")[0] == 200
@@ -55,7 +60,10 @@ def test_a_connection_over_the_limit_replaces_the_one_that_is_idle_longest() -> 
 
 
 def test_over_the_total_limit_the_client_with_most_connections_loses_one() -> None:
-    with serving(Whole(), connections=ConnectionLimits(total=2)) as address, ExitStack() as open_ones:
+    with (
+        serving(Whole(), connections=ConnectionLimits(total=2)) as address,
+        ExitStack() as open_ones,
+    ):
         first, _ = [open_ones.enter_context(connected(address)) for _ in range(2)]
         assert call(address, "GET", "/healthz")[0] == 200
         assert receive_all(first) == b""
@@ -63,7 +71,10 @@ def test_over_the_total_limit_the_client_with_most_connections_loses_one() -> No
 
 def test_a_silent_connection_is_closed() -> None:
     limits = ConnectionLimits(header_seconds=0.1)
-    with serving(Whole(), connections=limits) as address, connected(address) as connection:
+    with (
+        serving(Whole(), connections=limits) as address,
+        connected(address) as connection,
+    ):
         assert receive_all(connection) == b""
 
 
@@ -71,12 +82,18 @@ def test_incomplete_headers_time_out() -> None:
     with serving(Whole(), connections=ConnectionLimits(header_seconds=0.1)) as address:
         with connected(address, b"GET /healthz HTTP/1.1\r\nHost: local") as connection:
             status, _, said = parse(receive_all(connection))
-        assert (status, said) == (408, {"error": "no complete headers within 0.1 seconds"})
+        assert (status, said) == (
+            408,
+            {"error": "no complete headers within 0.1 seconds"},
+        )
 
 
 def test_the_header_timeout_applies_to_later_requests_of_a_connection() -> None:
     limits = ConnectionLimits(header_seconds=0.3)
-    with serving(Whole(), connections=limits) as address, connected(address) as connection:
+    with (
+        serving(Whole(), connections=limits) as address,
+        connected(address) as connection,
+    ):
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         connection.sendall(b"GET /healthz HTT")
@@ -88,11 +105,15 @@ def test_where_every_connection_is_being_answered_a_new_one_gets_503() -> None:
     with serving(model, connections=ConnectionLimits(per_client=1)) as address:
         first: list[int] = []
         busy = threading.Thread(
-            target=lambda: first.append(call(address, "POST", "/v1/predict", request("wait"))[0])
+            target=lambda: first.append(
+                call(address, "POST", "/v1/predict", request("wait"))[0]
+            )
         )
         busy.start()
         assert model.started.wait(300)
-        with connected(address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") as connection:
+        with connected(
+            address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        ) as connection:
             status, head, said = parse(receive_all(connection))
         assert (status, said) == (503, {"error": "too many connections; try again"})
         assert b"retry-after: 1" in head
@@ -118,7 +139,10 @@ def test_a_client_that_reads_no_response_is_disconnected() -> None:
 
 
 def test_what_is_not_http_gets_400_as_json() -> None:
-    with serving(Whole()) as address, connected(address, b"\x16\x03\x01 hello\r\n\r\n") as connection:
+    with (
+        serving(Whole()) as address,
+        connected(address, b"\x16\x03\x01 hello\r\n\r\n") as connection,
+    ):
         status, head, said = parse(receive_all(connection))
     assert (status, set(said)) == (400, {"error"})
     assert b"application/json" in head

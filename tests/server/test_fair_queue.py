@@ -30,7 +30,13 @@ def run_turns(asked: list[tuple[str, str]], limit: int = 100) -> list[tuple[str,
 
 def test_clients_take_turns_and_so_do_the_images_of_a_client() -> None:
     asked = [("a", "1"), ("a", "1"), ("a", "2"), ("b", "1"), ("b", "1")]
-    assert run_turns(asked) == [("a", "1"), ("b", "1"), ("a", "2"), ("b", "1"), ("a", "1")]
+    assert run_turns(asked) == [
+        ("a", "1"),
+        ("b", "1"),
+        ("a", "2"),
+        ("b", "1"),
+        ("a", "1"),
+    ]
 
 
 def test_the_queue_is_bounded() -> None:
@@ -40,7 +46,8 @@ def test_the_queue_is_bounded() -> None:
 
 def test_a_cancelled_request_gives_up_its_place_and_its_turn() -> None:
     async def main() -> list[str]:
-        queue, order = FairQueue(10), []
+        queue = FairQueue(10)
+        order = []
 
         async def wait(name: str) -> None:
             async with queue.turn(name, ""):

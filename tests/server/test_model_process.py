@@ -32,7 +32,11 @@ class Bounded(Whole):
 
 
 def upload(data: bytes) -> dict[str, Any]:
-    return {"id": "q", "image": {"png": base64.b64encode(data).decode()}, "questions": ["what?"]}
+    return {
+        "id": "q",
+        "image": {"png": base64.b64encode(data).decode()},
+        "questions": ["what?"],
+    }
 
 
 def png_header(width: int, height: int) -> bytes:
@@ -60,7 +64,8 @@ def test_a_model_that_hangs_is_restarted(tmp_path: Path) -> None:
         assert (status, said["id"]) == (504, "q")
         assert "within 0.5 seconds per question" in said["error"]
         with pytest.raises(
-            ModelError, match=r"the model reports: the model did not answer within 0\.5 seconds"
+            ModelError,
+            match=r"the model reports: the model did not answer within 0\.5 seconds",
         ):
             HttpModel(address).predict(IMAGE, ["hang"])
         model.timeout = 300
@@ -91,7 +96,9 @@ def test_a_model_that_cannot_be_loaded_is_an_error_at_the_start() -> None:
 
 
 def test_a_long_narrow_png_is_rejected(bounded: str) -> None:
-    status, said = call(bounded, "POST", "/v1/predict", upload(png_header(1, 50_000_000)))
+    status, said = call(
+        bounded, "POST", "/v1/predict", upload(png_header(1, 50_000_000))
+    )
     assert status == 422
     assert "50000000 pixels" in said["error"]
 

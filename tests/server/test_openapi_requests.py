@@ -26,7 +26,9 @@ BUSY = (501, 503)
 """Answers that mean: not installed here, or too much at once."""
 
 
-def find_failures(address: str, token: str, known: dict[str, str] | None = None) -> list[str]:
+def find_failures(
+    address: str, token: str, known: dict[str, str] | None = None
+) -> list[str]:
     """The requests that were answered with a server error. known: values of fields that have to exist here."""
     schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
     failures: list[str] = []
@@ -57,21 +59,31 @@ def _use_known(case: Any, known: dict[str, str]) -> None:
     """Let a request name what exists, so that it gets further than 404."""
     for fields in (case.path_parameters, case.body):
         if isinstance(fields, dict):
-            fields.update({name: value for name, value in known.items() if name in fields})
+            fields.update(
+                {name: value for name, value in known.items() if name in fields}
+            )
 
 
 def test_no_request_to_the_model_server_is_answered_with_a_server_error() -> None:
     browsed = BrowsedSets.open([Path("world")], [])
-    with serving(Whole(), limits=RequestLimits(body_seconds=5), browsed=browsed) as address:
+    with serving(
+        Whole(), limits=RequestLimits(body_seconds=5), browsed=browsed
+    ) as address:
         token = call(address, "GET", "/v1/session")[1]["token"]
         image = upload(address, png())
-        assert find_failures(address, token, {"key": "world-test", "image": image}) == []
+        assert (
+            find_failures(address, token, {"key": "world-test", "image": image}) == []
+        )
         assert find_failures(address, token) == []
         assert call(address, "GET", "/healthz")[0] == 200
 
 
-def test_no_request_to_the_review_server_is_answered_with_a_server_error(tmp_path: Path) -> None:
-    review = Review(write_samples(tmp_path / "data", 12), ReviewDatabase(tmp_path / "review.sqlite"))
+def test_no_request_to_the_review_server_is_answered_with_a_server_error(
+    tmp_path: Path,
+) -> None:
+    review = Review(
+        write_samples(tmp_path / "data", 12), ReviewDatabase(tmp_path / "review.sqlite")
+    )
     review.create(ProjectOptions())
     token = review.add_reviewer("olga", "owner")
     with serving_review(review) as address:

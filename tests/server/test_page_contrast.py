@@ -85,7 +85,9 @@ def check_phone(page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_ask_and_browse_pages_are_readable(browser: Any, address: str, scheme: str) -> None:
+def test_the_ask_and_browse_pages_are_readable(
+    browser: Any, address: str, scheme: str
+) -> None:
     with open_page(browser, color_scheme=scheme) as page:
         page.goto(address)
         page.wait_for_selector("#examples button")
@@ -107,11 +109,17 @@ def test_the_ask_and_browse_pages_are_readable(browser: Any, address: str, schem
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_review_and_owner_pages_are_readable(browser: Any, tmp_path: Path, scheme: str) -> None:
+def test_the_review_and_owner_pages_are_readable(
+    browser: Any, tmp_path: Path, scheme: str
+) -> None:
     review = Review(Dataset.open(bundled()), ReviewDatabase(tmp_path / "review.sqlite"))
     review.create(ProjectOptions())
-    token, owner = review.add_reviewer("ada"), review.add_reviewer("olga", "owner")
-    with serving_review(review) as address, open_page(browser, color_scheme=scheme) as page:
+    token = review.add_reviewer("ada")
+    owner = review.add_reviewer("olga", "owner")
+    with (
+        serving_review(review) as address,
+        open_page(browser, color_scheme=scheme) as page,
+    ):
         page.goto(f"{address}/review#token={token}")
         wait_until(page, lambda: bool(page.get_attribute("#canvas", "data-item")))
         check(page)

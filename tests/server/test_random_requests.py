@@ -15,17 +15,42 @@ from tests.server.fake import Whole
 from tests.server.test_server import request, serving
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 PATHS = st.sampled_from(
-    ["/v1/predict", "/healthz", "/docs", "/openapi.json", "/", "/v1/predict/", "/v1//predict"]
+    [
+        "/v1/predict",
+        "/healthz",
+        "/docs",
+        "/openapi.json",
+        "/",
+        "/v1/predict/",
+        "/v1//predict",
+    ]
 )
-METHODS = st.sampled_from(["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "FOO"])
+METHODS = st.sampled_from(
+    ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "FOO"]
+)
 HEADERS = st.dictionaries(
     st.sampled_from(
-        ["Content-Type", "Authorization", "Content-Encoding", "Accept", "Expect", "Range", "Cookie"]
+        [
+            "Content-Type",
+            "Authorization",
+            "Content-Encoding",
+            "Accept",
+            "Expect",
+            "Range",
+            "Cookie",
+        ]
     ),
     st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=30),
     max_size=4,
@@ -56,7 +81,9 @@ def bodies(draw: st.DrawFn) -> bytes:
 
 
 @settings(max_examples=300, deadline=None)
-@given(METHODS, PATHS, HEADERS | st.just({"Content-Type": "application/json"}), bodies())
+@given(
+    METHODS, PATHS, HEADERS | st.just({"Content-Type": "application/json"}), bodies()
+)
 def test_no_request_is_answered_with_a_server_error(
     address: str, method: str, path: str, headers: dict[str, str], body: bytes
 ) -> None:
@@ -67,7 +94,10 @@ def test_no_request_is_answered_with_a_server_error(
         content = response.read()
     finally:
         connection.close()
-    assert response.status < 500 or response.status in ALLOWED_FAILURES, (response.status, content)
+    assert response.status < 500 or response.status in ALLOWED_FAILURES, (
+        response.status,
+        content,
+    )
     if response.status >= 400 and method != "HEAD":
         assert set(json.loads(content)) <= {"id", "error"}
 
@@ -83,7 +113,9 @@ def test_no_bytes_stop_the_server(address: str, data: bytes) -> None:
         raw.sendall(data + b"\r\n\r\n")
         raw.shutdown(socket.SHUT_WR)
         answer = raw.recv(65536)
-    assert not answer or answer.startswith((b"HTTP/1.1 2", b"HTTP/1.1 3", b"HTTP/1.1 4")), answer
+    assert not answer or answer.startswith(
+        (b"HTTP/1.1 2", b"HTTP/1.1 3", b"HTTP/1.1 4")
+    ), answer
     connection = http.client.HTTPConnection(address, timeout=300)
     connection.request("GET", "/healthz")
     assert connection.getresponse().status == 200

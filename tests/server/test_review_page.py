@@ -36,7 +36,9 @@ def open_review(tmp_path: Path) -> OpenReview:
     """Opens the review of the bundled benchmark, as often as wanted, on one database."""
 
     def open_again(data: Dataset | None = None, double_share: float = 0.0) -> Review:
-        review = Review(data or Dataset.open(bundled()), ReviewDatabase(tmp_path / "review.sqlite"))
+        review = Review(
+            data or Dataset.open(bundled()), ReviewDatabase(tmp_path / "review.sqlite")
+        )
         review.create(ProjectOptions(double_share=double_share))
         return review
 
@@ -79,14 +81,18 @@ def wait_saved(page: Any) -> None:
 
 def verdicts(review: Review, name: str) -> list[tuple[int, str]]:
     """Item and verdict of the decisions of a reviewer, oldest first, without undone ones."""
-    token = review.add_reviewer(name)  # a new token: the old one does not matter any more
+    token = review.add_reviewer(
+        name
+    )  # a new token: the old one does not matter any more
     reviewer = review.find_reviewer(token)
     assert reviewer is not None
     rows = review.history(reviewer, before=None, limit=500)
     return [(row.item, row.verdict) for row in reversed(rows) if not row.undone]
 
 
-def test_ten_samples_are_reviewed_by_keyboard_alone(browser: Any, open_review: OpenReview) -> None:
+def test_ten_samples_are_reviewed_by_keyboard_alone(
+    browser: Any, open_review: OpenReview
+) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
     with serving_review(review) as address, open_page(browser) as page:
@@ -108,13 +114,27 @@ def test_ten_samples_are_reviewed_by_keyboard_alone(browser: Any, open_review: O
         assert len(set(seen)) == 10
         assert len(durations) >= 10
         found = verdicts(review, "ada")
-    expected = ["accept", "accept", "reject", "accept", "skip", "accept", "reject", "accept", "accept", "fix"]
+    expected = [
+        "accept",
+        "accept",
+        "reject",
+        "accept",
+        "skip",
+        "accept",
+        "reject",
+        "accept",
+        "accept",
+        "fix",
+    ]
     assert [verdict for _, verdict in found] == expected
     assert [str(item) for item, _ in found] == seen
 
 
-def test_an_edited_mask_is_in_the_export(browser: Any, open_review: OpenReview, tmp_path: Path) -> None:
-    review, data = open_review(), Dataset.open(bundled())
+def test_an_edited_mask_is_in_the_export(
+    browser: Any, open_review: OpenReview, tmp_path: Path
+) -> None:
+    review = open_review()
+    data = Dataset.open(bundled())
     token = review.add_reviewer("ada")
     with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
@@ -134,7 +154,9 @@ def test_an_edited_mask_is_in_the_export(browser: Any, open_review: OpenReview, 
         wait_saved(page)
         exported = export_review(review, tmp_path / "exported").out
     before = data[item].targets[0]
-    (sample,) = [sample for sample in Dataset.open(exported) if sample.id == data[item].id]
+    (sample,) = [
+        sample for sample in Dataset.open(exported) if sample.id == data[item].id
+    ]
     painted = sample.targets[0].mask(kind)
     assert painted is not None
     assert painted != before.mask(kind)
@@ -144,7 +166,9 @@ def test_an_edited_mask_is_in_the_export(browser: Any, open_review: OpenReview, 
     assert sample.targets[0].visible.inside(sample.targets[0].amodal)
 
 
-def test_two_reviewers_in_parallel_never_get_the_same_sample(browser: Any, open_review: OpenReview) -> None:
+def test_two_reviewers_in_parallel_never_get_the_same_sample(
+    browser: Any, open_review: OpenReview
+) -> None:
     review = open_review()
     tokens = [review.add_reviewer(name) for name in ("ada", "bob")]
     with (
@@ -160,7 +184,8 @@ def test_two_reviewers_in_parallel_never_get_the_same_sample(browser: Any, open_
         tap(bob, "#reject", "dialog [data-reason=bad-mask]")
         for page in (ada, bob):
             wait_saved(page)
-        first, second = verdicts(review, "ada"), verdicts(review, "bob")
+        first = verdicts(review, "ada")
+        second = verdicts(review, "bob")
     assert (len(first), len(second)) == (5, 6)
     assert second[-1][1] == "reject"
     assert not {item for item, _ in first} & {item for item, _ in second}
@@ -211,12 +236,15 @@ def test_undo_goes_back_as_far_as_wanted(browser: Any, open_review: OpenReview) 
         assert verdicts(review, "ada") == []
 
 
-def test_edits_survive_a_reload_and_can_be_taken_back(browser: Any, open_review: OpenReview) -> None:
+def test_edits_survive_a_reload_and_can_be_taken_back(
+    browser: Any, open_review: OpenReview
+) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
     with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
-        question, item = page.inner_text(".question-text"), shown(page)
+        question = page.inner_text(".question-text")
+        item = shown(page)
         press(page, "q", "Control+a")
         page.keyboard.type("Something <b>else</b>?")
         press(page, "Enter")
@@ -259,26 +287,43 @@ def write_broken(path: Path) -> Dataset:
             dense[:9, :9] = True
             broken = structs.replace(target, visible=Mask.from_dense(dense))
             writer.add_image(
-                info, (broken,), data=data.images.table["data"][data.images.row[info.id]].as_py()
+                info,
+                (broken,),
+                data=data.images.table["data"][data.images.row[info.id]].as_py(),
             )
-            writer.add_sample(structs.replace(samples[0], targets=(broken,), answer=None))
+            writer.add_sample(
+                structs.replace(samples[0], targets=(broken,), answer=None)
+            )
     return Dataset.open(path)
 
 
 class SquareRefiner:
     """Adds a square around each positive click and removes one around each other."""
 
-    def refine(self, image: Image.Image, mask: Mask | None, points: Sequence[Click]) -> Mask:
-        dense = np.zeros((image.height, image.width), np.bool_) if mask is None else mask.to_dense().copy()
+    def refine(
+        self, image: Image.Image, mask: Mask | None, points: Sequence[Click]
+    ) -> Mask:
+        dense = (
+            np.zeros((image.height, image.width), np.bool_)
+            if mask is None
+            else mask.to_dense().copy()
+        )
         for x, y, positive in points:
-            dense[max(0, int(y) - 5) : int(y) + 6, max(0, int(x) - 5) : int(x) + 6] = positive
+            dense[max(0, int(y) - 5) : int(y) + 6, max(0, int(x) - 5) : int(x) + 6] = (
+                positive
+            )
         return Mask.from_dense(dense)
 
 
-def test_a_click_refines_the_mask_where_a_model_is_installed(browser: Any, open_review: OpenReview) -> None:
+def test_a_click_refines_the_mask_where_a_model_is_installed(
+    browser: Any, open_review: OpenReview
+) -> None:
     review = open_review()
     token = review.add_reviewer("ada")
-    with serving_review(review, refiner=SquareRefiner()) as address, open_page(browser) as page:
+    with (
+        serving_review(review, refiner=SquareRefiner()) as address,
+        open_page(browser) as page,
+    ):
         enter(page, address, token)
         press(page, "c")
         box = page.locator("#canvas").bounding_box()
@@ -297,11 +342,16 @@ def test_click_to_refine_is_disabled_where_no_model_is_installed(
     with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
         assert page.is_disabled("#tools [data-tool=refine]")
-        assert "promptable model" in page.get_attribute("#tools [data-tool=refine]", "title")
+        assert "promptable model" in page.get_attribute(
+            "#tools [data-tool=refine]", "title"
+        )
 
 
-def test_masks_are_painted_by_keyboard_alone(browser: Any, open_review: OpenReview) -> None:
-    review, data = open_review(), Dataset.open(bundled())
+def test_masks_are_painted_by_keyboard_alone(
+    browser: Any, open_review: OpenReview
+) -> None:
+    review = open_review()
+    data = Dataset.open(bundled())
     token = review.add_reviewer("ada")
     with serving_review(review) as address, open_page(browser) as page:
         enter(page, address, token)
@@ -354,7 +404,8 @@ def test_the_owner_sees_progress_and_reasons_and_invites_reviewers(
 ) -> None:
     review = open_review(double_share=0.5)
     tokens = {
-        name: review.add_reviewer(name, role) for name, role in (("ada", "reviewer"), ("olga", "owner"))
+        name: review.add_reviewer(name, role)
+        for name, role in (("ada", "reviewer"), ("olga", "owner"))
     }  # type: ignore[arg-type]
     with serving_review(review) as address:
         with open_page(browser) as page:
@@ -377,7 +428,9 @@ def test_the_owner_sees_progress_and_reasons_and_invites_reviewers(
             wait_until(page, lambda: page.inner_text("#reviewer") == "cy")
 
 
-def test_without_a_token_the_page_asks_for_the_personal_link(browser: Any, open_review: OpenReview) -> None:
+def test_without_a_token_the_page_asks_for_the_personal_link(
+    browser: Any, open_review: OpenReview
+) -> None:
     with serving_review(open_review()) as address, open_page(browser) as page:
         page.goto(f"{address}/review")
         page.wait_for_selector(".done")

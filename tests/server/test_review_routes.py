@@ -20,14 +20,18 @@ from tests.server.review_client import Client, serving_review
 class PointMask:
     """A refiner that returns the box right and below of the first click."""
 
-    def refine(self, image: Image.Image, mask: Mask | None, points: Sequence[Click]) -> Mask:
+    def refine(
+        self, image: Image.Image, mask: Mask | None, points: Sequence[Click]
+    ) -> Mask:
         return box(int(points[0].x), int(points[0].y), 3, 3)
 
 
 @pytest.fixture(scope="module")
 def review(tmp_path_factory: pytest.TempPathFactory) -> Review:
     folder = tmp_path_factory.mktemp("review")
-    review = Review(write_samples(folder / "data", 200), ReviewDatabase(folder / "review.sqlite"))
+    review = Review(
+        write_samples(folder / "data", 200), ReviewDatabase(folder / "review.sqlite")
+    )
     review.create(ProjectOptions(double_share=0.1))
     return review
 
@@ -47,14 +51,22 @@ def accept(item: int, **fields: Any) -> dict[str, Any]:
     return {"id": str(uuid4()), "item": item, "verdict": "accept"} | fields
 
 
-def test_a_personal_link_becomes_a_cookie_that_scripts_cannot_read(address: str, review: Review) -> None:
+def test_a_personal_link_becomes_a_cookie_that_scripts_cannot_read(
+    address: str, review: Review
+) -> None:
     token = review.add_reviewer("cookie")
     client = Client(address)
     status, headers, _ = client.send("POST", "/session", {"token": token})
     assert status == 200
-    assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in headers["set-cookie"].split(";")}
+    assert {"HttpOnly", "SameSite=strict"} <= {
+        part.strip() for part in headers["set-cookie"].split(";")
+    }
     session = client.sign_in(token)
-    assert (session["reviewer"], session["role"], session["refine"]) == ("cookie", "reviewer", True)
+    assert (session["reviewer"], session["role"], session["refine"]) == (
+        "cookie",
+        "reviewer",
+        True,
+    )
     assert client.ask("GET", "/session") == session
     assert client.ask("POST", "/queue", {"count": 1})["items"]
 
@@ -86,9 +98,14 @@ def test_requests_without_a_valid_token_are_refused(address: str) -> None:
     ]
     for token in (None, "wrong", "x" * 5000):
         client = Client(address, token)
-        answers = {route: client.call(*route, {} if route[0] != "GET" else None)[0] for route in routes}
+        answers = {
+            route: client.call(*route, {} if route[0] != "GET" else None)[0]
+            for route in routes
+        }
         assert set(answers.values()) <= {401, 422, 204}, answers
-        assert all(answers[route] != 204 or route == ("DELETE", "/session") for route in routes)
+        assert all(
+            answers[route] != 204 or route == ("DELETE", "/session") for route in routes
+        )
 
 
 def test_another_host_and_another_content_type_are_refused(client: Client) -> None:
@@ -107,15 +124,22 @@ def test_decide_undo_and_history(client: Client) -> None:
     assert len(done["items"]) == 2
     assert client.ask("POST", "/decisions", fix)["replayed"]
     undone = client.ask("POST", "/undo", {"id": str(uuid4())})
-    assert undone["item"]["draft"]["edit"]["targets"][0]["visible"]["counts"] == box(2, 2, 3, 3).counts
+    assert (
+        undone["item"]["draft"]["edit"]["targets"][0]["visible"]["counts"]
+        == box(2, 2, 3, 3).counts
+    )
     history = client.ask("GET", "/history?limit=1")
-    assert [(one["item"], one["undone"]) for one in history["decisions"]] == [(item["item"], True)]
+    assert [(one["item"], one["undone"]) for one in history["decisions"]] == [
+        (item["item"], True)
+    ]
     assert not history["more"]
 
 
 def test_drafts_come_back_with_the_item(client: Client) -> None:
     number = client.ask("POST", "/queue", {"count": 1})["items"][0]["item"]
-    assert client.ask("PUT", f"/items/{number}/draft", {"verdict": "reject", "note": "wait"})["saved"]
+    assert client.ask(
+        "PUT", f"/items/{number}/draft", {"verdict": "reject", "note": "wait"}
+    )["saved"]
     assert client.ask("POST", "/queue", {"count": 1})["items"][0]["draft"] == {
         "verdict": "reject",
         "note": "wait",
@@ -125,7 +149,9 @@ def test_drafts_come_back_with_the_item(client: Client) -> None:
 
 
 def test_leases_are_renewed_and_released(client: Client) -> None:
-    first, second = (one["item"] for one in client.ask("POST", "/queue", {"count": 2})["items"])
+    first, second = (
+        one["item"] for one in client.ask("POST", "/queue", {"count": 2})["items"]
+    )
     found = client.ask("POST", "/leases", {"renew": [first, 199], "release": [second]})
     assert list(found["held"]) == [str(first)]
     assert found["lost"] == [199]
@@ -133,25 +159,41 @@ def test_leases_are_renewed_and_released(client: Client) -> None:
 
 def test_images_and_masks(client: Client) -> None:
     item = client.ask("POST", "/queue", {"count": 1})["items"][0]
-    status, headers, data = client.send("GET", item["image"]["url"].removeprefix("/review/api"))
+    status, headers, data = client.send(
+        "GET", item["image"]["url"].removeprefix("/review/api")
+    )
     assert (status, headers["content-type"], data[:4]) == (200, "image/png", b"\x89PNG")
     assert headers["x-content-type-options"] == "nosniff"
     assert client.call("GET", "/images/5000")[0] == 404
-    repaired = client.ask("POST", "/repair", {"visible": box(0, 0, 4, 4), "amodal": box(0, 0, 2, 4)})
-    assert (repaired["changed"], repaired["amodal"]["counts"]) == (8, box(0, 0, 4, 4).counts)
+    repaired = client.ask(
+        "POST", "/repair", {"visible": box(0, 0, 4, 4), "amodal": box(0, 0, 2, 4)}
+    )
+    assert (repaired["changed"], repaired["amodal"]["counts"]) == (
+        8,
+        box(0, 0, 4, 4).counts,
+    )
     body = {"visible": box(0, 0, 4, 4), "amodal": box(0, 0, 2, 4), "keep": "amodal"}
-    assert client.ask("POST", "/repair", body)["visible"]["counts"] == box(0, 0, 2, 4).counts
-    refined = client.ask("POST", "/refine", {"item": item["item"], "points": [{"x": 5.0, "y": 4.0}]})
+    assert (
+        client.ask("POST", "/repair", body)["visible"]["counts"]
+        == box(0, 0, 2, 4).counts
+    )
+    refined = client.ask(
+        "POST", "/refine", {"item": item["item"], "points": [{"x": 5.0, "y": 4.0}]}
+    )
     assert refined["mask"]["counts"] == box(5, 4, 3, 3).counts
 
 
 def test_refine_says_what_to_install(review: Review) -> None:
     token = review.add_reviewer("norefiner")
-    other = Review(review.dataset, ReviewDatabase(Path(str(review.database.url.database))))
+    other = Review(
+        review.dataset, ReviewDatabase(Path(str(review.database.url.database)))
+    )
     with serving_review(other) as address:
         client = Client(address, token)
         assert not client.ask("GET", "/session")["refine"]
-        status, found = client.call("POST", "/refine", {"item": 0, "points": [{"x": 1, "y": 1}]})
+        status, found = client.call(
+            "POST", "/refine", {"item": 0, "points": [{"x": 1, "y": 1}]}
+        )
     assert status == 501
     assert "mobile_sam_encoder.onnx" in found["error"]
 
@@ -164,10 +206,14 @@ def test_reviewers_see_neither_statistics_nor_other_items(client: Client) -> Non
     assert client.call("GET", "/items/5000")[0] == 404
 
 
-def test_the_owner_adds_reviewers_and_reads_the_log(address: str, review: Review) -> None:
+def test_the_owner_adds_reviewers_and_reads_the_log(
+    address: str, review: Review
+) -> None:
     owner = Client(address, review.add_reviewer("owner", "owner"))
     added = owner.ask("POST", "/reviewers", {"name": "friend"})
-    assert Client(address, added["token"]).ask("GET", "/session")["reviewer"] == "friend"
+    assert (
+        Client(address, added["token"]).ask("GET", "/session")["reviewer"] == "friend"
+    )
     assert owner.call("POST", "/reviewers", {"name": "<b>"})[0] == 422
     stats = owner.ask("GET", "/stats")
     assert stats["progress"]["items"] == 200
@@ -190,7 +236,10 @@ def fix_cup(mask: dict[str, Any]) -> dict[str, Any]:
         (accept(0, verdict="maybe"), 422),
         (accept(0, more=1), 422),
         (accept(0, seconds=-1), 422),
-        (b'{"id": "00000000-0000-0000-0000-000000000000", "item": 1e300, "verdict": "accept"}', 422),
+        (
+            b'{"id": "00000000-0000-0000-0000-000000000000", "item": 1e300, "verdict": "accept"}',
+            422,
+        ),
         (accept(5000), 404),
         (accept(-1), 404),
         (fix_cup({"size": [12, 16], "counts": "?"}), 422),
@@ -199,7 +248,9 @@ def fix_cup(mask: dict[str, Any]) -> dict[str, Any]:
         (b" " * (2**23 + 1), 413),
     ],
 )
-def test_malformed_decisions_get_a_clear_answer(client: Client, body: Any, status: int) -> None:
+def test_malformed_decisions_get_a_clear_answer(
+    client: Client, body: Any, status: int
+) -> None:
     found, answer = client.call("POST", "/decisions", body)
     assert found == status, answer
     assert answer["error"]

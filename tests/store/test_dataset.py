@@ -26,7 +26,9 @@ from maskwise.world import bundled
 
 
 def mask(*rows: str) -> Mask:
-    return Mask.from_dense(np.array([[letter == "#" for letter in row] for row in rows]))
+    return Mask.from_dense(
+        np.array([[letter == "#" for letter in row] for row in rows])
+    )
 
 
 CAT = Region(
@@ -36,8 +38,12 @@ CAT = Region(
     amodal=mask("###.", "###.", "...."),
     order=2,
 )
-TAIL = Region(id="tail", name="tail", visible=mask("#...", "....", "...."), part_of="cat")
-BOX = Region(id="box", name="box", amodal=mask("..##", "..##", "..##"), order=1, crowd=True)
+TAIL = Region(
+    id="tail", name="tail", visible=mask("#...", "....", "...."), part_of="cat"
+)
+BOX = Region(
+    id="box", name="box", amodal=mask("..##", "..##", "..##"), order=1, crowd=True
+)
 GHOST = Region(
     id="ghost",
     name="ghost",
@@ -45,18 +51,35 @@ GHOST = Region(
     amodal=mask("...#", "....", "...."),
     overlap=mask("...#", "....", "...."),
 )
-IMAGES = [ImageInfo(id="p0", width=4, height=3, path="a/0.png"), ImageInfo(id="p1", width=4, height=3)]
+IMAGES = [
+    ImageInfo(id="p0", width=4, height=3, path="a/0.png"),
+    ImageInfo(id="p1", width=4, height=3),
+]
 REGIONS = {"p0": [TAIL, CAT, BOX], "p1": [CAT]}
 SAMPLES = [
-    Sample(id="s0", image_id="p0", question="What is hidden?", mask_type="amodal", targets=(CAT, BOX)),
-    Sample(id="s1", image_id="p1", question="Et là ?", targets=(GHOST, CAT), tags={"split": "val"}),
+    Sample(
+        id="s0",
+        image_id="p0",
+        question="What is hidden?",
+        mask_type="amodal",
+        targets=(CAT, BOX),
+    ),
+    Sample(
+        id="s1",
+        image_id="p1",
+        question="Et là ?",
+        targets=(GHOST, CAT),
+        tags={"split": "val"},
+    ),
     Sample(
         id="s2",
         image_id="p0",
         question="Which part?",
         mask_type="both",
         targets=(TAIL,),
-        answer=Answer(text="The tail.", phrases=(Phrase(start=4, stop=8, regions=(0,)),)),
+        answer=Answer(
+            text="The tail.", phrases=(Phrase(start=4, stop=8, regions=(0,)),)
+        ),
         ignore=mask("....", "....", "####"),
         tags={"split": "test", "level": "part"},
     ),
@@ -79,7 +102,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["arrow", "many batches", "parquet"])
-def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+def dataset(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Dataset:
     """The same records stored three ways."""
     if request.param == "many batches":
         monkeypatch.setattr(writer_module, "FLUSH_ROWS", 2)
@@ -120,7 +145,10 @@ def test_images_and_their_regions(dataset: Dataset) -> None:
 
 
 def test_groups_hold_all_samples_of_an_image(dataset: Dataset) -> None:
-    groups = [(image.id, [sample.id for sample in samples]) for image, samples in dataset.groups()]
+    groups = [
+        (image.id, [sample.id for sample in samples])
+        for image, samples in dataset.groups()
+    ]
     assert groups == [("p0", ["s0", "s2"]), ("p1", ["s1", "s3"])]
 
 
@@ -149,12 +177,17 @@ def test_filter_combines_conditions(dataset: Dataset) -> None:
     assert list(dataset.filter(mask_type="amodal")) == SAMPLES[:1]
     assert list(dataset.filter(split="test", level="part")) == SAMPLES[2:3]
     assert list(dataset.filter(lambda sample: len(sample.targets) == 2)) == SAMPLES[:2]
-    assert list(dataset.filter(lambda sample: len(sample.targets) == 2, split="val")) == SAMPLES[1:2]
+    assert (
+        list(dataset.filter(lambda sample: len(sample.targets) == 2, split="val"))
+        == SAMPLES[1:2]
+    )
     assert list(dataset.filter(split="nowhere")) == []
 
 
 def test_filter_names_unknown_conditions(dataset: Dataset) -> None:
-    with pytest.raises(StoreError, match="no sample has the tag 'colour'; known tags: level, split"):
+    with pytest.raises(
+        StoreError, match="no sample has the tag 'colour'; known tags: level, split"
+    ):
         dataset.filter(colour="red")
     with pytest.raises(StoreError, match="mask_type must be one of"):
         dataset.filter(mask_type="hidden")  # type: ignore[arg-type]
@@ -173,7 +206,9 @@ def test_samples_know_their_image(tmp_path: Path) -> None:
     Image.new("RGB", (4, 3), "red").save(tmp_path / "red.png")
     with DatasetWriter(tmp_path / "out", name="out") as writer:
         writer.add_image(IMAGES[1], [CAT], (tmp_path / "red.png").read_bytes())
-        writer.add_sample(Sample(id="s", image_id="p1", question="Where?", targets=(CAT,)))
+        writer.add_sample(
+            Sample(id="s", image_id="p1", question="Where?", targets=(CAT,))
+        )
     sample = Dataset.open(tmp_path / "out")[0]
     assert sample.image.getpixel((0, 0)) == (255, 0, 0)
     assert sample.plot().width >= 640
@@ -218,7 +253,9 @@ def test_an_empty_dataset(tmp_path: Path) -> None:
     assert list(dataset) == list(dataset.groups()) == []
     assert len(dataset.regions.masks("visible").masks) == 0
     assert dataset.samples.targets.offsets.tolist() == [0]
-    assert dataset.samples.mask_type.tolist() == dataset.regions.name.codes.tolist() == []
+    assert (
+        dataset.samples.mask_type.tolist() == dataset.regions.name.codes.tolist() == []
+    )
     assert dataset.samples.size.shape == (0, 2)
     assert len(dataset.shard(0, 3)) == 0
 
@@ -228,13 +265,19 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
 @st.composite
-def records(draw: st.DrawFn) -> tuple[dict[str, tuple[ImageInfo, list[Region]]], list[Sample]]:
+def records(
+    draw: st.DrawFn,
+) -> tuple[dict[str, tuple[ImageInfo, list[Region]]], list[Sample]]:
     images: dict[str, tuple[ImageInfo, list[Region]]] = {}
     for number in range(draw(st.integers(1, 4))):
         height, width = draw(sizes)
 
         def a_mask(height: int = height, width: int = width) -> Mask:
-            bits = draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
+            bits = draw(
+                st.lists(
+                    st.booleans(), min_size=height * width, max_size=height * width
+                )
+            )
             return Mask.from_dense(np.array(bits).reshape(height, width))
 
         regions = [
@@ -252,7 +295,10 @@ def records(draw: st.DrawFn) -> tuple[dict[str, tuple[ImageInfo, list[Region]]],
         ]
         images[f"p{number}"] = (
             ImageInfo(
-                id=f"p{number}", width=width, height=height, path=draw(st.sampled_from([None, "x/y.png"]))
+                id=f"p{number}",
+                width=width,
+                height=height,
+                path=draw(st.sampled_from([None, "x/y.png"])),
             ),
             regions,
         )
@@ -260,9 +306,17 @@ def records(draw: st.DrawFn) -> tuple[dict[str, tuple[ImageInfo, list[Region]]],
     for number in range(draw(st.integers(0, 8))):
         key = draw(st.sampled_from(sorted(images)))
         image, regions = images[key]
-        targets = tuple(draw(st.lists(st.sampled_from(regions), max_size=4))) if regions else ()
-        text = draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=2, max_size=9))
-        phrases = (Phrase(start=0, stop=1, regions=(len(targets) - 1,)),) if targets else ()
+        targets = (
+            tuple(draw(st.lists(st.sampled_from(regions), max_size=4)))
+            if regions
+            else ()
+        )
+        text = draw(
+            st.text(st.characters(exclude_categories=["Cs"]), min_size=2, max_size=9)
+        )
+        phrases = (
+            (Phrase(start=0, stop=1, regions=(len(targets) - 1,)),) if targets else ()
+        )
         samples.append(
             Sample(
                 id=f"s{number}",
@@ -270,15 +324,24 @@ def records(draw: st.DrawFn) -> tuple[dict[str, tuple[ImageInfo, list[Region]]],
                 question=draw(texts),
                 mask_type=draw(st.sampled_from(MASK_TYPES)),
                 targets=targets,
-                answer=draw(st.sampled_from([None, Answer(text=text), Answer(text=text, phrases=phrases)])),
-                ignore=Mask.empty(image.height, image.width) if draw(st.booleans()) else None,
+                answer=draw(
+                    st.sampled_from(
+                        [None, Answer(text=text), Answer(text=text, phrases=phrases)]
+                    )
+                ),
+                ignore=Mask.empty(image.height, image.width)
+                if draw(st.booleans())
+                else None,
                 tags=draw(st.dictionaries(texts, texts, max_size=3)),
             )
         )
     return images, samples
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(records(), st.integers(1, 5))
 def test_any_records_are_read_as_written(
     tmp_path: Path, drawn: tuple[dict, list[Sample]], batch: int
@@ -302,7 +365,8 @@ def test_any_records_are_read_as_written(
     offsets, values = dataset.samples.targets
     assert [values[a:b].tolist() for a, b in pairwise(offsets)] == [
         [
-            dataset.regions.of_image.offsets[dataset.images.row[sample.image_id]] + int(region.id[1:])
+            dataset.regions.of_image.offsets[dataset.images.row[sample.image_id]]
+            + int(region.id[1:])
             for region in sample.targets
         ]
         for sample in samples
@@ -318,7 +382,12 @@ def test_columns_of_samples(dataset: Dataset) -> None:
     assert samples.question[1] == "Et là ?"
     assert samples.image.tolist() == [0, 1, 0, 1]
     assert samples.size.tolist() == [[3, 4]] * 4
-    assert [MASK_TYPES[code] for code in samples.mask_type] == ["amodal", "visible", "both", "visible"]
+    assert [MASK_TYPES[code] for code in samples.mask_type] == [
+        "amodal",
+        "visible",
+        "both",
+        "visible",
+    ]
     assert samples.targets.offsets.tolist() == [0, 2, 4, 5, 5]
     assert samples.targets.values.tolist() == [1, 2, 4, 3, 0]
     assert samples.ignore.present.tolist() == [False, False, True, False]
@@ -349,13 +418,20 @@ def test_columns_of_regions_and_images(dataset: Dataset) -> None:
     assert visible.present.tolist() == [True, True, False, True, True]
     assert visible.masks.area().tolist() == [1, 4, 0, 4, 0]
     assert visible.masks.size[2].tolist() == [0, 0]
-    assert regions.masks("overlap").present.tolist() == [False, False, False, False, True]
+    assert regions.masks("overlap").present.tolist() == [
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
     assert dataset.images.path == ["a/0.png", None]
     assert dataset.images.size.tolist() == [[3, 4], [3, 4]]
 
 
 def test_unions_of_targets_without_a_loop(dataset: Dataset) -> None:
-    targets, amodal = dataset.samples.targets, dataset.regions.masks("amodal")
+    targets = dataset.samples.targets
+    amodal = dataset.regions.masks("amodal")
     whole = amodal.present[targets.values]
     assert whole.tolist() == [True, True, True, True, False]
     offsets = np.concatenate([[0], np.cumsum(whole)])[targets.offsets]
@@ -366,20 +442,27 @@ def test_unions_of_targets_without_a_loop(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("rows", [2, 1000])
-def test_masks_lie_in_the_mapped_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+def test_masks_lie_in_the_mapped_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
     """With one batch of rows or many, no byte of a mask is copied: its address is inside the file's mapping."""
     monkeypatch.setattr(writer_module, "FLUSH_ROWS", rows)
     dataset = Dataset.open(write(tmp_path / "tiny"))
     mapped = dataset.regions.mapped
     assert dataset.regions.table["visible"].num_chunks == (3 if rows == 2 else 1)
-    first, last = mapped.ctypes.data, mapped.ctypes.data + len(mapped)
+    first = mapped.ctypes.data
+    last = mapped.ctypes.data + len(mapped)
     for kind in ("visible", "amodal"):
         masks = dataset.regions.masks(kind).masks
         assert first <= masks.data.ctypes.data + masks.start.min()
         assert masks.data.ctypes.data + masks.stop.max() <= last
-    assert dataset.regions.masks("visible").masks[[0, 1]] == Masks.from_masks([TAIL.visible, CAT.visible])
+    assert dataset.regions.masks("visible").masks[[0, 1]] == Masks.from_masks(
+        [TAIL.visible, CAT.visible]
+    )
     allocated = pa.total_allocated_bytes()
-    assert Dataset.open(tmp_path / "tiny").regions.masks("visible").masks.area().sum() == 9
+    assert (
+        Dataset.open(tmp_path / "tiny").regions.masks("visible").masks.area().sum() == 9
+    )
     assert pa.total_allocated_bytes() - allocated < 10_000
 
 
@@ -387,7 +470,9 @@ def test_columns_of_one_batch_share_memory(folder: Path) -> None:
     dataset = Dataset.open(folder)
     mapped = dataset.samples.mapped
     for array in (dataset.samples.image, dataset.samples.targets.values):
-        assert mapped.ctypes.data <= array.ctypes.data < mapped.ctypes.data + len(mapped)
+        assert (
+            mapped.ctypes.data <= array.ctypes.data < mapped.ctypes.data + len(mapped)
+        )
         assert not array.flags.writeable
 
 
@@ -406,7 +491,9 @@ def test_duplicate_and_unknown_ids_are_refused(writer: DatasetWriter) -> None:
         writer.add_image(IMAGES[0])
     with pytest.raises(RecordError, match="image 'p1': region 'cat' was already added"):
         writer.add_image(IMAGES[1], [CAT, CAT])
-    with pytest.raises(RecordError, match="sample 's1' asks about image 'p9', which was not added"):
+    with pytest.raises(
+        RecordError, match="sample 's1' asks about image 'p9', which was not added"
+    ):
         writer.add_sample(Sample(id="s1", image_id="p9", question="?"))
     writer.add_sample(Sample(id="s1", image_id="p0", question="?"))
     with pytest.raises(RecordError, match="sample 's1' was already added"):
@@ -415,7 +502,9 @@ def test_duplicate_and_unknown_ids_are_refused(writer: DatasetWriter) -> None:
 
 def test_masks_of_another_size_are_refused(writer: DatasetWriter) -> None:
     small = Region(id="small", name="small", visible=mask("#"))
-    with pytest.raises(RecordError, match=r"region 'small' .*\(1, 1\), but image 'p2' has \(3, 4\)"):
+    with pytest.raises(
+        RecordError, match=r"region 'small' .*\(1, 1\), but image 'p2' has \(3, 4\)"
+    ):
         writer.add_image(ImageInfo(id="p2", width=4, height=3), [small])
     with pytest.raises(RecordError, match="region 'small'"):
         writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=(small,)))
@@ -425,7 +514,9 @@ def test_masks_of_another_size_are_refused(writer: DatasetWriter) -> None:
 
 def test_a_part_needs_its_parent(writer: DatasetWriter) -> None:
     image = ImageInfo(id="p2", width=4, height=3)
-    with pytest.raises(RecordError, match="'tail' is a part of 'cat', which is unknown"):
+    with pytest.raises(
+        RecordError, match="'tail' is a part of 'cat', which is unknown"
+    ):
         writer.add_image(image, [TAIL])
     ring = [
         Region(id=name, name=name, visible=CAT.visible, part_of=of)
@@ -437,7 +528,10 @@ def test_a_part_needs_its_parent(writer: DatasetWriter) -> None:
 
 def test_a_target_must_equal_the_region_of_its_id(writer: DatasetWriter) -> None:
     other = Region(id="cat", name="another cat", visible=CAT.visible)
-    with pytest.raises(RecordError, match="target 'cat' differs from the region of that id in image 'p0'"):
+    with pytest.raises(
+        RecordError,
+        match="target 'cat' differs from the region of that id in image 'p0'",
+    ):
         writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=(other,)))
     twins = (BOX, Region(id="box", name="another box", amodal=BOX.amodal))
     with pytest.raises(RecordError, match="target 'box' differs"):
@@ -451,7 +545,12 @@ def test_a_refused_record_is_not_written(tmp_path: Path) -> None:
         writer.add_image(IMAGES[0], [CAT])
         with pytest.raises(RecordError):
             writer.add_sample(
-                Sample(id="s", image_id="p0", question="?", targets=(BOX, BOX, GHOST, replace_cat()))
+                Sample(
+                    id="s",
+                    image_id="p0",
+                    question="?",
+                    targets=(BOX, BOX, GHOST, replace_cat()),
+                )
             )
         writer.add_sample(Sample(id="s", image_id="p0", question="?", targets=(CAT,)))
     dataset = Dataset.open(tmp_path / "out")
@@ -469,7 +568,8 @@ def test_image_paths_stay_below_the_root(writer: DatasetWriter, path: str) -> No
 
 
 def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
-    first, second = write(tmp_path / "a"), write(tmp_path / "b")
+    first = write(tmp_path / "a")
+    second = write(tmp_path / "b")
     for path in first.iterdir():
         assert path.read_bytes() == (second / path.name).read_bytes()
 
@@ -495,7 +595,10 @@ def test_a_killed_writer_leaves_no_folder_that_opens(tmp_path: Path) -> None:
             opened.add_image(ImageInfo(id="p", width=4, height=3))
             os.kill(os.getpid(), signal.SIGKILL)
     """)
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run([sys.executable, "-c", script], check=False).returncode
+        == -signal.SIGKILL
+    )
     assert not (tmp_path / "out").exists()
     for left in tmp_path.iterdir():
         with pytest.raises(StoreError, match="not finished"):
@@ -514,7 +617,9 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     assert first.name == Dataset.open(tmp_path / "out").name == "first"
 
 
-def test_existing_folders_are_not_replaced_by_default(folder: Path, tmp_path: Path) -> None:
+def test_existing_folders_are_not_replaced_by_default(
+    folder: Path, tmp_path: Path
+) -> None:
     with pytest.raises(StoreError, match="exists already"):
         write(folder)
     assert len(Dataset.open(folder)) == 4
@@ -539,10 +644,14 @@ def change_manifest(folder: Path, **fields: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
 
 
-def test_folders_without_a_valid_manifest_are_refused(tmp_path: Path, folder: Path) -> None:
+def test_folders_without_a_valid_manifest_are_refused(
+    tmp_path: Path, folder: Path
+) -> None:
     with pytest.raises(StoreError, match="does not exist"):
         Dataset.open(tmp_path / "absent")
-    with pytest.raises(StoreError, match=r"not finished or not a dataset: it has no manifest\.json"):
+    with pytest.raises(
+        StoreError, match=r"not finished or not a dataset: it has no manifest\.json"
+    ):
         Dataset.open(tmp_path)
     for text in (b"{", b"[]", b'{"name": "\xff"}', b"[" * 100_000):
         (folder / "manifest.json").write_bytes(text)
@@ -557,7 +666,9 @@ def test_another_schema_version_is_refused(folder: Path) -> None:
 
 
 def test_counts_are_compared(folder: Path) -> None:
-    change_manifest(folder, counts={"images": 2, "regions": 5, "samples": 7, "masks": 9})
+    change_manifest(
+        folder, counts={"images": 2, "regions": 5, "samples": 7, "masks": 9}
+    )
     with pytest.raises(StoreError, match="4 samples, but the manifest counts 7"):
         Dataset.open(folder)
 
@@ -566,7 +677,9 @@ def test_missing_and_shortened_files_are_refused(folder: Path) -> None:
     table = folder / "regions.arrow"
     whole = table.read_bytes()
     table.write_bytes(whole[:-1])
-    with pytest.raises(StoreError, match=r"regions\.arrow has \d+ bytes; the manifest says"):
+    with pytest.raises(
+        StoreError, match=r"regions\.arrow has \d+ bytes; the manifest says"
+    ):
         Dataset.open(folder)
     table.unlink()
     with pytest.raises(StoreError, match=r"regions\.arrow is missing"):
@@ -581,7 +694,9 @@ def test_a_changed_byte_is_found_by_verify(folder: Path) -> None:
     table.write_bytes(data)
     dataset = Dataset.open(folder)
     assert dataset[0].question == "When is hidden?"
-    with pytest.raises(StoreError, match=r"samples\.arrow changed after it was written"):
+    with pytest.raises(
+        StoreError, match=r"samples\.arrow changed after it was written"
+    ):
         dataset.verify()
 
 
@@ -594,19 +709,30 @@ def test_files_outside_the_folder_are_not_tables(folder: Path) -> None:
 
 def reseal(folder: Path) -> None:
     """Make the manifest agree with whatever the files hold now, as a hostile author would."""
-    files = {path.name: {"bytes": path.stat().st_size, "sha256": "0" * 64} for path in folder.glob("*.arrow")}
+    files = {
+        path.name: {"bytes": path.stat().st_size, "sha256": "0" * 64}
+        for path in folder.glob("*.arrow")
+    }
     change_manifest(folder, files=files)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+)
 @given(st.data())
 def test_damaged_tables_raise_or_read(folder: Path, data: st.DataObject) -> None:
     """Bytes changed anywhere never crash the process; the error is ours and names the table."""
-    table = folder / data.draw(st.sampled_from(["images.arrow", "regions.arrow", "samples.arrow"]))
+    table = folder / data.draw(
+        st.sampled_from(["images.arrow", "regions.arrow", "samples.arrow"])
+    )
     whole = table.read_bytes()
     damaged = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 4))):
-        damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+        damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(
+            st.integers(0, 255)
+        )
     table.write_bytes(damaged)
     reseal(folder)
     try:
@@ -644,7 +770,9 @@ def test_images_by_path(folder: Path, tmp_path: Path) -> None:
     assert dataset.open_image(0).getpixel((3, 2)) == (0, 0, 255)
     assert dataset[0:1].open_image("p0").size == (4, 3)
     Image.new("RGB", (3, 4)).save(tmp_path / "root" / "a" / "0.png")
-    with pytest.raises(ImageError, match="'p0' is 3 x 4 on disk, but its masks are for 4 x 3"):
+    with pytest.raises(
+        ImageError, match="'p0' is 3 x 4 on disk, but its masks are for 4 x 3"
+    ):
         dataset.open_image("p0")
 
 
@@ -654,7 +782,11 @@ def test_images_inside_the_folder_move_with_it(tmp_path: Path) -> None:
         Image.new("RGB", (4, 3), "lime").save(writer.folder / "images" / "a" / "0.png")
         writer.add_image(IMAGES[0])
     (tmp_path / "out").rename(tmp_path / "moved")
-    assert Dataset.open(tmp_path / "moved").open_image("p0").getpixel((1, 1)) == (0, 255, 0)
+    assert Dataset.open(tmp_path / "moved").open_image("p0").getpixel((1, 1)) == (
+        0,
+        255,
+        0,
+    )
 
 
 def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -671,7 +803,9 @@ def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> N
 
 def test_older_folders_have_no_licences(tmp_path: Path) -> None:
     dataset = Dataset.open(bundled())
-    names = pa.ipc.open_file(pa.memory_map(str(bundled() / "images.arrow"))).schema.names
+    names = pa.ipc.open_file(
+        pa.memory_map(str(bundled() / "images.arrow"))
+    ).schema.names
     assert "licence" not in names
     assert set(dataset.images.licence) == set(dataset.images.attribution) == {None}
     dataset.to_parquet(tmp_path / "copy")

@@ -15,7 +15,11 @@ pytestmark = pytest.mark.skipif(lock.fcntl is None, reason="needs flock")
 
 
 def test_a_folder_is_locked_once(tmp_path: Path) -> None:
-    with locked(tmp_path, "taken"), pytest.raises(StoreError, match=r"^taken$"), locked(tmp_path, "taken"):
+    with (
+        locked(tmp_path, "taken"),
+        pytest.raises(StoreError, match=r"^taken$"),
+        locked(tmp_path, "taken"),
+    ):
         pass
     with locked(tmp_path, "taken"):
         pass
@@ -35,10 +39,15 @@ def test_a_disk_without_locks_is_not_taken_for_another_process(
         pass
 
 
-def test_a_folder_that_may_not_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_opened_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(path: Path, flags: int) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(StoreError, match=r"cannot be locked: .*Permission denied"), locked(tmp_path, "taken"):
+    with (
+        pytest.raises(StoreError, match=r"cannot be locked: .*Permission denied"),
+        locked(tmp_path, "taken"),
+    ):
         pass

@@ -42,11 +42,16 @@ with locked(folder, "busy"), Log(folder / "log.jsonl", Prediction) as log:
 """
 
 
-def test_a_forked_worker_does_not_keep_the_lock_of_its_killed_parent(tmp_path: Path) -> None:
+def test_a_forked_worker_does_not_keep_the_lock_of_its_killed_parent(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(folder)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", OWNER, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     ) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "ready\n"
@@ -63,7 +68,11 @@ def test_a_forked_worker_does_not_keep_the_lock_of_its_killed_parent(tmp_path: P
                 log.append(Prediction(sample="c"))
         finally:
             os.kill(worker, signal.SIGKILL)
-    assert [one.sample for one in Log(folder / "log.jsonl", Prediction)] == ["a", "b", "c"]
+    assert [one.sample for one in Log(folder / "log.jsonl", Prediction)] == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_a_fork_leaves_the_lock_with_its_parent(tmp_path: Path) -> None:

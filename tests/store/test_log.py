@@ -21,7 +21,11 @@ from maskwise.store import Log
 MASK = Mask.from_dense(np.eye(5, dtype=bool))
 RECORDS = [
     Prediction(sample="a", answer=Answer(text="déjà vu \n \u2028 🐈"), no_target=True),
-    Prediction(sample="b", regions=(PredictedRegion(visible=MASK, score=0.5),), mask_type="visible"),
+    Prediction(
+        sample="b",
+        regions=(PredictedRegion(visible=MASK, score=0.5),),
+        mask_type="visible",
+    ),
     Prediction(sample="c", error="timed out"),
 ]
 NEXT = Prediction(sample="d", no_target=True)
@@ -77,7 +81,9 @@ def test_cut_at_every_byte(path: Path) -> None:
             assert Log(path, Prediction).read() == RECORDS[:kept]
         assert len(caught) == torn, length
         if torn:
-            assert f"dropped the truncated last line (line {kept + 1})" in str(caught[0].message)
+            assert f"dropped the truncated last line (line {kept + 1})" in str(
+                caught[0].message
+            )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             append(path, NEXT)
@@ -96,7 +102,8 @@ def test_a_tail_longer_than_a_block_is_cut(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"{", b"", b"null", b'{"sample":"x","colour":1}', b'{"sample":3}', b"\xff\xfe"]
+    "damage",
+    [b"{", b"", b"null", b'{"sample":"x","colour":1}', b'{"sample":3}', b"\xff\xfe"],
 )
 def test_a_corrupt_line_within_is_named_not_skipped(path: Path, damage: bytes) -> None:
     append(path, *RECORDS)
@@ -117,7 +124,9 @@ def test_a_mask_damaged_within_is_named(path: Path) -> None:
 def test_a_second_writer_is_refused(path: Path) -> None:
     with Log(path, Prediction) as log:
         log.append(RECORDS[0])
-        with pytest.raises(StoreError, match=r"predictions\.jsonl is being written by another"):
+        with pytest.raises(
+            StoreError, match=r"predictions\.jsonl is being written by another"
+        ):
             append(path, NEXT)
         assert Log(path, Prediction).read() == RECORDS[:1]
     append(path, NEXT)
@@ -134,15 +143,24 @@ def test_a_killed_writer_frees_the_log(path: Path) -> None:
             log.append(Prediction(sample=str(number), no_target=True))
         os.kill(os.getpid(), signal.SIGKILL)
     """)
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run([sys.executable, "-c", script], check=False).returncode
+        == -signal.SIGKILL
+    )
     append(path, NEXT)
-    assert [record.sample for record in Log(path, Prediction)] == [*map(str, range(100)), "d"]
+    assert [record.sample for record in Log(path, Prediction)] == [
+        *map(str, range(100)),
+        "d",
+    ]
 
 
 def test_threads_do_not_mix_lines(path: Path) -> None:
     with Log(path, Prediction) as log:
         work = [
-            threading.Thread(target=lambda: [log.append(record) for record in RECORDS * 20]) for _ in range(8)
+            threading.Thread(
+                target=lambda: [log.append(record) for record in RECORDS * 20]
+            )
+            for _ in range(8)
         ]
         for thread in work:
             thread.start()
@@ -151,7 +169,9 @@ def test_threads_do_not_mix_lines(path: Path) -> None:
     assert len(Log(path, Prediction).read()) == 8 * 60
 
 
-def test_a_full_disk_leaves_whole_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_whole_lines(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = os.write
 
     def half(descriptor: int, data: bytes) -> int:

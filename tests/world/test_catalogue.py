@@ -23,9 +23,12 @@ from maskwise.world.shapes import SHAPES
 
 def rasterize(category: str, variant: int) -> FacetBuilder:
     rng = RandomStream(np.random.SeedSequence([variant, *category.encode()]))
-    colour, material = CATEGORIES[category].colours[0], CATEGORIES[category].materials[0]
+    colour = CATEGORIES[category].colours[0]
+    material = CATEGORIES[category].materials[0]
     builder = FacetBuilder(
-        rng.uniform(0.26, 0.52), DirectionalLight(0.5, 0.6, 0.62), paints_for(colour, material, rng)
+        rng.uniform(0.26, 0.52),
+        DirectionalLight(0.5, 0.6, 0.62),
+        paints_for(colour, material, rng),
     )
     SHAPES[category](builder, rng)
     return builder
@@ -42,12 +45,17 @@ def test_a_shape_draws_the_parts_it_declares(category: str) -> None:
     assert len(declared) >= 2
     assert len(set(declared)) == len(declared)
     for variant in range(6):
-        assert {facet.part for facet in rasterize(category, variant).facets} == set(declared)
+        assert {facet.part for facet in rasterize(category, variant).facets} == set(
+            declared
+        )
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_variants_differ(category: str) -> None:
-    widths = {tuple(rasterize(category, variant).build().high.max(0).round(3)) for variant in range(6)}
+    widths = {
+        tuple(rasterize(category, variant).build().high.max(0).round(3))
+        for variant in range(6)
+    }
     assert len(widths) == 6
 
 
@@ -63,10 +71,15 @@ def test_names_in_the_catalogue_exist() -> None:
         assert set(group.unsure) <= set(CATEGORIES)
         assert not set(group.yes) & set(group.unsure)
     for use in PART_AFFORDANCES.values():
-        assert all(part in CATEGORIES[category].parts for category, part in use.yes + use.unsure)
+        assert all(
+            part in CATEGORIES[category].parts
+            for category, part in use.yes + use.unsure
+        )
         assert use.names
         assert use.asks
-    assert set(CONFUSABLE) | {name for names in CONFUSABLE.values() for name in names} <= set(CATEGORIES)
+    assert set(CONFUSABLE) | {
+        name for names in CONFUSABLE.values() for name in names
+    } <= set(CATEGORIES)
 
 
 def test_other_names_are_no_categories() -> None:
@@ -91,5 +104,9 @@ def test_every_category_and_part_appears() -> None:
         for index in range(130)
         for node in make_scene(2, index, size=64, questions=0).nodes
     }
-    wanted = {(name, part) for name, category in CATEGORIES.items() for part in (None, *category.parts)}
+    wanted = {
+        (name, part)
+        for name, category in CATEGORIES.items()
+        for part in (None, *category.parts)
+    }
     assert wanted <= seen

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from maskwise.world import Scene, SceneQuestion, make_scene
-from maskwise.world.catalogue import AFFORDANCES, CATEGORIES, HELD_OUT, PART_AFFORDANCES, SUPERCATEGORIES
+from maskwise.world.catalogue import (
+    AFFORDANCES,
+    CATEGORIES,
+    HELD_OUT,
+    PART_AFFORDANCES,
+    SUPERCATEGORIES,
+)
 from maskwise.world.grammar import QUESTION_TYPES
 from maskwise.world.logical_forms import (
     Beside,
@@ -34,11 +40,16 @@ class Eye:
     """Judges forms from the dense masks alone, each predicate written out anew."""
 
     def __init__(self, made: Scene) -> None:
-        self.nodes, self.objects = made.nodes, made.graph.objects()
+        self.nodes = made.nodes
+        self.objects = made.graph.objects()
         self.visible, self.amodal = made.dense
 
     def column(self, place: int, kind: str) -> float:
-        masks = self.visible if kind == "visible" and self.visible[place].any() else self.amodal
+        masks = (
+            self.visible
+            if kind == "visible" and self.visible[place].any()
+            else self.amodal
+        )
         return float(np.nonzero(masks[place])[1].mean()) / masks.shape[2]
 
     def cover(self, front: int, back: int) -> float:
@@ -60,11 +71,16 @@ class Eye:
             case Beside(side=side, other=other):
                 (reference,) = self.execute(other)
                 steps = [
-                    self.column(place, kind) - self.column(reference, kind) for kind in ("visible", "amodal")
+                    self.column(place, kind) - self.column(reference, kind)
+                    for kind in ("visible", "amodal")
                 ]
-                return place != reference and (max(steps) < 0 if side == "left" else min(steps) > 0)
+                return place != reference and (
+                    max(steps) < 0 if side == "left" else min(steps) > 0
+                )
             case OccludedBy(other=None):
-                return (self.amodal[place] & ~self.visible[place]).sum() > 0.02 * self.amodal[place].sum()
+                return (
+                    self.amodal[place] & ~self.visible[place]
+                ).sum() > 0.02 * self.amodal[place].sum()
             case OccludedBy(other=other):
                 (reference,) = self.execute(other)
                 return place != reference and self.cover(reference, place) > 0.02
@@ -81,9 +97,13 @@ class Eye:
             case UnionQuery(forms=forms):
                 return set().union(*(self.execute(one) for one in forms))
             case PartQuery(part=name, of=of):
-                return self.parts(lambda node: node.part == name and node.whole in self.execute(of))
+                return self.parts(
+                    lambda node: node.part == name and node.whole in self.execute(of)
+                )
             case PartAffordanceQuery(use=use):
-                return self.parts(lambda node: (node.category, node.part) in PART_AFFORDANCES[use].yes)
+                return self.parts(
+                    lambda node: (node.category, node.part) in PART_AFFORDANCES[use].yes
+                )
             case PartNameQuery(part=name):
                 return self.parts(lambda node: node.part == name)
         assert isinstance(form, ObjectQuery)
@@ -92,10 +112,18 @@ class Eye:
             for place in self.objects
             if all(self.holds(predicate, place) for predicate in form.predicates)
         }
-        return found if form.superlative is None else {self.extreme(found, form.superlative)}
+        return (
+            found
+            if form.superlative is None
+            else {self.extreme(found, form.superlative)}
+        )
 
     def parts(self, fits) -> set[int]:  # type: ignore[no-untyped-def]
-        return {place for place, node in enumerate(self.nodes) if node.part is not None and fits(node)}
+        return {
+            place
+            for place, node in enumerate(self.nodes)
+            if node.part is not None and fits(node)
+        }
 
     def extreme(self, found: set[int], superlative: str) -> int:
         if superlative in ("leftmost", "rightmost"):
@@ -118,7 +146,8 @@ def test_targets_are_what_the_form_means(scenes: list[Scene]) -> None:
 
 def test_words_and_number_of_targets_agree(scenes: list[Scene]) -> None:
     for _, question in asked(scenes):
-        kind, count = question.tags["question_type"], len(question.targets)
+        kind = question.tags["question_type"]
+        count = len(question.targets)
         assert question.tags["targets"] == ("none", "one", "several")[min(count, 2)]
         if kind == "none":
             assert count == 0
@@ -149,9 +178,14 @@ def test_answers_name_each_target_in_its_phrase(scenes: list[Scene]) -> None:
         for sample in made.samples:
             assert sample.answer is not None
             assert len(sample.answer.phrases) == len(sample.targets)
-            for number, (phrase, target) in enumerate(zip(sample.answer.phrases, sample.targets)):
+            for number, (phrase, target) in enumerate(
+                zip(sample.answer.phrases, sample.targets)
+            ):
                 assert phrase.regions == (number,)
-                assert sample.answer.text[phrase.start : phrase.stop] == f"the {target.name}"
+                assert (
+                    sample.answer.text[phrase.start : phrase.stop]
+                    == f"the {target.name}"
+                )
             if not sample.targets:
                 assert sample.answer.text == "There is nothing like that here."
 
@@ -159,7 +193,9 @@ def test_answers_name_each_target_in_its_phrase(scenes: list[Scene]) -> None:
 def test_samples_are_the_questions(scenes: list[Scene]) -> None:
     for made in scenes:
         samples = made.samples
-        assert [sample.question for sample in samples] == [question.text for question in made.questions]
+        assert [sample.question for sample in samples] == [
+            question.text for question in made.questions
+        ]
         assert len({sample.id for sample in samples}) == len(samples)
         assert len({sample.question for sample in samples}) == len(samples)
         for sample, question in zip(samples, made.questions):
@@ -171,26 +207,37 @@ def test_samples_are_the_questions(scenes: list[Scene]) -> None:
             assert sample.tags["split"] == made.split
 
 
-def test_left_and_right_in_words_are_left_and_right_in_pixels(scenes: list[Scene]) -> None:
+def test_left_and_right_in_words_are_left_and_right_in_pixels(
+    scenes: list[Scene],
+) -> None:
     met = Counter[str]()
     for made, question in asked(scenes):
         side = re.search(r"\b(left|right) (?:side )?of the", question.text)
-        form = question.form.of if isinstance(question.form, PartQuery) else question.form
+        form = (
+            question.form.of if isinstance(question.form, PartQuery) else question.form
+        )
         if not side or not question.targets or not isinstance(form, ObjectQuery):
             continue
-        beside = [predicate for predicate in form.predicates if isinstance(predicate, Beside)]
+        beside = [
+            predicate for predicate in form.predicates if isinstance(predicate, Beside)
+        ]
         if beside:
             (reference,) = beside[0].other.execute(made.graph)
             whole = made.nodes[question.targets[0]].whole
             _, amodal = made.dense
-            gap = np.nonzero(amodal[whole])[1].mean() - np.nonzero(amodal[reference])[1].mean()
+            gap = (
+                np.nonzero(amodal[whole])[1].mean()
+                - np.nonzero(amodal[reference])[1].mean()
+            )
             assert (gap < 0) == (side[1] == "left"), question.text
             met[side[1]] += 1
     assert met["left"]
     assert met["right"]
 
 
-def test_questions_without_target_refer_to_nothing_in_the_scene(scenes: list[Scene]) -> None:
+def test_questions_without_target_refer_to_nothing_in_the_scene(
+    scenes: list[Scene],
+) -> None:
     """No absent category, colour or part is in the image under another form, however hidden."""
     for made, question in asked(scenes):
         if question.targets:
@@ -203,19 +250,29 @@ def test_questions_without_target_refer_to_nothing_in_the_scene(scenes: list[Sce
         ):
             category = question.form.predicates[0].category
             assert category not in present
-            assert not any(alias in question.text for name in present for alias in CATEGORIES[name].also)
+            assert not any(
+                alias in question.text
+                for name in present
+                for alias in CATEGORIES[name].also
+            )
             assert category != "table" or made.layout.setting == "room"
 
 
 def test_all_types_intents_and_levels_occur(scenes: list[Scene]) -> None:
     questions = [question for _, question in asked(scenes)]
-    assert {question.tags["question_type"] for question in questions} == set(QUESTION_TYPES)
+    assert {question.tags["question_type"] for question in questions} == set(
+        QUESTION_TYPES
+    )
     share = np.mean([question.mask_type == "amodal" for question in questions])
     assert 0.35 < share < 0.6
     for name in ("level", "hidden", "targets", "setting"):
         assert len({question.tags[name] for question in questions}) >= 2
     for kind in QUESTION_TYPES:
-        intents = {question.mask_type for question in questions if question.tags["question_type"] == kind}
+        intents = {
+            question.mask_type
+            for question in questions
+            if question.tags["question_type"] == kind
+        }
         assert intents == {"visible", "amodal"}, kind
 
 
@@ -227,7 +284,11 @@ def test_hiding_as_a_mere_place_stays_visible() -> None:
         for question in make_scene(21, index, size=96).questions:
             if question.tags["family"] in plain:
                 assert question.mask_type == "visible"
-                met += " behind " in question.text or "hidden" in question.text or "covered" in question.text
+                met += (
+                    " behind " in question.text
+                    or "hidden" in question.text
+                    or "covered" in question.text
+                )
     assert met >= 5
 
 
@@ -246,10 +307,17 @@ def test_train_and_val_keep_clear_of_what_test_holds_out(scenes: list[Scene]) ->
 
 def test_test_holds_out_wordings_and_colours(scenes: list[Scene]) -> None:
     questions = [question for made, question in asked(scenes) if made.split == "test"]
-    held_out = [question for question in questions if question.tags["wording"] == "held out"]
+    held_out = [
+        question for question in questions if question.tags["wording"] == "held out"
+    ]
     assert 0.4 < len(held_out) / len(questions) < 0.75
     assert {question.mask_type for question in held_out} == {"visible", "amodal"}
-    objects = [placed for made in scenes if made.split == "test" for placed in made.layout.objects]
+    objects = [
+        placed
+        for made in scenes
+        if made.split == "test"
+        for placed in made.layout.objects
+    ]
     share = np.mean([placed.colour in HELD_OUT[placed.category] for placed in objects])
     assert 0.25 < share < 0.55
     assert any(question.tags["colours"] == "held out" for question in questions)
@@ -257,6 +325,16 @@ def test_test_holds_out_wordings_and_colours(scenes: list[Scene]) -> None:
 
 @pytest.mark.parametrize("split", ["train", "val"])
 def test_held_out_wordings_share_no_sentence_with_the_others(split: str) -> None:
-    seen = {template for family in FAMILIES if not family.held_out for template in family.templates}
-    held_out = {template for family in FAMILIES if family.held_out for template in family.templates}
+    seen = {
+        template
+        for family in FAMILIES
+        if not family.held_out
+        for template in family.templates
+    }
+    held_out = {
+        template
+        for family in FAMILIES
+        if family.held_out
+        for template in family.templates
+    }
     assert not seen & held_out

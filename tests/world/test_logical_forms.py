@@ -34,7 +34,9 @@ def thing(
     full: int = FULL,
     colour_area: int = 999,
 ) -> SceneNode:
-    return SceneNode(category, colour, "plastic", None, 0, 0, seen, full, x, x, colour_area)
+    return SceneNode(
+        category, colour, "plastic", None, 0, 0, seen, full, x, x, colour_area
+    )
 
 
 def part(name: str) -> SceneNode:
@@ -42,14 +44,18 @@ def part(name: str) -> SceneNode:
 
 
 def lay(
-    *nodes: SceneNode, occluded_pixels: dict[tuple[int, int], int] | None = None, setting: str = "room"
+    *nodes: SceneNode,
+    occluded_pixels: dict[tuple[int, int], int] | None = None,
+    setting: str = "room",
 ) -> SceneGraph:
     """Items in order, parts after their object; occluded_pixels by the objects' order, counted from 1."""
     placed: list[SceneNode] = []
-    whole, order = -1, 0
+    whole = -1
+    order = 0
     for node in nodes:
         if node.part is None:
-            whole, order = len(placed), order + 1
+            whole = len(placed)
+            order = order + 1
             placed.append(node._replace(whole=whole, order=order))
         else:
             object_map = placed[whole]
@@ -58,9 +64,13 @@ def lay(
     for (front, back), pixels in (occluded_pixels or {}).items():
         matrix[front - 1, back - 1] = pixels
     empty = np.zeros((0, 0), np.uint8)
-    extents = tuple(ObjectExtent((slice(0, 0), slice(0, 0)), empty) for _ in range(order))
+    extents = tuple(
+        ObjectExtent((slice(0, 0), slice(0, 0)), empty) for _ in range(order)
+    )
     frame = np.full((100, 100), -1, np.int8)
-    return SceneGraph(setting, tuple(placed), extents, matrix, frame, frame.astype(np.int16))
+    return SceneGraph(
+        setting, tuple(placed), extents, matrix, frame, frame.astype(np.int16)
+    )
 
 
 MUG = ObjectQuery((HasCategory("mug"),))
@@ -68,7 +78,9 @@ LAMP = ObjectQuery((HasCategory("lamp"),))
 
 
 def test_objects_by_category_and_colour() -> None:
-    scene = lay(thing("mug", "red", x=0.8), thing("mug", "blue", x=0.2), thing("lamp", "red"))
+    scene = lay(
+        thing("mug", "red", x=0.8), thing("mug", "blue", x=0.2), thing("lamp", "red")
+    )
     assert MUG.execute(scene) == (1, 0), "left to right"
     assert ObjectQuery((HasCategory("mug"), HasColour("blue"))).execute(scene) == (1,)
     assert ObjectQuery((HasCategory("mug"), HasColour("green"))).execute(scene) == ()
@@ -78,11 +90,15 @@ def test_objects_by_category_and_colour() -> None:
 
 def test_left_and_right() -> None:
     scene = lay(thing("mug", x=0.2), thing("lamp", x=0.5), thing("mug", "blue", x=0.8))
-    assert ObjectQuery((HasCategory("mug"), Beside("left", LAMP))).execute(scene) == (0,)
-    assert ObjectQuery((HasCategory("mug"), Beside("right", LAMP))).execute(scene) == (2,)
-    assert ObjectQuery((HasCategory("lamp"), Beside("right", LAMP))).execute(scene) == (), (
-        "nothing is beside itself"
+    assert ObjectQuery((HasCategory("mug"), Beside("left", LAMP))).execute(scene) == (
+        0,
     )
+    assert ObjectQuery((HasCategory("mug"), Beside("right", LAMP))).execute(scene) == (
+        2,
+    )
+    assert (
+        ObjectQuery((HasCategory("lamp"), Beside("right", LAMP))).execute(scene) == ()
+    ), "nothing is beside itself"
 
 
 def test_sides_are_unclear_when_close_or_when_hiding_shifts_the_middle() -> None:
@@ -102,11 +118,18 @@ def test_a_reference_has_to_be_one_object() -> None:
     with pytest.raises(AmbiguousError):
         ObjectQuery((HasCategory("mug"), Beside("left", LAMP))).execute(twice)
     with pytest.raises(AmbiguousError):
-        ObjectQuery((HasCategory("mug"), Beside("left", LAMP))).execute(lay(thing("mug", x=0.2)))
+        ObjectQuery((HasCategory("mug"), Beside("left", LAMP))).execute(
+            lay(thing("mug", x=0.2))
+        )
 
 
 def test_behind_and_before_follow_who_covers_whom() -> None:
-    scene = lay(thing("box"), thing("mug", seen=700), thing("lamp"), occluded_pixels={(1, 2): 300})
+    scene = lay(
+        thing("box"),
+        thing("mug", seen=700),
+        thing("lamp"),
+        occluded_pixels={(1, 2): 300},
+    )
     box = ObjectQuery((HasCategory("box"),))
     assert ObjectQuery((OccludedBy(box),)).execute(scene) == (1,)
     assert ObjectQuery((Occludes(MUG),)).execute(scene) == (0,)
@@ -118,7 +141,9 @@ def test_behind_and_before_follow_who_covers_whom() -> None:
 
 @pytest.mark.parametrize("pixels", [10, 79])
 def test_a_little_cover_is_unclear(pixels: int) -> None:
-    scene = lay(thing("box"), thing("mug", seen=FULL - pixels), occluded_pixels={(1, 2): pixels})
+    scene = lay(
+        thing("box"), thing("mug", seen=FULL - pixels), occluded_pixels={(1, 2): pixels}
+    )
     for form in (
         ObjectQuery((OccludedBy(ObjectQuery((HasCategory("box"),))),)),
         ObjectQuery((OccludedBy(),)),
@@ -140,7 +165,8 @@ def test_uses_know_who_serves_and_whom_people_dispute() -> None:
 
 
 def test_the_table_of_the_setting_counts_as_a_table() -> None:
-    on_table, in_room = lay(thing("mug"), setting="table"), lay(thing("mug"))
+    on_table = lay(thing("mug"), setting="table")
+    in_room = lay(thing("mug"))
     for form in (
         ObjectQuery((HasCategory("table"),)),
         ObjectQuery((HasAffordance("dine"),)),
@@ -161,9 +187,13 @@ def test_a_colour_out_of_sight_is_unclear() -> None:
 def test_cautious_colours_consider_other_colours_of_an_object() -> None:
     assert ObjectQuery((HasColour("green"),)).execute(lay(thing("apple", "red"))) == ()
     with pytest.raises(AmbiguousError):
-        ObjectQuery((HasColour("green", cautious=True),)).execute(lay(thing("apple", "red")))
+        ObjectQuery((HasColour("green", cautious=True),)).execute(
+            lay(thing("apple", "red"))
+        )
     with pytest.raises(AmbiguousError):
-        ObjectQuery((HasColour("red", cautious=True),)).execute(lay(thing("plant", "red")))
+        ObjectQuery((HasColour("red", cautious=True),)).execute(
+            lay(thing("plant", "red"))
+        )
 
 
 def test_best_needs_a_clear_winner_among_two_or_more() -> None:
@@ -204,7 +234,9 @@ def test_parts() -> None:
         part("blade"),
         part("handle"),
     )
-    assert PartQuery("handle", ObjectQuery((HasCategory("mug"), HasColour("blue")))).execute(scene) == (5,)
+    assert PartQuery(
+        "handle", ObjectQuery((HasCategory("mug"), HasColour("blue")))
+    ).execute(scene) == (5,)
     assert PartQuery("handle", MUG).execute(scene) == (2, 5)
     assert PartQuery("spout", MUG).execute(scene) == ()
     assert PartNameQuery("handle").execute(scene) == (2, 5, 8)
@@ -216,7 +248,9 @@ def test_parts_out_of_the_frame_or_of_similar_name_are_unclear() -> None:
     with pytest.raises(AmbiguousError):
         PartQuery("handle", MUG).execute(lay(thing("mug"), part("body")))
     with pytest.raises(AmbiguousError):
-        PartNameQuery("handle").execute(lay(thing("scissors"), part("blades"), part("handles")))
+        PartNameQuery("handle").execute(
+            lay(thing("scissors"), part("blades"), part("handles"))
+        )
     with pytest.raises(AmbiguousError):
         PartAffordanceQuery("grip to slice").execute(
             lay(thing("knife"), part("blade"), part("handle"), thing("scissors"))
@@ -231,4 +265,6 @@ def test_both() -> None:
 
 def test_made_of() -> None:
     scene = lay(thing("chair")._replace(material="wooden"), thing("chair"))
-    assert ObjectQuery((HasCategory("chair"), HasMaterial("wooden"))).execute(scene) == (0,)
+    assert ObjectQuery((HasCategory("chair"), HasMaterial("wooden"))).execute(
+        scene
+    ) == (0,)

@@ -57,7 +57,9 @@ EXAMPLES = [
 def matcher(template: str) -> re.Pattern[str]:
     """A template as a pattern: slots match any words."""
     literal = re.split(r"({\w+})", template)
-    pattern = "".join(".*?" if piece.startswith("{") else re.escape(piece) for piece in literal)
+    pattern = "".join(
+        ".*?" if piece.startswith("{") else re.escape(piece) for piece in literal
+    )
     return re.compile(pattern, re.I | re.S)
 
 
@@ -66,7 +68,9 @@ def literal_length(template: str) -> int:
 
 
 @pytest.mark.parametrize(("sentence", "intent"), EXAMPLES)
-def test_sentences_belong_to_families_of_their_intent(sentence: str, intent: str) -> None:
+def test_sentences_belong_to_families_of_their_intent(
+    sentence: str, intent: str
+) -> None:
     fits = [
         (literal_length(template), family.intent)
         for family in FAMILIES
@@ -99,13 +103,17 @@ def test_visible_wordings_never_ask_for_the_hidden() -> None:
     for family in FAMILIES:
         if family.intent == "visible":
             for template in family.templates:
-                if re.search(r"hidden|hides|occluded|concealed|\bcovered", template, re.I):
+                if re.search(
+                    r"hidden|hides|occluded|concealed|\bcovered", template, re.I
+                ):
                     assert re.search(refusal, template, re.I), template
 
 
 def test_families_and_templates_are_distinct() -> None:
     names = Counter(family.name for family in FAMILIES)
-    templates = Counter(template for family in FAMILIES for template in family.templates)
+    templates = Counter(
+        template for family in FAMILIES for template in family.templates
+    )
     assert max(names.values()) == max(templates.values()) == 1
     assert sum(templates.values()) >= 120
 
@@ -120,11 +128,16 @@ def test_slots_are_known() -> None:
 
 @pytest.mark.parametrize("held_out", [False, True])
 @pytest.mark.parametrize("intent", ["visible", "amodal"])
-def test_every_intent_has_families_for_every_question(intent: str, held_out: bool) -> None:
+def test_every_intent_has_families_for_every_question(
+    intent: str, held_out: bool
+) -> None:
     for wording in (BOX, BOTH, TemplateSlots("the elephant")):
         found = usable_templates(wording, intent, held_out=held_out)  # type: ignore[arg-type]
         assert len(found) >= 3
-        assert all(family.held_out == held_out and family.intent == intent for family, _ in found)
+        assert all(
+            family.held_out == held_out and family.intent == intent
+            for family, _ in found
+        )
         for _, templates in found:
             for template in templates:
                 text = fill_template(template, wording)
@@ -138,19 +151,39 @@ def test_every_intent_has_families_for_every_question(intent: str, held_out: boo
 
 def test_parts_are_not_taken_off_their_object() -> None:
     for intent in ("visible", "amodal"):
-        handle = TemplateSlots("the handle of the mug", "what would you hold", "the box", part=True)
-        assert not any(family.whole for family, _ in usable_templates(handle, intent, held_out=False))  # type: ignore[arg-type]
+        handle = TemplateSlots(
+            "the handle of the mug", "what would you hold", "the box", part=True
+        )
+        assert not any(
+            family.whole
+            for family, _ in usable_templates(handle, intent, held_out=False)
+        )  # type: ignore[arg-type]
     assert any(family.whole for family in FAMILIES)
 
 
 def test_words_agree_in_number() -> None:
     template = "Where {is} {np}? Mark {it} and {its} edges; {they} would fill{s} it, {does} it?"
-    one, many = fill_template(template, BOX), fill_template(template, BOTH)
-    assert one == "Where is the red mug? Mark it and its edges; it would fills it, does it?"
-    assert many == "Where are the mug and the bowl? Mark them and their edges; they would fill it, do it?"
+    one = fill_template(template, BOX)
+    many = fill_template(template, BOTH)
+    assert (
+        one
+        == "Where is the red mug? Mark it and its edges; it would fills it, does it?"
+    )
+    assert (
+        many
+        == "Where are the mug and the bowl? Mark them and their edges; they would fill it, do it?"
+    )
 
 
 def test_a_question_may_open_with_the_asked() -> None:
-    assert fill_template("{ask}? Mark {it}.", BOX) == "What could I drink from? Mark it."
-    assert fill_template("Here is a riddle. {Ask}?", BOX) == "Here is a riddle. What could I drink from?"
-    assert fill_template("{front} covers part of {np}.", BOX) == "The box covers part of the red mug."
+    assert (
+        fill_template("{ask}? Mark {it}.", BOX) == "What could I drink from? Mark it."
+    )
+    assert (
+        fill_template("Here is a riddle. {Ask}?", BOX)
+        == "Here is a riddle. What could I drink from?"
+    )
+    assert (
+        fill_template("{front} covers part of {np}.", BOX)
+        == "The box covers part of the red mug."
+    )

@@ -16,7 +16,8 @@ def by_object(made: Scene) -> list[tuple[int, list[int]]]:
 
 
 def test_a_scene_depends_on_seed_split_and_index_alone() -> None:
-    first, again = make_scene(5, 3, "test"), make_scene(5, 3, "test")
+    first = make_scene(5, 3, "test")
+    again = make_scene(5, 3, "test")
     assert (first.image == again.image).all()
     assert first.nodes == again.nodes
     assert first.samples == again.samples
@@ -28,12 +29,15 @@ def test_a_scene_depends_on_seed_split_and_index_alone() -> None:
 def test_streams_are_the_scenes_in_order() -> None:
     every_second = itertools.islice(stream_scenes(5, "val", start=1, step=2), 3)
     assert [made.id for made in every_second] == ["val-5-1", "val-5-3", "val-5-5"]
-    assert (next(stream_scenes(5, "val", start=4)).image == make_scene(5, 4, "val").image).all()
+    assert (
+        next(stream_scenes(5, "val", start=4)).image == make_scene(5, 4, "val").image
+    ).all()
 
 
 @pytest.mark.parametrize("size", [64, 96, 250])
 def test_the_layout_does_not_depend_on_the_size(size: int) -> None:
-    small, other = make_scene(5, 2, "train"), make_scene(5, 2, "train", size)
+    small = make_scene(5, 2, "train")
+    other = make_scene(5, 2, "train", size)
     assert other.image.shape == (size, size, 3)
     assert [placed.category for placed in other.layout.objects] == [
         placed.category for placed in small.layout.objects
@@ -41,15 +45,20 @@ def test_the_layout_does_not_depend_on_the_size(size: int) -> None:
     assert [placed.placement for placed in other.layout.objects] == [
         placed.placement for placed in small.layout.objects
     ]
-    first, second = ([node for node in made.nodes if node.part is None] for made in (small, other))
+    first, second = (
+        [node for node in made.nodes if node.part is None] for made in (small, other)
+    )
     assert [node.name for node in first] == [node.name for node in second]
     for a, b in zip(first, second):
         assert a.amodal_x == pytest.approx(b.amodal_x, abs=0.02)
-        assert a.amodal_area / 160**2 == pytest.approx(b.amodal_area / size**2, rel=0.25, abs=0.003)
+        assert a.amodal_area / 160**2 == pytest.approx(
+            b.amodal_area / size**2, rel=0.25, abs=0.003
+        )
 
 
 def test_the_number_of_questions_does_not_change_the_image() -> None:
-    none, many = make_scene(5, 2, questions=0), make_scene(5, 2, questions=12)
+    none = make_scene(5, 2, questions=0)
+    many = make_scene(5, 2, questions=12)
     assert not none.questions
     assert len(many.questions) > 6
     assert (none.image == many.image).all()
@@ -108,29 +117,49 @@ def test_measures_agree_with_the_masks(scenes: list[Scene]) -> None:
         for place, node in enumerate(made.nodes):
             assert node.visible_area == visible[place].sum()
             assert node.amodal_area == amodal[place].sum() > 0
-            assert node.amodal_x == pytest.approx((np.nonzero(amodal[place])[1].mean() + 0.5) / size)
+            assert node.amodal_x == pytest.approx(
+                (np.nonzero(amodal[place])[1].mean() + 0.5) / size
+            )
             if node.visible_area:
-                assert node.visible_x == pytest.approx((np.nonzero(visible[place])[1].mean() + 0.5) / size)
+                assert node.visible_x == pytest.approx(
+                    (np.nonzero(visible[place])[1].mean() + 0.5) / size
+                )
         for one, other in itertools.permutations(made.graph.objects(), 2):
-            a, b = made.nodes[one].order - 1, made.nodes[other].order - 1
-            assert made.graph.occluded_pixels[a, b] == (visible[one] & amodal[other]).sum()
+            a = made.nodes[one].order - 1
+            b = made.nodes[other].order - 1
+            assert (
+                made.graph.occluded_pixels[a, b] == (visible[one] & amodal[other]).sum()
+            )
         for place in range(len(made.nodes)):
             own = made.nodes[place].order - 1
             hidden = amodal[place] & ~visible[place]
-            seen_there = np.bincount(made.graph.object_map[hidden], minlength=len(made.graph.extents))
-            assert (np.delete(made.graph.occluders(place), own) == np.delete(seen_there, own)).all()
+            seen_there = np.bincount(
+                made.graph.object_map[hidden], minlength=len(made.graph.extents)
+            )
+            assert (
+                np.delete(made.graph.occluders(place), own)
+                == np.delete(seen_there, own)
+            ).all()
 
 
 def test_regions_carry_the_masks(scenes: list[Scene]) -> None:
     made = scenes[0]
     visible, amodal = made.dense
-    assert (Masks.from_masks([region.visible for region in made.regions]).to_dense() == visible).all()
-    assert (Masks.from_masks([region.amodal for region in made.regions]).to_dense() == amodal).all()
+    assert (
+        Masks.from_masks([region.visible for region in made.regions]).to_dense()
+        == visible
+    ).all()
+    assert (
+        Masks.from_masks([region.amodal for region in made.regions]).to_dense()
+        == amodal
+    ).all()
     ids = [region.id for region in made.regions]
     assert len(set(ids)) == len(ids)
     for region, node in zip(made.regions, made.nodes):
         assert region.name == node.name
-        assert region.part_of == (None if node.part is None else made.regions[node.whole].id)
+        assert region.part_of == (
+            None if node.part is None else made.regions[node.whole].id
+        )
         assert region.order == node.order
 
 
@@ -148,13 +177,17 @@ def test_colours_are_what_the_image_shows(scenes: list[Scene]) -> None:
         for place in made.graph.objects():
             node = made.nodes[place]
             wears = [
-                part for part in made.graph.parts(place) if made.nodes[part].part in _carriers(node.category)
+                part
+                for part in made.graph.parts(place)
+                if made.nodes[part].part in _carriers(node.category)
             ]
             seen = visible[wears].any(0)
             if seen.sum() > 200:
                 means.setdefault(node.colour, []).append(made.image[seen].mean(0))
     average = {colour: np.mean(values, 0) for colour, values in means.items()}
-    red, green, blue = average["red"], average["green"], average["blue"]
+    red = average["red"]
+    green = average["green"]
+    blue = average["blue"]
     assert red[0] > 1.5 * max(red[1:])
     assert green[1] > 1.2 * max(green[0], green[2])
     assert blue[2] > 1.3 * max(blue[:2])
@@ -187,7 +220,8 @@ def test_how_much_is_hidden(scenes: list[Scene]) -> None:
             ]
         )
 
-    train, test = rates("train"), rates("test")
+    train = rates("train")
+    test = rates("test")
     assert 0.4 < (train > 0.02).mean() < 0.75
     assert (test > 0.02).mean() > (train > 0.02).mean()
     assert test.mean() > train.mean()

@@ -7,23 +7,39 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from maskwise.writers import CompletionRequest, Ledger, SendLimits, complete, open_client
+from maskwise.writers import (
+    CompletionRequest,
+    Ledger,
+    SendLimits,
+    complete,
+    open_client,
+)
 from maskwise.writers.cost import ModelPrice
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["anthropic", "openai", __name__])
 
 
-def run_writer(path: Path, name: str, *, batch_size: int, kill_at: int = 0) -> int | None:
+def run_writer(
+    path: Path, name: str, *, batch_size: int, kill_at: int = 0
+) -> int | None:
     """Complete five requests; returns the exit code of the process."""
-    variables = {key: value for key, value in os.environ.items() if key.startswith(("ANTHROPIC_", "OPENAI_"))}
-    process = CONTEXT.Process(target=_run, args=(path, name, batch_size, kill_at, variables))
+    variables = {
+        key: value
+        for key, value in os.environ.items()
+        if key.startswith(("ANTHROPIC_", "OPENAI_"))
+    }
+    process = CONTEXT.Process(
+        target=_run, args=(path, name, batch_size, kill_at, variables)
+    )
     process.start()
     process.join()
     return process.exitcode
 
 
-def _run(path: Path, name: str, batch_size: int, kill_at: int, variables: dict[str, str]) -> None:
+def _run(
+    path: Path, name: str, batch_size: int, kill_at: int, variables: dict[str, str]
+) -> None:
     os.environ.update(variables)
     steps = 0
 
@@ -49,10 +65,18 @@ def _run(path: Path, name: str, batch_size: int, kill_at: int, variables: dict[s
     client = open_client(name, model="test")
     client.submit = watched(client.submit)  # type: ignore[method-assign]
     requests = [
-        CompletionRequest(prompt_version="1", system="s", text=str(number), schema={"type": "object"})
+        CompletionRequest(
+            prompt_version="1", system="s", text=str(number), schema={"type": "object"}
+        )
         for number in range(5)
     ]
     limits = SendLimits(poll_seconds=0.0, batch_size=batch_size, concurrency=1)
     with Ledger(path) as ledger:
-        done = complete(requests, client, ledger, price=ModelPrice(input=1.0, output=1.0), limits=limits)
+        done = complete(
+            requests,
+            client,
+            ledger,
+            price=ModelPrice(input=1.0, output=1.0),
+            limits=limits,
+        )
         assert [one.status for one in done] == ["ok"] * 5

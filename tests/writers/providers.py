@@ -45,7 +45,9 @@ def anthropic_message(reply: Reply) -> dict[str, Any]:
         "type": "message",
         "role": "assistant",
         "model": "claude-test",
-        "content": [{"type": "text", "text": reply.get("text", '{"question": "Where?"}')}],
+        "content": [
+            {"type": "text", "text": reply.get("text", '{"question": "Where?"}')}
+        ],
         "stop_reason": reply.get("stop", "end_turn"),
         "stop_sequence": None,
         "usage": {
@@ -61,7 +63,12 @@ def openai_completion(reply: Reply) -> dict[str, Any]:
         "content": reply.get("text", '{"question": "Where?"}'),
         "refusal": reply.get("refusal"),
     }
-    choice = {"index": 0, "message": message, "finish_reason": reply.get("stop", "stop"), "logprobs": None}
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": reply.get("stop", "stop"),
+        "logprobs": None,
+    }
     return {
         "id": "chat",
         "object": "chat.completion",
@@ -93,15 +100,24 @@ class _Handler(BaseHTTPRequestHandler):
             return self._start(given["requests"], {}, anthropic_batch)
         if path == "/v1/batches":
             lines = self.provider.files[given["input_file_id"]].splitlines()
-            return self._start([json.loads(line) for line in lines], given, openai_batch)
+            return self._start(
+                [json.loads(line) for line in lines], given, openai_batch
+            )
         with self.provider.lock:
             self.provider.calls.append(given)
         reply = self.provider.next_reply(given)
         time.sleep(reply.get("delay", 0.0))
         if reply.get("status", 200) != 200:
-            error = {"type": "error", "error": {"type": "api_error", "message": reply.get("text", "broken")}}
+            error = {
+                "type": "error",
+                "error": {"type": "api_error", "message": reply.get("text", "broken")},
+            }
             return self._send(error, reply["status"], reply.get("headers", {}))
-        return self._send(anthropic_message(reply) if path == "/v1/messages" else openai_completion(reply))
+        return self._send(
+            anthropic_message(reply)
+            if path == "/v1/messages"
+            else openai_completion(reply)
+        )
 
     def do_GET(self) -> None:
         parts = self.path.split("?")[0].strip("/").split("/")
@@ -113,7 +129,13 @@ class _Handler(BaseHTTPRequestHandler):
         if not rest:
             found = [show(batch) for batch in reversed(self.provider.batches.values())]
             return self._send(
-                {"data": found, "has_more": False, "first_id": None, "last_id": None, "object": "list"}
+                {
+                    "data": found,
+                    "has_more": False,
+                    "first_id": None,
+                    "last_id": None,
+                    "object": "list",
+                }
             )
         batch = self.provider.batches[rest[0]]
         if rest[1:] == ["results"]:
@@ -121,11 +143,16 @@ class _Handler(BaseHTTPRequestHandler):
         batch["polls"] += 1
         batch["done"] = batch["polls"] >= self.provider.polls_until_done
         if batch["done"] and not anthropic:
-            self.provider.files[f"out-{batch['id']}"] = openai_results(batch, self.provider)
+            self.provider.files[f"out-{batch['id']}"] = openai_results(
+                batch, self.provider
+            )
         return self._send(show(batch))
 
     def _start(
-        self, requests: list[Any], given: dict[str, Any], show: Callable[[dict[str, Any]], Any]
+        self,
+        requests: list[Any],
+        given: dict[str, Any],
+        show: Callable[[dict[str, Any]], Any],
     ) -> None:
         id = f"batch{len(self.provider.batches)}"
         batch = {
@@ -156,8 +183,12 @@ class _Handler(BaseHTTPRequestHandler):
             }
         )
 
-    def _send(self, content: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
-        self._send_lines(json.dumps(content).encode(), status, headers, kind="application/json")
+    def _send(
+        self, content: Any, status: int = 200, headers: dict[str, str] | None = None
+    ) -> None:
+        self._send_lines(
+            json.dumps(content).encode(), status, headers, kind="application/json"
+        )
 
     def _send_lines(
         self,
@@ -176,7 +207,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def anthropic_batch(batch: dict[str, Any]) -> dict[str, Any]:
-    counts = dict.fromkeys(("canceled", "errored", "expired", "processing", "succeeded"), 0)
+    counts = dict.fromkeys(
+        ("canceled", "errored", "expired", "processing", "succeeded"), 0
+    )
     counts["succeeded" if batch["done"] else "processing"] = len(batch["requests"])
     return {
         "id": batch["id"],
@@ -185,7 +218,9 @@ def anthropic_batch(batch: dict[str, Any]) -> dict[str, Any]:
         "request_counts": counts,
         "created_at": "2099-01-01T00:00:00Z",
         "expires_at": "2099-01-02T00:00:00Z",
-        "results_url": f"{batch['url']}/v1/messages/batches/{batch['id']}/results" if batch["done"] else None,
+        "results_url": f"{batch['url']}/v1/messages/batches/{batch['id']}/results"
+        if batch["done"]
+        else None,
     }
 
 
@@ -207,17 +242,31 @@ def anthropic_results(batch: dict[str, Any], provider: Provider) -> bytes:
     lines = []
     for entry in reversed(batch["requests"]):
         expired = entry["custom_id"] in provider.expire
-        good = {"type": "succeeded", "message": anthropic_message(provider.write(entry["params"]))}
-        lines.append({"custom_id": entry["custom_id"], "result": {"type": "expired"} if expired else good})
+        good = {
+            "type": "succeeded",
+            "message": anthropic_message(provider.write(entry["params"])),
+        }
+        lines.append(
+            {
+                "custom_id": entry["custom_id"],
+                "result": {"type": "expired"} if expired else good,
+            }
+        )
     return "\n".join(map(json.dumps, lines)).encode()
 
 
 def openai_results(batch: dict[str, Any], provider: Provider) -> bytes:
     lines = []
     for entry in reversed(batch["requests"]):
-        response = {"status_code": 200, "body": openai_completion(provider.write(entry["body"]))}
+        response = {
+            "status_code": 200,
+            "body": openai_completion(provider.write(entry["body"])),
+        }
         if entry["custom_id"] in provider.expire:
-            line: dict[str, Any] = {"response": None, "error": {"code": "batch_expired", "message": "late"}}
+            line: dict[str, Any] = {
+                "response": None,
+                "error": {"code": "batch_expired", "message": "late"},
+            }
         else:
             line = {"response": response, "error": None}
         lines.append({"custom_id": entry["custom_id"], **line})
@@ -230,7 +279,9 @@ def serve_provider() -> Iterator[Provider]:
     handler = type("Handler", (_Handler,), {"provider": provider})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         provider.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         thread.start()
         try:
             yield provider

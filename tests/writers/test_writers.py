@@ -26,7 +26,11 @@ from maskwise.writers.cost import ModelPrice, image_tokens
 from tests.writers.killed_run import run_writer
 from tests.writers.providers import Provider, remove_keys, serve_provider
 
-SCHEMA = {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]}
+SCHEMA = {
+    "type": "object",
+    "properties": {"question": {"type": "string"}},
+    "required": ["question"],
+}
 PRICE = ModelPrice(input=1.0, output=10.0, batch=0.5)
 FAST = SendLimits(poll_seconds=0.0)
 BATCHES = SendLimits(poll_seconds=0.0, batch_size=3)
@@ -61,7 +65,9 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
 
 @pytest.fixture(params=["anthropic", "openai"])
 def client(request: pytest.FixtureRequest, provider: Provider) -> Iterator[Client]:
-    with contextlib.closing(open_client(request.param, model="test", max_retries=2)) as client:
+    with contextlib.closing(
+        open_client(request.param, model="test", max_retries=2)
+    ) as client:
         yield client
 
 
@@ -71,7 +77,9 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def test_a_request_carries_texts_image_and_schema(client: Client, provider: Provider) -> None:
+def test_a_request_carries_texts_image_and_schema(
+    client: Client, provider: Provider
+) -> None:
     completion = client.complete(request(image=png()))
     assert completion.output == {"question": "Where?"}
     assert (completion.input_tokens, completion.output_tokens) == (100, 20)
@@ -81,7 +89,9 @@ def test_a_request_carries_texts_image_and_schema(client: Client, provider: Prov
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_transient_errors_are_retried(client: Client, provider: Provider, status: int) -> None:
+def test_transient_errors_are_retried(
+    client: Client, provider: Provider, status: int
+) -> None:
     provider.replies = [{"status": status, "headers": {"retry-after": "0"}}] * 2
     assert client.complete(request()).status == "ok"
     assert len(provider.calls) == 3
@@ -114,10 +124,21 @@ def test_text_that_is_not_json_is_invalid(client: Client, provider: Provider) ->
 def test_refusals_and_truncation_are_told_apart(provider: Provider) -> None:
     provider.replies = [{"stop": "refusal"}, {"stop": "max_tokens"}]
     with contextlib.closing(open_client("anthropic", model="test")) as claude:
-        assert [claude.complete(request()).status for _ in range(2)] == ["refused", "truncated"]
-    provider.replies = [{"refusal": "I cannot"}, {"stop": "content_filter"}, {"stop": "length"}]
+        assert [claude.complete(request()).status for _ in range(2)] == [
+            "refused",
+            "truncated",
+        ]
+    provider.replies = [
+        {"refusal": "I cannot"},
+        {"stop": "content_filter"},
+        {"stop": "length"},
+    ]
     with contextlib.closing(open_client("openai", model="test")) as gpt:
-        assert [gpt.complete(request()).status for _ in range(3)] == ["refused", "refused", "truncated"]
+        assert [gpt.complete(request()).status for _ in range(3)] == [
+            "refused",
+            "refused",
+            "truncated",
+        ]
 
 
 @pytest.mark.parametrize("limits", [FAST, BATCHES], ids=["calls", "batches"])
@@ -127,13 +148,18 @@ def test_completions_come_in_order_and_are_never_paid_twice(
     requests = [request(number) for number in range(7)]
     first = list(complete(requests, client, ledger, price=PRICE, limits=limits))
     assert [one.status for one in first] == ["ok"] * 7
-    spent, asked = ledger.cost, len(provider.calls) + len(provider.batches)
-    again = list(complete([*requests, request(0)], client, ledger, price=PRICE, limits=limits))
+    spent = ledger.cost
+    asked = len(provider.calls) + len(provider.batches)
+    again = list(
+        complete([*requests, request(0)], client, ledger, price=PRICE, limits=limits)
+    )
     assert again == [*first, first[0]]
     assert (ledger.cost, len(provider.calls) + len(provider.batches)) == (spent, asked)
 
 
-def test_cost_follows_tokens_prices_and_batches(client: Client, provider: Provider, ledger: Ledger) -> None:
+def test_cost_follows_tokens_prices_and_batches(
+    client: Client, provider: Provider, ledger: Ledger
+) -> None:
     list(complete([request(1)], client, ledger, price=PRICE, limits=FAST))
     assert ledger.cost == pytest.approx((100 * 1 + 20 * 10) / 1e6)
     list(complete([request(2)], client, ledger, price=PRICE, limits=BATCHES))
@@ -145,7 +171,9 @@ def test_the_budget_is_never_exceeded(
     client: Client, provider: Provider, ledger: Ledger, limits: SendLimits
 ) -> None:
     requests = [request(number) for number in range(50)]
-    tight = SendLimits(budget=0.01, poll_seconds=0.0, concurrency=2, batch_size=limits.batch_size)
+    tight = SendLimits(
+        budget=0.01, poll_seconds=0.0, concurrency=2, batch_size=limits.batch_size
+    )
     with pytest.raises(BudgetError, match=r"budget of \$0.01"):
         list(complete(requests, client, ledger, price=PRICE, limits=tight))
     assert 0 < ledger.cost + len(provider.batches) <= 0.01 + len(provider.batches)
@@ -158,12 +186,15 @@ def test_a_running_batch_is_waited_for_not_sent_again(
 ) -> None:
     requests = [request(number) for number in range(3)]
     keys = {one.key(client.model): one for one in requests}
-    ledger.record_sent(keys, provider=client.provider, model=client.model, batch="label")
+    ledger.record_sent(
+        keys, provider=client.provider, model=client.model, batch="label"
+    )
     ledger.record_batch("label", client.submit(keys, "label"))
     provider.polls_until_done = 3
-    assert [one.status for one in complete(requests, client, ledger, price=PRICE, limits=BATCHES)] == [
-        "ok"
-    ] * 3
+    assert [
+        one.status
+        for one in complete(requests, client, ledger, price=PRICE, limits=BATCHES)
+    ] == ["ok"] * 3
     assert len(provider.batches) == 1
 
 
@@ -172,7 +203,9 @@ def test_a_batch_whose_id_was_never_recorded_is_found_again(
 ) -> None:
     requests = [request(number) for number in range(3)]
     keys = {one.key(client.model): one for one in requests}
-    ledger.record_sent(keys, provider=client.provider, model=client.model, batch="label")
+    ledger.record_sent(
+        keys, provider=client.provider, model=client.model, batch="label"
+    )
     client.submit(keys, "label")
     list(complete(requests, client, ledger, price=PRICE, limits=BATCHES))
     assert len(provider.batches) == 1
@@ -183,8 +216,12 @@ def test_a_batch_that_never_reached_the_provider_is_sent(
 ) -> None:
     requests = [request(number) for number in range(3)]
     keys = {one.key(client.model): one for one in requests}
-    ledger.record_sent(keys, provider=client.provider, model=client.model, batch="label")
-    assert len(list(complete(requests, client, ledger, price=PRICE, limits=BATCHES))) == 3
+    ledger.record_sent(
+        keys, provider=client.provider, model=client.model, batch="label"
+    )
+    assert (
+        len(list(complete(requests, client, ledger, price=PRICE, limits=BATCHES))) == 3
+    )
     assert len(provider.batches) == 1
 
 
@@ -193,7 +230,9 @@ def test_requests_that_expired_are_submitted_again(
 ) -> None:
     requests = [request(number) for number in range(3)]
     provider.expire = {requests[1].key(client.model)}
-    provider.on_batch = lambda: provider.expire.clear() if len(provider.batches) == 2 else None
+    provider.on_batch = lambda: (
+        provider.expire.clear() if len(provider.batches) == 2 else None
+    )
     done = list(complete(requests, client, ledger, price=PRICE, limits=BATCHES))
     assert [one.status for one in done] == ["ok"] * 3
     assert [len(batch["requests"]) for batch in provider.batches.values()] == [3, 1]
@@ -221,7 +260,9 @@ def test_an_estimate_counts_text_and_image_tokens() -> None:
     found = estimate([request(image=png())] * 10, PRICE, output_tokens=50, batch=False)
     text = len("Write.") + len("Scene 0") + 91
     assert found.calls == 10
-    assert found.input_tokens == pytest.approx(10 * (text / 4 + 75 * 100 / 750), rel=0.1)
+    assert found.input_tokens == pytest.approx(
+        10 * (text / 4 + 75 * 100 / 750), rel=0.1
+    )
     assert found.output_tokens == 500
     assert found.cost == pytest.approx((found.input_tokens + 5000) / 1e6)
 
@@ -251,7 +292,9 @@ def test_prices_are_data_with_a_date(tmp_path: Path) -> None:
     with pytest.raises(MaskwiseError, match="no price is known for model 'llama'"):
         prices.find("llama")
     own = tmp_path / "prices.yaml"
-    own.write_text("as_of: today\nsource: me\nmodels:\n  llama: {input: 0, output: 0}\n")
+    own.write_text(
+        "as_of: today\nsource: me\nmodels:\n  llama: {input: 0, output: 0}\n"
+    )
     assert load_prices(own).find("llama-4").input == 0
 
 
@@ -262,7 +305,10 @@ def test_unknown_writers_list_the_known_ones() -> None:
 
 @pytest.mark.parametrize(
     ("name", "variables"),
-    [("anthropic", "ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"), ("openai", "OPENAI_API_KEY")],
+    [
+        ("anthropic", "ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"),
+        ("openai", "OPENAI_API_KEY"),
+    ],
 )
 def test_a_missing_key_is_said_before_a_request(
     name: str, variables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -283,9 +329,13 @@ def test_an_endpoint_of_ones_own_and_a_token_need_no_key(
 
 
 @pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_an_endpoint_that_cannot_be_reached_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_cannot_be_reached_is_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(f"{name.upper()}_API_KEY", "test")
-    client = open_client(name, model="x", base_url="http://localhost:1/v1", max_retries=0)
+    client = open_client(
+        name, model="x", base_url="http://localhost:1/v1", max_retries=0
+    )
     with (
         contextlib.closing(client),
         pytest.raises(WriterError, match=r"http://localhost:1/v1.*Connection error"),

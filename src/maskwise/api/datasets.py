@@ -9,7 +9,9 @@ from maskwise.store import Dataset
 
 
 def load_dataset(
-    dataset: "str | os.PathLike[str] | Dataset", *, images: str | os.PathLike[str] | None = None
+    dataset: "str | os.PathLike[str] | Dataset",
+    *,
+    images: str | os.PathLike[str] | None = None,
 ) -> Dataset:
     """Open a dataset: a sequence of samples that can be sliced and filtered.
 

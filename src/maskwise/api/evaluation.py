@@ -81,7 +81,9 @@ def score(
     Example: run = score("world", [np.zeros((n, 224, 224), bool), ...])
     """
     if mask_type not in ("visible", "amodal"):
-        raise ProtocolError(f"mask_type must be 'visible' or 'amodal', not {mask_type!r}")
+        raise ProtocolError(
+            f"mask_type must be 'visible' or 'amodal', not {mask_type!r}"
+        )
     data = load_dataset(dataset)
     result = score_predictions(
         data,
@@ -107,7 +109,9 @@ def load_run(run: "str | os.PathLike[str] | Run") -> Run:
     if isinstance(run, Run):
         return run
     if not isinstance(run, str | os.PathLike):
-        raise StoreError(f"expected a run or its folder, not a value of type {type(run).__name__}")
+        raise StoreError(
+            f"expected a run or its folder, not a value of type {type(run).__name__}"
+        )
     return read_run(Path(run))
 
 

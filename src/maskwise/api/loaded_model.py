@@ -24,7 +24,8 @@ class ImageEncoding:
     """An image that a model has encoded. Questions about it reuse that work."""
 
     def __init__(self, model: "LoadedModel", image: Image.Image) -> None:
-        self.model, self.image = model, image
+        self.model = model
+        self.image = image
         self._predictor = model._encode(image)
 
     @overload
@@ -33,12 +34,16 @@ class ImageEncoding:
     @overload
     def ask(self, question: list[str] | tuple[str, ...]) -> list[Prediction]: ...
 
-    def ask(self, question: str | list[str] | tuple[str, ...]) -> Prediction | list[Prediction]:
+    def ask(
+        self, question: str | list[str] | tuple[str, ...]
+    ) -> Prediction | list[Prediction]:
         """The prediction for one question, or a list of predictions for a list of questions.
 
         Example: prediction = encoded.ask("the whole cup, hidden part included")
         """
-        questions = _check_questions([question] if isinstance(question, str) else question)
+        questions = _check_questions(
+            [question] if isinstance(question, str) else question
+        )
         predictions = self.model._call(self._predictor, self.image, questions)
         return predictions[0] if isinstance(question, str) else predictions
 
@@ -63,7 +68,9 @@ class LoadedModel:
     """
 
     def __init__(self, predictor: Model, spec: str, options: dict[str, Any]) -> None:
-        self.predictor, self.spec, self.options = predictor, spec, options
+        self.predictor = predictor
+        self.spec = spec
+        self.options = options
 
     @property
     def name(self) -> str:
@@ -81,7 +88,9 @@ class LoadedModel:
     def ask(self, image: ImageSource, question: str) -> Prediction: ...
 
     @overload
-    def ask(self, image: ImageSource, question: list[str] | tuple[str, ...]) -> list[Prediction]: ...
+    def ask(
+        self, image: ImageSource, question: list[str] | tuple[str, ...]
+    ) -> list[Prediction]: ...
 
     def ask(
         self, image: ImageSource, question: str | list[str] | tuple[str, ...]
@@ -99,7 +108,10 @@ class LoadedModel:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -120,11 +132,21 @@ class LoadedModel:
             return predictor
         encoded = self._guard(encode, image)
         # A method of the same name may return something else, as in the example of docs/adapters.md.
-        return _Encoded(encoded) if callable(getattr(encoded, "answer", None)) else predictor
+        return (
+            _Encoded(encoded)
+            if callable(getattr(encoded, "answer", None))
+            else predictor
+        )
 
-    def _call(self, predictor: Predictor, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        samples = [Sample(id="", image_id="", question=question) for question in questions]
-        predictions: list[Prediction] = self._guard(call_model, predictor, "predict", image, samples)
+    def _call(
+        self, predictor: Predictor, image: Image.Image, questions: Sequence[str]
+    ) -> list[Prediction]:
+        samples = [
+            Sample(id="", image_id="", question=question) for question in questions
+        ]
+        predictions: list[Prediction] = self._guard(
+            call_model, predictor, "predict", image, samples
+        )
         for prediction, question in zip(predictions, questions):
             attach(prediction, image=image, question=question)
         return predictions
@@ -136,7 +158,9 @@ class LoadedModel:
         except MaskwiseError:
             raise
         except Exception as error:
-            raise ModelError(f"model {self.name!r} failed: {type(error).__name__}: {error}") from error
+            raise ModelError(
+                f"model {self.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
 
 
 class _Encoded:
@@ -145,7 +169,9 @@ class _Encoded:
     def __init__(self, encoded: Any) -> None:
         self._encoded = encoded
 
-    def predict(self, image: Image.Image, questions: Sequence[str]) -> Sequence[Prediction]:
+    def predict(
+        self, image: Image.Image, questions: Sequence[str]
+    ) -> Sequence[Prediction]:
         predictions: Sequence[Prediction] = self._encoded.answer(questions)
         return predictions
 
@@ -162,12 +188,16 @@ def load_model(model: "str | Model | LoadedModel", **options: Any) -> LoadedMode
         return model
     if isinstance(model, str):
         return LoadedModel(load_predictor(model, **options), model, options)
-    if isinstance(model, type) or not isinstance(model, Predictor | GroundTruthPredictor):
+    if isinstance(model, type) or not isinstance(
+        model, Predictor | GroundTruthPredictor
+    ):
         raise ModelError(
             f"expected the name of a model or an object with predict(image, questions), not {_kind(model)}"
         )
     if options:
-        raise ModelError("options are for a model that is loaded by name, not for an object")
+        raise ModelError(
+            "options are for a model that is loaded by name, not for an object"
+        )
     return LoadedModel(model, model_spec(model), {})
 
 
@@ -175,7 +205,9 @@ def _check_questions(questions: Any) -> list[str]:
     try:
         listed = list(questions)
     except TypeError:
-        raise ModelError(f"expected a question or a list of questions, not {_kind(questions)}") from None
+        raise ModelError(
+            f"expected a question or a list of questions, not {_kind(questions)}"
+        ) from None
     for question in listed:
         if not isinstance(question, str):
             raise ModelError(f"a question must be text, not {_kind(question)}")

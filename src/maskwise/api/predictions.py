@@ -25,7 +25,11 @@ def to_predictions(
     if isinstance(predictions, str | os.PathLike):
         return Path(predictions)
     if isinstance(predictions, Mapping):
-        return [_to_record(item, name, mask_type) for name, item in predictions.items() if item is not None]
+        return [
+            _to_record(item, name, mask_type)
+            for name, item in predictions.items()
+            if item is not None
+        ]
     if isinstance(predictions, Prediction) or not isinstance(predictions, Iterable):
         raise ProtocolError(
             "expected a path, a list of predictions or a dict from sample id, "
@@ -46,10 +50,16 @@ def _in_order(
             "or name the sample of each"
         )
     ids = dataset.samples.id
-    return [_to_record(item, name, mask_type) for item, name in zip(items, ids) if item is not None]
+    return [
+        _to_record(item, name, mask_type)
+        for item, name in zip(items, ids)
+        if item is not None
+    ]
 
 
-def _to_record(item: Any, sample: str, mask_type: Literal["visible", "amodal"]) -> Prediction:
+def _to_record(
+    item: Any, sample: str, mask_type: Literal["visible", "amodal"]
+) -> Prediction:
     if isinstance(item, Prediction):
         return item if item.sample else msgspec.structs.replace(item, sample=sample)
     try:
@@ -64,4 +74,8 @@ def _to_record(item: Any, sample: str, mask_type: Literal["visible", "amodal"]) 
 
 
 def _to_region(mask: Mask, mask_type: Literal["visible", "amodal"]) -> PredictedRegion:
-    return PredictedRegion(visible=mask) if mask_type == "visible" else PredictedRegion(amodal=mask)
+    return (
+        PredictedRegion(visible=mask)
+        if mask_type == "visible"
+        else PredictedRegion(amodal=mask)
+    )

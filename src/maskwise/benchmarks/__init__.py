@@ -20,7 +20,14 @@ from maskwise.benchmarks.refcocom import REFCOCOM
 from maskwise.errors import UnknownNameError
 from maskwise.formats import AnnotationFormat, list_formats
 
-__all__ = ["RISKS", "Benchmark", "BenchmarkCard", "find_benchmark", "find_reader", "list_benchmarks"]
+__all__ = [
+    "RISKS",
+    "Benchmark",
+    "BenchmarkCard",
+    "find_benchmark",
+    "find_reader",
+    "list_benchmarks",
+]
 
 _BUILT_IN = (AMODALREASONSEG, R2SM, MMR, REASONSEG, MUSE, GREFCOCO, REFCOCOM)
 

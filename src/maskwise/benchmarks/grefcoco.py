@@ -13,7 +13,11 @@ import msgspec
 from maskwise.benchmarks.benchmark import Benchmark
 from maskwise.errors import FormatError
 from maskwise.formats.annotation_format import AnnotatedImages, PublishedCount
-from maskwise.formats.annotations import ImageAnnotation, QuestionAnnotation, decode_annotations
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    QuestionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.coco import (
     CocoFile,
     CocoImage,
@@ -60,19 +64,29 @@ def read(context: ReadContext) -> AnnotatedImages:
     """Images with their expressions."""
     path = context.annotations.with_name("instances.json")
     if not path.is_file():
-        raise FormatError(f"{path} is missing: the masks of {context.annotations.name} are in it")
+        raise FormatError(
+            f"{path} is missing: the masks of {context.annotations.name} are in it"
+        )
     references = read_json(context.annotations, list[msgspec.Raw])
     by_image = _by_image(context, references)
     annotations = _image_annotations(context, by_image, read_json(path, CocoFile))
-    return AnnotatedImages(len(by_image), decode_annotations(annotations, context.diagnostics))
+    return AnnotatedImages(
+        len(by_image), decode_annotations(annotations, context.diagnostics)
+    )
 
 
-def _by_image(context: ReadContext, records: list[msgspec.Raw]) -> dict[Id, list[GrefReference]]:
+def _by_image(
+    context: ReadContext, records: list[msgspec.Raw]
+) -> dict[Id, list[GrefReference]]:
     by_image: dict[Id, list[GrefReference]] = defaultdict(list)
     for position, raw in enumerate(records):
         name = f"[{position}]"
         reference = decode_record(
-            raw, GrefReference, diagnostics=context.diagnostics, file=context.file, record=name
+            raw,
+            GrefReference,
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=name,
         )
         if reference is not None and reference.split == context.split:
             by_image[reference.image_id].append(reference)
@@ -83,9 +97,12 @@ def _image_annotations(
     context: ReadContext, by_image: dict[Id, list[GrefReference]], file: CocoFile
 ) -> Iterator[ImageAnnotation]:
     names = {category.id: category.name for category in file.categories}
-    images, licences = read_images(context, file.images), read_licences(file.licenses)
+    images = read_images(context, file.images)
+    licences = read_licences(file.licenses)
     instances: dict[Id, list[CocoInstance]] = defaultdict(list)
-    for instance in read_entries(context, file.annotations, CocoInstance, images=images):
+    for instance in read_entries(
+        context, file.annotations, CocoInstance, images=images
+    ):
         instances[instance.image_id].append(instance)
     for id, references in by_image.items():
         image = _locate(context, images.get(id), f"image {id}", licences=licences)
@@ -95,7 +112,11 @@ def _image_annotations(
         questions = tuple(_questions(context, references, crowds))
         referred = {target for question in questions for target in question.targets}
         regions = tuple(
-            to_region(instance, names.get(instance.category_id, ""), f"annotation {instance.id}")
+            to_region(
+                instance,
+                names.get(instance.category_id, ""),
+                f"annotation {instance.id}",
+            )
             for instance in instances[id]
             if str(instance.id) in referred
         )
@@ -103,12 +124,23 @@ def _image_annotations(
 
 
 def _locate(
-    context: ReadContext, image: CocoImage | None, record: str, *, licences: dict[Id, str | None]
+    context: ReadContext,
+    image: CocoImage | None,
+    record: str,
+    *,
+    licences: dict[Id, str | None],
 ) -> ImageInfo | None:
     if image is None:
-        context.skip("reference to an unknown image", record, expected="one of instances.json", found=record)
+        context.skip(
+            "reference to an unknown image",
+            record,
+            expected="one of instances.json",
+            found=record,
+        )
         return None
-    return locate_coco_image(context, image, id=str(image.id), record=record, licences=licences)
+    return locate_coco_image(
+        context, image, id=str(image.id), record=record, licences=licences
+    )
 
 
 def _questions(
@@ -116,7 +148,9 @@ def _questions(
 ) -> Iterator[QuestionAnnotation]:
     tags = {"split": context.split, "source": "coco"}
     for reference in references:
-        targets = tuple(str(target) for target in reference.targets if target not in crowds)
+        targets = tuple(
+            str(target) for target in reference.targets if target not in crowds
+        )
         for sentence in reference.sentences:
             id = f"{reference.ref_id}/{sentence.sent_id}"
             text = sentence.sent if sentence.raw is None else sentence.raw

@@ -5,7 +5,11 @@ A part's category is named `object:part`. The object that a part belongs to is k
 """
 
 from maskwise.benchmarks.benchmark import Benchmark
-from maskwise.benchmarks.multi_target import MultiTargetAnnotation, MultiTargetImage, read_multi_target
+from maskwise.benchmarks.multi_target import (
+    MultiTargetAnnotation,
+    MultiTargetImage,
+    read_multi_target,
+)
 from maskwise.formats.annotation_format import AnnotatedImages, PublishedCount
 from maskwise.formats.coco_licences import Id
 from maskwise.formats.file_layout import FileLayout
@@ -44,7 +48,13 @@ MMR = Benchmark(
     protocol="mmr",
     layout=FileLayout(
         annotations=("MMR/MMR_{split}.json", "MMR_{split}.json"),
-        images=("refer_seg/images/mscoco/images", "images/mscoco/images", "images", "coco", "."),
+        images=(
+            "refer_seg/images/mscoco/images",
+            "images/mscoco/images",
+            "images",
+            "coco",
+            ".",
+        ),
         splits=("train", "val", "test_obj_only", "test_part_only", "test_mixed"),
         notes="file names carry their COCO folder, as in train2017/000000000009.jpg.",
     ),
@@ -56,7 +66,9 @@ MMR = Benchmark(
         PublishedCount("val", "questions", 8_194, README),
         PublishedCount("val", "images", 2_404, COUNTED),
         PublishedCount("val", "targets", 14_671, COUNTED),
-        PublishedCount("test_obj_only", "questions", 5_875, "items of the copy sj9909/MMR_test_obj"),
+        PublishedCount(
+            "test_obj_only", "questions", 5_875, "items of the copy sj9909/MMR_test_obj"
+        ),
         PublishedCount(None, "questions", 194_398, README),
         PublishedCount(None, "images", 57_643, README),
     ),

@@ -16,7 +16,11 @@ from collections.abc import Iterator
 import msgspec
 
 from maskwise.formats.annotation_format import AnnotatedImages
-from maskwise.formats.annotations import ImageAnnotation, QuestionAnnotation, decode_annotations
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    QuestionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.answer_phrases import find_wholes, parse_answer
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext, locate_image
@@ -68,7 +72,10 @@ def read_multi_target(
     """Images with their questions, from a file whose records are of the given types."""
     records = read_json(context.annotations, list[msgspec.Raw])
     annotations = _image_annotations(context, records, image, target=target, tags=tags)
-    return AnnotatedImages(len(records), decode_annotations(annotations, context.diagnostics, overlaps=True))
+    return AnnotatedImages(
+        len(records),
+        decode_annotations(annotations, context.diagnostics, overlaps=True),
+    )
 
 
 def _image_annotations(
@@ -82,21 +89,37 @@ def _image_annotations(
     times: Counter[str] = Counter()
     for position, raw in enumerate(records):
         name = f"[{position}]"
-        record = decode_record(raw, kind, diagnostics=context.diagnostics, file=context.file, record=name)
+        record = decode_record(
+            raw, kind, diagnostics=context.diagnostics, file=context.file, record=name
+        )
         if record is None:
             continue
         if len(record.answers) != len(record.questions):
             found = f"{len(record.questions)} questions, {len(record.answers)} answers"
-            context.skip("answers do not fit the questions", name, expected="one per question", found=found)
+            context.skip(
+                "answers do not fit the questions",
+                name,
+                expected="one per question",
+                found=found,
+            )
             continue
         times[record.id] += 1
         id = record.id if times[record.id] == 1 else f"{record.id}#{times[record.id]}"
         if id != record.id:
-            context.warn("image listed again", name, expected="one record per image", found=record.id)
-        image = locate_image(context, record.file, (record.height, record.width), id=id, record=name)
+            context.warn(
+                "image listed again",
+                name,
+                expected="one record per image",
+                found=record.id,
+            )
+        image = locate_image(
+            context, record.file, (record.height, record.width), id=id, record=name
+        )
         if image is not None:
             targets = RegionCollector()
-            questions = tuple(_questions(context, record, target, targets=targets, id=id, name=name))
+            questions = tuple(
+                _questions(context, record, target, targets=targets, id=id, name=name)
+            )
             questions = tuple(question._replace(tags=tags) for question in questions)
             yield ImageAnnotation(image, context.file, targets.regions, questions)
 
@@ -113,12 +136,18 @@ def _questions(
     for number, (question, raw) in enumerate(zip(record.questions, record.answers)):
         where = f"{name}, answers[{number}]"
         listed = decode_record(
-            raw, _list_of(kind), diagnostics=context.diagnostics, file=context.file, record=where
+            raw,
+            _list_of(kind),
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=where,
         )
         if listed is None:
             continue
         ids = tuple(
-            targets.add(target.category_name, f"{where}[{item}]", visible=target.segmentation)
+            targets.add(
+                target.category_name, f"{where}[{item}]", visible=target.segmentation
+            )
             for item, target in enumerate(listed)
         )
         names = [target.answer_name for target in listed]
@@ -133,7 +162,12 @@ def _list_of(kind: type[MultiTargetAnnotation]) -> type[list[MultiTargetAnnotati
 
 
 def _answer(
-    context: ReadContext, record: MultiTargetImage, names: list[str], *, number: int, where: str
+    context: ReadContext,
+    record: MultiTargetImage,
+    names: list[str],
+    *,
+    number: int,
+    where: str,
 ) -> Answer | None:
     text = record.text_answers[number] if number < len(record.text_answers) else None
     if text is None:
@@ -141,5 +175,7 @@ def _answer(
     answer, count = parse_answer(text, TOKEN, names)
     if count != len(names):
         expected = f"{len(names)} {TOKEN}, one per target"
-        context.warn("answer does not fit its targets", where, expected=expected, found=count)
+        context.warn(
+            "answer does not fit its targets", where, expected=expected, found=count
+        )
     return answer

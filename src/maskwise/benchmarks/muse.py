@@ -7,7 +7,11 @@ in val2017. `text_answers` may be missing. Answers name a target by its `rephras
 from pathlib import PurePosixPath
 
 from maskwise.benchmarks.benchmark import Benchmark
-from maskwise.benchmarks.multi_target import MultiTargetAnnotation, MultiTargetImage, read_multi_target
+from maskwise.benchmarks.multi_target import (
+    MultiTargetAnnotation,
+    MultiTargetImage,
+    read_multi_target,
+)
 from maskwise.formats.annotation_format import AnnotatedImages, PublishedCount
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
@@ -24,7 +28,11 @@ class MuseImage(MultiTargetImage, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         """The file name without its suffix, with its folder."""
-        return str(PurePosixPath(self.file).with_suffix("")) if self.file[-1:] != "/" else self.file
+        return (
+            str(PurePosixPath(self.file).with_suffix(""))
+            if self.file[-1:] != "/"
+            else self.file
+        )
 
     @property
     def file(self) -> str:
@@ -48,7 +56,9 @@ class MuseTarget(MultiTargetAnnotation, frozen=True, kw_only=True):
 
 def read(context: ReadContext) -> AnnotatedImages:
     """Images with their questions."""
-    return read_multi_target(context, MuseImage, MuseTarget, tags={"split": context.split, "source": "lvis"})
+    return read_multi_target(
+        context, MuseImage, MuseTarget, tags={"split": context.split, "source": "lvis"}
+    )
 
 
 MUSE = Benchmark(
@@ -56,8 +66,18 @@ MUSE = Benchmark(
     title="MUSE: multi-target reasoning segmentation (PixelLM, CVPR 2024)",
     protocol="muse",
     layout=FileLayout(
-        annotations=("muse/muse_{split}.json", "muse_{split}.json", "MUSE_{split}.json"),
-        images=("refer_seg/images/mscoco/images", "images/mscoco/images", "images", "coco", "."),
+        annotations=(
+            "muse/muse_{split}.json",
+            "muse_{split}.json",
+            "MUSE_{split}.json",
+        ),
+        images=(
+            "refer_seg/images/mscoco/images",
+            "images/mscoco/images",
+            "images",
+            "coco",
+            ".",
+        ),
         splits=("train", "val", "test_less", "test_many"),
         notes="below the image folder: train2014 for records with file_name, train2017 and val2017 for the others.",
     ),

@@ -26,7 +26,12 @@ R2SM = Benchmark(
     title="R2SM: referring and reasoning for selective masks (arXiv 2506.01795)",
     protocol="r2sm",
     layout=FileLayout(
-        annotations=("{split}.json", "{split}.jsonl", "{split}.parquet", "data/{split}-*.parquet"),
+        annotations=(
+            "{split}.json",
+            "{split}.jsonl",
+            "{split}.parquet",
+            "data/{split}-*.parquet",
+        ),
         images=(".", "images"),
         notes="fields as declared in r2sm.yaml; pass another mapping with --mapping.",
     ),

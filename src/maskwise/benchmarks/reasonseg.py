@@ -37,7 +37,8 @@ from maskwise.masks import Masks
 from maskwise.schema import Answer
 
 PAPER = "LISA paper (CVPR 2024)"
-TARGET, IGNORE = 1, 255
+TARGET = 1
+IGNORE = 255
 
 
 class ReasonSegShape(msgspec.Struct, frozen=True):
@@ -72,11 +73,17 @@ def read(context: ReadContext, *, drawing: Drawing = "4.11") -> AnnotatedImages:
         for file in files
         for annotation in _image_annotation(context, file, answers, drawing=drawing)
     )
-    return AnnotatedImages(len(files), decode_annotations(annotations, context.diagnostics))
+    return AnnotatedImages(
+        len(files), decode_annotations(annotations, context.diagnostics)
+    )
 
 
 def _image_annotation(
-    context: ReadContext, path: Path, answers: dict[tuple[str, str], str], *, drawing: Drawing
+    context: ReadContext,
+    path: Path,
+    answers: dict[tuple[str, str], str],
+    *,
+    drawing: Drawing,
 ) -> Iterator[ImageAnnotation]:
     """The annotation of one file; nothing and a diagnostic if it is invalid."""
     try:
@@ -85,19 +92,32 @@ def _image_annotation(
             raise FormatError("text is an empty list")
         corners = [_to_points(shape) for shape in file.shapes]
     except FormatError as error:
-        context.skip("fields of another type", path.name, expected="ReasonSegFile", found=str(error))
+        context.skip(
+            "fields of another type",
+            path.name,
+            expected="ReasonSegFile",
+            found=str(error),
+        )
         return
-    image = locate_image(context, f"{path.stem}.jpg", None, id=path.stem, record=path.name)
+    image = locate_image(
+        context, f"{path.stem}.jpg", None, id=path.stem, record=path.name
+    )
     if image is None:
         return
     plane = _draw(file.shapes, corners, (image.height, image.width), drawing=drawing)
     target, ignore = Masks.from_dense(np.stack([plane == TARGET, plane == IGNORE]))
     if not target.area:
         context.warn(
-            "no target", path.name, expected="a polygon with pixels", found="a question without target"
+            "no target",
+            path.name,
+            expected="a polygon with pixels",
+            found="a question without target",
         )
     texts = file.text if context.split == "train" else file.text[:1]
-    tags = {"split": context.split, "question_type": "long" if file.is_sentence else "short"}
+    tags = {
+        "split": context.split,
+        "question_type": "long" if file.is_sentence else "short",
+    }
     questions = tuple(
         QuestionAnnotation(
             path.stem if context.split != "train" else f"{path.stem}/{number}",
@@ -115,7 +135,11 @@ def _image_annotation(
 
 
 def _draw(
-    shapes: list[ReasonSegShape], corners: list[NDArray[np.int32]], size: tuple[int, int], *, drawing: Drawing
+    shapes: list[ReasonSegShape],
+    corners: list[NDArray[np.int32]],
+    size: tuple[int, int],
+    *,
+    drawing: Drawing,
 ) -> NDArray[np.uint8]:
     """0 background, 1 target, 255 ignored, (height, width)."""
     used = [item for item, shape in enumerate(shapes) if shape.label.lower() != "flag"]
@@ -123,7 +147,9 @@ def _draw(
     areas = [np.count_nonzero(pixels) for pixels in drawn]
     plane = np.zeros(size, np.uint8)
     for rank in np.argsort(areas, kind="stable")[::-1]:
-        plane[drawn[rank]] = IGNORE if "ignore" in shapes[used[rank]].label.lower() else TARGET
+        plane[drawn[rank]] = (
+            IGNORE if "ignore" in shapes[used[rank]].label.lower() else TARGET
+        )
     return plane
 
 
@@ -131,7 +157,9 @@ def _to_points(shape: ReasonSegShape) -> NDArray[np.int32]:
     """The corners, truncated to integers as LISA does."""
     points = np.array(shape.points, np.float64).reshape(-1, 2)
     if not len(points) or not (np.abs(points) < 2**31 - 1).all():
-        raise FormatError(f"a polygon labelled {shape.label!r} has no corners or corners out of bounds")
+        raise FormatError(
+            f"a polygon labelled {shape.label!r} has no corners or corners out of bounds"
+        )
     return points.astype(np.int32)
 
 

@@ -60,12 +60,19 @@ def read(context: ReadContext) -> AnnotatedImages:
     for position, raw in enumerate(read_json(context.annotations, list[msgspec.Raw])):
         name = f"[{position}]"
         segment = decode_record(
-            raw, RefCocomSegment, diagnostics=context.diagnostics, file=context.file, record=name
+            raw,
+            RefCocomSegment,
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=name,
         )
         if segment is not None:
             by_image[segment.img_name].append(segment)
     return AnnotatedImages(
-        len(by_image), decode_annotations(_image_annotations(context, by_image, masks), context.diagnostics)
+        len(by_image),
+        decode_annotations(
+            _image_annotations(context, by_image, masks), context.diagnostics
+        ),
     )
 
 
@@ -73,35 +80,52 @@ def _image_annotations(
     context: ReadContext, by_image: dict[str, list[RefCocomSegment]], masks: Path
 ) -> Iterator[ImageAnnotation]:
     for name, segments in by_image.items():
-        image = locate_image(context, name, None, id=PurePosixPath(name).stem or name, record=f"image {name}")
+        image = locate_image(
+            context,
+            name,
+            None,
+            id=PurePosixPath(name).stem or name,
+            record=f"image {name}",
+        )
         if image is not None:
             size = (image.height, image.width)
             regions = tuple(_region_annotations(context, segments, masks, size=size))
-            yield ImageAnnotation(image, context.file, regions, tuple(_questions(context, segments)))
+            yield ImageAnnotation(
+                image, context.file, regions, tuple(_questions(context, segments))
+            )
 
 
 def _region_annotations(
     context: ReadContext, segments: list[RefCocomSegment], masks: Path, *, size: Size
 ) -> Iterator[RegionAnnotation]:
     for segment in segments:
-        id, record = str(segment.segment_id), f"segment {segment.segment_id}"
+        id = str(segment.segment_id)
+        record = f"segment {segment.segment_id}"
         try:
             check_relative(f"{id}.png")
-            mask = Mask.from_dense(read_mask_image(masks / f"{id}.png", size) == FOREGROUND)
+            mask = Mask.from_dense(
+                read_mask_image(masks / f"{id}.png", size) == FOREGROUND
+            )
         except (MaskError, ImageError) as error:
             context.skip("invalid mask", record, expected=f"{id}.png", found=str(error))
             continue
         yield RegionAnnotation(id, str(segment.cat), record, visible=mask)
 
 
-def _questions(context: ReadContext, segments: list[RefCocomSegment]) -> Iterator[QuestionAnnotation]:
+def _questions(
+    context: ReadContext, segments: list[RefCocomSegment]
+) -> Iterator[QuestionAnnotation]:
     tags = {"split": context.split, "source": "coco"}
     for segment in segments:
         for number, sentence in enumerate(segment.sentences):
             id = f"{segment.segment_id}/{number}"
             record = f"segment {segment.segment_id}, sentences[{number}]"
             yield QuestionAnnotation(
-                id, sentence.sent.strip().lower(), record, (str(segment.segment_id),), tags=tags
+                id,
+                sentence.sent.strip().lower(),
+                record,
+                (str(segment.segment_id),),
+                tags=tags,
             )
 
 

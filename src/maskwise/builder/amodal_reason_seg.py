@@ -39,10 +39,21 @@ def write(context: GrammarContext) -> dict[str, Any]:
     """The grammar's output: a mix of uses, needs, kinds and occlusion."""
     families = [
         list(ask(context))
-        for ask in (ask_uses, ask_two_uses, ask_occluders, ask_hidden, ask_surfaces, ask_kinds, ask_choices)
+        for ask in (
+            ask_uses,
+            ask_two_uses,
+            ask_occluders,
+            ask_hidden,
+            ask_surfaces,
+            ask_kinds,
+            ask_choices,
+        )
     ]
     return {
-        "samples": [one.to_item() for one in mix(families, PER_IMAGE, context.random, most=MOST_PER_FAMILY)]
+        "samples": [
+            one.to_item()
+            for one in mix(families, PER_IMAGE, context.random, most=MOST_PER_FAMILY)
+        ]
     }
 
 

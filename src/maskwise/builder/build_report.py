@@ -32,8 +32,11 @@ from maskwise.report.render import render
 from maskwise.schema import Answer, Phrase
 from maskwise.store.atomic import atomic_write
 
-PAGE, SUMMARY = "build.html", "build.json"
-KEPT, FLAGGED, PER_REASON = 30, 12, 4
+PAGE = "build.html"
+SUMMARY = "build.json"
+KEPT = 30
+FLAGGED = 12
+PER_REASON = 4
 """Examples on the page: kept, flagged, and rejected for each reason."""
 
 
@@ -56,14 +59,19 @@ def write_build_report(
     """Write build.json and build.html to an existing folder; returns the path of the page."""
     page = Path(folder) / PAGE
     encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"
-    texts = {Path(folder) / SUMMARY: encoded, page: build_to_html(summary, result, images=images).encode()}
+    texts = {
+        Path(folder) / SUMMARY: encoded,
+        page: build_to_html(summary, result, images=images).encode(),
+    }
     for path, text in texts.items():
         with atomic_write(path) as file:
             file.write(text)
     return page
 
 
-def build_to_html(summary: BuildSummary, result: FilterResult, *, images: Mapping[str, SourceImage]) -> str:
+def build_to_html(
+    summary: BuildSummary, result: FilterResult, *, images: Mapping[str, SourceImage]
+) -> str:
     """One offline page below 10 MB."""
     written = max(1, summary.written)
     used = [one for one in summary.filters if one.rejected or one.not_checked]
@@ -91,7 +99,10 @@ def _histograms(found: BuildStatistics) -> list[tuple[str, list[HistogramBar]]]:
         "Words per question": found.words_per_question,
         "Words per answer": found.words_per_answer,
         f"Categories of the targets ({len(found.categories)} of {found.category_count})": found.categories,
-        **{shorten(slice_label(name), MAX_NAME): values for name, values in found.tags.items()},
+        **{
+            shorten(slice_label(name), MAX_NAME): values
+            for name, values in found.tags.items()
+        },
     }
     made = ((title, make_histogram(_trim(counts))) for title, counts in charts.items())
     return [(title, bars) for title, bars in made if bars]
@@ -99,28 +110,51 @@ def _histograms(found: BuildStatistics) -> list[tuple[str, list[HistogramBar]]]:
 
 def _trim(counts: Mapping[str, int]) -> dict[str, int]:
     """The counts without zeros at the end."""
-    last = max((place for place, count in enumerate(counts.values()) if count), default=-1)
+    last = max(
+        (place for place, count in enumerate(counts.values()) if count), default=-1
+    )
     return dict(list(counts.items())[: last + 1])
 
 
 def select_examples(result: FilterResult) -> list[Example]:
     """Kept, flagged and rejected drafts in turn, at random but repeatable, from different images where possible."""
     flagged = {id(flag.draft) for flag in result.flags}
-    rejected = [Example("rejected", one.draft, one.reason, one.detail) for one in result.rejected]
+    rejected = [
+        Example("rejected", one.draft, one.reason, one.detail)
+        for one in result.rejected
+    ]
     chosen = [
-        _choose([Example("kept", draft) for draft in result.kept if id(draft) not in flagged], KEPT),
-        _choose([Example("flagged", one.draft, one.reason, one.detail) for one in result.flags], FLAGGED),
+        _choose(
+            [
+                Example("kept", draft)
+                for draft in result.kept
+                if id(draft) not in flagged
+            ],
+            KEPT,
+        ),
+        _choose(
+            [
+                Example("flagged", one.draft, one.reason, one.detail)
+                for one in result.flags
+            ],
+            FLAGGED,
+        ),
         [
             example
             for one in FILTERS
-            for example in _choose([found for found in rejected if found.reason == one.reason], PER_REASON)
+            for example in _choose(
+                [found for found in rejected if found.reason == one.reason], PER_REASON
+            )
         ],
     ]
     return [example for examples in chosen for example in examples]
 
 
 def _choose(examples: Sequence[Example], count: int) -> list[Example]:
-    order = [examples[place] for place in np.random.default_rng(0).permutation(len(examples)).tolist()]
+    order = [
+        examples[place]
+        for place in np.random.default_rng(0).permutation(len(examples)).tolist()
+    ]
     first = {example.draft.image_id: example for example in reversed(order)}
     ours = {id(example) for example in first.values()}
     return sorted(order, key=lambda example: id(example) not in ours)[:count]
@@ -156,9 +190,13 @@ def make_example_card(example: Example, image: SourceImage, frame: CardImage) ->
     panel = CardPanel(
         title=f"{draft.kind} question",
         shapes=make_shapes(regions, colours, [""] * len(regions)),
-        words=colour_phrases(_answer(draft, [region.id for region in regions]), colours),
+        words=colour_phrases(
+            _answer(draft, [region.id for region in regions]), colours
+        ),
         mask_type=draft.mask_type,
-        note=None if example.reason is None else f"{example.reason}: {shorten(example.note or '')}",
+        note=None
+        if example.reason is None
+        else f"{example.reason}: {shorten(example.note or '')}",
     )
     slices = {"mask_type": draft.mask_type, "question_type": draft.kind, **draft.tags}
     if example.reason is not None:

@@ -99,7 +99,9 @@ def summarize_build(
     result: FilterResult, images: Mapping[str, SourceImage], *, build: BuildFacts
 ) -> BuildSummary:
     """The summary of a build. images: all that were worked on, by id."""
-    flags = Counter({MASK_TYPE_WORDING: 0}) + Counter(flag.reason for flag in result.flags)
+    flags = Counter({MASK_TYPE_WORDING: 0}) + Counter(
+        flag.reason for flag in result.flags
+    )
     return BuildSummary(
         maskwise=maskwise.__version__,
         build=build,
@@ -115,7 +117,9 @@ def summarize_build(
     )
 
 
-def _measure(drafts: tuple[Draft, ...], images: Mapping[str, SourceImage]) -> BuildStatistics:
+def _measure(
+    drafts: tuple[Draft, ...], images: Mapping[str, SourceImage]
+) -> BuildStatistics:
     per_image = Counter(draft.image_id for draft in drafts)
     targets: dict[str, set[str]] = {}
     for draft in drafts:
@@ -124,7 +128,9 @@ def _measure(drafts: tuple[Draft, ...], images: Mapping[str, SourceImage]) -> Bu
     rates: list[float] = []
     for id, regions in targets.items():
         image = images[id]
-        names.update(region.name.strip() for region in image.regions if region.id in regions)
+        names.update(
+            region.name.strip() for region in image.regions if region.id in regions
+        )
         rates += [rate for region, rate in image.occlusion.items() if region in regions]
     return BuildStatistics(
         questions_per_image=_count_numbers(per_image[image] for image in images),
@@ -147,9 +153,14 @@ def _count_numbers(numbers: Iterable[int]) -> dict[str, int]:
 def _count_words(texts: Iterable[str]) -> dict[str, int]:
     """Texts by their number of words, in bands."""
     lengths = np.array([len(text.split()) for text in texts], np.int64)
-    bands = np.bincount(np.searchsorted(np.array(WORD_BANDS), lengths), minlength=len(WORD_BANDS) + 1)
+    bands = np.bincount(
+        np.searchsorted(np.array(WORD_BANDS), lengths), minlength=len(WORD_BANDS) + 1
+    )
     first = (1, *(end + 1 for end in WORD_BANDS))
-    names = [*(f"{low} to {high}" for low, high in zip(first, WORD_BANDS)), f"{first[-1]} or more"]
+    names = [
+        *(f"{low} to {high}" for low, high in zip(first, WORD_BANDS)),
+        f"{first[-1]} or more",
+    ]
     return {name: int(count) for name, count in zip(names, bands)}
 
 

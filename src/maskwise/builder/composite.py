@@ -41,7 +41,10 @@ class CutoutPlacement(NamedTuple):
 
 
 def place(
-    cutout: Cutout, target: BoolArray, rates: tuple[float, float], random: np.random.Generator
+    cutout: Cutout,
+    target: BoolArray,
+    rates: tuple[float, float],
+    random: np.random.Generator,
 ) -> CutoutPlacement | None:
     """A placement that hides a share of `target` (bool [height, width]) within `rates`; None if none was found.
 
@@ -50,33 +53,46 @@ def place(
     scaled = _scale(cutout, int(target.sum()), random)
     if scaled is None:
         return None
-    rows, columns = np.flatnonzero(target.any(1)), np.flatnonzero(target.any(0))
+    rows = np.flatnonzero(target.any(1))
+    columns = np.flatnonzero(target.any(0))
     height, width = scaled.mask.shape
     wanted = random.uniform(*rates)
-    bottom, tall = int(rows[-1]), len(rows)
+    bottom = int(rows[-1])
+    tall = len(rows)
     tops = bottom + (random.uniform(*BELOW, PLACEMENTS) * tall).astype(int) - height
     lefts = random.integers(columns[0] - width, columns[-1] + 1, PLACEMENTS)
     solid = soft_edge(scaled.mask) >= 0.5
-    area, best = int(target.sum()), None
+    area = int(target.sum())
+    best = None
     for top, left in zip(tops.tolist(), lefts.tolist()):
-        if not (0 <= top <= target.shape[0] - height and 0 <= left <= target.shape[1] - width):
+        if not (
+            0 <= top <= target.shape[0] - height
+            and 0 <= left <= target.shape[1] - width
+        ):
             continue
-        rate = int((target[top : top + height, left : left + width] & solid).sum()) / area
-        if rates[0] <= rate <= rates[1] and (best is None or abs(rate - wanted) < abs(best.rate - wanted)):
+        rate = (
+            int((target[top : top + height, left : left + width] & solid).sum()) / area
+        )
+        if rates[0] <= rate <= rates[1] and (
+            best is None or abs(rate - wanted) < abs(best.rate - wanted)
+        ):
             best = CutoutPlacement(scaled, top, left, rate)
     return best
 
 
-def paste(image: UInt8Array, placement: CutoutPlacement) -> tuple[UInt8Array, BoolArray]:
+def paste(
+    image: UInt8Array, placement: CutoutPlacement
+) -> tuple[UInt8Array, BoolArray]:
     """The image with the cut-out in front, and the pixels it covers (bool [height, width])."""
-    window, cutout = placement.window, placement.cutout
+    window = placement.window
+    cutout = placement.cutout
     alpha = soft_edge(cutout.mask)
     behind = image[window].astype(np.float32)
     front = match_light(cutout, behind)
     out = image.copy()
-    out[window] = np.clip(alpha[..., None] * front + (1 - alpha[..., None]) * behind + 0.5, 0, 255).astype(
-        np.uint8
-    )
+    out[window] = np.clip(
+        alpha[..., None] * front + (1 - alpha[..., None]) * behind + 0.5, 0, 255
+    ).astype(np.uint8)
     covered = np.zeros(image.shape[:2], np.bool_)
     covered[window] = alpha >= 0.5
     return out, covered
@@ -87,21 +103,28 @@ def soft_edge(mask: BoolArray) -> Float32Array:
     grey = Image.fromarray(mask.astype(np.uint8) * 255)
     padded = Image.new("L", (grey.width + 2, grey.height + 2))
     padded.paste(grey, (1, 1))
-    soft = padded.filter(ImageFilter.MinFilter(3)).filter(ImageFilter.GaussianBlur(FEATHER))
+    soft = padded.filter(ImageFilter.MinFilter(3)).filter(
+        ImageFilter.GaussianBlur(FEATHER)
+    )
     return np.asarray(soft, np.float32)[1:-1, 1:-1] / 255.0
 
 
 def match_light(cutout: Cutout, behind: Float32Array) -> Float32Array:
     """The cut-out's pixels, brightened or darkened halfway to what lies behind, each channel within GAINS."""
     own = cutout.pixels.astype(np.float32)
-    mean, around = own[cutout.mask].mean(0), behind.reshape(-1, 3).mean(0)
+    mean = own[cutout.mask].mean(0)
+    around = behind.reshape(-1, 3).mean(0)
     brightness = np.sqrt((around.mean() + 1) / (mean.mean() + 1))
-    tint = ((around + 1) / (around.mean() + 1) / ((mean + 1) / (mean.mean() + 1))) ** 0.25
+    tint = (
+        (around + 1) / (around.mean() + 1) / ((mean + 1) / (mean.mean() + 1))
+    ) ** 0.25
     gain: Float32Array = np.clip(brightness * tint, *GAINS).astype(np.float32)
     return own * gain
 
 
-def _scale(cutout: Cutout, target_area: int, random: np.random.Generator) -> Cutout | None:
+def _scale(
+    cutout: Cutout, target_area: int, random: np.random.Generator
+) -> Cutout | None:
     """The cut-out in a size that suits the target; None if it would have to shrink or grow too much."""
     area = int(cutout.mask.sum())
     lowest = max(SCALES[0], (AREA_RATIOS[0] * target_area / area) ** 0.5)
@@ -110,8 +133,12 @@ def _scale(cutout: Cutout, target_area: int, random: np.random.Generator) -> Cut
         return None
     scale = random.uniform(lowest, highest)
     height, width = (max(4, round(side * scale)) for side in cutout.mask.shape)
-    pixels = Image.fromarray(cutout.pixels).resize((width, height), Image.Resampling.BICUBIC)
+    pixels = Image.fromarray(cutout.pixels).resize(
+        (width, height), Image.Resampling.BICUBIC
+    )
     mask = Image.fromarray(cutout.mask.astype(np.uint8) * 255).resize(
         (width, height), Image.Resampling.BILINEAR
     )
-    return Cutout(cutout.name, np.asarray(pixels), np.asarray(mask) >= 128, cutout.image)
+    return Cutout(
+        cutout.name, np.asarray(pixels), np.asarray(mask) >= 128, cutout.image
+    )

@@ -51,14 +51,19 @@ class CutoutSource:
     rows: Int64Array
 
     @classmethod
-    def of(cls, dataset: Dataset, *, min_area: int = 1500, max_share: float = 0.3) -> "CutoutSource":
+    def of(
+        cls, dataset: Dataset, *, min_area: int = 1500, max_share: float = 0.3
+    ) -> "CutoutSource":
         """All objects, not parts or crowds, of at least `min_area` pixels and at most `max_share` of their image."""
         regions = dataset.regions
         visible = regions.masks("visible")
         area = np.where(visible.present, visible.masks.area(), 0)
         frame = regions.size.astype(np.int64).prod(1)
         suitable = (
-            (area >= min_area) & (area <= max_share * frame) & ~regions.crowd & ~regions.part_of.present
+            (area >= min_area)
+            & (area <= max_share * frame)
+            & ~regions.crowd
+            & ~regions.part_of.present
         )
         return cls(dataset, np.flatnonzero(suitable))
 
@@ -82,7 +87,9 @@ def cut_out(dataset: Dataset, row: int) -> Cutout | None:
     if not geometry.is_complete(item):
         return None
     x, y, width, height = geometry.boxes[item].tolist()
-    pixels = np.asarray(dataset.open_image(image_row).crop((x, y, x + width, y + height)))
+    pixels = np.asarray(
+        dataset.open_image(image_row).crop((x, y, x + width, y + height))
+    )
     mask = geometry.masks[[item]].crop([[x, y, width, height]]).to_dense()[0]
     return Cutout(geometry.regions[item].name, pixels, mask, dataset.image(image_row))
 
@@ -99,7 +106,10 @@ class AnnotatedObjects(NamedTuple):
     def of(cls, regions: Sequence[Region]) -> "AnnotatedObjects":
         """Measure regions; one without a visible mask counts as empty."""
         masks = Masks.from_masks(
-            [Mask.empty(*region.size) if region.visible is None else region.visible for region in regions]
+            [
+                Mask.empty(*region.size) if region.visible is None else region.visible
+                for region in regions
+            ]
         )
         return cls(regions, masks, masks.box(), masks.area())
 
@@ -115,7 +125,11 @@ class AnnotatedObjects(NamedTuple):
             return False
         x, y, width, height = self.boxes[item].tolist()
         frame_height, frame_width = region.size
-        if min(x, y) < BORDER or x + width > frame_width - BORDER or y + height > frame_height - BORDER:
+        if (
+            min(x, y) < BORDER
+            or x + width > frame_width - BORDER
+            or y + height > frame_height - BORDER
+        ):
             return False
         if region.occluded is not None and region.amodal is not None:
             return region.occluded.area <= MAX_OCCLUSION * region.amodal.area
@@ -126,11 +140,22 @@ class AnnotatedObjects(NamedTuple):
     def _contact(self, item: int) -> float:
         """Share of the band around an object that lies inside other objects."""
         x, y, width, height = self.boxes[item].tolist()
-        window = [x - CONTACT_WIDTH, y - CONTACT_WIDTH, width + 2 * CONTACT_WIDTH, height + 2 * CONTACT_WIDTH]
-        near = [other for other in range(len(self.regions)) if other != item and self._meets(other, window)]
+        window = [
+            x - CONTACT_WIDTH,
+            y - CONTACT_WIDTH,
+            width + 2 * CONTACT_WIDTH,
+            height + 2 * CONTACT_WIDTH,
+        ]
+        near = [
+            other
+            for other in range(len(self.regions))
+            if other != item and self._meets(other, window)
+        ]
         if not near:
             return 0.0
-        inside, *others = self.masks[[item, *near]].crop([window] * (1 + len(near))).to_dense()
+        inside, *others = (
+            self.masks[[item, *near]].crop([window] * (1 + len(near))).to_dense()
+        )
         band = ndimage.binary_dilation(inside, iterations=CONTACT_WIDTH) & ~inside
         return float((np.any(others, axis=0) & band).sum() / band.sum())
 
@@ -138,5 +163,12 @@ class AnnotatedObjects(NamedTuple):
         """Whether an object's box meets a window; parts of objects do not count."""
         x, y, width, height = self.boxes[item].tolist()
         left, top, wide, high = window
-        beside = x + width <= left or left + wide <= x or y + height <= top or top + high <= y
-        return self.areas[item] > 0 and self.regions[item].part_of is None and not beside
+        beside = (
+            x + width <= left
+            or left + wide <= x
+            or y + height <= top
+            or top + high <= y
+        )
+        return (
+            self.areas[item] > 0 and self.regions[item].part_of is None and not beside
+        )

@@ -31,7 +31,9 @@ class SourceImage:
     @classmethod
     def of(cls, dataset: Dataset, key: int | str) -> "SourceImage":
         """The image of a row or an id of a dataset."""
-        return cls(dataset.image(key), dataset.regions_of(key), lambda: dataset.open_image(key))
+        return cls(
+            dataset.image(key), dataset.regions_of(key), lambda: dataset.open_image(key)
+        )
 
     @cached_property
     def by_id(self) -> dict[str, Region]:
@@ -50,12 +52,24 @@ class SourceImage:
     @cached_property
     def occlusion(self) -> dict[str, float]:
         """Share of the amodal mask that is hidden, 0 to 1, of each region with both masks; 0 if the mask is empty."""
-        known = [one for one in self.regions if one.visible is not None and one.amodal is not None]
-        visible = Masks.from_masks([one.visible for one in known if one.visible is not None])
-        amodal = Masks.from_masks([one.amodal for one in known if one.amodal is not None])
+        known = [
+            one
+            for one in self.regions
+            if one.visible is not None and one.amodal is not None
+        ]
+        visible = Masks.from_masks(
+            [one.visible for one in known if one.visible is not None]
+        )
+        amodal = Masks.from_masks(
+            [one.amodal for one in known if one.amodal is not None]
+        )
         areas = pair_areas(visible, amodal)
-        shown, whole = areas.intersection.tolist(), amodal.area().tolist()
-        return {one.id: 1 - part / area if area else 0.0 for one, part, area in zip(known, shown, whole)}
+        shown = areas.intersection.tolist()
+        whole = amodal.area().tolist()
+        return {
+            one.id: 1 - part / area if area else 0.0
+            for one, part, area in zip(known, shown, whole)
+        }
 
 
 class DraftTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,14 +96,18 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def region_ids(self) -> tuple[str, ...]:
         """The regions that the draft refers to, each once, in the order of the answer."""
-        return tuple(dict.fromkeys(id for target in self.targets for id in target.regions))
+        return tuple(
+            dict.fromkeys(id for target in self.targets for id in target.regions)
+        )
 
 
 def draft_to_sample(draft: Draft, image: SourceImage, id: str) -> Sample:
     """The sample of a draft; RecordError if a phrase is not in the answer or a region not in the image."""
     spans = find_phrases(draft.answer, [target.phrase for target in draft.targets])
     place = {region: number for number, region in enumerate(draft.region_ids)}
-    missing = [target.phrase for target, span in zip(draft.targets, spans) if span is None]
+    missing = [
+        target.phrase for target, span in zip(draft.targets, spans) if span is None
+    ]
     unknown = [region for region in place if region not in image.by_id]
     if missing or unknown:
         raise RecordError(
@@ -97,7 +115,11 @@ def draft_to_sample(draft: Draft, image: SourceImage, id: str) -> Sample:
             f"order, or regions {unknown} are not in the image"
         )
     phrases = tuple(
-        Phrase(start=span[0], stop=span[1], regions=tuple(place[region] for region in target.regions))
+        Phrase(
+            start=span[0],
+            stop=span[1],
+            regions=tuple(place[region] for region in target.regions),
+        )
         for target, span in zip(draft.targets, spans)
         if span is not None
     )
@@ -117,7 +139,11 @@ def find_phrases(answer: str, phrases: Sequence[str]) -> list[tuple[int, int] | 
     spans: list[tuple[int, int] | None] = []
     position = 0
     for phrase in phrases:
-        found = re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)").search(answer, position) if phrase else None
+        found = (
+            re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)").search(answer, position)
+            if phrase
+            else None
+        )
         spans.append(found and found.span())
         position = found.end() if found else position
     return spans

@@ -33,7 +33,9 @@ class EngineOptions:
 
 
 def map_images(
-    function: Callable[[Sequence[int]], list[T]], rows: Sequence[int], options: EngineOptions
+    function: Callable[[Sequence[int]], list[T]],
+    rows: Sequence[int],
+    options: EngineOptions,
 ) -> Iterator[T]:
     """One result per image row, in order. function: takes some rows, and must be importable by other processes."""
     chunks = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
@@ -52,11 +54,15 @@ def map_images(
 
 
 def _map_on_ray(
-    function: Callable[[Sequence[int]], list[T]], chunks: Sequence[Sequence[int]], options: EngineOptions
+    function: Callable[[Sequence[int]], list[T]],
+    chunks: Sequence[Sequence[int]],
+    options: EngineOptions,
 ) -> Iterator[T]:
     try:
         module = importlib.import_module(RAY)
     except ImportError as error:
-        raise MaskwiseError(f"--engine ray needs {error.name}: pip install 'maskwise[ray]'") from None
+        raise MaskwiseError(
+            f"--engine ray needs {error.name}: pip install 'maskwise[ray]'"
+        ) from None
     for results in module.map_on_ray(function, chunks, options):
         yield from results

@@ -118,17 +118,23 @@ class ImageFacts:
     @cached_property
     def known(self) -> frozenset[str]:
         """The names of all objects, as far as the knowledge table has them."""
-        return frozenset(one.noun.known for one in self.objects if one.noun.known is not None)
+        return frozenset(
+            one.noun.known for one in self.objects if one.noun.known is not None
+        )
 
     @cached_property
     def crowds(self) -> frozenset[str]:
         """The names of regions that show an uncounted crowd of objects."""
-        found = (to_noun(region.name).known for region in self.image.regions if region.crowd)
+        found = (
+            to_noun(region.name).known for region in self.image.regions if region.crowd
+        )
         return frozenset(name for name in found if name is not None)
 
     def settle(self, kind: NounClass | Trait) -> bool:
         """Whether the annotations say which objects are of a kind: no crowd of them, no matter of opinion."""
-        return not self.known & kind.maybe and not self.crowds & (kind.objects | kind.maybe)
+        return not self.known & kind.maybe and not self.crowds & (
+            kind.objects | kind.maybe
+        )
 
     @cached_property
     def occluders(self) -> dict[str, tuple[tuple[RegionFacts, float], ...]]:
@@ -136,23 +142,36 @@ class ImageFacts:
 
         Some objects are hidden by nothing that is annotated.
         """
-        visible, amodal = self._masks["visible"], self._masks["amodal"]
-        covered = pairwise_intersection(visible, amodal) - pairwise_intersection(visible, visible)
+        visible = self._masks["visible"]
+        amodal = self._masks["amodal"]
+        covered = pairwise_intersection(visible, amodal) - pairwise_intersection(
+            visible, visible
+        )
         hidden = amodal.area() - visible.area()
         found = {}
         for item, one in enumerate(self.objects):
             if one.is_occluded and hidden[item] > 0:
                 share = covered[:, item] / hidden[item]
-                front = [other for other in np.argsort(-share).tolist() if share[other] >= MIN_COVER]
+                front = [
+                    other
+                    for other in np.argsort(-share).tolist()
+                    if share[other] >= MIN_COVER
+                ]
                 found[one.id] = tuple(
-                    (self.objects[other], float(share[other])) for other in front if other != item
+                    (self.objects[other], float(share[other]))
+                    for other in front
+                    if other != item
                 )
         return found
 
     @cached_property
     def hidden_by(self) -> dict[str, tuple[RegionFacts, ...]]:
         """The occluders of each object that has any."""
-        return {id: tuple(one for one, _ in front) for id, front in self.occluders.items() if front}
+        return {
+            id: tuple(one for one, _ in front)
+            for id, front in self.occluders.items()
+            if front
+        }
 
     def main_occluder(self, id: str) -> RegionFacts | None:
         """The one object that hides nearly all that is hidden of an object."""
@@ -163,12 +182,15 @@ class ImageFacts:
     def standing_on(self) -> dict[str, tuple[RegionFacts, ...]]:
         """What stands or lies on each surface: smaller objects whose foot is in front of its amodal mask."""
         names = load_knowledge().surfaces
-        surfaces = [item for item, one in enumerate(self.objects) if one.noun.known in names]
+        surfaces = [
+            item for item, one in enumerate(self.objects) if one.noun.known in names
+        ]
         if not surfaces:
             return {}
         feet = self._feet()
         share = (
-            pairwise_intersection(feet, self._masks["amodal"][surfaces]) / np.maximum(feet.area(), 1)[:, None]
+            pairwise_intersection(feet, self._masks["amodal"][surfaces])
+            / np.maximum(feet.area(), 1)[:, None]
         )
         found = {}
         for column, item in enumerate(surfaces):
@@ -197,7 +219,10 @@ class ImageFacts:
         return {
             "visible": Masks.from_masks([_mask(region) for region in regions]),
             "amodal": Masks.from_masks(
-                [_mask(region) if region.amodal is None else region.amodal for region in regions]
+                [
+                    _mask(region) if region.amodal is None else region.amodal
+                    for region in regions
+                ]
             ),
         }
 
@@ -210,7 +235,8 @@ def suitable(regions: Iterable[RegionFacts]) -> list[RegionFacts]:
 def _measure(image: SourceImage, regions: Sequence[Region]) -> Iterable[RegionFacts]:
     if not regions:
         return
-    height, width = image.info.height, image.info.width
+    height = image.info.height
+    width = image.info.width
     areas, boxes = Masks.from_masks([_mask(region) for region in regions]).measure()
     fractions = (boxes / np.array([width, height, width, height])).tolist()
     shares = (areas / (height * width)).tolist()

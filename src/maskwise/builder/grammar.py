@@ -20,7 +20,13 @@ IRREGULAR = {
     "knife": "knives",
     "shelf": "shelves",
 }
-IRREGULAR |= {"leaf": "leaves", "foot": "feet", "mouse": "mice", "sheep": "sheep", "bus": "buses"}
+IRREGULAR |= {
+    "leaf": "leaves",
+    "foot": "feet",
+    "mouse": "mice",
+    "sheep": "sheep",
+    "bus": "buses",
+}
 
 MAX_TARGETS = 6
 """More targets than this make an answer that nobody would say."""
@@ -52,12 +58,18 @@ class ProposedQuestion:
         phrases = [piece for piece in pieces if isinstance(piece, AnswerPhrase)]
         return {
             "question": self.question[:1].upper() + self.question[1:],
-            "answer": "".join(piece if isinstance(piece, str) else piece.text for piece in pieces),
-            "targets": [{"phrase": one.text, "regions": list(one.regions)} for one in phrases],
+            "answer": "".join(
+                piece if isinstance(piece, str) else piece.text for piece in pieces
+            ),
+            "targets": [
+                {"phrase": one.text, "regions": list(one.regions)} for one in phrases
+            ],
         }
 
 
-def enumerate_phrases(phrases: Sequence[AnswerPhrase], last: str = "and") -> list[str | AnswerPhrase]:
+def enumerate_phrases(
+    phrases: Sequence[AnswerPhrase], last: str = "and"
+) -> list[str | AnswerPhrase]:
     """Phrases with commas and a last conjunction between them: "the cup, the bowl and the plate"."""
     pieces: list[str | AnswerPhrase] = []
     for place, phrase in enumerate(phrases):
@@ -67,9 +79,13 @@ def enumerate_phrases(phrases: Sequence[AnswerPhrase], last: str = "and") -> lis
     return pieces
 
 
-def refer(objects: Sequence[RegionFacts], names: dict[str, str]) -> list[AnswerPhrase] | None:
+def refer(
+    objects: Sequence[RegionFacts], names: dict[str, str]
+) -> list[AnswerPhrase] | None:
     """One phrase for each object, from left to right; None if one has no phrase of its own or there are too many."""
-    if not 0 < len(objects) <= MAX_TARGETS or any(one.id not in names for one in objects):
+    if not 0 < len(objects) <= MAX_TARGETS or any(
+        one.id not in names for one in objects
+    ):
         return None
     ordered = sorted(objects, key=lambda one: one.centre[0])
     return [AnswerPhrase(names[one.id], (one.number,)) for one in ordered]

@@ -9,7 +9,9 @@ from maskwise.builder.object_questions import GrammarContext
 from maskwise.builder.recipe import DraftedImage, Recipe, output_to_drafts
 
 
-def write_with_grammar(recipe: Recipe, image: SourceImage, seed: int = 0) -> DraftedImage:
+def write_with_grammar(
+    recipe: Recipe, image: SourceImage, seed: int = 0
+) -> DraftedImage:
     """The grammar's drafts about one image; they depend on the image's id and regions, the recipe and the seed."""
     facts = ImageFacts.of(image)
     return output_to_drafts(write_output(recipe, facts, seed), facts, recipe)
@@ -17,4 +19,6 @@ def write_with_grammar(recipe: Recipe, image: SourceImage, seed: int = 0) -> Dra
 
 def write_output(recipe: Recipe, facts: ImageFacts, seed: int = 0) -> dict[str, Any]:
     """The JSON object that a language model would return."""
-    return recipe.write(GrammarContext(facts, Random(f"{seed} {recipe.name} {facts.image.info.id}")))
+    return recipe.write(
+        GrammarContext(facts, Random(f"{seed} {recipe.name} {facts.image.info.id}"))
+    )

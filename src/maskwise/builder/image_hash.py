@@ -15,7 +15,8 @@ from PIL import Image
 from maskwise.arrays import Float64Array, Int64Array, UInt64Array
 from maskwise.store import Dataset
 
-SIDE, BITS = 32, 64
+SIDE = 32
+BITS = 64
 MAX_DISTANCE = 8
 """Images that differ in at most this many bits are near-identical."""
 BLOCK = 2**22
@@ -30,13 +31,17 @@ ImageHashes = Mapping[str, int]
 
 def hash_image(image: Image.Image) -> int:
     """The hash of an image, an integer of 64 bits."""
-    grey = np.asarray(image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64)
+    grey = np.asarray(
+        image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64
+    )
     cosines, rows, columns = _transform()
     signs = (cosines @ grey @ cosines.T)[rows, columns] > 0
     return int.from_bytes(np.packbits(signs).tobytes(), "big")
 
 
-def hash_dataset(dataset: Dataset, *, done: Callable[[int], None] = lambda count: None) -> dict[str, int]:
+def hash_dataset(
+    dataset: Dataset, *, done: Callable[[int], None] = lambda count: None
+) -> dict[str, int]:
     """The hash of every image of a dataset. done: called with the number of images just hashed."""
     hashes = {}
     for id in dataset.images.id:
@@ -69,31 +74,43 @@ def find_leaked_images(
     splits: the split of each image of the dataset. others: hashes of other datasets, by name.
     """
     leaked: dict[str, str] = {}
-    ids, hashes = list(images), _to_array(images.values())
+    ids = list(images)
+    hashes = _to_array(images.values())
     for name, other in (others or {}).items():
         other_ids = list(other)
         for a, b in near_pairs(hashes, _to_array(other.values()), max_distance):
-            leaked.setdefault(ids[a], f"near-identical to image {other_ids[b]!r} of {name}")
-    for lost, kept, split in _leaked_pairs(ids, hashes, splits or {}, max_distance=max_distance):
+            leaked.setdefault(
+                ids[a], f"near-identical to image {other_ids[b]!r} of {name}"
+            )
+    for lost, kept, split in _leaked_pairs(
+        ids, hashes, splits or {}, max_distance=max_distance
+    ):
         leaked.setdefault(lost, f"near-identical to image {kept!r} of split {split}")
     return leaked
 
 
 def _leaked_pairs(
-    ids: Sequence[str], hashes: UInt64Array, splits: Mapping[str, str], *, max_distance: int
+    ids: Sequence[str],
+    hashes: UInt64Array,
+    splits: Mapping[str, str],
+    *,
+    max_distance: int,
 ) -> Iterator[tuple[str, str, str]]:
     """Near-identical images of two splits: the one to reject, the one to keep and its split."""
     known = [place for place, id in enumerate(ids) if id in splits]
     if len({splits[ids[place]] for place in known}) < 2:
         return
     for first, second in near_pairs(hashes[known], hashes[known], max_distance):
-        a, b = ids[known[first]], ids[known[second]]
+        a = ids[known[first]]
+        b = ids[known[second]]
         if first < second and splits[a] != splits[b]:
             lost, kept = (b, a) if _rank(splits[a]) > _rank(splits[b]) else (a, b)
             yield lost, kept, splits[kept]
 
 
-def near_pairs(a: UInt64Array, b: UInt64Array, max_distance: int) -> list[tuple[int, int]]:
+def near_pairs(
+    a: UInt64Array, b: UInt64Array, max_distance: int
+) -> list[tuple[int, int]]:
     """Positions in `a` and `b` of hashes that differ in at most `max_distance` bits, ascending."""
     found: list[tuple[int, int]] = []
     rows = max(1, BLOCK // max(1, len(b)))

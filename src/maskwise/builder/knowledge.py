@@ -97,12 +97,21 @@ def _clean(name: str) -> str:
 def _canonical() -> dict[str, str]:
     """Every name in the table with the name it stands for."""
     knowledge = load_knowledge()
-    groups: list[NounClass | Trait] = [*knowledge.classes.values(), *knowledge.traits.values()]
+    groups: list[NounClass | Trait] = [
+        *knowledge.classes.values(),
+        *knowledge.traits.values(),
+    ]
     names = {one for group in groups for one in (*group.objects, *group.maybe)}
     parts = {one for trait in knowledge.part_traits.values() for one in trait.parts}
     lists = knowledge.background | knowledge.surfaces | knowledge.vague
-    other = {also: name for name, synonyms in knowledge.synonyms.items() for also in synonyms}
-    return {one: one for one in (*parts, *lists, *names)} | other | {one: one for one in knowledge.synonyms}
+    other = {
+        also: name for name, synonyms in knowledge.synonyms.items() for also in synonyms
+    }
+    return (
+        {one: one for one in (*parts, *lists, *names)}
+        | other
+        | {one: one for one in knowledge.synonyms}
+    )
 
 
 def _find(name: str) -> str | None:

@@ -32,9 +32,7 @@ SAMPLED = 200
 MAX_FAILURES = 20
 """Failed requests that are listed as examples."""
 
-TYPICAL_QUESTION = (
-    "What in this scene would help a person who wants to sit down for a while and then to read?"
-)
+TYPICAL_QUESTION = "What in this scene would help a person who wants to sit down for a while and then to read?"
 
 
 @dataclass(frozen=True)
@@ -63,17 +61,26 @@ class ModelSession:
     def ask(self, requests: Sequence[CompletionRequest]) -> Iterator[Completion]:
         """The completion of every request, in order."""
         model = self.model
-        return complete(requests, model.client, self.ledger, price=model.price, limits=model.limits)
+        return complete(
+            requests, model.client, self.ledger, price=model.price, limits=model.limits
+        )
 
     def write_drafts(
-        self, recipe: Recipe, dataset: Dataset, rows: Sequence[int], *, engine: EngineOptions
+        self,
+        recipe: Recipe,
+        dataset: Dataset,
+        rows: Sequence[int],
+        *,
+        engine: EngineOptions,
     ) -> Iterator[DraftedImage]:
         """The drafts of every image row, in order. Requests are made by the engine and sent from here."""
         make = partial(make_requests, SourceFolder.of(dataset), recipe.name)
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
             requests = dict(zip(chunk, map_images(make, chunk, engine)))
-            sent = {row: request for row, request in requests.items() if request is not None}
+            sent = {
+                row: request for row, request in requests.items() if request is not None
+            }
             answers = dict(zip(sent, self.ask(list(sent.values()))))
             self.done(len(chunk))
             for row in chunk:
@@ -91,14 +98,18 @@ class ModelSession:
             failures=tuple(self.failures[:MAX_FAILURES]),
         )
 
-    def _read(self, recipe: Recipe, image: SourceImage, completion: Completion | None) -> DraftedImage:
+    def _read(
+        self, recipe: Recipe, image: SourceImage, completion: Completion | None
+    ) -> DraftedImage:
         """The drafts of a completion; a failed one brings none and is listed."""
         if completion is None:
             return DraftedImage([], [])
         if completion.output is None:
             reason = completion.reason or "no reason given"
             self.failures.append(
-                WriterFailure(image_id=image.info.id, status=completion.status, reason=reason)
+                WriterFailure(
+                    image_id=image.info.id, status=completion.status, reason=reason
+                )
             )
             return DraftedImage([], [])
         found = output_to_drafts(completion.output, ImageFacts.of(image), recipe)
@@ -106,10 +117,15 @@ class ModelSession:
         return found
 
 
-def make_requests(source: SourceFolder, recipe: str, rows: Sequence[int]) -> list[CompletionRequest | None]:
+def make_requests(
+    source: SourceFolder, recipe: str, rows: Sequence[int]
+) -> list[CompletionRequest | None]:
     """The requests about some images of a dataset folder; None for an image without a region to ask about."""
     dataset = source.open()
-    return [make_request(ImageFacts.of(SourceImage.of(dataset, row)), find_recipe(recipe)) for row in rows]
+    return [
+        make_request(ImageFacts.of(SourceImage.of(dataset, row)), find_recipe(recipe))
+        for row in rows
+    ]
 
 
 def estimate_build(
@@ -121,19 +137,42 @@ def estimate_build(
     requests = make_requests(SourceFolder.of(dataset), recipe.name, sampled)
     batch = bool(model.limits.batch_size) and model.client.has_batches
     parts = [
-        estimate(filter(None, requests), model.price, output_tokens=expected_tokens(recipe), batch=batch)
+        estimate(
+            filter(None, requests),
+            model.price,
+            output_tokens=expected_tokens(recipe),
+            batch=batch,
+        )
     ]
     if model.check_blind:
-        count = round(sum(one is not None for one in requests) * recipe.per_image * recipe.reasoning_share)
+        count = round(
+            sum(one is not None for one in requests)
+            * recipe.per_image
+            * recipe.reasoning_share
+        )
         draft = Draft(
-            image_id="", question=TYPICAL_QUESTION, answer="", targets=(), mask_type="both", kind="reasoning"
+            image_id="",
+            question=TYPICAL_QUESTION,
+            answer="",
+            targets=(),
+            mask_type="both",
+            kind="reasoning",
         )
         parts.append(
-            estimate([blind_request(draft)] * count, model.price, output_tokens=TYPICAL_TOKENS, batch=batch)
+            estimate(
+                [blind_request(draft)] * count,
+                model.price,
+                output_tokens=TYPICAL_TOKENS,
+                batch=batch,
+            )
         )
     scale = len(rows) / max(1, len(sampled))
-    calls, tokens, replies = (round(scale * sum(part[item] for part in parts)) for item in range(3))
-    return CostEstimate(calls, tokens, replies, scale * sum(part.cost for part in parts))
+    calls, tokens, replies = (
+        round(scale * sum(part[item] for part in parts)) for item in range(3)
+    )
+    return CostEstimate(
+        calls, tokens, replies, scale * sum(part.cost for part in parts)
+    )
 
 
 def ledger_path(out: Path) -> Path:

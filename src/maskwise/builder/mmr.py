@@ -9,15 +9,33 @@ from collections import Counter
 from typing import Any
 
 from maskwise.builder.grammar import NUMBERS, join_words, pluralize, with_article
-from maskwise.builder.object_questions import GrammarContext, ask_kinds, ask_two_uses, ask_uses
-from maskwise.builder.part_questions import ask_alike_parts, ask_objects_with_parts, ask_parts, ask_two_parts
+from maskwise.builder.object_questions import (
+    GrammarContext,
+    ask_kinds,
+    ask_two_uses,
+    ask_uses,
+)
+from maskwise.builder.part_questions import (
+    ask_alike_parts,
+    ask_objects_with_parts,
+    ask_parts,
+    ask_two_parts,
+)
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.selection import mix
 
 PER_IMAGE = 6
 MOST_PER_FAMILY = 2
 
-ASK = (ask_objects_with_parts, ask_two_parts, ask_two_uses, ask_parts, ask_alike_parts, ask_uses, ask_kinds)
+ASK = (
+    ask_objects_with_parts,
+    ask_two_parts,
+    ask_two_uses,
+    ask_parts,
+    ask_alike_parts,
+    ask_uses,
+    ask_kinds,
+)
 
 INSTRUCTIONS = f"""\
 First write a caption of the whole image in one or two sentences. Then write {PER_IMAGE} question-answer pairs, fewer if
@@ -35,7 +53,10 @@ on the left". For every phrase give the number of its region, or of its regions 
 def write(context: GrammarContext) -> dict[str, Any]:
     """The grammar's output."""
     families = [list(ask(context)) for ask in ASK]
-    samples = [one.to_item() for one in mix(families, PER_IMAGE, context.random, most=MOST_PER_FAMILY)]
+    samples = [
+        one.to_item()
+        for one in mix(families, PER_IMAGE, context.random, most=MOST_PER_FAMILY)
+    ]
     return {"caption": _caption(context), "samples": samples}
 
 
@@ -47,7 +68,11 @@ def _caption(context: GrammarContext) -> str:
         else f"{NUMBERS[count] if count < len(NUMBERS) else 'several'} {pluralize(noun)}"
         for noun, count in counts
     ]
-    return f"The image shows {join_words(named)}." if named else "The image shows nothing that is annotated."
+    return (
+        f"The image shows {join_words(named)}."
+        if named
+        else "The image shows nothing that is annotated."
+    )
 
 
 MMR = Recipe(

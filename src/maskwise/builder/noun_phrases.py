@@ -29,7 +29,11 @@ def name_objects(facts: ImageFacts) -> dict[str, str]:
     for one in facts.objects:
         if one.noun.known not in nameless:
             groups.setdefault(one.noun.text, []).append(one)
-    return {id: phrase for noun, group in groups.items() for id, phrase in tell_apart(group, noun).items()}
+    return {
+        id: phrase
+        for noun, group in groups.items()
+        for id, phrase in tell_apart(group, noun).items()
+    }
 
 
 def describe_objects(facts: ImageFacts) -> dict[str, str]:
@@ -45,7 +49,9 @@ def describe_objects(facts: ImageFacts) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _ground_things() -> frozenset[str]:
     classes = load_knowledge().classes
-    return frozenset({"person", "streetlight"}).union(*(classes[name].objects for name in GROUND))
+    return frozenset({"person", "streetlight"}).union(
+        *(classes[name].objects for name in GROUND)
+    )
 
 
 def tell_apart(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
@@ -54,9 +60,14 @@ def tell_apart(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
         return {group[0].id: f"the {noun}"}
     for axis in (0, 1):
         ordered = sorted(group, key=lambda one: one.centre[axis])
-        apart = all(b.centre[axis] - a.centre[axis] >= MIN_GAP for a, b in pairwise(ordered))
+        apart = all(
+            b.centre[axis] - a.centre[axis] >= MIN_GAP for a, b in pairwise(ordered)
+        )
         if apart and len(group) <= (MAX_ORDERED, 2)[axis]:
-            return {one.id: phrase for one, phrase in zip(ordered, _in_order(noun, ordered, axis))}
+            return {
+                one.id: phrase
+                for one, phrase in zip(ordered, _in_order(noun, ordered, axis))
+            }
     return _extremes(group, noun)
 
 
@@ -68,8 +79,13 @@ def _in_order(noun: str, ordered: Sequence[RegionFacts], axis: int) -> list[str]
             return [f"the {noun} on the left", f"the {noun} on the right"]
         return [f"the left {noun}", f"the right {noun}"]
     if len(ordered) == 3:
-        return [f"the {noun} {place}" for place in ("on the left", "in the middle", "on the right")]
-    return [f"the {ordinal} {noun} from the left" for ordinal in ORDINALS[: len(ordered)]]
+        return [
+            f"the {noun} {place}"
+            for place in ("on the left", "in the middle", "on the right")
+        ]
+    return [
+        f"the {ordinal} {noun} from the left" for ordinal in ORDINALS[: len(ordered)]
+    ]
 
 
 def _extremes(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
@@ -105,7 +121,8 @@ def nearest(group: Sequence[RegionFacts]) -> RegionFacts | None:
     if any(one.noun.known not in _ground_things() for one in group):
         return None
     by_bottom = sorted(group, key=lambda one: -one.bottom)
-    first, second = by_bottom[0], by_bottom[1] if len(by_bottom) > 1 else None
+    first = by_bottom[0]
+    second = by_bottom[1] if len(by_bottom) > 1 else None
     if second is None or first.bottom - second.bottom < MIN_GAP / 2:
         return None
     others = max(one.share for one in group if one is not first)

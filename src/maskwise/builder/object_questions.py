@@ -12,18 +12,39 @@ from random import Random
 from typing import NamedTuple
 
 from maskwise.builder.facts import ImageFacts, RegionFacts, suitable
-from maskwise.builder.grammar import MAX_TARGETS, AnswerPhrase, ProposedQuestion, enumerate_phrases, refer
+from maskwise.builder.grammar import (
+    MAX_TARGETS,
+    AnswerPhrase,
+    ProposedQuestion,
+    enumerate_phrases,
+    refer,
+)
 from maskwise.builder.knowledge import Trait, load_knowledge
-from maskwise.builder.noun_phrases import MIN_RATIO, describe_objects, name_objects, nearest, outermost
+from maskwise.builder.noun_phrases import (
+    MIN_RATIO,
+    describe_objects,
+    name_objects,
+    nearest,
+    outermost,
+)
 
 MAX_PAIRS = 12
 """Pairs of traits that are proposed for one image."""
 
 
 NEEDS = (
-    ("Somebody wants to {want} and to {then}. What here would they need?", "they would need "),
-    ("What in this scene helps somebody who wants to {want} and then to {then}?", "they could use "),
-    ("Suppose you want to {want} and afterwards to {then}. What would you look for?", "you would look for "),
+    (
+        "Somebody wants to {want} and to {then}. What here would they need?",
+        "they would need ",
+    ),
+    (
+        "What in this scene helps somebody who wants to {want} and then to {then}?",
+        "they could use ",
+    ),
+    (
+        "Suppose you want to {want} and afterwards to {then}. What would you look for?",
+        "you would look for ",
+    ),
 )
 """Questions about two wishes, and how their answers begin."""
 
@@ -39,9 +60,15 @@ class AnswerableTrait(NamedTuple):
     def goes_with(self, other: "AnswerableTrait") -> bool:
         """Whether somebody would ask about both at once, and they are fulfilled by different things."""
         names = {self.name, other.name}
-        alike = {one.noun.known for one in self.objects} & {one.noun.known for one in other.objects}
+        alike = {one.noun.known for one in self.objects} & {
+            one.noun.known for one in other.objects
+        }
         together = any(names <= theme for theme in load_knowledge().themes.values())
-        return together and not alike and len(self.objects) + len(other.objects) <= MAX_TARGETS
+        return (
+            together
+            and not alike
+            and len(self.objects) + len(other.objects) <= MAX_TARGETS
+        )
 
 
 @dataclass(frozen=True)
@@ -65,7 +92,11 @@ class GrammarContext:
     def traits(self) -> list[tuple[str, Trait, list[RegionFacts]]]:
         """What some objects are good for, by name, with all objects that are; nothing people would disagree about."""
         return [
-            (name, trait, [one for one in self.facts.objects if one.noun.known in trait.objects])
+            (
+                name,
+                trait,
+                [one for one in self.facts.objects if one.noun.known in trait.objects],
+            )
             for name, trait in load_knowledge().traits.items()
             if self.facts.known & trait.objects and self.facts.settle(trait)
         ]
@@ -75,7 +106,11 @@ class GrammarContext:
         """Traits whose objects can all be asked about and referred to."""
         found = []
         for name, trait, objects in self.traits:
-            phrases = refer(objects, self.names) if len(suitable(objects)) == len(objects) else None
+            phrases = (
+                refer(objects, self.names)
+                if len(suitable(objects)) == len(objects)
+                else None
+            )
             if phrases is not None:
                 found.append(AnswerableTrait(name, trait, objects, phrases))
         return found
@@ -94,12 +129,18 @@ def ask_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
 
 def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """Two needs at once, answered by different objects."""
-    pairs = [pair for pair in itertools.combinations(context.answerable, 2) if pair[0].goes_with(pair[1])]
+    pairs = [
+        pair
+        for pair in itertools.combinations(context.answerable, 2)
+        if pair[0].goes_with(pair[1])
+    ]
     for (_, one, things, first), (_, other, more, second) in context.random.sample(
         pairs, min(MAX_PAIRS, len(pairs))
     ):
         if one.want and other.want and context.random.random() < 0.6:
-            question, answer = _answer_needs(context, one.want, first, other.want, second)
+            question, answer = _answer_needs(
+                context, one.want, first, other.want, second
+            )
         else:
             question = f"What here would {one.does}, and what would {other.does}?"
             answer = (
@@ -112,12 +153,17 @@ def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
 
 
 def _answer_needs(
-    context: GrammarContext, want: str, first: list[AnswerPhrase], then: str, second: list[AnswerPhrase]
+    context: GrammarContext,
+    want: str,
+    first: list[AnswerPhrase],
+    then: str,
+    second: list[AnswerPhrase],
 ) -> tuple[str, tuple[str | AnswerPhrase, ...]]:
     """A question about two wishes of a person, and its answer."""
     question, opening = context.random.choice(NEEDS)
     if "you " in question:
-        want, then = want.replace("their ", "your "), then.replace("their ", "your ")
+        want = want.replace("their ", "your ")
+        then = then.replace("their ", "your ")
     answer = (
         opening,
         *enumerate_phrases(first, "or"),
@@ -136,7 +182,11 @@ def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
         for wish, one in _choices(objects):
             if one.is_suitable and one.id in context.names:
                 question = f"{context.random.choice(trait.ask)} {wish}"
-                answer = ("that is ", AnswerPhrase(context.names[one.id], (one.number,)), ".")
+                answer = (
+                    "that is ",
+                    AnswerPhrase(context.names[one.id], (one.number,)),
+                    ".",
+                )
                 yield ProposedQuestion(question, answer, "choice", (one,))
 
 
@@ -162,22 +212,42 @@ def ask_kinds(context: GrammarContext) -> Iterator[ProposedQuestion]:
     if len(people) >= 2:
         for question, reason, one in _superlatives(people, "Which of the people"):
             yield from _answer_one(
-                context, question.replace("Which of the people", "Who"), reason, one, "kind"
+                context,
+                question.replace("Which of the people", "Who"),
+                reason,
+                one,
+                "kind",
             )
 
 
-def _superlatives(group: Sequence[RegionFacts], which: str) -> Iterator[tuple[str, str, RegionFacts]]:
+def _superlatives(
+    group: Sequence[RegionFacts], which: str
+) -> Iterator[tuple[str, str, RegionFacts]]:
     """Questions with the verb phrase of their answers and the object that is meant."""
-    more, than = ("more", "than the other") if len(group) == 2 else ("the most", "than the others")
+    more, than = (
+        ("more", "than the other")
+        if len(group) == 2
+        else ("the most", "than the others")
+    )
     large = sorted(group, key=lambda one: -one.share)
     if large[0].share >= MIN_RATIO * large[1].share:
-        yield f"{which} takes up {more} space in the image?", f"takes up more space {than}", large[0]
+        yield (
+            f"{which} takes up {more} space in the image?",
+            f"takes up more space {than}",
+            large[0],
+        )
     front = nearest(group)
     if front is not None:
         closest = "closer" if len(group) == 2 else "closest"
-        yield f"{which} is {closest} to the camera?", f"is closer to the camera {than}", front
+        yield (
+            f"{which} is {closest} to the camera?",
+            f"is closer to the camera {than}",
+            front,
+        )
     hidden = sorted(group, key=lambda one: -(one.occlusion or 0.0))
-    if hidden[0].is_occluded and (hidden[0].occlusion or 0) >= MIN_RATIO * (hidden[1].occlusion or 0):
+    if hidden[0].is_occluded and (hidden[0].occlusion or 0) >= MIN_RATIO * (
+        hidden[1].occlusion or 0
+    ):
         yield f"{which} is hidden {more}?", f"is hidden more {than}", hidden[0]
     if len(group) > 2 and hidden[-2].is_occluded and hidden[-1].is_complete:
         yield f"{which} can be seen completely?", "can be seen completely", hidden[-1]
@@ -194,7 +264,9 @@ def _answer_one(
 def ask_occluders(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What is in front of something: "What blocks the view of the toilet?"."""
     for hidden, front in context.facts.hidden_by.items():
-        phrases = refer(front, context.names) if len(suitable(front)) == len(front) else None
+        phrases = (
+            refer(front, context.names) if len(suitable(front)) == len(front) else None
+        )
         anchor = _anchor(context, hidden, front)
         if phrases is None or anchor is None:
             continue
@@ -215,12 +287,22 @@ def ask_hidden(context: GrammarContext) -> Iterator[ProposedQuestion]:
     behind: dict[str, list[RegionFacts]] = {}
     for hidden, front in context.facts.hidden_by.items():
         for one in front:
-            behind.setdefault(one.id, []).append(next(o for o in context.facts.objects if o.id == hidden))
+            behind.setdefault(one.id, []).append(
+                next(o for o in context.facts.objects if o.id == hidden)
+            )
     for id, objects in behind.items():
-        phrases = refer(objects, context.names) if len(suitable(objects)) == len(objects) else None
+        phrases = (
+            refer(objects, context.names)
+            if len(suitable(objects)) == len(objects)
+            else None
+        )
         anchor = _anchor(context, id, objects)
         flat = load_knowledge().background | load_knowledge().surfaces
-        if phrases is None or anchor is None or any(one.noun.known in flat for one in objects):
+        if (
+            phrases is None
+            or anchor is None
+            or any(one.noun.known in flat for one in objects)
+        ):
             continue
         question = context.random.choice(
             (
@@ -229,33 +311,44 @@ def ask_hidden(context: GrammarContext) -> Iterator[ProposedQuestion]:
             )
         )
         verb = "is" if len(objects) == 1 and not objects[0].noun.is_plural else "are"
-        answer = (*enumerate_phrases(phrases), f" {verb} partly hidden behind {anchor}.")
+        answer = (
+            *enumerate_phrases(phrases),
+            f" {verb} partly hidden behind {anchor}.",
+        )
         yield ProposedQuestion(question, answer, "hidden", tuple(objects))
 
 
 def ask_surfaces(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What stands on something: "What has been put on the dish?"."""
     for surface, upon in context.facts.standing_on.items():
-        phrases = refer(upon, context.names) if len(suitable(upon)) == len(upon) else None
+        phrases = (
+            refer(upon, context.names) if len(suitable(upon)) == len(upon) else None
+        )
         anchor = _anchor(context, surface, upon)
         if phrases is None or anchor is None:
             continue
         question = context.random.choice(
-            (f"What would slide off if {anchor} were tilted?", f"What has been put on {anchor}?")
+            (
+                f"What would slide off if {anchor} were tilted?",
+                f"What has been put on {anchor}?",
+            )
         )
         verb = "is" if len(upon) == 1 and not upon[0].noun.is_plural else "are"
         answer = (*enumerate_phrases(phrases), f" {verb} on {anchor}.")
         yield ProposedQuestion(question, answer, "surface", upon)
 
 
-def _anchor(context: GrammarContext, id: str, targets: Sequence[RegionFacts]) -> str | None:
+def _anchor(
+    context: GrammarContext, id: str, targets: Sequence[RegionFacts]
+) -> str | None:
     """The name of an object that a question mentions; None for background and if it gave away the name of a target."""
     one = next(thing for thing in context.facts.objects if thing.id == id)
     if one.noun.known in load_knowledge().background:
         return None
     words = set(one.noun.text.split())
     if any(
-        words & set(target.noun.text.split()) or one.noun.known == target.noun.known for target in targets
+        words & set(target.noun.text.split()) or one.noun.known == target.noun.known
+        for target in targets
     ):
         return context.descriptions.get(id) if _differs(context, id, targets) else None
     return context.names.get(id)

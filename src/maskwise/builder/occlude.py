@@ -55,7 +55,9 @@ class OccludeOptions:
     def __post_init__(self) -> None:
         low, high = self.rates
         if not 0 < low < high < 1:
-            raise RecordError(f"occlusion rates {low} to {high}: expected 0 < lowest < highest < 1")
+            raise RecordError(
+                f"occlusion rates {low} to {high}: expected 0 < lowest < highest < 1"
+            )
         if self.per_image < 1 or not 0 < self.min_area < 1:
             raise RecordError(
                 f"expected 1 or more targets per image and a smallest area between 0 and 1; got {self.per_image} and "
@@ -101,7 +103,9 @@ def occlude(
     The result is the same for any number of workers. limit: read that many images only. done: called after each.
     """
     chosen = options or OccludeOptions()
-    images = range(len(source.images) if limit is None else min(limit, len(source.images)))
+    images = range(
+        len(source.images) if limit is None else min(limit, len(source.images))
+    )
     pairs = without_target = without_occluder = 0
     about = dict(source.manifest.about) | {
         "recipe": "occlude",
@@ -109,7 +113,9 @@ def occlude(
         "recipe_options": f"rates {chosen.rates[0]} to {chosen.rates[1]}, {chosen.per_image} per image, "
         f"smallest target {chosen.min_area}, seed {chosen.seed}",
     }
-    with DatasetWriter(out, name=f"{source.name}-occluded", about=about, overwrite=overwrite) as writer:
+    with DatasetWriter(
+        out, name=f"{source.name}-occluded", about=about, overwrite=overwrite
+    ) as writer:
         for outcome in _outcomes(source, chosen, images, workers):
             for pair in outcome.pairs:
                 for member in pair:
@@ -127,13 +133,18 @@ def occlude(
     return OccludeCounts(len(images), pairs, without_target, without_occluder)
 
 
-def _outcomes(source: Dataset, options: OccludeOptions, images: range, workers: int) -> Iterator[_Outcome]:
+def _outcomes(
+    source: Dataset, options: OccludeOptions, images: range, workers: int
+) -> Iterator[_Outcome]:
     if workers == 1:
         cutouts = CutoutSource.of(source)
         yield from (occlude_image(cutouts, row, options) for row in images)
         return
     make = partial(
-        _in_worker, str(source.path), None if source.image_root is None else str(source.image_root), options
+        _in_worker,
+        str(source.path),
+        None if source.image_root is None else str(source.image_root),
+        options,
     )
     with ProcessPoolExecutor(workers) as pool:
         try:
@@ -142,7 +153,9 @@ def _outcomes(source: Dataset, options: OccludeOptions, images: range, workers: 
             pool.shutdown(cancel_futures=True)
 
 
-def _in_worker(path: str, image_root: str | None, options: OccludeOptions, row: int) -> _Outcome:
+def _in_worker(
+    path: str, image_root: str | None, options: OccludeOptions, row: int
+) -> _Outcome:
     return occlude_image(_open_source(path, image_root), row, options)
 
 
@@ -154,38 +167,59 @@ def _open_source(path: str, image_root: str | None) -> CutoutSource:
 def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _Outcome:
     """The pairs of one image; they depend on the dataset, the image's id and the seed only."""
     dataset = cutouts.dataset
-    info, regions = dataset.image(row), dataset.regions_of(row)
+    info = dataset.image(row)
+    regions = dataset.regions_of(row)
     random = np.random.default_rng([options.seed, zlib.crc32(info.id.encode())])
     if not regions:
         return _Outcome([], 0)
     geometry = AnnotatedObjects.of(regions)
-    complete = {region.id for item, region in enumerate(regions) if geometry.is_complete(item)}
+    complete = {
+        region.id for item, region in enumerate(regions) if geometry.is_complete(item)
+    }
     large = geometry.areas >= options.min_area * info.width * info.height
-    targets = [region for item, region in enumerate(regions) if large[item] and region.id in complete]
+    targets = [
+        region
+        for item, region in enumerate(regions)
+        if large[item] and region.id in complete
+    ]
     if not targets:
         return _Outcome([], 0)
     pixels = np.asarray(dataset.open_image(row))
     pairs = []
-    for number, pick in enumerate(random.permutation(len(targets))[: options.per_image].tolist()):
-        placement = _find_placement(cutouts, row, targets[pick], options=options, random=random)
+    for number, pick in enumerate(
+        random.permutation(len(targets))[: options.per_image].tolist()
+    ):
+        placement = _find_placement(
+            cutouts, row, targets[pick], options=options, random=random
+        )
         if placement is None:
             continue
         composite, covered = paste(pixels, placement)
         made = _Pair(info, regions, complete, targets[pick], placement, number)
         pairs.append(
-            (made.original(read_encoded_image(dataset, row)), made.composite(_jpeg(composite), covered))
+            (
+                made.original(read_encoded_image(dataset, row)),
+                made.composite(_jpeg(composite), covered),
+            )
         )
     return _Outcome(pairs, len(targets))
 
 
 def _find_placement(
-    cutouts: CutoutSource, row: int, target: Region, *, options: OccludeOptions, random: np.random.Generator
+    cutouts: CutoutSource,
+    row: int,
+    target: Region,
+    *,
+    options: OccludeOptions,
+    random: np.random.Generator,
 ) -> CutoutPlacement | None:
     assert target.visible is not None
     dense = target.visible.to_dense()
     for _ in range(TRIES):
         cutout = cutouts.draw(random, other_than=row)
-        placement = None if cutout is None else place(cutout, dense, options.rates, random)
+        placement = (
+            None if cutout is None else place(cutout, dense, options.rates, random)
+        )
         if placement is not None:
             return placement
     return None
@@ -203,25 +237,43 @@ class _Pair(NamedTuple):
 
     def original(self, data: bytes) -> _Composite:
         """The untouched image; complete objects have equal visible and amodal masks."""
-        regions = tuple(replace(region, amodal=self._amodal(region)) for region in self.regions)
-        return self._image("original", regions, data, question=f"the {self.target.name}", rate=0.0)
+        regions = tuple(
+            replace(region, amodal=self._amodal(region)) for region in self.regions
+        )
+        return self._image(
+            "original", regions, data, question=f"the {self.target.name}", rate=0.0
+        )
 
     def composite(self, data: bytes, covered: BoolArray) -> _Composite:
         """The image with the occluder in front of everything."""
         front = Mask.from_dense(covered)
         occluder = Region(
-            id=self._new_id(), name=self.placement.cutout.name, visible=front, amodal=front, order=1
+            id=self._new_id(),
+            name=self.placement.cutout.name,
+            visible=front,
+            amodal=front,
+            order=1,
         )
         regions = tuple(self._behind(region, front) for region in self.regions)
         question = f"the {self.target.name} behind the {occluder.name}"
-        return self._image("composite", (occluder, *regions), data, question=question, rate=self._rate(front))
+        return self._image(
+            "composite",
+            (occluder, *regions),
+            data,
+            question=question,
+            rate=self._rate(front),
+        )
 
     def _behind(self, region: Region, front: Mask) -> Region:
         order = (
-            2 if region.order is None and region.id == self.target.id else region.order and region.order + 1
+            2
+            if region.order is None and region.id == self.target.id
+            else region.order and region.order + 1
         )
         visible = None if region.visible is None else region.visible - front
-        return replace(region, visible=visible, amodal=self._amodal(region), order=order)
+        return replace(
+            region, visible=visible, amodal=self._amodal(region), order=order
+        )
 
     def _amodal(self, region: Region) -> Mask | None:
         return region.visible if region.id in self.complete else region.amodal
@@ -232,10 +284,20 @@ class _Pair(NamedTuple):
 
     def _new_id(self) -> str:
         taken = {region.id for region in self.regions}
-        return next(id for n in range(len(taken) + 1) if (id := f"occluder{n or ''}") not in taken)
+        return next(
+            id
+            for n in range(len(taken) + 1)
+            if (id := f"occluder{n or ''}") not in taken
+        )
 
     def _image(
-        self, variant: str, regions: tuple[Region, ...], data: bytes, *, question: str, rate: float
+        self,
+        variant: str,
+        regions: tuple[Region, ...],
+        data: bytes,
+        *,
+        question: str,
+        rate: float,
     ) -> _Composite:
         pair = f"{self.info.id}#{self.number}"
         pasted = self.placement.cutout.image if variant == "composite" else None
@@ -243,8 +305,12 @@ class _Pair(NamedTuple):
             self.info,
             id=f"{pair}-{variant}",
             path=None,
-            licence=_join(self.info.licence, None if pasted is None else pasted.licence),
-            attribution=_join(self.info.attribution, None if pasted is None else pasted.attribution),
+            licence=_join(
+                self.info.licence, None if pasted is None else pasted.licence
+            ),
+            attribution=_join(
+                self.info.attribution, None if pasted is None else pasted.attribution
+            ),
         )
         names = [region.name for region in self.regions]
         tags = {
@@ -256,7 +322,12 @@ class _Pair(NamedTuple):
         }
         target = next(region for region in regions if region.id == self.target.id)
         sample = Sample(
-            id=info.id, image_id=info.id, question=question, mask_type="both", targets=(target,), tags=tags
+            id=info.id,
+            image_id=info.id,
+            question=question,
+            mask_type="both",
+            targets=(target,),
+            tags=tags,
         )
         return _Composite(info, regions, data, sample)
 

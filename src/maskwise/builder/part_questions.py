@@ -48,7 +48,9 @@ def ask_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What a part is for: "Where would your hand go to hold the drinking vessel?"."""
     for whole, trait, parts, phrases in find_parts(context):
         if whole.id in context.descriptions:
-            question = context.random.choice(trait.ask).replace("{whole}", context.descriptions[whole.id])
+            question = context.random.choice(trait.ask).replace(
+                "{whole}", context.descriptions[whole.id]
+            )
             answer = (*enumerate_phrases(phrases), f" would {trait.does}.")
             yield ProposedQuestion(question, answer, "part", parts)
 
@@ -79,14 +81,18 @@ def ask_objects_with_parts(context: GrammarContext) -> Iterator[ProposedQuestion
             continue
         part = context.random.choice(by_whole[objects[0].id])
         asked = _say_it(context.random.choice(part.trait.ask))
-        question = f"{context.random.choice(trait.ask)} And {asked[:1].lower()}{asked[1:]}"
+        question = (
+            f"{context.random.choice(trait.ask)} And {asked[:1].lower()}{asked[1:]}"
+        )
         answer = (
             name,
             f" would {trait.does}, and ",
             *enumerate_phrases(part.phrases),
             f" would {part.trait.does}.",
         )
-        yield ProposedQuestion(question, answer, "object and part", (*objects, *part.parts))
+        yield ProposedQuestion(
+            question, answer, "object and part", (*objects, *part.parts)
+        )
 
 
 def ask_alike_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
@@ -97,35 +103,55 @@ def ask_alike_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
         if len(group) < 2 or not context.facts.settle(kind):
             continue
         for does in sorted({one.trait.does for one in found}):
-            same = [one for one in found if one.trait.does == does and one.whole in group]
+            same = [
+                one for one in found if one.trait.does == does and one.whole in group
+            ]
             phrases = [phrase for one in same for phrase in one.phrases]
-            if len(same) == len(group) and sum(len(one.parts) for one in same) <= MAX_TARGETS:
+            if (
+                len(same) == len(group)
+                and sum(len(one.parts) for one in same) <= MAX_TARGETS
+            ):
                 question = f"Which parts of the {kind.plural} would {does}?"
                 answer = (*enumerate_phrases(phrases), f" would {does}.")
                 yield ProposedQuestion(
-                    question, answer, "alike parts", tuple(p for one in same for p in one.parts)
+                    question,
+                    answer,
+                    "alike parts",
+                    tuple(p for one in same for p in one.parts),
                 )
 
 
 def _say_it(question: str) -> str:
     """A question about the parts of an object that was just mentioned: "the bulb of {whole}" is "its bulb"."""
-    return re.sub(r"\b(?:the )(\w+) of \{whole\}", r"its \1", question).replace("{whole}", "it")
+    return re.sub(r"\b(?:the )(\w+) of \{whole\}", r"its \1", question).replace(
+        "{whole}", "it"
+    )
 
 
 def _refer(
     context: GrammarContext, whole: RegionFacts, parts: Sequence[RegionFacts]
 ) -> list[AnswerPhrase] | None:
     """Phrases for parts of one object; None if one cannot be asked about or the object cannot be singled out."""
-    if whole.id not in context.names or len(suitable(parts)) < len(parts) or len(parts) > MAX_TARGETS:
+    if (
+        whole.id not in context.names
+        or len(suitable(parts)) < len(parts)
+        or len(parts) > MAX_TARGETS
+    ):
         return None
-    owner, noun = context.names[whole.id], parts[0].noun.text
+    owner = context.names[whole.id]
+    noun = parts[0].noun.text
     if len(parts) == 1:
         return [AnswerPhrase(f"the {noun} of {owner}", (parts[0].number,))]
     if len({part.noun.text for part in parts}) > 1:
         return (
             None
             if len({part.noun.text for part in parts}) < len(parts)
-            else [AnswerPhrase(f"the {part.noun.text} of {owner}", (part.number,)) for part in parts]
+            else [
+                AnswerPhrase(f"the {part.noun.text} of {owner}", (part.number,))
+                for part in parts
+            ]
         )
     numbers = tuple(part.number for part in parts)
-    return [AnswerPhrase(f"the {NUMBERS[len(parts)]} {pluralize(noun)} of {owner}", numbers)]
+    return [
+        AnswerPhrase(f"the {NUMBERS[len(parts)]} {pluralize(noun)} of {owner}", numbers)
+    ]

@@ -26,10 +26,20 @@ from pathlib import Path
 import msgspec
 
 from maskwise.builder.build_report import SUMMARY, write_build_report
-from maskwise.builder.build_summary import BuildFacts, BuildSummary, WriterUsage, summarize_build
+from maskwise.builder.build_summary import (
+    BuildFacts,
+    BuildSummary,
+    WriterUsage,
+    summarize_build,
+)
 from maskwise.builder.draft import Draft, SourceImage, draft_to_sample
 from maskwise.builder.engines import EngineOptions, map_images
-from maskwise.builder.filters import ClassifyWording, FilterOptions, FilterResult, apply_filters
+from maskwise.builder.filters import (
+    ClassifyWording,
+    FilterOptions,
+    FilterResult,
+    apply_filters,
+)
 from maskwise.builder.grammar_writer import write_with_grammar
 from maskwise.builder.language_model import LanguageModel, ModelSession, ledger_path
 from maskwise.builder.recipe import Recipe
@@ -76,23 +86,36 @@ def build_dataset(
     A folder that the same build wrote before is left as it is. model: None for the grammar. classify: reads the mask
     type from questions, for flags. done: called with the number of images just written about.
     """
-    chosen, path = options or BuildOptions(), Path(out)
-    count = len(source.images) if chosen.limit is None else min(chosen.limit, len(source.images))
+    chosen = options or BuildOptions()
+    path = Path(out)
+    count = (
+        len(source.images)
+        if chosen.limit is None
+        else min(chosen.limit, len(source.images))
+    )
     images = SourceImages(source, count)
     key = _build_key(recipe, source, chosen, model)
     if not overwrite and _is_built(path, key):
         return msgspec.json.decode((path / SUMMARY).read_bytes(), type=BuildSummary)
     with ExitStack() as stack:
-        writer = stack.enter_context(_open_writer(path, source, recipe, key=key, overwrite=overwrite))
+        writer = stack.enter_context(
+            _open_writer(path, source, recipe, key=key, overwrite=overwrite)
+        )
         session = (
             None
             if model is None
-            else ModelSession(model, stack.enter_context(Ledger(ledger_path(path))), done)
+            else ModelSession(
+                model, stack.enter_context(Ledger(ledger_path(path))), done
+            )
         )
         if session is None:
-            results = _write_offline(recipe, images, chosen, classify=classify, done=done)
+            results = _write_offline(
+                recipe, images, chosen, classify=classify, done=done
+            )
         else:
-            results = _write_with_model(recipe, images, chosen, classify=classify, session=session)
+            results = _write_with_model(
+                recipe, images, chosen, classify=classify, session=session
+            )
         result = merge_results(results)
         if not result.kept:
             raise StoreError(_explain_empty(source, result))
@@ -111,7 +134,12 @@ def build_dataset(
 
 
 def is_finished(
-    recipe: Recipe, source: Dataset, out: Path, options: BuildOptions, *, model: LanguageModel | None = None
+    recipe: Recipe,
+    source: Dataset,
+    out: Path,
+    options: BuildOptions,
+    *,
+    model: LanguageModel | None = None,
 ) -> bool:
     """Whether a folder holds the complete result of the same build."""
     return _is_built(out, _build_key(recipe, source, options, model))
@@ -145,7 +173,9 @@ def _write_offline(
     done: Callable[[int], None],
 ) -> Iterator[FilterResult]:
     """The grammar's questions about each image, filtered; both is done by the engine."""
-    work = partial(_write_images, SourceFolder.of(images.dataset), recipe.name, options, classify)
+    work = partial(
+        _write_images, SourceFolder.of(images.dataset), recipe.name, options, classify
+    )
     for result in map_images(work, range(len(images)), options.engine):
         yield result
         done(1)
@@ -165,7 +195,11 @@ def _write_images(
         drafts, _ = write_with_grammar(find_recipe(recipe), image, options.seed)
         results.append(
             apply_filters(
-                drafts, {image.info.id: image}, options.filters, classify=classify, leaked=options.leaked
+                drafts,
+                {image.info.id: image},
+                options.filters,
+                classify=classify,
+                leaked=options.leaked,
             )
         )
     return results
@@ -180,7 +214,9 @@ def _write_with_model(
     session: ModelSession,
 ) -> Iterator[FilterResult]:
     """The questions of a language model about each image. The filter that asks the model sees many images at once."""
-    written = session.write_drafts(recipe, images.dataset, range(len(images)), engine=options.engine)
+    written = session.write_drafts(
+        recipe, images.dataset, range(len(images)), engine=options.engine
+    )
     while group := [*islice(written, FILTERED_TOGETHER)]:
         yield apply_filters(
             [draft for one in group for draft in one.drafts],
@@ -192,7 +228,9 @@ def _write_with_model(
         )
 
 
-def _open_writer(path: Path, source: Dataset, recipe: Recipe, *, key: str, overwrite: bool) -> DatasetWriter:
+def _open_writer(
+    path: Path, source: Dataset, recipe: Recipe, *, key: str, overwrite: bool
+) -> DatasetWriter:
     about = {
         **source.manifest.about,
         "recipe": recipe.name,
@@ -202,22 +240,31 @@ def _open_writer(path: Path, source: Dataset, recipe: Recipe, *, key: str, overw
     }
     root = None if source.image_root is None else source.image_root.resolve()
     return DatasetWriter(
-        path, name=f"{source.name}-{recipe.name}", image_root=root, about=about, overwrite=overwrite
+        path,
+        name=f"{source.name}-{recipe.name}",
+        image_root=root,
+        about=about,
+        overwrite=overwrite,
     )
 
 
-def _write_samples(writer: DatasetWriter, images: SourceImages, result: FilterResult) -> None:
+def _write_samples(
+    writer: DatasetWriter, images: SourceImages, result: FilterResult
+) -> None:
     """The images that have samples, with all their regions, and the samples, numbered per image."""
     reasons: dict[int, list[str]] = {}
     for flag in result.flags:
         reasons.setdefault(id(flag.draft), []).append(flag.reason)
     embedded = images.dataset.images.table["data"]
     for image_id, drafts in groupby(result.kept, lambda draft: draft.image_id):
-        image, row = images[image_id], images.dataset.images.row[image_id]
+        image = images[image_id]
+        row = images.dataset.images.row[image_id]
         writer.add_image(image.info, image.regions, embedded[row].as_py())
         for number, draft in enumerate(drafts, 1):
             flags = reasons.get(id(draft))
-            tagged = draft if flags is None else _add_tag(draft, FLAGS_TAG, ",".join(flags))
+            tagged = (
+                draft if flags is None else _add_tag(draft, FLAGS_TAG, ",".join(flags))
+            )
             writer.add_sample(draft_to_sample(tagged, image, f"{image_id}#{number}"))
 
 
@@ -233,17 +280,32 @@ def _write_rejected(path: Path, result: FilterResult) -> None:
 
 def _explain_empty(source: Dataset, result: FilterResult) -> str:
     reasons = Counter(rejection.reason for rejection in result.rejected).most_common(3)
-    why = ", ".join(f"{count} {reason}" for reason, count in reasons) or "the writer proposed none"
+    why = (
+        ", ".join(f"{count} {reason}" for reason, count in reasons)
+        or "the writer proposed none"
+    )
     hint = ""
     if reasons and reasons[0][0] == "missing-mask":
         hint = ". This recipe needs amodal masks; `maskwise build occlude` makes such a dataset from visible masks"
     return f"{source.path}: no question was kept: {why}{hint}"
 
 
-def _build_key(recipe: Recipe, source: Dataset, options: BuildOptions, model: LanguageModel | None) -> str:
+def _build_key(
+    recipe: Recipe, source: Dataset, options: BuildOptions, model: LanguageModel | None
+) -> str:
     """What a build depends on, hashed; the number of workers is no part of it."""
-    writer = ("grammar", options.seed) if model is None else (model.client.provider, model.client.model)
-    parts = (recipe.prompt_version, hash_path(source.path / MANIFEST), options.limit, writer, options.filters)
+    writer = (
+        ("grammar", options.seed)
+        if model is None
+        else (model.client.provider, model.client.model)
+    )
+    parts = (
+        recipe.prompt_version,
+        hash_path(source.path / MANIFEST),
+        options.limit,
+        writer,
+        options.filters,
+    )
     return hashlib.sha256(msgspec.json.encode((*parts, options.leaked))).hexdigest()
 
 

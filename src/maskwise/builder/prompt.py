@@ -30,7 +30,10 @@ def make_request(facts: ImageFacts, recipe: Recipe) -> CompletionRequest | None:
         system=SYSTEM,
         text="\n".join((recipe.instructions, "", "The regions:", *lines)),
         schema=output_schema(recipe),
-        image=encode_marks(facts.image.load(), {one.number: facts.image.by_id[one.id] for one in marked}),
+        image=encode_marks(
+            facts.image.load(),
+            {one.number: facts.image.by_id[one.id] for one in marked},
+        ),
         max_tokens=round(TOKEN_MARGIN * expected_tokens(recipe)),
     )
 
@@ -50,7 +53,9 @@ def _choose(facts: ImageFacts, recipe: Recipe) -> list[RegionFacts]:
 def _describe(one: RegionFacts, facts: ImageFacts) -> str:
     """One line of the list: number, name, place, size and what hides it."""
     whole = next((other for other in facts.objects if other.id == one.part_of), None)
-    name = one.noun.text if whole is None else f"{one.noun.text} (part of {whole.number})"
+    name = (
+        one.noun.text if whole is None else f"{one.noun.text} (part of {whole.number})"
+    )
     line = f"{one.number}: {name}; {_place(one)}; {100 * one.share:.1f} % of the image"
     if not one.is_occluded:
         return line

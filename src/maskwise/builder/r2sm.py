@@ -11,7 +11,13 @@ from typing import Any
 from maskwise.builder.facts import RegionFacts
 from maskwise.builder.grammar import AnswerPhrase, ProposedQuestion
 from maskwise.builder.knowledge import load_knowledge
-from maskwise.builder.object_questions import GrammarContext, ask_choices, ask_hidden, ask_kinds, ask_uses
+from maskwise.builder.object_questions import (
+    GrammarContext,
+    ask_choices,
+    ask_hidden,
+    ask_kinds,
+    ask_uses,
+)
 from maskwise.builder.recipe import Recipe
 
 MAX_OBJECTS = 4
@@ -85,7 +91,9 @@ def _choose(context: GrammarContext) -> list[RegionFacts]:
     objects = [
         one
         for one in context.facts.objects
-        if one.is_suitable and one.id in context.names and one.noun.known not in unsuitable
+        if one.is_suitable
+        and one.id in context.names
+        and one.noun.known not in unsuitable
     ]
     context.random.shuffle(objects)
     return sorted(objects, key=lambda one: not one.is_occluded)[:MAX_OBJECTS]
@@ -95,16 +103,32 @@ def _referring(context: GrammarContext, one: RegionFacts) -> Iterator[dict[str, 
     occluder = _occluder(context, one)
     words = {"np": context.names[one.id], "it": _it(one), "occluder": occluder or ""}
     visible = VISIBLE if occluder is None else (*VISIBLE, *COVERED)
-    yield _item(context, one, context.random.choice(visible).format(**words), "visible", "referring")
+    yield _item(
+        context,
+        one,
+        context.random.choice(visible).format(**words),
+        "visible",
+        "referring",
+    )
     if one.is_occluded:
-        amodal = [text for text in AMODAL if occluder is not None or "{occluder}" not in text]
-        yield _item(context, one, context.random.choice(amodal).format(**words), "amodal", "referring")
+        amodal = [
+            text for text in AMODAL if occluder is not None or "{occluder}" not in text
+        ]
+        yield _item(
+            context,
+            one,
+            context.random.choice(amodal).format(**words),
+            "amodal",
+            "referring",
+        )
 
 
 def _reasoning(
     context: GrammarContext, one: RegionFacts, proposals: list[ProposedQuestion]
 ) -> Iterator[dict[str, Any]]:
-    picked = context.random.sample(proposals, min(2 if one.is_occluded else 1, len(proposals)))
+    picked = context.random.sample(
+        proposals, min(2 if one.is_occluded else 1, len(proposals))
+    )
     if picked:
         request = context.random.choice(VISIBLE_REQUESTS).format(it=_it(one))
         yield _item(context, one, picked[0].question + request, "visible", "reasoning")
@@ -117,7 +141,9 @@ def _item(
     context: GrammarContext, one: RegionFacts, question: str, mask_type: str, kind: str
 ) -> dict[str, Any]:
     opening = (
-        "these are " if one.noun.is_plural else context.random.choice(("this is ", "that is ", "it is "))
+        "these are "
+        if one.noun.is_plural
+        else context.random.choice(("this is ", "that is ", "it is "))
     )
     ending = ", with its hidden part." if mask_type == "amodal" else "."
     phrase = AnswerPhrase(context.names[one.id], (one.number,))

@@ -22,7 +22,9 @@ AHEAD = 2
 
 
 def map_on_ray(
-    function: Callable[[Sequence[int]], list[T]], chunks: Sequence[Sequence[int]], options: "EngineOptions"
+    function: Callable[[Sequence[int]], list[T]],
+    chunks: Sequence[Sequence[int]],
+    options: "EngineOptions",
 ) -> Iterator[list[T]]:
     """The results of a function for each chunk, in order; a bounded number of chunks is in work."""
     with connected(RayOptions(address=options.ray_address, actors=options.workers)):
@@ -41,5 +43,7 @@ def map_on_ray(
             raise MaskwiseError(f"Ray stopped: {str(error).splitlines()[0]}") from error
 
 
-def _call(function: Callable[[Sequence[int]], list[T]], chunk: Sequence[int]) -> list[T]:
+def _call(
+    function: Callable[[Sequence[int]], list[T]], chunk: Sequence[int]
+) -> list[T]:
     return function(chunk)

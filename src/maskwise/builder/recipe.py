@@ -78,7 +78,10 @@ class DraftedImage(NamedTuple):
 
 def output_schema(recipe: Recipe) -> dict[str, Any]:
     """The JSON schema of a recipe's output; all properties are required, as structured output demands."""
-    target = _object(phrase={"type": "string"}, regions={"type": "array", "items": {"type": "integer"}})
+    target = _object(
+        phrase={"type": "string"},
+        regions={"type": "array", "items": {"type": "integer"}},
+    )
     fields: dict[str, Any] = {
         "question": {"type": "string"},
         "answer": {"type": "string"},
@@ -90,11 +93,15 @@ def output_schema(recipe: Recipe) -> dict[str, Any]:
         fields["kind"] = {"type": "string", "enum": list(get_args(DraftKind))}
     samples = {"type": "array", "items": _object(**fields)}
     return (
-        _object(caption={"type": "string"}, samples=samples) if recipe.caption else _object(samples=samples)
+        _object(caption={"type": "string"}, samples=samples)
+        if recipe.caption
+        else _object(samples=samples)
     )
 
 
-def output_to_drafts(output: dict[str, Any], facts: ImageFacts, recipe: Recipe) -> DraftedImage:
+def output_to_drafts(
+    output: dict[str, Any], facts: ImageFacts, recipe: Recipe
+) -> DraftedImage:
     """The drafts of what a writer returned. Samples that do not fit the schema, or name a number without a region, are
     reported and left out.
     """
@@ -106,7 +113,9 @@ def output_to_drafts(output: dict[str, Any], facts: ImageFacts, recipe: Recipe) 
         return DraftedImage([], [str(error)])
     for number, item in enumerate(found.samples, 1):
         try:
-            drafts.append(_to_draft(msgspec.convert(item, WrittenSample), facts, recipe))
+            drafts.append(
+                _to_draft(msgspec.convert(item, WrittenSample), facts, recipe)
+            )
         except (msgspec.ValidationError, LookupError) as error:
             problems.append(f"sample {number}: {error}")
     return DraftedImage(drafts, problems)
@@ -115,9 +124,14 @@ def output_to_drafts(output: dict[str, Any], facts: ImageFacts, recipe: Recipe) 
 def _to_draft(written: WrittenSample, facts: ImageFacts, recipe: Recipe) -> Draft:
     numbers = [number for target in written.targets for number in target.regions]
     unknown = [number for number in numbers if not 1 <= number <= len(facts.regions)]
-    mask_type, kind = recipe.mask_type or written.mask_type, recipe.kind or written.kind
+    mask_type = recipe.mask_type or written.mask_type
+    kind = recipe.kind or written.kind
     if unknown or mask_type is None or kind is None:
-        raise LookupError(f"there is no region {unknown}" if unknown else "mask_type or kind is missing")
+        raise LookupError(
+            f"there is no region {unknown}"
+            if unknown
+            else "mask_type or kind is missing"
+        )
     regions = [facts.regions[number - 1] for number in numbers]
     levels = {"object" if one.part_of is None else "part" for one in regions}
     return Draft(
@@ -127,7 +141,9 @@ def _to_draft(written: WrittenSample, facts: ImageFacts, recipe: Recipe) -> Draf
         targets=tuple(
             DraftTarget(
                 phrase=target.phrase,
-                regions=tuple(facts.regions[number - 1].id for number in target.regions),
+                regions=tuple(
+                    facts.regions[number - 1].id for number in target.regions
+                ),
             )
             for target in written.targets
         ),

@@ -8,7 +8,11 @@ from maskwise.builder.grammar import ProposedQuestion
 
 
 def mix(
-    families: Sequence[Sequence[ProposedQuestion]], count: int, random: Random, *, most: int
+    families: Sequence[Sequence[ProposedQuestion]],
+    count: int,
+    random: Random,
+    *,
+    most: int,
 ) -> list[ProposedQuestion]:
     """At most `count` proposals, and `most` of a family, taken from the families in turn.
 
@@ -20,10 +24,19 @@ def mix(
     shuffled = [random.sample(list(family), len(family)) for family in families]
     for _ in range(most):
         for family in shuffled:
-            fresh = [one for one in family if one.question not in seen and one.answer not in seen]
+            fresh = [
+                one
+                for one in family
+                if one.question not in seen and one.answer not in seen
+            ]
             if not fresh or len(chosen) == count:
                 continue
-            best = min(fresh, key=lambda one: max((asked[region.id] for region in one.about), default=0))
+            best = min(
+                fresh,
+                key=lambda one: max(
+                    (asked[region.id] for region in one.about), default=0
+                ),
+            )
             chosen.append(best)
             seen |= {best.question, best.answer}
             asked.update(region.id for region in best.about)

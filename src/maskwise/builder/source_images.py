@@ -14,7 +14,8 @@ class SourceImages(Mapping[str, SourceImage]):
     """The first `count` images of a dataset by id; a few are kept in memory."""
 
     def __init__(self, dataset: Dataset, count: int) -> None:
-        self.dataset, self.ids = dataset, tuple(dataset.images.id[:count])
+        self.dataset = dataset
+        self.ids = tuple(dataset.images.id[:count])
         self._known = frozenset(self.ids)
         self._open = lru_cache(maxsize=CACHED)(lambda id: SourceImage.of(dataset, id))
 
@@ -40,7 +41,9 @@ class SourceFolder(NamedTuple):
     def of(cls, dataset: Dataset) -> "SourceFolder":
         """The folder of an open dataset."""
         root = dataset.image_root
-        return cls(str(dataset.path.resolve()), None if root is None else str(root.resolve()))
+        return cls(
+            str(dataset.path.resolve()), None if root is None else str(root.resolve())
+        )
 
     def open(self) -> Dataset:
         """The dataset, opened once per process."""

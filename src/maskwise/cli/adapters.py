@@ -17,7 +17,11 @@ def adapters(as_json: AsJson = False) -> None:
     from maskwise.models.adapters.catalog import ADAPTERS  # noqa: PLC0415 - models may need an extra
 
     if as_json:
-        echo(json.dumps({name: one._asdict() for name, one in ADAPTERS.items()}, indent=2))
+        echo(
+            json.dumps(
+                {name: one._asdict() for name, one in ADAPTERS.items()}, indent=2
+            )
+        )
         return
     console = make_console(highlight=False)
     for name, one in ADAPTERS.items():

@@ -21,12 +21,16 @@ def ask(
     question: Annotated[str, argument("QUESTION", "What to look for, in words.")],
     *,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for overlay.png and prediction.json.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Folder for overlay.png and prediction.json.", show_default=False
+        ),
     ] = None,
     model: ModelSpec = "tiny",
     model_option: ModelOptions = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE.")
+        bool,
+        typer.Option("--json", help="Print the prediction as JSON, masks as COCO RLE."),
     ] = False,
 ) -> None:
     """Ask a question about an image: an answer in words, the mask type it asks for, and the masks.
@@ -40,10 +44,13 @@ def ask(
     Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
     """
     if not question.strip():
-        raise MaskwiseError('the question is empty; expected words such as "the red mug"')
+        raise MaskwiseError(
+            'the question is empty; expected words such as "the red mug"'
+        )
     with load_model(model, **parse_options(model_option or [])) as loaded:
         shown = loaded.encode(image)
-        prediction, warning = shown.ask(question), shown.domain_warning
+        prediction = shown.ask(question)
+        warning = shown.domain_warning
     overlay = None if out is None else prediction.plot()
     named = msgspec.structs.replace(prediction, sample=image.name)
     encoded = msgspec.json.format(msgspec.json.encode(named))
@@ -77,7 +84,11 @@ def _describe(prediction: Prediction, out: Path | None) -> str:
             for name, mask in (("visible", region.visible), ("amodal", region.amodal))
             if mask
         ]
-        lines.append(f"  {region.name or 'region'}: {', '.join(areas)} ({region.score:.2f})")
+        lines.append(
+            f"  {region.name or 'region'}: {', '.join(areas)} ({region.score:.2f})"
+        )
     if out is not None:
-        lines.append(f"drawn in {out / 'overlay.png'}; masks in {out / 'prediction.json'}")
+        lines.append(
+            f"drawn in {out / 'overlay.png'}; masks in {out / 'prediction.json'}"
+        )
     return "\n".join(lines)

@@ -29,10 +29,16 @@ BATCH_SIZE = 500
 
 SourceOption = Annotated[
     str,
-    typer.Option("--source", help="Dataset with annotated images: a folder, or `world`.", show_default=False),
+    typer.Option(
+        "--source",
+        help="Dataset with annotated images: a folder, or `world`.",
+        show_default=False,
+    ),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder of the new dataset.")]
-LimitOption = Annotated[int | None, typer.Option(min=1, help="Read this many images only.")]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, help="Read this many images only.")
+]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 
 
@@ -46,43 +52,67 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
         out: OutOption,
         writer: Annotated[
             str,
-            typer.Option(help="Who writes: grammar (offline), anthropic, or openai for any such endpoint."),
+            typer.Option(
+                help="Who writes: grammar (offline), anthropic, or openai for any such endpoint."
+            ),
         ] = "grammar",
         model: Annotated[str | None, typer.Option(help="The language model.")] = None,
         base_url: Annotated[
-            str | None, typer.Option(help="Address of an endpoint (vLLM, llama.cpp, Ollama).")
+            str | None,
+            typer.Option(help="Address of an endpoint (vLLM, llama.cpp, Ollama)."),
         ] = None,
         budget: Annotated[
-            float | None, typer.Option(min=0, help="Stop before this many US dollars are exceeded.")
+            float | None,
+            typer.Option(min=0, help="Stop before this many US dollars are exceeded."),
         ] = None,
-        prices: Annotated[Path | None, typer.Option(help="Prices of models (YAML) instead of ours.")] = None,
+        prices: Annotated[
+            Path | None, typer.Option(help="Prices of models (YAML) instead of ours.")
+        ] = None,
         dry_run: Annotated[
-            bool, typer.Option("--dry-run", help="Print calls, tokens and cost; send nothing.")
+            bool,
+            typer.Option(
+                "--dry-run", help="Print calls, tokens and cost; send nothing."
+            ),
         ] = False,
         batch: Annotated[
-            bool, typer.Option("--batch", help="Use the batch API: cheaper, within a day.")
+            bool,
+            typer.Option("--batch", help="Use the batch API: cheaper, within a day."),
         ] = False,
-        concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time, without --batch.")] = 8,
+        concurrency: Annotated[
+            int, typer.Option(min=1, help="Requests at a time, without --batch.")
+        ] = 8,
         no_blind_check: Annotated[
             bool,
             typer.Option(
-                "--no-blind-check", help="Do not ask the model which questions it answers without the image."
+                "--no-blind-check",
+                help="Do not ask the model which questions it answers without the image.",
             ),
         ] = False,
         against: Annotated[
-            list[str] | None, typer.Option(help=f"Reject images that are also in this dataset. {SEVERAL}")
+            list[str] | None,
+            typer.Option(
+                help=f"Reject images that are also in this dataset. {SEVERAL}"
+            ),
         ] = None,
         images: ImagesFolder = None,
         limit: LimitOption = None,
-        seed: Annotated[int, typer.Option(min=0, help="Another seed: other words of the grammar.")] = 0,
-        engine: Annotated[BuildEngine, typer.Option(help="Where the work is done.")] = "local",
+        seed: Annotated[
+            int, typer.Option(min=0, help="Another seed: other words of the grammar.")
+        ] = 0,
+        engine: Annotated[
+            BuildEngine, typer.Option(help="Where the work is done.")
+        ] = "local",
         workers: WorkersOption = 1,
-        ray_address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
+        ray_address: Annotated[
+            str | None, typer.Option(help="Address of a Ray cluster.")
+        ] = None,
         overwrite: Overwrite = False,
         as_json: AsJson = False,
     ) -> None:
         dataset = Dataset.open(find_dataset(source), image_root=images)
-        count = len(dataset.images) if limit is None else min(limit, len(dataset.images))
+        count = (
+            len(dataset.images) if limit is None else min(limit, len(dataset.images))
+        )
         language_model = _open_model(
             writer,
             model,
@@ -95,7 +125,9 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
             needs_key=not dry_run,
         )
         if dry_run:
-            _print_estimate(recipe, dataset, count, language_model, out=out, as_json=as_json)
+            _print_estimate(
+                recipe, dataset, count, language_model, out=out, as_json=as_json
+            )
             return
         options = BuildOptions(
             limit=limit,
@@ -144,7 +176,9 @@ def _open_model(
         if base_url is None or budget is not None or prices is not None:
             raise
         price = ModelPrice(input=0.0, output=0.0)  # an endpoint of one's own
-    limits = SendLimits(budget=budget, concurrency=concurrency, batch_size=BATCH_SIZE if batch else 0)
+    limits = SendLimits(
+        budget=budget, concurrency=concurrency, batch_size=BATCH_SIZE if batch else 0
+    )
     return LanguageModel(client, price, limits, check_blind)
 
 
@@ -158,10 +192,18 @@ def _find_leaked(dataset: Dataset, others: list[str]) -> dict[str, str] | None:
 
 
 def _print_estimate(
-    recipe: Recipe, dataset: Dataset, count: int, model: LanguageModel | None, *, out: Path, as_json: bool
+    recipe: Recipe,
+    dataset: Dataset,
+    count: int,
+    model: LanguageModel | None,
+    *,
+    out: Path,
+    as_json: bool,
 ) -> None:
     if model is None:
-        raise MaskwiseError("--dry-run estimates what a language model costs; the grammar costs nothing")
+        raise MaskwiseError(
+            "--dry-run estimates what a language model costs; the grammar costs nothing"
+        )
     found = estimate_build(recipe, dataset, range(count), model=model)
     if as_json:
         echo(json.dumps(found._asdict()))
@@ -171,7 +213,9 @@ def _print_estimate(
         f"output tokens: about ${found.cost:,.2f} with {model.client.model}. Nothing was sent."
     )
     if ledger_path(out).exists():
-        echo(f"What {ledger_path(out)} already holds is not sent again and not subtracted here.")
+        echo(
+            f"What {ledger_path(out)} already holds is not sent again and not subtracted here."
+        )
 
 
 def _run(
@@ -216,7 +260,9 @@ def _print_summary(summary: BuildSummary, out: Path) -> None:
         if one.rejected:
             echo(f"  {one.rejected:,} rejected: {one.name.lower()} ({one.reason})")
     if usage.calls:
-        failed = ", ".join(f"{count:,} {status}" for status, count in usage.statuses.items())
+        failed = ", ".join(
+            f"{count:,} {status}" for status, count in usage.statuses.items()
+        )
         echo(
             f"  {usage.calls:,} calls ({failed}), {usage.input_tokens:,} input and {usage.output_tokens:,} output "
             f"tokens, ${usage.cost:,.2f}"
@@ -240,13 +286,23 @@ def build_occluded(
     *,
     source: SourceOption,
     out: OutOption,
-    min_rate: Annotated[float, typer.Option(help="Lowest occlusion rate of a target.")] = 0.1,
-    max_rate: Annotated[float, typer.Option(help="Highest occlusion rate of a target.")] = 0.6,
-    per_image: Annotated[int, typer.Option(min=1, help="Composites per image at most.")] = 1,
-    min_area: Annotated[float, typer.Option(help="Smallest target, as a share of its image.")] = 0.01,
+    min_rate: Annotated[
+        float, typer.Option(help="Lowest occlusion rate of a target.")
+    ] = 0.1,
+    max_rate: Annotated[
+        float, typer.Option(help="Highest occlusion rate of a target.")
+    ] = 0.6,
+    per_image: Annotated[
+        int, typer.Option(min=1, help="Composites per image at most.")
+    ] = 1,
+    min_area: Annotated[
+        float, typer.Option(help="Smallest target, as a share of its image.")
+    ] = 0.01,
     images: ImagesFolder = None,
     limit: LimitOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other composites.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Another seed gives other composites.")
+    ] = 0,
     workers: WorkersOption = 1,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -257,7 +313,9 @@ def build_occluded(
 
     Example: maskwise build occlude --source coco_val --out coco_val_occluded --per-image 2
     """
-    options = OccludeOptions(rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed)
+    options = OccludeOptions(
+        rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed
+    )
     dataset = Dataset.open(find_dataset(source), image_root=images)
     total = len(dataset.images) if limit is None else min(limit, len(dataset.images))
     with Progress(console=make_console(stderr=True)) as progress:

@@ -20,7 +20,14 @@ from maskwise.overlay import draw_overlay
 from maskwise.report.dataset_stats import compute_dataset_stats
 from maskwise.report.dataset_validation import DatasetCheck, Finding, validate_dataset
 from maskwise.runs.environment import available_cores
-from maskwise.schema import Answer, MaskType, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import (
+    Answer,
+    MaskType,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+)
 from maskwise.store import Dataset, Log
 from maskwise.terminal import echo, make_console
 
@@ -28,7 +35,11 @@ LISTED = 10
 """How many findings of a kind are printed; JSON has them all."""
 
 SampleKey = Annotated[
-    str, argument("SAMPLE", "A sample's id, its number from 0, or an image's id for all its regions.")
+    str,
+    argument(
+        "SAMPLE",
+        "A sample's id, its number from 0, or an image's id for all its regions.",
+    ),
 ]
 RegionIds = Annotated[
     str | None,
@@ -47,14 +58,21 @@ PredictionsFile = Annotated[
         show_default=False,
     ),
 ]
-AllRegions = Annotated[bool, typer.Option("--all-regions", help="Draw every region, not the targets alone.")]
-NoLabels = Annotated[bool, typer.Option("--no-labels", help="Do not write the names of the regions.")]
+AllRegions = Annotated[
+    bool,
+    typer.Option("--all-regions", help="Draw every region, not the targets alone."),
+]
+NoLabels = Annotated[
+    bool, typer.Option("--no-labels", help="Do not write the names of the regions.")
+]
 
 
 def validate(
     dataset: DatasetFolder,
     images: ImagesFolder = None,
-    no_images: Annotated[bool, typer.Option("--no-images", help="Do not check the image files.")] = False,
+    no_images: Annotated[
+        bool, typer.Option("--no-images", help="Do not check the image files.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a dataset: checksums, every mask, ids, references, images. Exit code 1 if something is wrong.
@@ -64,16 +82,28 @@ def validate(
 
     Example: maskwise validate data/val --images /data/coco
     """
-    progress, no_target = make_console(stderr=True), 0
+    progress = make_console(stderr=True)
+    no_target = 0
     try:
         with progress.status(f"checking {escape(str(dataset))}"):
             opened = Dataset.open(find_dataset(dataset), image_root=images)
-            found = validate_dataset(opened, images=not no_images, threads=available_cores())
-            no_target = 0 if found.errors else int((np.diff(opened.samples.targets.offsets) == 0).sum())
+            found = validate_dataset(
+                opened, images=not no_images, threads=available_cores()
+            )
+            no_target = (
+                0
+                if found.errors
+                else int((np.diff(opened.samples.targets.offsets) == 0).sum())
+            )
     except StoreError as error:
-        found = DatasetCheck(str(dataset), [Finding("error", "cannot be opened", str(dataset), str(error))])
+        found = DatasetCheck(
+            str(dataset),
+            [Finding("error", "cannot be opened", str(dataset), str(error))],
+        )
     if as_json:
-        echo(json.dumps(_validation_to_json(found) | {"no_target": no_target}, indent=2))
+        echo(
+            json.dumps(_validation_to_json(found) | {"no_target": no_target}, indent=2)
+        )
     else:
         if no_target:
             echo(f"{no_target} of {len(opened)} questions have no target")
@@ -88,7 +118,9 @@ def stats(dataset: DatasetFolder, as_json: AsJson = False) -> None:
     """
     with make_console(stderr=True).status(f"counting {escape(str(dataset))}"):
         facts = msgspec.to_builtins(
-            compute_dataset_stats(Dataset.open(find_dataset(dataset)), threads=available_cores())
+            compute_dataset_stats(
+                Dataset.open(find_dataset(dataset)), threads=available_cores()
+            )
         )
     if as_json:
         echo(json.dumps(facts, indent=2, ensure_ascii=False))
@@ -119,7 +151,9 @@ def show(
     all_regions: AllRegions = False,
     regions: RegionIds = None,
     no_labels: NoLabels = False,
-    plain: Annotated[bool, typer.Option("--plain", help="The image alone, nothing drawn.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="The image alone, nothing drawn.")
+    ] = False,
     predictions: PredictionsFile = None,
     images: ImagesFolder = None,
 ) -> None:
@@ -136,7 +170,11 @@ def show(
     if not plain:
         everything = record is None or all_regions
         chosen, answer = _choose_regions(
-            opened, image, None if everything else record, ids=regions, predictions=predictions
+            opened,
+            image,
+            None if everything else record,
+            ids=regions,
+            predictions=predictions,
         )
         drawn = draw_overlay(
             drawn,
@@ -148,11 +186,18 @@ def show(
             ignore=None if record is None else record.ignore,
         )
     _save(drawn, out)
-    echo(f"wrote {out} ({drawn.width} x {drawn.height}): {image if record is None else record.id}")
+    echo(
+        f"wrote {out} ({drawn.width} x {drawn.height}): {image if record is None else record.id}"
+    )
 
 
 def _choose_regions(
-    dataset: Dataset, image: str, sample: Sample | None, *, ids: str | None, predictions: Path | None
+    dataset: Dataset,
+    image: str,
+    sample: Sample | None,
+    *,
+    ids: str | None,
+    predictions: Path | None,
 ) -> tuple[Sequence[Region | PredictedRegion], Answer | None]:
     """What to draw: the regions with these ids, those of the sample or its prediction, or all of the image."""
     if ids is not None:
@@ -230,17 +275,22 @@ def _print_validation(found: DatasetCheck) -> None:
     console = make_console()
     for kind, findings in found.by_kind().items():
         colour = "red" if findings[0].level == "error" else "yellow"
-        console.print(f"[{colour}]{findings[0].level}[/]: {escape(kind)} ({len(findings)})")
+        console.print(
+            f"[{colour}]{findings[0].level}[/]: {escape(kind)} ({len(findings)})"
+        )
         for finding in findings[:LISTED]:
             console.print(
-                f"  {escape(finding.where)}: {escape(finding.message)}", highlight=False, soft_wrap=True
+                f"  {escape(finding.where)}: {escape(finding.message)}",
+                highlight=False,
+                soft_wrap=True,
             )
         if len(findings) > LISTED:
             console.print(f"  and {len(findings) - LISTED} more (--json lists all)")
     warnings = len(found.findings) - found.errors
     verdict = "[red]not valid[/]" if found.errors else "[green]valid[/]"
     console.print(
-        f"{escape(found.dataset)}: {verdict}, {found.errors} errors, {warnings} warnings", soft_wrap=True
+        f"{escape(found.dataset)}: {verdict}, {found.errors} errors, {warnings} warnings",
+        soft_wrap=True,
     )
 
 
@@ -251,9 +301,14 @@ def _print_section(console: Console, title: str, values: dict[str, Any]) -> None
         console.print(f"\n{escape(title)}", style="bold")
     table = Table.grid(padding=(0, 3))
     table.add_column()
-    table.add_column(justify="right" if all(isinstance(value, int) for value in values.values()) else "left")
+    table.add_column(
+        justify="right"
+        if all(isinstance(value, int) for value in values.values())
+        else "left"
+    )
     for name, value in values.items():
         table.add_row(
-            f"  {escape(str(name))}", f"{value:,}" if isinstance(value, int) else escape(str(value))
+            f"  {escape(str(name))}",
+            f"{value:,}" if isinstance(value, int) else escape(str(value)),
         )
     console.print(table)

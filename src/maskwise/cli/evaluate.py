@@ -33,7 +33,12 @@ from maskwise.cli.options import (
     argument,
 )
 from maskwise.cli.score_table import print_scores
-from maskwise.harness.evaluate import EvaluationConfig, EvaluationSummary, ExecutionOptions, evaluate
+from maskwise.harness.evaluate import (
+    EvaluationConfig,
+    EvaluationSummary,
+    ExecutionOptions,
+    evaluate,
+)
 from maskwise.harness.progress import Progress
 from maskwise.harness.registry import parse_options
 from maskwise.report.report_page import run_to_html
@@ -48,28 +53,55 @@ SIGNALLED = 128
 """A program that a signal ends has this exit code plus the number of the signal."""
 
 
-Dataset = Annotated[str, argument("DATASET", "A dataset folder, or `world`, which comes with maskwise.")]
+Dataset = Annotated[
+    str, argument("DATASET", "A dataset folder, or `world`, which comes with maskwise.")
+]
 Limit = Annotated[
-    int | None, typer.Option(min=1, help="Only this many images, drawn at random, with all their questions.")
+    int | None,
+    typer.Option(
+        min=1, help="Only this many images, drawn at random, with all their questions."
+    ),
 ]
 Engine = Annotated[Literal["local", "ray"], typer.Option(help="Who does the work.")]
-RayAddress = Annotated[str | None, typer.Option(help="A Ray cluster.", show_default="one on this machine")]
-Actors = Annotated[int | None, typer.Option(min=1, help="Models that work side by side (ray).")]
+RayAddress = Annotated[
+    str | None, typer.Option(help="A Ray cluster.", show_default="one on this machine")
+]
+Actors = Annotated[
+    int | None, typer.Option(min=1, help="Models that work side by side (ray).")
+]
 ActorCpus = Annotated[
-    float | None, typer.Option(min=0.0, help="Cores each of them claims (ray).", show_default="1")
+    float | None,
+    typer.Option(min=0.0, help="Cores each of them claims (ray).", show_default="1"),
 ]
 ActorGpus = Annotated[
     float | None,
-    typer.Option(min=0.0, help="GPUs each of them claims (ray).", show_default="1, where there are any"),
+    typer.Option(
+        min=0.0,
+        help="GPUs each of them claims (ray).",
+        show_default="1, where there are any",
+    ),
 ]
 TeacherForced = Annotated[
-    bool, typer.Option("--teacher-forced", help="Give the model the true answer; `strict` refuses that.")
+    bool,
+    typer.Option(
+        "--teacher-forced",
+        help="Give the model the true answer; `strict` refuses that.",
+    ),
 ]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask the questions that failed once more.")]
+RetryFailed = Annotated[
+    bool,
+    typer.Option("--retry-failed", help="Ask the questions that failed once more."),
+]
 Timeout = Annotated[
-    float | None, typer.Option(min=0.001, help="Seconds a question may take.", show_default="any time")
+    float | None,
+    typer.Option(
+        min=0.001, help="Seconds a question may take.", show_default="any time"
+    ),
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="The run folder.", show_default="runs/DATASET-MODEL")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="The run folder.", show_default="runs/DATASET-MODEL"),
+]
 
 
 def evaluate_model(
@@ -80,7 +112,9 @@ def evaluate_model(
     limit: Limit = None,
     seed: Annotated[int, typer.Option(help="Which images --limit draws.")] = 0,
     protocol: ProtocolNames = None,
-    predict_only: Annotated[bool, typer.Option("--predict-only", help="Do not score.")] = False,
+    predict_only: Annotated[
+        bool, typer.Option("--predict-only", help="Do not score.")
+    ] = False,
     engine: Engine = "local",
     ray_address: RayAddress = None,
     actors: Actors = None,
@@ -101,11 +135,25 @@ def evaluate_model(
     Example: maskwise eval world --model tiny --out runs/tiny
     """
     given = parse_options(model_option or [])
-    config = EvaluationConfig(dataset, model, given, images, limit, seed, teacher_forced=teacher_forced)
-    ray = {"address": ray_address, "actors": actors, "cpus": actor_cpus, "gpus": actor_gpus}
+    config = EvaluationConfig(
+        dataset, model, given, images, limit, seed, teacher_forced=teacher_forced
+    )
+    ray = {
+        "address": ray_address,
+        "actors": actors,
+        "cpus": actor_cpus,
+        "gpus": actor_gpus,
+    }
     execution = ExecutionOptions(engine, ray, timeout, retry_failed=retry_failed)
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
-    done = _evaluate(config, folder, execution, protocols=protocol, predict_only=predict_only, quiet=as_json)
+    done = _evaluate(
+        config,
+        folder,
+        execution,
+        protocols=protocol,
+        predict_only=predict_only,
+        quiet=as_json,
+    )
     if as_json:
         _print_json(done, folder)
     else:
@@ -141,7 +189,10 @@ def _evaluate(
                 _write_report(done.run, config.images)
         except KeyboardInterrupt as stop:
             bars.stop()
-            echo(f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue", err=True)
+            echo(
+                f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue",
+                err=True,
+            )
             number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
             raise typer.Exit(SIGNALLED + number) from None
     return done
@@ -152,7 +203,10 @@ def _print_problems(done: EvaluationSummary) -> None:
     if done.run is not None and done.run.domain_notice is not None:
         echo(f"maskwise: warning: {done.run.domain_notice}", err=True)
     if done.failed == done.samples:
-        echo(f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}", err=True)
+        echo(
+            f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}",
+            err=True,
+        )
         raise typer.Exit(1)
     if done.run is not None and done.run.failure_notice is not None:
         echo(f"maskwise: {done.run.failure_notice}", err=True)
@@ -174,7 +228,9 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
     def stop(number: int, _frame: object) -> None:
         raise _Terminated(number)
 
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [
+        getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+    ]
     if threading.current_thread() is not threading.main_thread():
         numbers = []
     before = {number: signal.signal(number, stop) for number in numbers}
@@ -187,7 +243,9 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
 
 def _slug(text: str) -> str:
     """A name for a folder: what a path, a factory or an address ends with."""
-    last = Path(text.rstrip("/")).name if "://" not in text else text.partition("://")[2]
+    last = (
+        Path(text.rstrip("/")).name if "://" not in text else text.partition("://")[2]
+    )
     return re.sub(r"[^\w.-]+", "-", last).strip("-.")[:60] or "run"
 
 
@@ -195,7 +253,9 @@ class _Rate(ProgressColumn):
     """Questions per second."""
 
     def render(self, task: Bar) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "", style="progress.data.speed")
+        return Text(
+            f"{task.speed:.1f}/s" if task.speed else "", style="progress.data.speed"
+        )
 
 
 class _Failures(ProgressColumn):
@@ -223,7 +283,9 @@ def _bars(*, quiet: bool) -> Bars:
 
 
 def _show(bars: Bars, bar: Any, progress: Progress) -> None:
-    bars.update(bar, completed=progress.done, total=progress.total, failed=progress.failed)
+    bars.update(
+        bar, completed=progress.done, total=progress.total, failed=progress.failed
+    )
 
 
 def _write_report(run: Run, images: Path | None) -> None:
@@ -244,14 +306,20 @@ def _print_json(done: EvaluationSummary, folder: Path) -> None:
     echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
 
 
-def _print(done: EvaluationSummary, folder: Path, *, all_protocols: bool, show_all: bool) -> None:
+def _print(
+    done: EvaluationSummary, folder: Path, *, all_protocols: bool, show_all: bool
+) -> None:
     console = make_console(highlight=False)
     if done.run is not None:
         print_scores(done.run, all_protocols=all_protocols, show_all=show_all)
-    console.print(f"{done.samples:,} questions about {done.images:,} images in {escape(str(folder))}")
+    console.print(
+        f"{done.samples:,} questions about {done.images:,} images in {escape(str(folder))}"
+    )
     if done.resumed:
         console.print(f"{done.resumed:,} of them were predicted before")
     if 0 < done.failed < done.samples:
-        console.print(f"[yellow]{done.failed:,} failed; --retry-failed predicts them again[/]")
+        console.print(
+            f"[yellow]{done.failed:,} failed; --retry-failed predicts them again[/]"
+        )
     if done.run is not None:
         console.print(f"Open {escape(str(folder / REPORT))} in a browser.")

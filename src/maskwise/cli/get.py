@@ -8,7 +8,13 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from maskwise.cli.options import AsJson, argument
@@ -27,12 +33,16 @@ from maskwise.terminal import echo, make_console
 
 
 def get(
-    name: Annotated[str | None, argument("NAME", "What to download; without it, the list.")] = None,
+    name: Annotated[
+        str | None, argument("NAME", "What to download; without it, the list.")
+    ] = None,
     *,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="The file or dataset folder to write, if not the shared one.", show_default=False
+            "--out",
+            help="The file or dataset folder to write, if not the shared one.",
+            show_default=False,
         ),
     ] = None,
     source: Annotated[
@@ -45,20 +55,34 @@ def get(
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(help="The folder of images that are not part of the download.", show_default=False),
+        typer.Option(
+            help="The folder of images that are not part of the download.",
+            show_default=False,
+        ),
     ] = None,
-    no_images: Annotated[bool, typer.Option("--no-images", help="Convert annotations only.")] = False,
-    embed: Annotated[bool, typer.Option("--embed", help="Store the images in the dataset.")] = False,
+    no_images: Annotated[
+        bool, typer.Option("--no-images", help="Convert annotations only.")
+    ] = False,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Store the images in the dataset.")
+    ] = False,
     accept_licence: Annotated[
-        bool, typer.Option("--accept-licence", help="You read the licence and agree to it.")
+        bool,
+        typer.Option("--accept-licence", help="You read the licence and agree to it."),
     ] = False,
     accept_unverified: Annotated[
-        bool, typer.Option("--accept-unverified", help="Take a file whose sha256 is not known.")
+        bool,
+        typer.Option(
+            "--accept-unverified", help="Take a file whose sha256 is not known."
+        ),
     ] = False,
     sha256: Annotated[
-        str | None, typer.Option(help="The sha256 that the file must have.", show_default=False)
+        str | None,
+        typer.Option(help="The sha256 that the file must have.", show_default=False),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing dataset.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Download a benchmark or weights: resumed, verified by sha256, unpacked safely and converted.
@@ -74,10 +98,14 @@ def get(
     download = find_download(name)
     if not as_json:
         echo(f"{download.title}\nlicence: {download.licence} ({download.page})")
-    consent = Consent(licence=accept_licence, unverified=accept_unverified, sha256=sha256)
+    consent = Consent(
+        licence=accept_licence, unverified=accept_unverified, sha256=sha256
+    )
     with _progress(quiet=as_json) as report:
         if download.kind == "weights":
-            path = get_weights(download, out=out, source=source, consent=consent, progress=report)
+            path = get_weights(
+                download, out=out, source=source, consent=consent, progress=report
+            )
             result: dict[str, object] = {"file": str(path)}
         else:
             summary = get_dataset(
@@ -103,7 +131,11 @@ def print_downloads(*, as_json: bool) -> None:
     """Print the table of downloads."""
     known = list_downloads()
     if as_json:
-        echo(msgspec.json.format(msgspec.json.encode(list(known.values())), indent=2).decode())
+        echo(
+            msgspec.json.format(
+                msgspec.json.encode(list(known.values())), indent=2
+            ).decode()
+        )
         return
     console = make_console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -117,14 +149,21 @@ def print_downloads(*, as_json: bool) -> None:
         "verified: downloaded and compared with a known sha256. unverified: its sha256 is not known. "
         "by hand: `maskwise get NAME` says what to fetch from where."
     )
-    console.print(f"weights are kept in {escape(str(weights_folder()))}", soft_wrap=True)
+    console.print(
+        f"weights are kept in {escape(str(weights_folder()))}", soft_wrap=True
+    )
     console.print(f"data is kept in {escape(str(data_folder()))}", soft_wrap=True)
 
 
 def _row(download: Download) -> tuple[str, ...]:
     size = "unknown" if download.bytes is None else f"{download.bytes / 1e6:,.1f} MB"
     direct = "verified" if download.verified else "unverified"
-    return download.name, size, "by hand" if download.by_hand else direct, download.licence
+    return (
+        download.name,
+        size,
+        "by hand" if download.by_hand else direct,
+        download.licence,
+    )
 
 
 @contextmanager
@@ -139,4 +178,6 @@ def _progress(*, quiet: bool) -> Iterator[Report]:
         transient=True,
     ) as bar:
         task = bar.add_task("", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )

@@ -14,10 +14,14 @@ STANDARD_INPUT = "-"
 def intent(
     questions: Annotated[
         list[str],
-        typer.Argument(metavar="QUESTION", help="Questions; - reads standard input, one per line."),
+        typer.Argument(
+            metavar="QUESTION", help="Questions; - reads standard input, one per line."
+        ),
     ],
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one object per line.")
+    ] = False,
 ) -> None:
     """Classify whether a question requests the visible or the amodal mask, with a probability.
 
@@ -28,9 +32,16 @@ def intent(
     for question in _read_questions(questions):
         (prediction,) = classify_intent([question])
         if not prediction.language_supported:
-            echo(f"maskwise: not in English, so the mask type is a guess: {question}", err=True)
+            echo(
+                f"maskwise: not in English, so the mask type is a guess: {question}",
+                err=True,
+            )
         if as_json:
-            echo(json.dumps({"question": question, **prediction._asdict()}, ensure_ascii=False))
+            echo(
+                json.dumps(
+                    {"question": question, **prediction._asdict()}, ensure_ascii=False
+                )
+            )
         else:
             echo(f"{prediction.mask_type}\t{prediction.probability:.3f}\t{question}")
 

@@ -7,7 +7,12 @@ import typer
 from rich.progress import track
 
 from maskwise.cli.options import argument
-from maskwise.report.leaderboard import PAGE, leaderboard_to_json, make_leaderboard, write_site
+from maskwise.report.leaderboard import (
+    PAGE,
+    leaderboard_to_json,
+    make_leaderboard,
+    write_site,
+)
 from maskwise.report.report_page import run_to_html
 from maskwise.runs import read_run
 from maskwise.terminal import echo, make_console
@@ -19,9 +24,14 @@ def leaderboard(
         argument("RUN", "Run folders of `maskwise eval` or `maskwise score --out`."),
     ],
     *,
-    out: Annotated[Path | None, typer.Option("--out", help="The folder to write the site to.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The folder to write the site to.")
+    ] = None,
     samples: Annotated[
-        int, typer.Option(min=0, max=60, help="Samples of each kind in the galleries of the reports.")
+        int,
+        typer.Option(
+            min=0, max=60, help="Samples of each kind in the galleries of the reports."
+        ),
     ] = 12,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON; without --out, do nothing else.")
@@ -35,7 +45,9 @@ def leaderboard(
     """
     opened = [read_run(run) for run in runs]
     if out is None and not as_json:
-        raise typer.BadParameter("say where to write the site: --out site", param_hint="--out")
+        raise typer.BadParameter(
+            "say where to write the site: --out site", param_hint="--out"
+        )
     if out is None:
         found = make_leaderboard(opened)
     else:
@@ -45,7 +57,11 @@ def leaderboard(
             opened,
             lambda run: run_to_html(run, samples=samples),
             track=lambda runs: track(
-                runs, "writing reports", console=console, transient=True, disable=as_json
+                runs,
+                "writing reports",
+                console=console,
+                transient=True,
+                disable=as_json,
             ),
         )
     if as_json:

@@ -49,7 +49,13 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version.",
+        ),
     ] = False,
 ) -> None:
     """Reasoning segmentation with visible and amodal masks: read, evaluate, score, train, ask."""

@@ -14,20 +14,29 @@ def argument(metavar: str, help: str) -> Any:
 
 
 DatasetFolder = Annotated[Path, argument("DATASET", "A dataset folder, or `world`.")]
-RunFolder = Annotated[Path, argument("RUN", "A run folder of `maskwise eval` or `maskwise score --out`.")]
+RunFolder = Annotated[
+    Path, argument("RUN", "A run folder of `maskwise eval` or `maskwise score --out`.")
+]
 ImagesFolder = Annotated[
     Path | None,
-    typer.Option("--images", help="Folder of the images, if they were moved.", show_default=False),
+    typer.Option(
+        "--images", help="Folder of the images, if they were moved.", show_default=False
+    ),
 ]
 ModelSpec = Annotated[
     str,
     typer.Option(
-        "--model", help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://..."
+        "--model",
+        help="A name (`maskwise ls models`), package.module:factory, 'command: ...' or http://...",
     ),
 ]
 ModelOptions = Annotated[
     list[str] | None,
-    typer.Option("--model-option", metavar="NAME=VALUE", help=f"An option of the model. {SEVERAL}"),
+    typer.Option(
+        "--model-option",
+        metavar="NAME=VALUE",
+        help=f"An option of the model. {SEVERAL}",
+    ),
 ]
 ProtocolNames = Annotated[
     list[str] | None,
@@ -39,7 +48,12 @@ ProtocolNames = Annotated[
     ),
 ]
 ShowAll = Annotated[
-    bool, typer.Option("--all", help="Print every protocol and metric, not the headline metrics alone.")
+    bool,
+    typer.Option(
+        "--all", help="Print every protocol and metric, not the headline metrics alone."
+    ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an existing dataset.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -7,7 +7,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
@@ -18,16 +24,27 @@ from maskwise.harness.registry import list_models
 from maskwise.protocols import PROTOCOLS
 from maskwise.terminal import echo, make_console
 
-Name = Annotated[str, argument("NAME", "A benchmark or format; `maskwise ls` lists them.")]
-Source = Annotated[Path, argument("PATH", "The folder it was downloaded to, or one annotation file.")]
+Name = Annotated[
+    str, argument("NAME", "A benchmark or format; `maskwise ls` lists them.")
+]
+Source = Annotated[
+    Path, argument("PATH", "The folder it was downloaded to, or one annotation file.")
+]
 SourceImages = Annotated[
-    Path | None, typer.Option("--images", help="Folder of the images, if not below PATH.")
+    Path | None,
+    typer.Option("--images", help="Folder of the images, if not below PATH."),
 ]
 NoImages = Annotated[
-    bool, typer.Option("--no-images", help="Read annotations only; image sizes are taken from them.")
+    bool,
+    typer.Option(
+        "--no-images", help="Read annotations only; image sizes are taken from them."
+    ),
 ]
 Mapping = Annotated[
-    Path | None, typer.Option("--mapping", help="A field mapping (YAML), for formats that need one.")
+    Path | None,
+    typer.Option(
+        "--mapping", help="A field mapping (YAML), for formats that need one."
+    ),
 ]
 ReaderOptions = Annotated[
     list[str] | None,
@@ -45,13 +62,19 @@ def read(
     path: Source,
     *,
     out: Annotated[Path, typer.Option("--out", help="The dataset folder to write.")],
-    split: Annotated[str | None, typer.Option(help="Which split, where there are several.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Which split, where there are several.")
+    ] = None,
     images: SourceImages = None,
     no_images: NoImages = False,
     mapping: Mapping = None,
     option: ReaderOptions = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first invalid record.")] = False,
-    embed: Annotated[bool, typer.Option("--embed", help="Store the images in the dataset.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first invalid record.")
+    ] = False,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Store the images in the dataset.")
+    ] = False,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -91,7 +114,11 @@ def card(name: Name, as_json: AsJson = False) -> None:
     """
     reader = find_reader(name)
     if as_json:
-        echo(msgspec.json.format(msgspec.json.encode(_describe(reader)), indent=2).decode())
+        echo(
+            msgspec.json.format(
+                msgspec.json.encode(_describe(reader)), indent=2
+            ).decode()
+        )
         return
     console = make_console(highlight=False)
     console.print(f"[bold]{escape(reader.title)}[/bold]")
@@ -111,7 +138,9 @@ def ls(
 
     Example: maskwise ls benchmarks
     """
-    listed = {kind: names for kind, names in _list_all().items() if what in (None, kind)}
+    listed = {
+        kind: names for kind, names in _list_all().items() if what in (None, kind)
+    }
     if as_json:
         echo(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
         return
@@ -131,9 +160,13 @@ def _list_all() -> dict[str, dict[str, str]]:
             for name, benchmark in list_benchmarks().items()
         },
         "formats": {name: format.title for name, format in list_formats().items()},
-        "protocols": {name: protocol.description for name, protocol in PROTOCOLS.items()},
+        "protocols": {
+            name: protocol.description for name, protocol in PROTOCOLS.items()
+        },
         "models": list_models(),
-        "downloads": {name: download.title for name, download in list_downloads().items()},
+        "downloads": {
+            name: download.title for name, download in list_downloads().items()
+        },
     }
 
 
@@ -143,7 +176,9 @@ def _parse_options(options: list[str]) -> dict[str, str]:
     for option in options:
         name, equals, value = option.partition("=")
         if not equals or not name:
-            raise typer.BadParameter(f"{option!r} is not NAME=VALUE", param_hint="--option")
+            raise typer.BadParameter(
+                f"{option!r} is not NAME=VALUE", param_hint="--option"
+            )
         parsed[name] = value
     return parsed
 
@@ -163,12 +198,21 @@ def _progress(*, quiet: bool) -> Progress:
 def _print_summary(summary: ReadSummary) -> None:
     console = make_console(highlight=False)
     counts = ", ".join(f"{count:,} {what}" for what, count in summary.kept.items())
-    console.print(f"[bold]{summary.name} {escape(summary.split)}[/bold]: {counts} in {escape(summary.out)}")
+    console.print(
+        f"[bold]{summary.name} {escape(summary.split)}[/bold]: {counts} in {escape(summary.out)}"
+    )
     if summary.no_target:
-        console.print(f"{summary.no_target:,} of {summary.kept['questions']:,} questions have no target")
-    for title, reasons in (("skipped", summary.skipped), ("kept with a warning", summary.warnings)):
+        console.print(
+            f"{summary.no_target:,} of {summary.kept['questions']:,} questions have no target"
+        )
+    for title, reasons in (
+        ("skipped", summary.skipped),
+        ("kept with a warning", summary.warnings),
+    ):
         if reasons:
-            table = Table(title=f"{title} (see diagnostics.jsonl)", title_justify="left", box=None)
+            table = Table(
+                title=f"{title} (see diagnostics.jsonl)", title_justify="left", box=None
+            )
             table.add_column("records", justify="right")
             table.add_column("reason")
             for reason, count in reasons.items():
@@ -176,7 +220,11 @@ def _print_summary(summary: ReadSummary) -> None:
             console.print(table)
     for compared in summary.compared:
         published = compared.published
-        found = f"found {compared.found:,}" if compared.found is not None else "all splits together"
+        found = (
+            f"found {compared.found:,}"
+            if compared.found is not None
+            else "all splits together"
+        )
         console.print(
             f"published: {published.count:,} {published.what} ({found}; {escape(published.source)})"
         )
@@ -193,7 +241,11 @@ def _describe(reader: AnnotationFormat) -> dict[str, Any]:
         "published": reader.published,
         "facts": reader.facts,
         "options": _describe_options(reader),
-    } | ({"protocol": reader.protocol, "card": reader.card} if isinstance(reader, Benchmark) else {})
+    } | (
+        {"protocol": reader.protocol, "card": reader.card}
+        if isinstance(reader, Benchmark)
+        else {}
+    )
 
 
 def _describe_options(reader: AnnotationFormat) -> dict[str, str]:
@@ -211,15 +263,24 @@ def _sections(reader: AnnotationFormat) -> Iterator[tuple[str, list[tuple[str, s
         content = msgspec.to_builtins(reader.card)
         corrections = content.pop("corrections")
         for section, fields in content.items():
-            yield _words(section), [(_words(field), _to_text(value)) for field, value in fields.items()]
+            yield (
+                _words(section),
+                [(_words(field), _to_text(value)) for field, value in fields.items()],
+            )
         yield (
             "corrections",
             [
-                (item["field"], f"was: {item['was']}; now: {item['now']} ({item['source']})")
+                (
+                    item["field"],
+                    f"was: {item['was']}; now: {item['now']} ({item['source']})",
+                )
                 for item in corrections
             ],
         )
-        yield "official protocol", [(reader.protocol, PROTOCOLS[reader.protocol].description)]
+        yield (
+            "official protocol",
+            [(reader.protocol, PROTOCOLS[reader.protocol].description)],
+        )
     yield "layout on disk", [("", reader.layout.text)]
     sizes = [
         (f"{size.count:,} {size.what}", f"{size.split or 'all splits'}: {size.source}")
@@ -236,4 +297,8 @@ def _words(name: str) -> str:
 
 
 def _to_text(value: str | list[str]) -> str:
-    return value if isinstance(value, str) else ", ".join(RISKS.get(item, item) for item in value)
+    return (
+        value
+        if isinstance(value, str)
+        else ", ".join(RISKS.get(item, item) for item in value)
+    )

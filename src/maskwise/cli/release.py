@@ -19,7 +19,12 @@ from maskwise.release.diff import DatasetDiff, FieldChange, diff_datasets
 from maskwise.release.identifiers import same_terms
 from maskwise.release.measured import count_restricted
 from maskwise.release.push import push_release
-from maskwise.release.release import PlannedRelease, SplitOptions, plan_release, write_release
+from maskwise.release.release import (
+    PlannedRelease,
+    SplitOptions,
+    plan_release,
+    write_release,
+)
 from maskwise.release.splits import parse_ratios
 from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
@@ -27,38 +32,67 @@ from maskwise.terminal import echo, make_console
 
 
 def release(
-    dataset: Annotated[str, argument("DATASET", "A dataset folder, or a release to upload.")],
+    dataset: Annotated[
+        str, argument("DATASET", "A dataset folder, or a release to upload.")
+    ],
     *,
     version: Annotated[
-        str | None, typer.Option("--version", help="The version, such as 1.0.0.", show_default=False)
+        str | None,
+        typer.Option(
+            "--version", help="The version, such as 1.0.0.", show_default=False
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The folder to write.", show_default=False)
+        Path | None,
+        typer.Option("--out", help="The folder to write.", show_default=False),
     ] = None,
     card: Annotated[
-        Path | None, typer.Option(help="The card file (YAML) that its authors filled in.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The card file (YAML) that its authors filled in.", show_default=False
+        ),
     ] = None,
     template: Annotated[
         Path | None,
-        typer.Option("--card-template", help="Write a card file to fill in, and end.", show_default=False),
+        typer.Option(
+            "--card-template",
+            help="Write a card file to fill in, and end.",
+            show_default=False,
+        ),
     ] = None,
-    splits: Annotated[str, typer.Option(help="Shares of the images.")] = "train=0.8,val=0.1,test=0.1",
+    splits: Annotated[
+        str, typer.Option(help="Shares of the images.")
+    ] = "train=0.8,val=0.1,test=0.1",
     resplit: Annotated[
-        bool, typer.Option("--resplit", help="Also assign images anew whose samples have a split tag.")
+        bool,
+        typer.Option(
+            "--resplit", help="Also assign images anew whose samples have a split tag."
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other splits.")] = 0,
-    images: Annotated[Path | None, typer.Option(help="Folder of the images, if they were moved.")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Another seed gives other splits.")
+    ] = 0,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the images, if they were moved.")
+    ] = None,
     no_images: Annotated[
-        bool, typer.Option("--no-images", help="Refer to the images by file name instead of storing them.")
+        bool,
+        typer.Option(
+            "--no-images",
+            help="Refer to the images by file name instead of storing them.",
+        ),
     ] = False,
     push: Annotated[
         str | None,
         typer.Option(
-            metavar="REPO", help="Upload to the Hugging Face hub, as USER/NAME.", show_default=False
+            metavar="REPO",
+            help="Upload to the Hugging Face hub, as USER/NAME.",
+            show_default=False,
         ),
     ] = None,
     public: Annotated[
-        bool, typer.Option("--public", help="The repository is public; otherwise private.")
+        bool,
+        typer.Option("--public", help="The repository is public; otherwise private."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,20 +106,28 @@ def release(
     existing = find_release(Path(dataset))
     if existing is not None and out is None and template is None:
         if push is None:
-            raise ReleaseError(f"{dataset} is a release already; --push REPO uploads it")
+            raise ReleaseError(
+                f"{dataset} is a release already; --push REPO uploads it"
+            )
         _push(existing.folder, push, public=public, as_json=as_json)
         return
-    options = SplitOptions(ratios=parse_ratios(splits), seed=seed, keep_tags=not resplit)
+    options = SplitOptions(
+        ratios=parse_ratios(splits), seed=seed, keep_tags=not resplit
+    )
     opened = Dataset.open(find_dataset(dataset), image_root=images)
     with make_console(stderr=True).status("measuring"):
-        plan = plan_release(opened, options, with_images=not no_images, threads=available_cores())
+        plan = plan_release(
+            opened, options, with_images=not no_images, threads=available_cores()
+        )
     if template is not None:
         template.write_text(card_template(plan.facts), encoding="utf-8")
         echo(f"wrote {template}: fill it in, then release with --card {template}")
         return
     if version is None or out is None:
         raise ReleaseError("a release needs --version and --out")
-    with Progress(console=make_console(stderr=True), disable=as_json, transient=True) as bar:
+    with Progress(
+        console=make_console(stderr=True), disable=as_json, transient=True
+    ) as bar:
         task = bar.add_task("images", total=None)
         manifest = write_release(
             plan,
@@ -100,7 +142,8 @@ def release(
     elif as_json:
         echo(
             msgspec.json.format(
-                msgspec.json.encode({"release": str(out), "manifest": manifest}), indent=2
+                msgspec.json.encode({"release": str(out), "manifest": manifest}),
+                indent=2,
             ).decode()
         )
     if not as_json:
@@ -130,7 +173,11 @@ def _warn_of_licences(plan: PlannedRelease, licence: str) -> None:
 def _push(folder: Path, repository: str, *, public: bool, as_json: bool) -> None:
     with make_console(stderr=True).status(f"uploading to {escape(repository)}"):
         address = push_release(folder, repository, public=public)
-    echo(msgspec.json.encode({"release": str(folder), "address": address}).decode() if as_json else address)
+    echo(
+        msgspec.json.encode({"release": str(folder), "address": address}).decode()
+        if as_json
+        else address
+    )
 
 
 def _print_release(manifest: ReleaseManifest, out: Path) -> None:
@@ -138,14 +185,18 @@ def _print_release(manifest: ReleaseManifest, out: Path) -> None:
         f"{name} {split.images:,} images and {split.questions:,} questions"
         for name, split in manifest.splits.items()
     )
-    echo(f"released {manifest.name} {manifest.version} in {out}: {parts}; licence {manifest.licence}")
+    echo(
+        f"released {manifest.name} {manifest.version} in {out}: {parts}; licence {manifest.licence}"
+    )
 
 
 def diff(
     old: Annotated[str, argument("OLD", "A dataset folder or release.")],
     new: Annotated[str, argument("NEW", "The one to compare it with.")],
     *,
-    listed: Annotated[int, typer.Option("--list", min=0, help="How many changes of a kind to list.")] = 10,
+    listed: Annotated[
+        int, typer.Option("--list", min=0, help="How many changes of a kind to list.")
+    ] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Say what changed between two versions of a dataset: images, samples, masks, splits, card.
@@ -172,7 +223,8 @@ def _cards(old: str, new: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """The cards of two releases; None unless both are releases."""
     releases = [find_release(Path(path)) for path in (old, new)]
     one, two = (
-        None if release is None else read_yaml(release.folder / CARD, dict[str, Any]) for release in releases
+        None if release is None else read_yaml(release.folder / CARD, dict[str, Any])
+        for release in releases
     )
     return None if one is None or two is None else (one, two)
 
@@ -189,7 +241,9 @@ def _print_diff(found: DatasetDiff, listed: int) -> None:
     table.add_column("changed fields")
     kinds = {"images": found.images, "regions": found.regions, "samples": found.samples}
     for name, changes in kinds.items():
-        fields = ", ".join(f"{field} {count:,}" for field, count in changes.fields.items())
+        fields = ", ".join(
+            f"{field} {count:,}" for field, count in changes.fields.items()
+        )
         counts = (len(changes.added), len(changes.removed), len(changes.changed))
         table.add_row(name, *(f"{count:,}" for count in counts), fields)
     console.print(table)
@@ -207,7 +261,9 @@ def _diff_lists(found: DatasetDiff) -> dict[str, list[str]]:
     return {
         "samples added": found.samples.added,
         "samples removed": found.samples.removed,
-        "samples changed": [f"{id}: {', '.join(fields)}" for id, fields in found.samples.changed.items()],
+        "samples changed": [
+            f"{id}: {', '.join(fields)}" for id, fields in found.samples.changed.items()
+        ],
         "masks changed, most different first": [
             f"{change.image} {change.region} {change.kind}: "
             + (
@@ -217,7 +273,9 @@ def _diff_lists(found: DatasetDiff) -> dict[str, list[str]]:
             )
             for change in found.masks
         ],
-        "images moved to another split": [f"{move.image}: {move.old} -> {move.new}" for move in found.moves],
+        "images moved to another split": [
+            f"{move.image}: {move.old} -> {move.new}" for move in found.moves
+        ],
         "card": [_field_line(change) for change in found.card],
         "measured by maskwise": [_field_line(change) for change in found.measured],
     }

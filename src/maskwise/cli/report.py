@@ -11,7 +11,12 @@ from rich.text import Text
 
 from maskwise.cli.options import AsJson, ImagesFolder, RunFolder, argument
 from maskwise.errors import StoreError
-from maskwise.report.comparison import MetricChange, RunComparison, compare_runs, pair_runs
+from maskwise.report.comparison import (
+    MetricChange,
+    RunComparison,
+    compare_runs,
+    pair_runs,
+)
 from maskwise.report.comparison_page import comparison_to_html, describe_difference
 from maskwise.report.formatting import format_difference, format_p, format_value
 from maskwise.report.metric_labels import metric_label, slice_label
@@ -22,23 +27,39 @@ from maskwise.runs import read_run
 from maskwise.terminal import echo, make_console
 
 Format = Literal["html", "md", "json"]
-RunA = Annotated[Path, argument("A", "A run folder of `maskwise eval` or `maskwise score --out`.")]
+RunA = Annotated[
+    Path, argument("A", "A run folder of `maskwise eval` or `maskwise score --out`.")
+]
 RunB = Annotated[Path, argument("B", "Another run folder, on the same dataset.")]
-ProtocolName = Annotated[str | None, typer.Option(help="The protocol to show first.", show_default="strict")]
+ProtocolName = Annotated[
+    str | None, typer.Option(help="The protocol to show first.", show_default="strict")
+]
 MAX_SAMPLES = 60
 
 
 def report(
     run: RunFolder,
     *,
-    out: Annotated[Path | None, typer.Option("--out", help="The file to write: .html, .md or .json.")] = None,
-    format: Annotated[Format | None, typer.Option(help="If not as the file's name says.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The file to write: .html, .md or .json."),
+    ] = None,
+    format: Annotated[
+        Format | None, typer.Option(help="If not as the file's name says.")
+    ] = None,
     protocol: ProtocolName = None,
     samples: Annotated[
-        int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples of each kind in the gallery.")
+        int,
+        typer.Option(
+            min=0, max=MAX_SAMPLES, help="Samples of each kind in the gallery."
+        ),
     ] = 12,
-    dataset: Annotated[Path | None, typer.Option(help="The dataset, if it was moved.")] = None,
-    predictions: Annotated[Path | None, typer.Option(help="The predictions, if they were moved.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="The dataset, if it was moved.")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="The predictions, if they were moved.")
+    ] = None,
     images: ImagesFolder = None,
 ) -> None:
     """Write a run as one offline page, or as Markdown or JSON.
@@ -57,7 +78,12 @@ def report(
     elif form == "md":
         text = run_to_markdown(opened, protocol=protocol)
     else:
-        text = msgspec.json.format(msgspec.json.encode(run_to_summary(opened)), indent=2).decode() + "\n"
+        text = (
+            msgspec.json.format(
+                msgspec.json.encode(run_to_summary(opened)), indent=2
+            ).decode()
+            + "\n"
+        )
     _write(text, out)
 
 
@@ -67,9 +93,14 @@ def compare(
     *,
     protocol: ProtocolName = None,
     as_json: AsJson = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write a page: compare.html.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write a page: compare.html.")
+    ] = None,
     samples: Annotated[
-        int, typer.Option(min=0, max=MAX_SAMPLES, help="Samples on each side in the page's gallery.")
+        int,
+        typer.Option(
+            min=0, max=MAX_SAMPLES, help="Samples on each side in the page's gallery."
+        ),
     ] = 10,
     images: ImagesFolder = None,
 ) -> None:
@@ -81,7 +112,9 @@ def compare(
     found = compare_runs(pair)
     if out is not None:
         paths = RunPaths(images=images)
-        _write(comparison_to_html(pair, found, samples=samples, paths=(paths, paths)), out)
+        _write(
+            comparison_to_html(pair, found, samples=samples, paths=(paths, paths)), out
+        )
     if as_json:
         echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
@@ -90,11 +123,18 @@ def compare(
 
 def _form_of(out: Path | None) -> Format:
     """The form a file's name speaks of; Markdown where there is no file."""
-    forms: dict[str, Format] = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+    forms: dict[str, Format] = {
+        ".html": "html",
+        ".htm": "html",
+        ".md": "md",
+        ".json": "json",
+    }
     if out is None:
         return "md"
     if out.suffix.lower() not in forms:
-        raise StoreError(f"{out}: cannot tell what to write; expected .html, .md or .json, or say --format")
+        raise StoreError(
+            f"{out}: cannot tell what to write; expected .html, .md or .json, or say --format"
+        )
     return forms[out.suffix.lower()]
 
 
@@ -128,7 +168,9 @@ def _print_comparison(found: RunComparison) -> None:
         table.add_row(Text(slice_label(slicing), style="dim"))
         for group in groups:
             if "giou" in group.metrics:
-                _add_row(table, f"{group.name} ({group.samples})", group.metrics["giou"])
+                _add_row(
+                    table, f"{group.name} ({group.samples})", group.metrics["giou"]
+                )
     if found.slices:
         console.print()
         console.print(table)
@@ -151,5 +193,8 @@ def _add_row(table: Table, name: str, change: MetricChange) -> None:
     ends = (format_difference(end, change.unit) for end in (change.low, change.high))
     cells = [format_value(change.a, change.unit), format_value(change.b, change.unit)]
     cells += [format_difference(change.difference, change.unit)]
-    cells += [" to ".join(ends) if change.low is not None else change.method, format_p(change.shown_p)]
+    cells += [
+        " to ".join(ends) if change.low is not None else change.method,
+        format_p(change.shown_p),
+    ]
     table.add_row(Text(name), *cells, style="bold" if change.significant else None)

@@ -39,7 +39,10 @@ app = typer.Typer(
 )
 
 Folder = Annotated[
-    str, typer.Argument(metavar="DATASET", help="A dataset folder, or `world`.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="DATASET", help="A dataset folder, or `world`.", show_default=False
+    ),
 ]
 DatabaseUrl = Annotated[
     str | None,
@@ -52,7 +55,9 @@ DatabaseUrl = Annotated[
 ]
 Images = Annotated[
     Path | None,
-    typer.Option("--images", help="Folder of the images, if they were moved.", show_default=False),
+    typer.Option(
+        "--images", help="Folder of the images, if they were moved.", show_default=False
+    ),
 ]
 
 
@@ -60,30 +65,45 @@ Images = Annotated[
 def start(
     dataset: Folder,
     *,
-    reviewers: Annotated[str, typer.Option(help="Pseudonyms, separated by commas.")] = "reviewer",
+    reviewers: Annotated[
+        str, typer.Option(help="Pseudonyms, separated by commas.")
+    ] = "reviewer",
     adjudicators: Annotated[
-        str, typer.Option(help="Pseudonyms of those who also decide disagreements.", show_default=False)
+        str,
+        typer.Option(
+            help="Pseudonyms of those who also decide disagreements.",
+            show_default=False,
+        ),
     ] = "",
     double_share: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Share of samples that two people decide, 0 to 1. Stays as it was begun."
+            min=0,
+            max=1,
+            help="Share of samples that two people decide, 0 to 1. Stays as it was begun.",
         ),
     ] = None,
     controls: Annotated[
         Path | None,
         typer.Option(
-            help="JSONL file of samples with known answers, to measure reviewers.", show_default=False
+            help="JSONL file of samples with known answers, to measure reviewers.",
+            show_default=False,
         ),
     ] = None,
     new_links: Annotated[
-        bool, typer.Option("--new-links", help="Make new links for all; the old ones end.")
+        bool,
+        typer.Option("--new-links", help="Make new links for all; the old ones end."),
     ] = False,
     lease_seconds: Annotated[
-        float, typer.Option(min=1, help="How long a sample is kept for a reviewer who does nothing.")
+        float,
+        typer.Option(
+            min=1, help="How long a sample is kept for a reviewer who does nothing."
+        ),
     ] = 900.0,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8001,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
+    ] = 8001,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -113,9 +133,15 @@ def start(
 
     def begin() -> None:
         with review.database.remove_on_error():
-            if not review.create(ProjectOptions(double_share=double_share or 0.0, controls=known)):
-                _check_unchanged(review, double_share, has_controls=controls is not None)
-            tokens.update(_add_reviewers(review, reviewers, adjudicators, new_links=new_links))
+            if not review.create(
+                ProjectOptions(double_share=double_share or 0.0, controls=known)
+            ):
+                _check_unchanged(
+                    review, double_share, has_controls=controls is not None
+                )
+            tokens.update(
+                _add_reviewers(review, reviewers, adjudicators, new_links=new_links)
+            )
 
     serve_review(
         review,
@@ -129,7 +155,9 @@ def start(
 
 
 @app.command("status")
-def show_status(dataset: Folder, *, db: DatabaseUrl = None, as_json: AsJson = False) -> None:
+def show_status(
+    dataset: Folder, *, db: DatabaseUrl = None, as_json: AsJson = False
+) -> None:
     """Show progress, reviewers, agreement and reject reasons of a review.
 
     seconds: median time per decision. controls: accuracy on control items.
@@ -157,7 +185,9 @@ def export(
     ] = "dataset",
     db: DatabaseUrl = None,
     images: Images = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing dataset.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing dataset.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the accepted and fixed samples as a dataset, with who decided what in provenance.jsonl.
@@ -167,7 +197,9 @@ def export(
     Example: maskwise review export data/val --out data/val_reviewed
     """
     if format not in ("dataset", "labelstudio"):
-        raise typer.BadParameter(f"{format!r} is neither dataset nor labelstudio", param_hint="--format")
+        raise typer.BadParameter(
+            f"{format!r} is neither dataset nor labelstudio", param_hint="--format"
+        )
     review = _open_begun(dataset, db, images)
     from maskwise.review.export import export_review  # noqa: PLC0415
     from maskwise.review.labelstudio import write_labelstudio  # noqa: PLC0415
@@ -182,10 +214,16 @@ def export(
         return
     summary = export_review(review, out, overwrite=overwrite)
     if as_json:
-        facts = {"out": summary.out, "written": summary.written, "images": summary.images}
+        facts = {
+            "out": summary.out,
+            "written": summary.written,
+            "images": summary.images,
+        }
         echo(json.dumps(facts | {"statuses": summary.statuses}))
         return
-    statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items()))
+    statuses = ", ".join(
+        f"{count} {status}" for status, count in sorted(summary.statuses.items())
+    )
     echo(f"{out}: {summary.written} samples of {summary.images} images ({statuses})")
 
 
@@ -194,7 +232,9 @@ def import_decisions(
     dataset: Folder,
     file: Annotated[Path, argument("FILE", "A JSON export of Label Studio.")],
     *,
-    reviewer: Annotated[str, typer.Option(help="Pseudonym of whose decisions these are.")],
+    reviewer: Annotated[
+        str, typer.Option(help="Pseudonym of whose decisions these are.")
+    ],
     db: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -209,24 +249,36 @@ def import_decisions(
     roles = review.reviewers()
     if reviewer not in roles:
         review.add_reviewer(reviewer)
-    counts = import_labelstudio(review, file, Reviewer(reviewer, roles.get(reviewer, "reviewer")))
+    counts = import_labelstudio(
+        review, file, Reviewer(reviewer, roles.get(reviewer, "reviewer"))
+    )
     text = ", ".join(f"{count} {name}" for name, count in counts.items())
     echo(json.dumps(counts) if as_json else f"{file}: {text}")
 
 
 @app.command("rebuild")
-def rebuild(dataset: Folder, *, db: DatabaseUrl = None, as_json: AsJson = False) -> None:
+def rebuild(
+    dataset: Folder, *, db: DatabaseUrl = None, as_json: AsJson = False
+) -> None:
     """Make the state of a review anew from its audit log.
 
     Example: maskwise review rebuild data/val
     """
     review = _open_begun(dataset, db)
     count = review.rebuild()
-    echo(json.dumps({"events": count}) if as_json else f"{review.database.name}: rebuilt from {count} events")
+    echo(
+        json.dumps({"events": count})
+        if as_json
+        else f"{review.database.name}: rebuilt from {count} events"
+    )
 
 
 def _open(
-    dataset: str, db: str | None, images: Path | None = None, *, lease_seconds: float = 900.0
+    dataset: str,
+    db: str | None,
+    images: Path | None = None,
+    *,
+    lease_seconds: float = 900.0,
 ) -> "Review":
     try:
         from maskwise.review.database import ReviewDatabase, default_database  # noqa: PLC0415
@@ -237,13 +289,19 @@ def _open(
     # The bundled dataset may lie where users cannot write.
     place = Path(dataset) if dataset in BUNDLED_DATASETS else folder
     opened = Dataset.open(folder, image_root=images)
-    return Review(opened, ReviewDatabase(db or default_database(place)), lease_seconds=lease_seconds)
+    return Review(
+        opened,
+        ReviewDatabase(db or default_database(place)),
+        lease_seconds=lease_seconds,
+    )
 
 
 def _open_begun(dataset: str, db: str | None, images: Path | None = None) -> "Review":
     review = _open(dataset, db, images)
     if not review.exists():
-        raise StoreError(f"{review.database.name} has no review; begin one: maskwise review {dataset}")
+        raise StoreError(
+            f"{review.database.name} has no review; begin one: maskwise review {dataset}"
+        )
     return review
 
 
@@ -253,7 +311,9 @@ def _missing(error: ImportError) -> MaskwiseError:
     )
 
 
-def _check_unchanged(review: "Review", double_share: float | None, *, has_controls: bool) -> None:
+def _check_unchanged(
+    review: "Review", double_share: float | None, *, has_controls: bool
+) -> None:
     """Refuse options that can only be chosen at the beginning."""
     before = review.facts().double_share
     if has_controls or (double_share is not None and double_share != before):
@@ -263,7 +323,9 @@ def _check_unchanged(review: "Review", double_share: float | None, *, has_contro
         )
 
 
-def _add_reviewers(review: "Review", reviewers: str, adjudicators: str, *, new_links: bool) -> dict[str, str]:
+def _add_reviewers(
+    review: "Review", reviewers: str, adjudicators: str, *, new_links: bool
+) -> dict[str, str]:
     """Tokens of those who are new, or of all if `new_links`, by name."""
     from maskwise.review.project import OWNER  # noqa: PLC0415
 
@@ -275,7 +337,9 @@ def _add_reviewers(review: "Review", reviewers: str, adjudicators: str, *, new_l
     wanted |= {OWNER: "owner"}
     if new_links:
         wanted = before | wanted
-    chosen = {name: role for name, role in wanted.items() if new_links or name not in before}
+    chosen = {
+        name: role for name, role in wanted.items() if new_links or name not in before
+    }
     return review.add_reviewers(chosen)
 
 
@@ -283,7 +347,9 @@ def _names(text: str) -> Sequence[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _print_links(address: str, tokens: dict[str, str], review: "Review", *, as_json: bool) -> None:
+def _print_links(
+    address: str, tokens: dict[str, str], review: "Review", *, as_json: bool
+) -> None:
     links = {name: f"{address}/review#token={token}" for name, token in tokens.items()}
     if as_json:
         echo(json.dumps({"address": address, "links": links}))
@@ -295,18 +361,39 @@ def _print_links(address: str, tokens: dict[str, str], review: "Review", *, as_j
         echo(f"  {name}: {link}")
     known = [name for name in review.reviewers() if name not in tokens]
     if known:
-        echo(f"  links of {', '.join(known)} were printed before; --new-links makes new ones")
+        echo(
+            f"  links of {', '.join(known)} were printed before; --new-links makes new ones"
+        )
 
 
 def _print_stats(stats: dict[str, Any]) -> None:
     console = make_console()
     progress = stats["progress"]
-    console.print(", ".join(f"{count} {name}" for name, count in progress.items()), soft_wrap=True)
-    names = ("reviewer", "role", "decided", "accept", "fix", "reject", "skip", "seconds", "controls")
+    console.print(
+        ", ".join(f"{count} {name}" for name, count in progress.items()), soft_wrap=True
+    )
+    names = (
+        "reviewer",
+        "role",
+        "decided",
+        "accept",
+        "fix",
+        "reject",
+        "skip",
+        "seconds",
+        "controls",
+    )
     table = Table(*names, box=None, padding=(0, 2, 0, 0))
     for one in stats["reviewers"]:
-        values = [str(one[key]) for key in ("name", "role", "decisions", "accept", "fix", "reject", "skip")]
-        table.add_row(*values, _number(one["seconds_median"]), _number(one["controls"]["accuracy"]))
+        values = [
+            str(one[key])
+            for key in ("name", "role", "decisions", "accept", "fix", "reject", "skip")
+        ]
+        table.add_row(
+            *values,
+            _number(one["seconds_median"]),
+            _number(one["controls"]["accuracy"]),
+        )
     console.print(table)
     agreement = stats["agreement"]
     if agreement["items"]:

@@ -8,7 +8,14 @@ import msgspec
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from maskwise.cli.options import SEVERAL, AsJson, DatasetFolder, ProtocolNames, ShowAll, argument
+from maskwise.cli.options import (
+    SEVERAL,
+    AsJson,
+    DatasetFolder,
+    ProtocolNames,
+    ShowAll,
+    argument,
+)
 from maskwise.cli.score_table import print_scores
 from maskwise.errors import ProtocolError
 from maskwise.harness.evaluate import find_dataset
@@ -23,11 +30,19 @@ Format = Literal["jsonl", "coco", "png", "npz"]
 
 
 Predictions = Annotated[
-    Path, argument("PREDICTIONS", "JSONL, COCO results (.json), .npz, or a folder of masks.")
+    Path,
+    argument("PREDICTIONS", "JSONL, COCO results (.json), .npz, or a folder of masks."),
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="Also write a run folder for report and compare.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="Also write a run folder for report and compare."),
+]
 LegacyFloat32 = Annotated[
-    bool, typer.Option("--legacy-float32", help="Running float32 sums, as the official code keeps them.")
+    bool,
+    typer.Option(
+        "--legacy-float32",
+        help="Running float32 sums, as the official code keeps them.",
+    ),
 ]
 ProtocolOptions = Annotated[
     list[str] | None,
@@ -38,22 +53,37 @@ ProtocolOptions = Annotated[
     ),
 ]
 PredictionFormat = Annotated[
-    Format | None, typer.Option(help="Format of the predictions, if the name does not tell.")
+    Format | None,
+    typer.Option(help="Format of the predictions, if the name does not tell."),
 ]
 MaskTypeOfMasks = Annotated[
-    Literal["visible", "amodal"], typer.Option(help="Type of masks that do not say (all formats but jsonl).")
+    Literal["visible", "amodal"],
+    typer.Option(help="Type of masks that do not say (all formats but jsonl)."),
 ]
-MinScore = Annotated[float, typer.Option(min=0.0, max=1.0, help="Drop COCO results below this score.")]
+MinScore = Annotated[
+    float, typer.Option(min=0.0, max=1.0, help="Drop COCO results below this score.")
+]
 ZeroInside = Annotated[
-    bool, typer.Option("--zero-inside", help="Logits of exactly 0 are inside, as GSVA cuts them.")
+    bool,
+    typer.Option(
+        "--zero-inside", help="Logits of exactly 0 are inside, as GSVA cuts them."
+    ),
 ]
 TeacherForced = Annotated[
     bool,
-    typer.Option("--teacher-forced", help="The true answer was in the prompt (all formats but jsonl)."),
+    typer.Option(
+        "--teacher-forced",
+        help="The true answer was in the prompt (all formats but jsonl).",
+    ),
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, max=256, help="Number of threads.", show_default="one per core, at most 8"),
+    typer.Option(
+        min=1,
+        max=256,
+        help="Number of threads.",
+        show_default="one per core, at most 8",
+    ),
 ]
 
 
@@ -129,4 +159,6 @@ def _read_options(
 
 def _progress(*, quiet: bool) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    return Progress(*columns, console=make_console(stderr=True), transient=True, disable=quiet)
+    return Progress(
+        *columns, console=make_console(stderr=True), transient=True, disable=quiet
+    )

@@ -26,13 +26,17 @@ from maskwise.terminal import make_console
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
-def print_scores(run: Run, *, all_protocols: bool = False, show_all: bool = False) -> None:
+def print_scores(
+    run: Run, *, all_protocols: bool = False, show_all: bool = False
+) -> None:
     """Print the official protocol and `strict`: gIoU, cIoU, headline metrics, and questions without a score.
 
     all_protocols: every protocol of the run; show_all: also every metric.
     """
     console = make_console(highlight=False)
-    names = order_protocols(run) if all_protocols or show_all else leading_protocols(run)
+    names = (
+        order_protocols(run) if all_protocols or show_all else leading_protocols(run)
+    )
     console.print(_main_table(run, names))
     for name in names:
         metrics = _other_metrics(run, name, show_all=show_all)
@@ -42,25 +46,41 @@ def print_scores(run: Run, *, all_protocols: bool = False, show_all: bool = Fals
         _print_reasons(console, name, run.scores.protocols[name])
         if protocol_note(run, name):
             console.print(f"[yellow]{name}:[/] {protocol_note(run, name)}")
-    _print_omissions(console, run, hidden=len(run.scores.protocols) - len(names), show_all=show_all)
+    _print_omissions(
+        console, run, hidden=len(run.scores.protocols) - len(names), show_all=show_all
+    )
 
 
 def _main_table(run: Run, names: list[str]) -> Table:
     few = run.info.dataset.images < MIN_IMAGES
     level = f"{100 * run.info.intervals.level:g} %"
-    intervals = f"without intervals ({TOO_FEW_IMAGES})" if few else f"with {level} intervals over images"
+    intervals = (
+        f"without intervals ({TOO_FEW_IMAGES})"
+        if few
+        else f"with {level} intervals over images"
+    )
     caption = f"percent {intervals}; {describe_questions(run)}"
-    table = Table(box=None, padding=(0, 2, 0, 0), caption=caption, caption_justify="left")
+    table = Table(
+        box=None, padding=(0, 2, 0, 0), caption=caption, caption_justify="left"
+    )
     table.add_column("protocol", no_wrap=True)
     for name in ("gIoU", "cIoU", "scored", "counted\nas zero", "left\nout"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in names:
-        found, role = run.scores.protocols[name], protocol_role(run, name)
+        found = run.scores.protocols[name]
+        role = protocol_role(run, name)
         counts = found.counts
         table.add_row(
             f"{name} ({role})" if role == OFFICIAL else name,
             *(_percent(found.metrics[key]) for key in MAIN_METRICS),
-            *(f"{number:,}" for number in (counts.scored, counts.failed + counts.missing, counts.excluded)),
+            *(
+                f"{number:,}"
+                for number in (
+                    counts.scored,
+                    counts.failed + counts.missing,
+                    counts.excluded,
+                )
+            ),
         )
     return table
 
@@ -82,9 +102,14 @@ def _other_metrics(run: Run, name: str, *, show_all: bool) -> Mapping[str, Metri
 
 def _wrap(name: str, metrics: Mapping[str, MetricValue], width: int) -> str:
     """The metrics of a protocol as markup, in lines of the terminal's width; a metric is never broken."""
-    parts = (f"{metric_label(key).label} {_percent(metric)}" for key, metric in metrics.items())
+    parts = (
+        f"{metric_label(key).label} {_percent(metric)}"
+        for key, metric in metrics.items()
+    )
     text = f"{name}: " + " · ".join(part.replace(" ", NO_BREAK_SPACE) for part in parts)
-    lines = escape(textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False))
+    lines = escape(
+        textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
+    )
     return f"[bold]{name}[/]" + lines[len(name) :]
 
 
@@ -96,23 +121,37 @@ def _percent(metric: MetricValue) -> str:
     value = f"{scale * metric.value:.{digits}f}"
     if metric.low is None or metric.high is None:
         return value
-    return f"{value} [{scale * metric.low:.{digits}f}, {scale * metric.high:.{digits}f}]"
+    return (
+        f"{value} [{scale * metric.low:.{digits}f}, {scale * metric.high:.{digits}f}]"
+    )
 
 
 def _print_reasons(console: Console, name: str, found: ProtocolScores) -> None:
     """Why questions have no score under a protocol."""
     reasons = [f"{count:,} {reason}" for reason, count in found.counts.reasons.items()]
     if reasons:
-        console.print(f"[yellow]{name}, without a score:[/] {escape('; '.join(reasons))}")
+        console.print(
+            f"[yellow]{name}, without a score:[/] {escape('; '.join(reasons))}"
+        )
 
 
-def _print_omissions(console: Console, run: Run, *, hidden: int, show_all: bool) -> None:
+def _print_omissions(
+    console: Console, run: Run, *, hidden: int, show_all: bool
+) -> None:
     for name, reason in run.scores.skipped.items():
         if show_all or name in (run.info.dataset.protocol, "strict"):
             console.print(f"[yellow]{name} was skipped:[/] {escape(reason)}")
     unknown = run.scores.predictions.unknown
     if unknown:
-        console.print(f"[yellow]{unknown:,} predictions are for samples that the dataset does not have[/]")
+        console.print(
+            f"[yellow]{unknown:,} predictions are for samples that the dataset does not have[/]"
+        )
     if not show_all:
-        others = f"{hidden} other protocols and " if hidden > 1 else "1 other protocol and " if hidden else ""
+        others = (
+            f"{hidden} other protocols and "
+            if hidden > 1
+            else "1 other protocol and "
+            if hidden
+            else ""
+        )
         console.print(f"[dim]{others}all metrics: --all, or the report[/]")

@@ -15,9 +15,14 @@ def serve(
     *,
     model: ModelSpec = "tiny",
     host: Annotated[
-        str, typer.Option(help="Address to listen on; other machines can reach it only with a token.")
+        str,
+        typer.Option(
+            help="Address to listen on; other machines can reach it only with a token."
+        ),
     ] = ("127.0.0.1"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
+    ] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
@@ -27,18 +32,23 @@ def serve(
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds a question may take; then the model is restarted.")
+        float,
+        typer.Option(
+            min=0.001, help="Seconds a question may take; then the model is restarted."
+        ),
     ] = 120.0,
     dataset: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A dataset folder to browse, or `world`. Can be given several times.", show_default=False
+            help="A dataset folder to browse, or `world`. Can be given several times.",
+            show_default=False,
         ),
     ] = None,
     run: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A run folder to browse beside its dataset. Can be given several times.", show_default=False
+            help="A run folder to browse beside its dataset. Can be given several times.",
+            show_default=False,
         ),
     ] = None,
     allow_host: Annotated[
@@ -63,8 +73,12 @@ def serve(
         raise MaskwiseError(
             f"maskwise serve needs {error.name}, which the extra brings: pip install 'maskwise[web]'"
         ) from None
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
-        raise MaskwiseError("the token must consist of printable ASCII characters, without spaces around it")
+    if token is not None and not (
+        token.isascii() and token.isprintable() and token.strip() == token != ""
+    ):
+        raise MaskwiseError(
+            "the token must consist of printable ASCII characters, without spaces around it"
+        )
     config = ServeConfig(
         model=model,
         options=parse_options(model_option or []),

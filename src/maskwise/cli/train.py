@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 def train(
     config: Annotated[
         Path,
-        argument("CONFIG", "A TOML file; its key `model` names what is trained (configs/)."),
+        argument(
+            "CONFIG", "A TOML file; its key `model` names what is trained (configs/)."
+        ),
     ],
     *,
-    out: Annotated[Path, typer.Option(help="Folder of the run; repeat the command to continue it.")] = Path(
-        "runs/train"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Folder of the run; repeat the command to continue it.")
+    ] = Path("runs/train"),
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print parameters, memory, steps and samples; train nothing."),
+        typer.Option(
+            "--dry-run",
+            help="Print parameters, memory, steps and samples; train nothing.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -57,9 +62,15 @@ def train(
 def export(
     run: Annotated[Path, argument("RUN", "The folder that `maskwise train` wrote.")],
     *,
-    out: Annotated[Path | None, typer.Option(help="Output folder.", show_default="the same folder")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder.", show_default="the same folder")
+    ] = None,
     keep_adapters: Annotated[
-        bool, typer.Option("--keep-adapters", help="vlm: write LoRA adapters beside the weights, not merged.")
+        bool,
+        typer.Option(
+            "--keep-adapters",
+            help="vlm: write LoRA adapters beside the weights, not merged.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,7 +83,11 @@ def export(
     trainer = trainer_of_run(run)
     with _writing(out or run):
         target = out or run
-        paths = export_adapters(trainer, run, target) if keep_adapters else trainer.export_run(run, target)
+        paths = (
+            export_adapters(trainer, run, target)
+            if keep_adapters
+            else trainer.export_run(run, target)
+        )
     _print_paths(paths, as_json)
 
 
@@ -111,7 +126,10 @@ def _print_dry_run(plan: "DryRun", as_json: bool) -> None:
         _table(
             "stages",
             ["stage", "steps", "batch size", "trainable parameters"],
-            [(one.name, one.steps, one.batch_size, one.trainable) for one in plan.stages],
+            [
+                (one.name, one.steps, one.batch_size, one.trainable)
+                for one in plan.stages
+            ],
         ),
         _table(
             "sources",
@@ -123,12 +141,17 @@ def _print_dry_run(plan: "DryRun", as_json: bool) -> None:
             ["per GPU, estimated", "GB"],
             [
                 (name, f"{size / 1e9:.2f}")
-                for name, size in {**plan.memory, "total": sum(plan.memory.values())}.items()
+                for name, size in {
+                    **plan.memory,
+                    "total": sum(plan.memory.values()),
+                }.items()
             ],
         ),
     ]
     if plan.tokens:
-        tables.append(_table("tokens per sample", ["percentile", "tokens"], plan.tokens.items()))
+        tables.append(
+            _table("tokens per sample", ["percentile", "tokens"], plan.tokens.items())
+        )
     console = make_console()
     for table in tables:
         console.print(table)

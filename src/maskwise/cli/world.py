@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from maskwise.cli.options import AsJson, Overwrite
 from maskwise.store import read_manifest
@@ -17,19 +23,26 @@ def world(
     *,
     scenes: Annotated[int, typer.Option(min=1, help="How many scenes.")],
     out: Annotated[Path, typer.Option(help="The dataset folder to write.")],
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other scenes.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Another seed gives other scenes.")
+    ] = 0,
     split: Annotated[
         Literal["train", "val", "test"],
         typer.Option(help="test has held-out wordings and colours and more occlusion."),
     ] = "train",
-    size: Annotated[int, typer.Option(min=32, max=4096, help="Side of the images in pixels.")] = SIZE,
-    questions: Annotated[int, typer.Option(min=0, help="Questions per scene.")] = QUESTIONS,
+    size: Annotated[
+        int, typer.Option(min=32, max=4096, help="Side of the images in pixels.")
+    ] = SIZE,
+    questions: Annotated[
+        int, typer.Option(min=0, help="Questions per scene.")
+    ] = QUESTIONS,
     preset: Annotated[
         Literal["default", "easy"],
         typer.Option(help="easy has few categories and two or three large objects."),
     ] = "default",
     encoding: Annotated[
-        Literal["png", "jpeg"], typer.Option(help="png keeps every pixel; jpeg is a quarter of the size.")
+        Literal["png", "jpeg"],
+        typer.Option(help="png keeps every pixel; jpeg is a quarter of the size."),
     ] = "png",
     workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     overwrite: Overwrite = False,
@@ -39,7 +52,12 @@ def world(
 
     Example: maskwise world --scenes 1000 --seed 7 --split train --out scenes
     """
-    columns = TextColumn("scenes"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    columns = (
+        TextColumn("scenes"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=make_console(stderr=True)) as progress:
         task = progress.add_task("scenes", total=scenes)
         write_scenes(
@@ -59,4 +77,7 @@ def world(
     if as_json:
         echo(json.dumps({"dataset": str(out), "counts": counts}))
     else:
-        echo(f"{out}: " + ", ".join(f"{number} {name}" for name, number in counts.items()))
+        echo(
+            f"{out}: "
+            + ", ".join(f"{number} {name}" for name, number in counts.items())
+        )

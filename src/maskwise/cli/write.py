@@ -14,13 +14,18 @@ from maskwise.terminal import echo, make_console
 
 
 def write(
-    format: Annotated[str, argument("FORMAT", "coco, fiftyone, huggingface, labelstudio or png.")],
+    format: Annotated[
+        str, argument("FORMAT", "coco, fiftyone, huggingface, labelstudio or png.")
+    ],
     dataset: DatasetFolder,
     *,
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     images: ImagesFolder = None,
     no_images: Annotated[
-        bool, typer.Option("--no-images", help="Write annotations only, without image files.")
+        bool,
+        typer.Option(
+            "--no-images", help="Write annotations only, without image files."
+        ),
     ] = False,
 ) -> None:
     """Write a dataset in another format: COCO, FiftyOne, Hugging Face, Label Studio or PNG masks.
@@ -32,4 +37,6 @@ def write(
     with make_console(stderr=True).status(f"writing {escape(str(out))}"):
         opened = Dataset.open(find_dataset(dataset), image_root=images)
         write_dataset(opened, format, out, with_images=not no_images)
-    echo(f"wrote {out} ({format}): {len(opened.images)} images, {len(opened)} questions")
+    echo(
+        f"wrote {out} ({format}): {len(opened.images)} images, {len(opened)} questions"
+    )

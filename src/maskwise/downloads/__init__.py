@@ -9,8 +9,19 @@ environment variables MASKWISE_WEIGHTS and MASKWISE_DATA name, or in the user's 
 """
 
 from maskwise.downloads.get import Consent, get_dataset, get_weights
-from maskwise.downloads.local_files import data_folder, find_all_weights, find_weights, weights_folder
-from maskwise.downloads.table import Download, FileVersion, HostedFile, find_download, list_downloads
+from maskwise.downloads.local_files import (
+    data_folder,
+    find_all_weights,
+    find_weights,
+    weights_folder,
+)
+from maskwise.downloads.table import (
+    Download,
+    FileVersion,
+    HostedFile,
+    find_download,
+    list_downloads,
+)
 
 __all__ = [
     "Consent",

@@ -95,8 +95,13 @@ def fetch(
 class _Transfer:
     """The transfer of one file from one address to its partial file. size: what it must have, or None."""
 
-    def __init__(self, url: str, partial: Path, size: int | None, progress: Progress) -> None:
-        self.url, self.partial, self.size, self.progress = url, partial, size, progress
+    def __init__(
+        self, url: str, partial: Path, size: int | None, progress: Progress
+    ) -> None:
+        self.url = url
+        self.partial = partial
+        self.size = size
+        self.progress = progress
 
     def run(self, pause: Callable[[float], object]) -> bool:
         """Fill the partial file; returns whether an interrupted transfer was continued."""
@@ -108,7 +113,12 @@ class _Transfer:
                 if attempt == ATTEMPTS - 1:
                     raise DownloadError(f"{error} (tried {ATTEMPTS} times)") from None
                 resumed = True
-                pause(min(2.0**attempt if error.pause is None else error.pause, LONGEST_PAUSE))
+                pause(
+                    min(
+                        2.0**attempt if error.pause is None else error.pause,
+                        LONGEST_PAUSE,
+                    )
+                )
         raise AssertionError
 
     def _attempt(self) -> bool:
@@ -122,7 +132,9 @@ class _Transfer:
             start = self._start(response, have, state)
             total = _total(response)
             if self.size is not None and total not in (None, self.size):
-                raise DownloadError(f"the server has {total} bytes, expected {self.size}")
+                raise DownloadError(
+                    f"the server has {total} bytes, expected {self.size}"
+                )
             self._receive(response, start, total)
         if self.size is not None and self._size() < self.size:
             raise _TransientError(f"{self._size()} of {self.size} bytes arrived")
@@ -131,7 +143,9 @@ class _Transfer:
     def _size(self) -> int:
         return self.partial.stat().st_size if self.partial.exists() else 0
 
-    def _start(self, response: http.client.HTTPResponse, have: int, state: PartialFile | None) -> int:
+    def _start(
+        self, response: http.client.HTTPResponse, have: int, state: PartialFile | None
+    ) -> int:
         """The first byte that the response holds: `have` if the server continues, 0 if it sends all again."""
         validator = _validator(response)
         start = _content_range(response)[0] if response.status == 206 else 0
@@ -145,7 +159,9 @@ class _Transfer:
         _write_state(self.partial, PartialFile(self.url, validator))
         return start
 
-    def _receive(self, response: http.client.HTTPResponse, start: int, total: int | None) -> None:
+    def _receive(
+        self, response: http.client.HTTPResponse, start: int, total: int | None
+    ) -> None:
         """Append the body to the partial file, within the limits of size and disk."""
         expected = self.size if self.size is not None else total
         limit = MAX_BYTES if expected is None else expected
@@ -179,10 +195,19 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to HTTP addresses only, and never from HTTPS to HTTP."""
 
     def redirect_request(  # noqa: PLR0917
-        self, request: Any, file: IO[bytes], code: int, message: str, headers: Any, newurl: str
+        self,
+        request: Any,
+        file: IO[bytes],
+        code: int,
+        message: str,
+        headers: Any,
+        newurl: str,
     ) -> urllib.request.Request | None:
-        old, new = urllib.parse.urlsplit(request.full_url), urllib.parse.urlsplit(newurl)
-        if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme != "https"):
+        old = urllib.parse.urlsplit(request.full_url)
+        new = urllib.parse.urlsplit(newurl)
+        if new.scheme not in ("http", "https") or (
+            old.scheme == "https" and new.scheme != "https"
+        ):
             raise DownloadError(f"refused a redirect to {newurl}")
         return super().redirect_request(request, file, code, message, headers, newurl)
 
@@ -191,7 +216,9 @@ _OPENER = urllib.request.build_opener(_Redirects())
 
 
 @contextlib.contextmanager
-def _opened(request: urllib.request.Request, partial: Path) -> Iterator[http.client.HTTPResponse]:
+def _opened(
+    request: urllib.request.Request, partial: Path
+) -> Iterator[http.client.HTTPResponse]:
     """The response; failures are sorted into those that may pass and those that will not."""
     try:
         with _OPENER.open(request, timeout=TIMEOUT) as response:
@@ -202,13 +229,21 @@ def _opened(request: urllib.request.Request, partial: Path) -> Iterator[http.cli
             partial.unlink(missing_ok=True)
             raise _TransientError("the server does not continue at this byte") from None
         if error.code in TRANSIENT:
-            raise _TransientError(f"HTTP {error.code} {error.reason}", _retry_after(error.headers)) from None
-        hint = "; the host asks you to log in or to accept terms" if error.code in (401, 403) else ""
+            raise _TransientError(
+                f"HTTP {error.code} {error.reason}", _retry_after(error.headers)
+            ) from None
+        hint = (
+            "; the host asks you to log in or to accept terms"
+            if error.code in (401, 403)
+            else ""
+        )
         raise DownloadError(f"HTTP {error.code} {error.reason}{hint}") from None
     except urllib.error.URLError as error:
         raise _TransientError(f"the server cannot be reached: {error.reason}") from None
     except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
-        raise _TransientError(f"the connection broke: {error or type(error).__name__}") from None
+        raise _TransientError(
+            f"the connection broke: {error or type(error).__name__}"
+        ) from None
 
 
 def _retry_after(headers: Any) -> float | None:
@@ -217,7 +252,9 @@ def _retry_after(headers: Any) -> float | None:
     if value.isdecimal():
         return float(value[:6])
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+        return max(
+            0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        )
     except (ValueError, TypeError):
         return None
 
@@ -262,7 +299,9 @@ def _finish(partial: Path, path: Path, sha256: Collection[str]) -> str:
     if sha256 and found not in sha256:
         size = partial.stat().st_size
         partial.unlink()
-        raise DownloadError(f"received {size} bytes with sha256 {found}, expected {' or '.join(sha256)}")
+        raise DownloadError(
+            f"received {size} bytes with sha256 {found}, expected {' or '.join(sha256)}"
+        )
     partial.replace(path)
     sync_folder(path.parent)
     return found

@@ -55,7 +55,14 @@ def get_weights(
     path = weights_folder() / download.files[0].file
     if source is not None:
         _take_all(source, weights_folder(), download, consent)
-    _ensure(path, download, download.files[0], consent=consent, progress=progress, pause=pause)
+    _ensure(
+        path,
+        download,
+        download.files[0],
+        consent=consent,
+        progress=progress,
+        pause=pause,
+    )
     if out is None:
         return path
     _copy(path, out)
@@ -101,7 +108,9 @@ def get_dataset(
         with_images=with_images,
         embed=embed,
         overwrite=overwrite,
-        progress=lambda done, total: progress(f"converting {download.name}", done, total),
+        progress=lambda done, total: progress(
+            f"converting {download.name}", done, total
+        ),
     )
 
 
@@ -124,7 +133,9 @@ def _unpack_all(
 ) -> None:
     """Fetch all files and unpack them into the folder `raw`, which exists when all of it is there."""
     if not download.files:
-        raise DownloadError(f"{download.name} has to be fetched by hand.\n{explain(download)}")
+        raise DownloadError(
+            f"{download.name} has to be fetched by hand.\n{explain(download)}"
+        )
     paths = [data_folder() / file.file for file in download.files]
     for path, file in zip(paths, download.files):
         _ensure(path, download, file, consent=consent, progress=progress, pause=pause)
@@ -136,7 +147,9 @@ def _unpack_all(
         for path in paths:
             if is_archive(path):
                 what = f"unpacking {path.name}"
-                unpack(path, partial, lambda done, what=what: progress(what, done, None))  # type: ignore[misc]
+                unpack(
+                    path, partial, lambda done, what=what: progress(what, done, None)
+                )  # type: ignore[misc]
             else:
                 _copy(path, partial / path.name)
         partial.rename(raw)
@@ -158,7 +171,9 @@ def _ensure(
         check_file(path, download, file)
         return
     if not file.urls:
-        raise DownloadError(f"{file.file} has to be fetched by hand.\n{explain(download)}")
+        raise DownloadError(
+            f"{file.file} has to be fetched by hand.\n{explain(download)}"
+        )
     given = (consent.sha256,) if consent.sha256 else ()
     expected = tuple(version.sha256 for version in file.versions) or given
     if not expected and not consent.unverified:
@@ -173,7 +188,9 @@ def _ensure(
             path,
             bytes=file.bytes,
             sha256=expected,
-            progress=lambda done, total: progress(f"downloading {file.file}", done, total),
+            progress=lambda done, total: progress(
+                f"downloading {file.file}", done, total
+            ),
             pause=pause,
         )
     except DownloadError as error:
@@ -195,21 +212,31 @@ def _given_files(source: Path, download: Download) -> list[tuple[Path, HostedFil
     if not source.exists():
         raise DownloadError(f"{source} does not exist")
     if not download.files:
-        raise DownloadError(f"{download.name} has no files that --from could take.\n{explain(download)}")
+        raise DownloadError(
+            f"{download.name} has no files that --from could take.\n{explain(download)}"
+        )
     if source.is_file() and len(download.files) == 1:
         return [(source, download.files[0])]
     known = {file.file: file for file in download.files}
     places = [source] if source.is_file() else [source / name for name in known]
-    found = [(path, known[path.name]) for path in places if path.is_file() and path.name in known]
+    found = [
+        (path, known[path.name])
+        for path in places
+        if path.is_file() and path.name in known
+    ]
     if not found:
-        raise DownloadError(f"expected {' or '.join(known)}, or a folder with such files, found {source}")
+        raise DownloadError(
+            f"expected {' or '.join(known)}, or a folder with such files, found {source}"
+        )
     return found
 
 
 def _take(source: Path, path: Path, file: HostedFile, consent: Consent) -> None:
     """Copy a file that the user has to its place; one that the table does not know only if the user trusts it."""
     facts = file_facts(source)
-    known = any(matches(version, facts.bytes, facts.sha256) for version in file.versions)
+    known = any(
+        matches(version, facts.bytes, facts.sha256) for version in file.versions
+    )
     if not known and consent.sha256 != facts.sha256 and not consent.unverified:
         raise DownloadError(
             f"{source} has {facts.bytes} bytes and sha256 {facts.sha256}, which is no known version of {file.file}. "
@@ -227,4 +254,6 @@ def _copy(source: Path, target: Path) -> None:
         with open(source, "rb") as opened, atomic_write(target) as file:
             shutil.copyfileobj(opened, file)
     except OSError as error:
-        raise DownloadError(f"cannot copy {source} to {target}: {error.strerror or error}") from None
+        raise DownloadError(
+            f"cannot copy {source} to {target}: {error.strerror or error}"
+        ) from None

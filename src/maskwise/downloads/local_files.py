@@ -34,7 +34,11 @@ def _folder(variable: str, name: str) -> Path:
     given = os.environ.get(variable)
     if given:
         return Path(given).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maskwise" / name
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        / "maskwise"
+        / name
+    )
 
 
 def find_weights(name: str) -> Path:
@@ -47,7 +51,9 @@ def find_weights(name: str) -> Path:
         raise DownloadError(f"{name} is a dataset, not a file of weights")
     path = weights_folder() / download.files[0].file
     if not path.is_file():
-        raise DownloadError(f"the weights {name} are not in {path.parent}.\n{explain(download)}")
+        raise DownloadError(
+            f"the weights {name} are not in {path.parent}.\n{explain(download)}"
+        )
     check_file(path, download, download.files[0])
     return path
 
@@ -55,11 +61,15 @@ def find_weights(name: str) -> Path:
 def find_all_weights(names: Sequence[str]) -> list[Path]:
     """The paths of several files of weights, verified. DownloadError names all that are missing and what to run."""
     downloads = [find_download(name) for name in names]
-    missing = [one for one in downloads if not (weights_folder() / one.files[0].file).is_file()]
+    missing = [
+        one for one in downloads if not (weights_folder() / one.files[0].file).is_file()
+    ]
     if len(missing) > 1:
         listed = ", ".join(one.name for one in missing)
         steps = "\n\n".join(f"{one.name}: {explain(one)}" for one in missing)
-        raise DownloadError(f"the weights {listed} are not in {weights_folder()}.\n\n{steps}")
+        raise DownloadError(
+            f"the weights {listed} are not in {weights_folder()}.\n\n{steps}"
+        )
     return [find_weights(name) for name in names]
 
 
@@ -67,9 +77,9 @@ def check_file(path: Path, download: Download, file: HostedFile) -> None:
     """Raise DownloadError unless the file is a known version, or one that the user trusts."""
     facts = path.stat()
     sha256 = _hash(path, facts.st_size, facts.st_mtime_ns)
-    if not any(matches(version, facts.st_size, sha256) for version in file.versions) and sha256 != trusted(
-        path
-    ):
+    if not any(
+        matches(version, facts.st_size, sha256) for version in file.versions
+    ) and sha256 != trusted(path):
         raise DownloadError(
             f"{path} is not the expected file: it has {facts.st_size} bytes and sha256 {sha256}; expected "
             f"{describe_versions(file)}. Remove it, or, if you made it yourself, trust it: "
@@ -119,11 +129,15 @@ def explain(download: Download) -> str:
         lines.append(f"Run: maskwise get {download.name}")
     lines += [download.instructions] if download.instructions else []
     if download.images_from:
-        lines.append(f"Images are needed too: {download.images_from}; give their folder with --images.")
+        lines.append(
+            f"Images are needed too: {download.images_from}; give their folder with --images."
+        )
     lines += [_explain_file(download, file) for file in download.files]
     if download.kind == "dataset" and download.by_hand:
         where = data_folder() / "raw" / download.name
-        lines.append(f"Put the files in {where}, then run: maskwise get {download.name}")
+        lines.append(
+            f"Put the files in {where}, then run: maskwise get {download.name}"
+        )
     return "\n".join(lines)
 
 
@@ -141,5 +155,9 @@ def explain_offline(download: Download, file: HostedFile) -> str:
 
 def _explain_file(download: Download, file: HostedFile) -> str:
     folder = weights_folder() if download.kind == "weights" else data_folder()
-    by_hand = f"By hand: fetch {' or '.join(file.urls)} and put it at" if file.urls else "Its place is"
+    by_hand = (
+        f"By hand: fetch {' or '.join(file.urls)} and put it at"
+        if file.urls
+        else "Its place is"
+    )
     return f"{by_hand} {folder / file.file}; expected are {describe_versions(file)}."

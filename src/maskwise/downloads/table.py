@@ -75,13 +75,19 @@ class Download(_Row, frozen=True, kw_only=True):
     def bytes(self) -> int | None:
         """The size of all files together, if it is known."""
         sizes = [file.bytes for file in self.files]
-        return sum(size for size in sizes if size is not None) if sizes and None not in sizes else None
+        return (
+            sum(size for size in sizes if size is not None)
+            if sizes and None not in sizes
+            else None
+        )
 
 
 @cache
 def list_downloads() -> dict[str, Download]:
     """All downloads by name, in the order of the table."""
-    return {download.name: download for download in read_yaml(TABLE, tuple[Download, ...])}
+    return {
+        download.name: download for download in read_yaml(TABLE, tuple[Download, ...])
+    }
 
 
 def find_download(name: str) -> Download:

@@ -55,7 +55,9 @@ def is_archive(path: Path) -> bool:
     return path.name.endswith((".zip", ".tar", ".tar.gz", ".tgz"))
 
 
-def unpack(archive: Path, folder: Path, progress: Callable[[int], object] = lambda done: None) -> int:
+def unpack(
+    archive: Path, folder: Path, progress: Callable[[int], object] = lambda done: None
+) -> int:
     """Unpack an archive into a folder; returns the number of files. progress(bytes) is called while writing."""
     try:
         if archive.name.endswith(".zip"):
@@ -95,7 +97,10 @@ def _open_tar(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
 
 
 def _write_members(
-    members: Iterator[_Member], archive: Path, folder: Path, progress: Callable[[int], object]
+    members: Iterator[_Member],
+    archive: Path,
+    folder: Path,
+    progress: Callable[[int], object],
 ) -> int:
     packed = archive.stat().st_size
     limit = min(MAX_BYTES, max(FREE_BYTES, packed * MAX_RATIO))
@@ -111,9 +116,13 @@ def _write_members(
             while block := source.read(BLOCK):
                 done += len(block)
                 if done > limit:
-                    raise DownloadError(f"{archive} holds more than {limit} bytes, which is not plausible")
+                    raise DownloadError(
+                        f"{archive} holds more than {limit} bytes, which is not plausible"
+                    )
                 if shutil.disk_usage(folder).free < len(block):
-                    raise DownloadError(f"{folder}: the disk is full after {done} bytes of {archive.name}")
+                    raise DownloadError(
+                        f"{folder}: the disk is full after {done} bytes of {archive.name}"
+                    )
                 file.write(block)
                 progress(done)
     return len(seen)

@@ -9,7 +9,11 @@
 Another package adds a format by an entry point of the group `maskwise.formats` that names an `AnnotationFormat`.
 """
 
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
 from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostic, Diagnostics
 from maskwise.formats.format_reader import ReadSummary, read_dataset

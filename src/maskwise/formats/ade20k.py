@@ -12,8 +12,16 @@ import msgspec
 import numpy as np
 
 from maskwise.errors import FormatError, ImageError, MaskError
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
-from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.mask_images import read_mask_image
@@ -22,7 +30,8 @@ from maskwise.images import check_relative
 from maskwise.masks import Masks
 
 README = "github.com/CSAILVision/ADE20K, README"
-OCCLUDED, VISIBLE = 128, 255
+OCCLUDED = 128
+VISIBLE = 255
 
 
 class AdeParts(msgspec.Struct, frozen=True):
@@ -65,19 +74,31 @@ class AdeFile(msgspec.Struct, frozen=True):
 def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects and parts."""
     files = sorted(context.annotations.rglob("*.json"))
-    annotations = (annotation for file in files for annotation in _image_annotation(context, file))
-    return AnnotatedImages(len(files), decode_annotations(annotations, context.diagnostics))
+    annotations = (
+        annotation for file in files for annotation in _image_annotation(context, file)
+    )
+    return AnnotatedImages(
+        len(files), decode_annotations(annotations, context.diagnostics)
+    )
 
 
 def _image_annotation(context: ReadContext, path: Path) -> Iterator[ImageAnnotation]:
     """The annotation of one file; nothing and a diagnostic if it is invalid."""
     file = path.relative_to(context.annotations).as_posix()
     try:
-        annotation = read_json(path, AdeFile, encodings=("utf-8", "cp1252", "latin-1")).annotation
+        annotation = read_json(
+            path, AdeFile, encodings=("utf-8", "cp1252", "latin-1")
+        ).annotation
     except FormatError as error:
-        context.skip("fields of another type", file, expected="AdeFile", found=str(error))
+        context.skip(
+            "fields of another type", file, expected="AdeFile", found=str(error)
+        )
         return
-    size = (annotation.imsize[0], annotation.imsize[1]) if len(annotation.imsize) >= 2 else (0, 0)
+    size = (
+        (annotation.imsize[0], annotation.imsize[1])
+        if len(annotation.imsize) >= 2
+        else (0, 0)
+    )
     name = f"{path.relative_to(context.annotations).parent.as_posix()}/{annotation.filename}"
     image = locate_image(context, name, size, id=path.stem, record=file)
     if image is not None:
@@ -86,11 +107,21 @@ def _image_annotation(context: ReadContext, path: Path) -> Iterator[ImageAnnotat
 
 
 def _region_annotations(
-    context: ReadContext, annotation: AdeAnnotation, path: Path, *, size: tuple[int, int]
+    context: ReadContext,
+    annotation: AdeAnnotation,
+    path: Path,
+    *,
+    size: tuple[int, int],
 ) -> Iterator[RegionAnnotation]:
     for position, raw in enumerate(annotation.object):
         record = f"object[{position}]"
-        item = decode_record(raw, AdeObject, diagnostics=context.diagnostics, file=path.name, record=record)
+        item = decode_record(
+            raw,
+            AdeObject,
+            diagnostics=context.diagnostics,
+            file=path.name,
+            record=record,
+        )
         if item is None:
             continue
         try:
@@ -98,12 +129,21 @@ def _region_annotations(
             grey = read_mask_image(path.parent / item.instance_mask, size)
         except (MaskError, ImageError) as error:
             context.diagnostics.skip(
-                "invalid mask", file=path.name, record=record, expected="a PNG", found=str(error)
+                "invalid mask",
+                file=path.name,
+                record=record,
+                expected="a PNG",
+                found=str(error),
             )
             continue
         visible, amodal = Masks.from_dense(np.stack([grey == VISIBLE, grey > 0]))
         yield RegionAnnotation(
-            str(item.id), item.name, record, visible=visible, amodal=amodal, part_of=item.whole
+            str(item.id),
+            item.name,
+            record,
+            visible=visible,
+            amodal=amodal,
+            part_of=item.whole,
         )
 
 

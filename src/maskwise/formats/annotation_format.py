@@ -87,9 +87,15 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
         root = images or _image_root(path)
         if not root.is_dir():
             raise FormatError(f"the image root {root} is not a folder")
-        folder = ImageFolder(root, self.layout.image_folders(found)) if with_images else None
+        folder = (
+            ImageFolder(root, self.layout.image_folders(found)) if with_images else None
+        )
         context = ReadContext(
-            annotations=annotations, split=found, diagnostics=diagnostics, images=folder, mapping=mapping
+            annotations=annotations,
+            split=found,
+            diagnostics=diagnostics,
+            images=folder,
+            mapping=mapping,
         )
         return context, self.read(context, **arguments)
 
@@ -117,8 +123,12 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
                 checked[name] = msgspec.convert(value, known[name][0], strict=False)
             except msgspec.ValidationError as error:
                 values = getattr(known[name][0], "__args__", ())
-                hint = f"; known values: {', '.join(map(str, values))}" if values else ""
-                raise FormatError(f"{self.name}, option {name}={value}: {error}{hint}") from None
+                hint = (
+                    f"; known values: {', '.join(map(str, values))}" if values else ""
+                )
+                raise FormatError(
+                    f"{self.name}, option {name}={value}: {error}{hint}"
+                ) from None
         return checked
 
 

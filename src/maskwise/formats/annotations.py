@@ -92,17 +92,29 @@ def decode_annotations(
     """
     questions: set[str] = set()
     # With `strict`, reading stops at the first bad record, so nothing after that record may be decoded.
-    for batch in _batches(_unique(annotations, diagnostics), 1 if diagnostics.strict else BATCH):
+    for batch in _batches(
+        _unique(annotations, diagnostics), 1 if diagnostics.strict else BATCH
+    ):
         masks = _decode_masks(
-            [region for image in batch for region in image.regions], _sizes(batch), overlaps
+            [region for image in batch for region in image.regions],
+            _sizes(batch),
+            overlaps,
         )
         for annotation in batch:
             regions = _to_regions(annotation, masks, diagnostics, exact=exact)
-            samples = tuple(_to_samples(annotation, regions, questions, diagnostics=diagnostics, exact=exact))
-            yield AnnotatedImage(annotation.image, tuple(regions.values()), samples, annotation.data)
+            samples = tuple(
+                _to_samples(
+                    annotation, regions, questions, diagnostics=diagnostics, exact=exact
+                )
+            )
+            yield AnnotatedImage(
+                annotation.image, tuple(regions.values()), samples, annotation.data
+            )
 
 
-def _unique(annotations: Iterable[ImageAnnotation], diagnostics: Diagnostics) -> Iterator[ImageAnnotation]:
+def _unique(
+    annotations: Iterable[ImageAnnotation], diagnostics: Diagnostics
+) -> Iterator[ImageAnnotation]:
     """The annotations without those that repeat an image id."""
     seen: set[str] = set()
     for annotation in annotations:
@@ -120,7 +132,9 @@ def _unique(annotations: Iterable[ImageAnnotation], diagnostics: Diagnostics) ->
         yield annotation
 
 
-def _batches(annotations: Iterable[ImageAnnotation], count: int) -> Iterator[list[ImageAnnotation]]:
+def _batches(
+    annotations: Iterable[ImageAnnotation], count: int
+) -> Iterator[list[ImageAnnotation]]:
     """Images that are decoded together: a batch ends at `count` regions or `count` images."""
     batch: list[ImageAnnotation] = []
     regions = 0
@@ -129,23 +143,33 @@ def _batches(annotations: Iterable[ImageAnnotation], count: int) -> Iterator[lis
         regions += len(annotation.regions)
         if regions >= count or len(batch) >= count:
             yield batch
-            batch, regions = [], 0
+            batch = []
+            regions = 0
     if batch:
         yield batch
 
 
 def _sizes(batch: list[ImageAnnotation]) -> list[tuple[int, int]]:
     """Height and width of the image of every region annotation."""
-    return [(image.image.height, image.image.width) for image in batch for _ in image.regions]
+    return [
+        (image.image.height, image.image.width)
+        for image in batch
+        for _ in image.regions
+    ]
 
 
 def _decode_masks(
     regions: list[RegionAnnotation], sizes: list[tuple[int, int]], overlaps: bool
 ) -> Iterator[MaskPair]:
     """The visible and the amodal mask of every region annotation."""
-    amodals = decode_segmentations([region.amodal for region in regions], sizes, overlaps=overlaps)
+    amodals = decode_segmentations(
+        [region.amodal for region in regions], sizes, overlaps=overlaps
+    )
     different = [region.visible is not region.amodal for region in regions]
-    segmentations = [region.visible if differs else None for region, differs in zip(regions, different)]
+    segmentations = [
+        region.visible if differs else None
+        for region, differs in zip(regions, different)
+    ]
     visibles = decode_segmentations(segmentations, sizes, overlaps=overlaps)
     return iter(
         [
@@ -156,16 +180,33 @@ def _decode_masks(
 
 
 def _to_regions(
-    annotation: ImageAnnotation, masks: Iterator[MaskPair], diagnostics: Diagnostics, *, exact: bool
+    annotation: ImageAnnotation,
+    masks: Iterator[MaskPair],
+    diagnostics: Diagnostics,
+    *,
+    exact: bool,
 ) -> dict[str, Region]:
     """The regions by id, without those that cannot be decoded or repeat an id.
 
     Takes as many pairs from `masks` as the image has region annotations.
     """
-    found: dict[str, tuple[RegionAnnotation, DecodedMask | None, DecodedMask | None]] = {}
+    found: dict[
+        str, tuple[RegionAnnotation, DecodedMask | None, DecodedMask | None]
+    ] = {}
     for region, (visible, amodal) in zip(annotation.regions, masks):
-        if isinstance(visible, MaskError) or isinstance(amodal, MaskError) or visible is amodal is None:
-            error = next((mask.message for mask in (visible, amodal) if isinstance(mask, MaskError)), "none")
+        if (
+            isinstance(visible, MaskError)
+            or isinstance(amodal, MaskError)
+            or visible is amodal is None
+        ):
+            error = next(
+                (
+                    mask.message
+                    for mask in (visible, amodal)
+                    if isinstance(mask, MaskError)
+                ),
+                "none",
+            )
             _skip(
                 annotation,
                 region,
@@ -187,7 +228,9 @@ def _to_regions(
             found[region.id] = (region, visible, amodal)
     wholes = {id: region.part_of for id, (region, _, _) in found.items()}
     return {
-        id: _to_region(annotation, *decoded, wholes=wholes, diagnostics=diagnostics, exact=exact)
+        id: _to_region(
+            annotation, *decoded, wholes=wholes, diagnostics=diagnostics, exact=exact
+        )
         for id, decoded in found.items()
     }
 
@@ -208,7 +251,13 @@ def _to_region(
     """
 
     def warn(reason: str, expected: str, found: object) -> None:
-        diagnostics.warn(reason, file=annotation.file, record=region.record, expected=expected, found=found)
+        diagnostics.warn(
+            reason,
+            file=annotation.file,
+            record=region.record,
+            expected=expected,
+            found=found,
+        )
 
     for mask in (visible, amodal):
         if mask is not None and mask.irregularity:
@@ -216,17 +265,29 @@ def _to_region(
     if visible is not None and amodal is not None and visible is not amodal:
         inside, area, _ = visible.mask.areas_with(amodal.mask)
         if inside < area:
-            warn("visible not inside amodal", "every pixel", f"{area - inside} of {area} pixels outside")
-    name, order, part_of = region.name if exact else region.name.strip(), region.order, region.part_of
+            warn(
+                "visible not inside amodal",
+                "every pixel",
+                f"{area - inside} of {area} pixels outside",
+            )
+    name = region.name if exact else region.name.strip()
+    order = region.order
+    part_of = region.part_of
     if name != region.name:
         warn("spaces around a name", repr(name), repr(region.name))
     if order is not None and not exact and not 1 <= order <= MAX_ORDER:
         warn("order is not a depth", "1 or more", order)
         order = None
     if not _reaches_a_whole(region.id, wholes):
-        warn("part of an unknown region", "another region of this image, without a cycle", part_of)
+        warn(
+            "part of an unknown region",
+            "another region of this image, without a cycle",
+            part_of,
+        )
         part_of = None
-    overlap = next((mask.overlap for mask in (visible, amodal) if mask is not None), None)
+    overlap = next(
+        (mask.overlap for mask in (visible, amodal) if mask is not None), None
+    )
     return Region(
         id=region.id,
         name=name,
@@ -262,7 +323,14 @@ def _to_samples(
         fault = _fault(question, regions, seen, exact=exact)
         if fault is not None:
             reason, expected, found = fault
-            _skip(annotation, question, diagnostics, reason=reason, expected=expected, found=found)
+            _skip(
+                annotation,
+                question,
+                diagnostics,
+                reason=reason,
+                expected=expected,
+                found=found,
+            )
             continue
         seen.add(question.id)
         yield Sample(
@@ -278,7 +346,11 @@ def _to_samples(
 
 
 def _fault(
-    question: QuestionAnnotation, regions: dict[str, Region], seen: set[str], *, exact: bool
+    question: QuestionAnnotation,
+    regions: dict[str, Region],
+    seen: set[str],
+    *,
+    exact: bool,
 ) -> tuple[str, str, str] | None:
     """Why a question cannot be used: the reason, what was expected, what was found."""
     if question.id in seen:
@@ -300,4 +372,6 @@ def _skip(
     expected: str,
     found: object,
 ) -> None:
-    diagnostics.skip(reason, file=annotation.file, record=item.record, expected=expected, found=found)
+    diagnostics.skip(
+        reason, file=annotation.file, record=item.record, expected=expected, found=found
+    )

@@ -17,7 +17,8 @@ def parse_answer(text: str, token: str, names: Sequence[str]) -> tuple[Answer, i
     the last word.
     """
     *pieces, rest = text.split(token)
-    words, phrases = "", []
+    words = ""
+    phrases = []
     for target, piece in enumerate(pieces):
         first = len(words)
         words += piece.rstrip() if piece.strip() else ""
@@ -28,14 +29,18 @@ def parse_answer(text: str, token: str, names: Sequence[str]) -> tuple[Answer, i
     return Answer(text=words + rest, phrases=tuple(phrases)), len(pieces)
 
 
-def find_wholes(answer: Answer, targets: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+def find_wholes(
+    answer: Answer, targets: Sequence[str], names: Sequence[str]
+) -> dict[str, str]:
     """Which target is a part of which, if the answer says so: `cup_1's handle` is a part of `cup_1`."""
     said = {
         target: answer.text[phrase.start : phrase.stop]
         for phrase in answer.phrases
         for target in phrase.regions
     }
-    wholes = {words: target for target, words in said.items() if ":" not in names[target]}
+    wholes = {
+        words: target for target, words in said.items() if ":" not in names[target]
+    }
     found = {}
     for target, words in said.items():
         whole, owner, _ = words.rpartition("'s ")

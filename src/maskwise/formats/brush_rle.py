@@ -45,7 +45,9 @@ def _encode_run(length: int, value: int) -> str:
     whole, rest = divmod(length, longest)
     bits = f"111{longest - 1:016b}{value:08b}" * whole
     if rest:
-        index, size = next((index, size) for index, size in enumerate(RUN_SIZES) if rest <= 1 << size)
+        index, size = next(
+            (index, size) for index, size in enumerate(RUN_SIZES) if rest <= 1 << size
+        )
         bits += f"1{index:02b}" + format(rest - 1, "b").zfill(size) + f"{value:08b}"
     return bits
 
@@ -58,7 +60,9 @@ def decode_brush(data: list[int], size: Size) -> Mask:
     bits = "".join(f"{byte:08b}" for byte in raw)
     values = size[0] * size[1] * CHANNELS
     if len(bits) < HEADER or int(bits[:32], 2) != values:
-        raise MaskError(f"a brush of another size; expected {values} values for height and width {size}")
+        raise MaskError(
+            f"a brush of another size; expected {values} values for height and width {size}"
+        )
     word = int(bits[32:37], 2) + 1
     sizes = [int(bits[37 + 4 * index : 41 + 4 * index], 2) + 1 for index in range(4)]
     out = np.zeros(values, np.uint8)
@@ -71,14 +75,18 @@ def decode_brush(data: list[int], size: Size) -> Mask:
 
 def _decode_runs(bits: str, out: UInt8Array, word: int, *, sizes: list[int]) -> None:
     """Fill `out` run by run; ValueError if the bits end too early."""
-    at, filled = HEADER, 0
+    at = HEADER
+    filled = 0
     while filled < len(out):
-        repeated, width = bits[at : at + 1] == "1", sizes[int(bits[at + 1 : at + 3], 2)]
+        repeated = bits[at : at + 1] == "1"
+        width = sizes[int(bits[at + 1 : at + 3], 2)]
         at += 3
         length = int(bits[at : at + width], 2) + 1
         at += width
         count = 1 if repeated else length
-        values = [int(bits[at + word * k : at + word * (k + 1)], 2) for k in range(count)]
+        values = [
+            int(bits[at + word * k : at + word * (k + 1)], 2) for k in range(count)
+        ]
         at += word * count
         if at > len(bits):
             raise ValueError

@@ -11,8 +11,16 @@ from typing import TypeVar
 
 import msgspec
 
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
-from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.coco_export import ExportedCocoFile, read_exported_coco, write
 from maskwise.formats.coco_licences import Id, find_licence, read_licences
 from maskwise.formats.exported_dataset import DatasetFields
@@ -36,7 +44,11 @@ class CocoImage(msgspec.Struct, frozen=True):
     @property
     def attribution(self) -> str | None:
         """The page of the photo."""
-        return self.flickr_url if isinstance(self.flickr_url, str) and self.flickr_url else None
+        return (
+            self.flickr_url
+            if isinstance(self.flickr_url, str) and self.flickr_url
+            else None
+        )
 
     @property
     def name(self) -> str:
@@ -107,18 +119,26 @@ def read(context: ReadContext) -> AnnotatedImages:
 def to_region(annotation: CocoInstance, name: str, record: str) -> RegionAnnotation:
     """An object with its visible mask."""
     return RegionAnnotation(
-        str(annotation.id), name, record, visible=annotation.segmentation, crowd=bool(annotation.iscrowd)
+        str(annotation.id),
+        name,
+        record,
+        visible=annotation.segmentation,
+        crowd=bool(annotation.iscrowd),
     )
 
 
 def read_instances(
-    context: ReadContext, kind: type[A], to_region: Callable[[A, str, str], RegionAnnotation]
+    context: ReadContext,
+    kind: type[A],
+    to_region: Callable[[A, str, str], RegionAnnotation],
 ) -> AnnotatedImages:
     """Read a file of `images`, `annotations` of the given kind and `categories`.
 
     to_region(annotation, category name, record) gives the region.
     """
-    return read_coco_file(context, read_json(context.annotations, CocoFile), kind, to_region=to_region)
+    return read_coco_file(
+        context, read_json(context.annotations, CocoFile), kind, to_region=to_region
+    )
 
 
 def read_coco_file(
@@ -130,26 +150,41 @@ def read_coco_file(
 ) -> AnnotatedImages:
     """As `read_instances`, for a file that was read before."""
     annotations = _image_annotations(context, file, kind, to_region=to_region)
-    return AnnotatedImages(len(file.images), decode_annotations(annotations, context.diagnostics))
+    return AnnotatedImages(
+        len(file.images), decode_annotations(annotations, context.diagnostics)
+    )
 
 
-def read_images(context: ReadContext, records: list[msgspec.Raw]) -> dict[Id, CocoImage]:
+def read_images(
+    context: ReadContext, records: list[msgspec.Raw]
+) -> dict[Id, CocoImage]:
     """The images by id; duplicate ids are skipped."""
     images: dict[Id, CocoImage] = {}
     for position, raw in enumerate(records):
         record = f"images[{position}]"
         image = decode_record(
-            raw, CocoImage, diagnostics=context.diagnostics, file=context.file, record=record
+            raw,
+            CocoImage,
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=record,
         )
         if image is not None and image.id in images:
-            context.skip("duplicate image id", record, expected="a unique id", found=image.id)
+            context.skip(
+                "duplicate image id", record, expected="a unique id", found=image.id
+            )
         elif image is not None:
             images[image.id] = image
     return images
 
 
 def locate_coco_image(
-    context: ReadContext, entry: CocoImage, *, id: str, record: str, licences: dict[Id, str | None]
+    context: ReadContext,
+    entry: CocoImage,
+    *,
+    id: str,
+    record: str,
+    licences: dict[Id, str | None],
 ) -> ImageInfo | None:
     """As `locate_image`, with the licence and the page of the photo."""
     return locate_image(
@@ -164,21 +199,35 @@ def locate_coco_image(
 
 
 def read_entries(
-    context: ReadContext, records: list[msgspec.Raw], kind: type[E], *, images: dict[Id, CocoImage]
+    context: ReadContext,
+    records: list[msgspec.Raw],
+    kind: type[E],
+    *,
+    images: dict[Id, CocoImage],
 ) -> Iterator[E]:
     """The annotations; those of an unknown image and duplicate ids are skipped."""
     seen: set[Id] = set()
     for position, raw in enumerate(records):
         record = f"annotations[{position}]"
-        entry = decode_record(raw, kind, diagnostics=context.diagnostics, file=context.file, record=record)
+        entry = decode_record(
+            raw, kind, diagnostics=context.diagnostics, file=context.file, record=record
+        )
         if entry is None:
             continue
         if entry.image_id not in images:
             context.skip(
-                "annotation of an unknown image", record, expected="one of images", found=entry.image_id
+                "annotation of an unknown image",
+                record,
+                expected="one of images",
+                found=entry.image_id,
             )
         elif entry.id in seen:
-            context.skip("duplicate annotation id", record, expected="a unique id", found=entry.id)
+            context.skip(
+                "duplicate annotation id",
+                record,
+                expected="a unique id",
+                found=entry.id,
+            )
         else:
             seen.add(entry.id)
             yield entry
@@ -192,26 +241,40 @@ def _image_annotations(
     to_region: Callable[[A, str, str], RegionAnnotation],
 ) -> Iterator[ImageAnnotation]:
     names = {category.id: category.name for category in file.categories}
-    images, licences = read_images(context, file.images), read_licences(file.licenses)
+    images = read_images(context, file.images)
+    licences = read_licences(file.licenses)
     annotations: dict[Id, list[A]] = defaultdict(list)
     for annotation in read_entries(context, file.annotations, kind, images=images):
         annotations[annotation.image_id].append(annotation)
     for entry in images.values():
         image = locate_coco_image(
-            context, entry, id=str(entry.id), record=f"image {entry.id}", licences=licences
+            context,
+            entry,
+            id=str(entry.id),
+            record=f"image {entry.id}",
+            licences=licences,
         )
         if image is not None:
             regions = (
-                to_region(annotation, _name(context, annotation, names), f"annotation {annotation.id}")
+                to_region(
+                    annotation,
+                    _name(context, annotation, names),
+                    f"annotation {annotation.id}",
+                )
                 for annotation in annotations[entry.id]
             )
             yield ImageAnnotation(image, context.file, tuple(regions))
 
 
-def _name(context: ReadContext, annotation: CocoAnnotation, names: dict[Id, str]) -> str:
+def _name(
+    context: ReadContext, annotation: CocoAnnotation, names: dict[Id, str]
+) -> str:
     if annotation.category_id not in names:
-        record, found = f"annotation {annotation.id}", annotation.category_id
-        context.warn("unknown category", record, expected="an id of categories", found=found)
+        record = f"annotation {annotation.id}"
+        found = annotation.category_id
+        context.warn(
+            "unknown category", record, expected="an id of categories", found=found
+        )
     return names.get(annotation.category_id, "")
 
 

@@ -15,7 +15,11 @@ from typing import Any, Literal
 import msgspec
 
 from maskwise.formats.annotation_format import AnnotatedImages
-from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.coco_licences import find_licence, read_licences
 from maskwise.formats.exported_dataset import (
     DatasetFields,
@@ -111,16 +115,23 @@ class CocoBuilder:
         for region in exported.regions:
             self.annotations.append(self._annotation(region, number))
         for sample in exported.samples:
-            self.samples.append({"image_id": number} | to_builtins(to_sample_fields(sample)))
+            self.samples.append(
+                {"image_id": number} | to_builtins(to_sample_fields(sample))
+            )
 
     def content(self, dataset: Dataset) -> Json:
         """The content of the file."""
         return {
             "info": {"description": dataset.name},
-            "licenses": [{"id": id, "name": name, "url": ""} for name, id in self.licences.items()],
+            "licenses": [
+                {"id": id, "name": name, "url": ""}
+                for name, id in self.licences.items()
+            ],
             "images": self.images,
             "annotations": self.annotations,
-            "categories": [{"id": id, "name": name} for name, id in self.categories.items()],
+            "categories": [
+                {"id": id, "name": name} for name, id in self.categories.items()
+            ],
             "samples": self.samples,
             "maskwise": to_dataset_fields(dataset),
         }
@@ -129,7 +140,9 @@ class CocoBuilder:
         """Licence and attribution of an image, where they are known."""
         terms: Json = {}
         if image.licence is not None:
-            terms["license"] = self.licences.setdefault(image.licence, len(self.licences) + 1)
+            terms["license"] = self.licences.setdefault(
+                image.licence, len(self.licences) + 1
+            )
         if image.attribution is not None:
             terms["attribution"] = image.attribution
         return terms
@@ -140,7 +153,9 @@ class CocoBuilder:
         annotation = {
             "id": len(self.annotations) + 1,
             "image_id": image,
-            "category_id": self.categories.setdefault(region.name, len(self.categories) + 1),
+            "category_id": self.categories.setdefault(
+                region.name, len(self.categories) + 1
+            ),
             **to_segmentation(main),
             "iscrowd": int(region.crowd),
             "segmentation_type": "visible" if region.amodal is None else "amodal",
@@ -166,7 +181,9 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     write_coco(dataset, path, folder / "images", with_images=with_images)
 
 
-def write_coco(dataset: Dataset, path: Path, images: Path, *, with_images: bool) -> None:
+def write_coco(
+    dataset: Dataset, path: Path, images: Path, *, with_images: bool
+) -> None:
     """Write the COCO file `path`, and the image files below `images`."""
     builder = CocoBuilder()
     for exported in export_images(dataset, with_images=with_images):
@@ -185,13 +202,19 @@ def write_json(path: Path, content: Json) -> None:
 def read_exported_coco(context: ReadContext, file: ExportedCocoFile) -> AnnotatedImages:
     """Images with their regions and samples, equal to those that were written."""
     check_version(file.maskwise, context.annotations)
-    annotations = decode_annotations(_image_annotations(context, file), context.diagnostics, exact=True)
+    annotations = decode_annotations(
+        _image_annotations(context, file), context.diagnostics, exact=True
+    )
     return AnnotatedImages(len(file.images), annotations, file.maskwise.about)
 
 
-def _image_annotations(context: ReadContext, file: ExportedCocoFile) -> Iterator[ImageAnnotation]:
+def _image_annotations(
+    context: ReadContext, file: ExportedCocoFile
+) -> Iterator[ImageAnnotation]:
     regions: dict[int, list[RegionAnnotation]] = defaultdict(list)
-    for record, annotation in _decode(context, file.annotations, ExportedCocoAnnotation, "annotations"):
+    for record, annotation in _decode(
+        context, file.annotations, ExportedCocoAnnotation, "annotations"
+    ):
         regions[annotation.image_id].append(_to_region(annotation, record))
     samples: dict[int, list[SampleFields]] = defaultdict(list)
     for _, sample in _decode(context, file.samples, ExportedCocoSample, "samples"):
@@ -209,16 +232,23 @@ def _image_annotations(context: ReadContext, file: ExportedCocoFile) -> Iterator
         )
         if image is not None:
             questions = [
-                to_question_annotation(sample, f"sample {sample.id}") for sample in samples[entry.id]
+                to_question_annotation(sample, f"sample {sample.id}")
+                for sample in samples[entry.id]
             ]
-            yield ImageAnnotation(image, context.file, tuple(regions[entry.id]), tuple(questions))
+            yield ImageAnnotation(
+                image, context.file, tuple(regions[entry.id]), tuple(questions)
+            )
 
 
 def _to_region(annotation: ExportedCocoAnnotation, record: str) -> RegionAnnotation:
-    amodal = annotation.segmentation if annotation.segmentation_type == "amodal" else None
+    amodal = (
+        annotation.segmentation if annotation.segmentation_type == "amodal" else None
+    )
     known = annotation.visible_mask if annotation.visible_mask is not MISSING else None
     visible = known if amodal is not None else annotation.segmentation
-    return to_region_annotation(annotation.region, record, visible=visible, amodal=amodal)
+    return to_region_annotation(
+        annotation.region, record, visible=visible, amodal=amodal
+    )
 
 
 def _decode(
@@ -227,6 +257,8 @@ def _decode(
     """The entries of a section with their positions; invalid ones are skipped."""
     for number, raw in enumerate(raws):
         record = f"{section}[{number}]"
-        entry = decode_record(raw, kind, diagnostics=context.diagnostics, file=context.file, record=record)
+        entry = decode_record(
+            raw, kind, diagnostics=context.diagnostics, file=context.file, record=record
+        )
         if entry is not None:
             yield record, entry

@@ -25,7 +25,10 @@ class CocoLicence(msgspec.Struct, frozen=True):
 def read_licences(entries: object) -> dict[Id, str | None]:
     """The texts of the section by id; empty if the file has no valid one."""
     try:
-        return {entry.id: entry.text for entry in msgspec.convert(entries, list[CocoLicence])}
+        return {
+            entry.id: entry.text
+            for entry in msgspec.convert(entries, list[CocoLicence])
+        }
     except msgspec.ValidationError:
         return {}
 

@@ -14,9 +14,22 @@ from collections.abc import Iterator
 
 import msgspec
 
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
-from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
-from maskwise.formats.coco import CocoEntry, locate_coco_image, read_entries, read_images
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
+from maskwise.formats.coco import (
+    CocoEntry,
+    locate_coco_image,
+    read_entries,
+    read_images,
+)
 from maskwise.formats.coco_licences import read_licences
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
@@ -56,30 +69,54 @@ def read(context: ReadContext) -> AnnotatedImages:
     """Annotated images with their regions."""
     file = read_json(context.annotations, CocoaFile)
     return AnnotatedImages(
-        len(file.annotations), decode_annotations(_image_annotations(context, file), context.diagnostics)
+        len(file.annotations),
+        decode_annotations(_image_annotations(context, file), context.diagnostics),
     )
 
 
-def _image_annotations(context: ReadContext, file: CocoaFile) -> Iterator[ImageAnnotation]:
-    images, licences = read_images(context, file.images), read_licences(file.licenses)
-    annotations = list(read_entries(context, file.annotations, CocoaAnnotation, images=images))
+def _image_annotations(
+    context: ReadContext, file: CocoaFile
+) -> Iterator[ImageAnnotation]:
+    images = read_images(context, file.images)
+    licences = read_licences(file.licenses)
+    annotations = list(
+        read_entries(context, file.annotations, CocoaAnnotation, images=images)
+    )
     annotators = Counter(annotation.image_id for annotation in annotations)
     for annotation in annotations:
-        entry, record = images[annotation.image_id], f"annotation {annotation.id}"
-        id = str(entry.id) if annotators[entry.id] == 1 else f"{entry.id}@{annotation.id}"
-        image = locate_coco_image(context, entry, id=id, record=record, licences=licences)
+        entry = images[annotation.image_id]
+        record = f"annotation {annotation.id}"
+        id = (
+            str(entry.id)
+            if annotators[entry.id] == 1
+            else f"{entry.id}@{annotation.id}"
+        )
+        image = locate_coco_image(
+            context, entry, id=id, record=record, licences=licences
+        )
         if image is not None:
             regions = dict(_regions(context, annotation))
-            _check_depths(context, annotation, {region.order for region in regions.values()})
-            found = (_to_region(position, region, record) for position, region in regions.items())
+            _check_depths(
+                context, annotation, {region.order for region in regions.values()}
+            )
+            found = (
+                _to_region(position, region, record)
+                for position, region in regions.items()
+            )
             yield ImageAnnotation(image, context.file, tuple(found))
 
 
-def _regions(context: ReadContext, annotation: CocoaAnnotation) -> Iterator[tuple[int, CocoaRegion]]:
+def _regions(
+    context: ReadContext, annotation: CocoaAnnotation
+) -> Iterator[tuple[int, CocoaRegion]]:
     for position, raw in enumerate(annotation.regions):
         record = f"annotation {annotation.id}, regions[{position}]"
         region = decode_record(
-            raw, CocoaRegion, diagnostics=context.diagnostics, file=context.file, record=record
+            raw,
+            CocoaRegion,
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=record,
         )
         if region is not None:
             yield position, region
@@ -91,26 +128,36 @@ def _to_region(position: int, region: CocoaRegion, record: str) -> RegionAnnotat
         str(position),
         region.name,
         f"{record}, regions[{position}]",
-        visible=outline if region.visible_mask is FULLY_VISIBLE else region.visible_mask,
+        visible=outline
+        if region.visible_mask is FULLY_VISIBLE
+        else region.visible_mask,
         amodal=outline,
         order=region.order,
     )
 
 
-def _check_depths(context: ReadContext, annotation: CocoaAnnotation, orders: set[int | None]) -> None:
+def _check_depths(
+    context: ReadContext, annotation: CocoaAnnotation, orders: set[int | None]
+) -> None:
     """Report constraints that are not a pair of orders."""
     for pair in filter(None, annotation.depth_constraint.split(",")):
         match = re.fullmatch(r"\s*(\d{1,9})-(\d{1,9})\s*", pair)
         if match is None or not set(map(int, match.groups())) <= orders:
-            record, expected = f"annotation {annotation.id}", "two orders of this annotation, as 1-2"
-            context.warn("invalid depth constraint", record, expected=expected, found=pair)
+            record = f"annotation {annotation.id}"
+            expected = "two orders of this annotation, as 1-2"
+            context.warn(
+                "invalid depth constraint", record, expected=expected, found=pair
+            )
 
 
 COCOA = AnnotationFormat(
     name="cocoa",
     title="COCOA: amodal regions of whole scenes with their depth order",
     layout=FileLayout(
-        annotations=("annotations/COCO_amodal_{split}2014.json", "COCO_amodal_{split}2014.json"),
+        annotations=(
+            "annotations/COCO_amodal_{split}2014.json",
+            "COCO_amodal_{split}2014.json",
+        ),
         images=("{split}2014", "images/{split}2014", "images", "."),
         splits=("train", "val", "test"),
         notes="BSDS_amodal_*.json files have the same format: name the file itself.",

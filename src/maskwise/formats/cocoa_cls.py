@@ -6,7 +6,11 @@
 
 import msgspec
 
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
 from maskwise.formats.annotations import RegionAnnotation
 from maskwise.formats.coco import CocoAnnotation, read_instances
 from maskwise.formats.file_layout import FileLayout

@@ -4,9 +4,7 @@ from maskwise.formats.annotation_format import AnnotationFormat, PublishedCount
 from maskwise.formats.cocoa_cls import read
 from maskwise.formats.file_layout import FileLayout
 
-COUNTED = (
-    "counted from the files by third parties; together the 5,600 images and 28,720 objects of the D2SA paper"
-)
+COUNTED = "counted from the files by third parties; together the 5,600 images and 28,720 objects of the D2SA paper"
 
 D2SA = AnnotationFormat(
     name="d2sa",

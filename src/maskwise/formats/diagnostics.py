@@ -31,27 +31,48 @@ class Diagnostics:
     With `strict`, FormatError is raised where a record would be skipped.
     """
 
-    def __init__(self, sink: Callable[[Diagnostic], object] | None = None, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        sink: Callable[[Diagnostic], object] | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
         self.skipped: Counter[str] = Counter()
         self.warnings: Counter[str] = Counter()
-        self.sink, self.strict = sink, strict
+        self.sink = sink
+        self.strict = strict
 
-    def skip(self, reason: str, *, file: str, record: str, expected: str, found: object) -> None:
+    def skip(
+        self, reason: str, *, file: str, record: str, expected: str, found: object
+    ) -> None:
         """Report a record that is not used."""
         diagnostic = Diagnostic(
-            reason=reason, file=file, record=record, expected=expected, found=quote(found)
+            reason=reason,
+            file=file,
+            record=record,
+            expected=expected,
+            found=quote(found),
         )
         if self.strict:
-            raise FormatError(f"{diagnostic}. Fix the file, or read without strict to skip such records")
+            raise FormatError(
+                f"{diagnostic}. Fix the file, or read without strict to skip such records"
+            )
         self.skipped[reason] += 1
         self._report(diagnostic)
 
-    def warn(self, reason: str, *, file: str, record: str, expected: str, found: object) -> None:
+    def warn(
+        self, reason: str, *, file: str, record: str, expected: str, found: object
+    ) -> None:
         """Report a record that is irregular but used."""
         self.warnings[reason] += 1
         self._report(
             Diagnostic(
-                reason=reason, file=file, record=record, expected=expected, found=quote(found), kept=True
+                reason=reason,
+                file=file,
+                record=record,
+                expected=expected,
+                found=quote(found),
+                kept=True,
             )
         )
 

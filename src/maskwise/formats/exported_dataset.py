@@ -110,7 +110,9 @@ def export_images(dataset: Dataset, *, with_images: bool) -> Iterator[ExportedIm
         image = dataset.image(row)
         data = read_encoded_image(dataset, row) if with_images else None
         name = names.choose(image, row, data)
-        yield ExportedImage(image, name, dataset.regions_of(row), samples.get(id, ()), data)
+        yield ExportedImage(
+            image, name, dataset.regions_of(row), samples.get(id, ()), data
+        )
 
 
 def write_image(folder: Path, exported: ExportedImage) -> None:
@@ -127,18 +129,26 @@ def split_name(dataset: Dataset) -> str:
     if split is None and "split" in dataset.samples.tag_names:
         values = dataset.samples.tag("split").names
         split = values[0] if len(values) == 1 else None
-    return split if split is not None and re.fullmatch(r"\w{1,40}", split, re.ASCII) else "data"
+    return (
+        split
+        if split is not None and re.fullmatch(r"\w{1,40}", split, re.ASCII)
+        else "data"
+    )
 
 
 def check_version(fields: DatasetFields, path: Path) -> None:
     """FormatError for a file that was written by another version."""
     if fields.version != VERSION:
-        raise FormatError(f"{path} was written with version {fields.version}; this version reads {VERSION}")
+        raise FormatError(
+            f"{path} was written with version {fields.version}; this version reads {VERSION}"
+        )
 
 
 def to_dataset_fields(dataset: Dataset) -> DatasetFields:
     """The facts of a dataset."""
-    return DatasetFields(version=VERSION, name=dataset.name, about=dict(dataset.manifest.about))
+    return DatasetFields(
+        version=VERSION, name=dataset.name, about=dict(dataset.manifest.about)
+    )
 
 
 def to_region_fields(region: Region) -> RegionFields:
@@ -166,7 +176,9 @@ def to_sample_fields(sample: Sample) -> SampleFields:
     )
 
 
-def to_image_fields(exported: ExportedImage, regions: list[RegionEntry]) -> dict[str, Any]:
+def to_image_fields(
+    exported: ExportedImage, regions: list[RegionEntry]
+) -> dict[str, Any]:
     """The fields of ImageFields, by name."""
     image = exported.image
     return {
@@ -219,7 +231,8 @@ def to_builtins(fields: msgspec.Struct) -> dict[str, Any]:
 
 def read_encoded_image(dataset: Dataset, row: int) -> bytes:
     """The image file of a row as it is, embedded or below the image root; ImageError if it is not there."""
-    image, data = dataset.image(row), dataset.images.table["data"][row]
+    image = dataset.image(row)
+    data = dataset.images.table["data"][row]
     if data.is_valid:
         return bytes(data.as_py())
     if image.path is None or dataset.image_root is None:
@@ -229,7 +242,9 @@ def read_encoded_image(dataset: Dataset, row: int) -> bytes:
     try:
         return resolve_inside(dataset.image_root, image.path).read_bytes()
     except OSError as error:
-        raise ImageError(f"{dataset.image_root / image.path} cannot be read: {error.strerror}") from None
+        raise ImageError(
+            f"{dataset.image_root / image.path} cannot be read: {error.strerror}"
+        ) from None
 
 
 class _FileNames:
@@ -247,7 +262,9 @@ class _FileNames:
         numbered = (f"image-{row}{'-' * extra}{suffix}" for extra in itertools.count())
         for name in itertools.chain(candidates, numbered):
             key = str(PurePosixPath(name)).lower()
-            same_file = image.path is not None and self._taken.get(key) == image.path == name
+            same_file = (
+                image.path is not None and self._taken.get(key) == image.path == name
+            )
             if key not in self._taken or same_file:
                 self._taken[key] = image.path
                 return name
@@ -258,6 +275,10 @@ def _suffix(data: bytes | None) -> str:
     if data is not None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return ".webp"
     return next(
-        (suffix for start, suffix in SIGNATURES.items() if data is not None and data.startswith(start)),
+        (
+            suffix
+            for start, suffix in SIGNATURES.items()
+            if data is not None and data.startswith(start)
+        ),
         ".img",
     )

@@ -14,7 +14,11 @@ import msgspec
 
 from maskwise.errors import FormatError, ImageError, MaskError
 from maskwise.formats.annotation_format import AnnotatedImages
-from maskwise.formats.annotations import ImageAnnotation, QuestionAnnotation, decode_annotations
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    QuestionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.answer_phrases import parse_answer
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.file_layout import Size
@@ -42,7 +46,9 @@ class TargetFieldMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     name: str | None = None
 
 
-class FieldMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class FieldMapping(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
+):
     """Fields of a record; dots reach into nested values."""
 
     image: str
@@ -82,10 +88,14 @@ def read_mapped(context: ReadContext, default: Path) -> AnnotatedImages:
     by_image = _group_by_image(context, records, mapping)
     annotations = _image_annotations(context, by_image, mapping)
     about = {"file": context.file, "mapping": path.name}
-    return AnnotatedImages(len(by_image), decode_annotations(annotations, context.diagnostics), about)
+    return AnnotatedImages(
+        len(by_image), decode_annotations(annotations, context.diagnostics), about
+    )
 
 
-def _check_first(context: ReadContext, record: FileRecord, mapping: FieldMapping, *, path: Path) -> None:
+def _check_first(
+    context: ReadContext, record: FileRecord, mapping: FieldMapping, *, path: Path
+) -> None:
     quiet = msgspec.structs.replace(context, diagnostics=Diagnostics())
     try:
         _to_image(record, mapping)
@@ -106,49 +116,79 @@ def _group_by_image(
         try:
             image = _to_image(record, mapping)
         except MappingMismatchError as error:
-            context.skip(MISMATCH, record.position, expected="an image", found=str(error))
+            context.skip(
+                MISMATCH, record.position, expected="an image", found=str(error)
+            )
             continue
         by_image.setdefault(image.name, (image, []))[1].append(record)
     return by_image
 
 
 def _image_annotations(
-    context: ReadContext, by_image: dict[str, tuple[MappedImage, list[FileRecord]]], mapping: FieldMapping
+    context: ReadContext,
+    by_image: dict[str, tuple[MappedImage, list[FileRecord]]],
+    mapping: FieldMapping,
 ) -> Iterator[ImageAnnotation]:
     for file, records in by_image.values():
         image = _locate(context, file, records[0], mapping=mapping)
         if image is None:
             continue
         size = (image.height, image.width)
-        regions, questions = RegionCollector(), []
+        regions = RegionCollector()
+        questions = []
         for record in records:
             try:
-                questions.append(_to_question(context, record, mapping, regions=regions, size=size))
+                questions.append(
+                    _to_question(context, record, mapping, regions=regions, size=size)
+                )
             except MappingMismatchError as error:
                 context.skip(
-                    MISMATCH, record.position, expected="the fields of the mapping", found=str(error)
+                    MISMATCH,
+                    record.position,
+                    expected="the fields of the mapping",
+                    found=str(error),
                 )
-        yield ImageAnnotation(image, context.file, regions.regions, tuple(questions), data=file.data)
+        yield ImageAnnotation(
+            image, context.file, regions.regions, tuple(questions), data=file.data
+        )
 
 
 def _locate(
-    context: ReadContext, file: MappedImage, record: FileRecord, *, mapping: FieldMapping
+    context: ReadContext,
+    file: MappedImage,
+    record: FileRecord,
+    *,
+    mapping: FieldMapping,
 ) -> ImageInfo | None:
     try:
         size = _annotated_size(record.fields, mapping)
     except MappingMismatchError as error:
-        context.skip("image size out of bounds", record.position, expected="whole numbers", found=str(error))
+        context.skip(
+            "image size out of bounds",
+            record.position,
+            expected="whole numbers",
+            found=str(error),
+        )
         return None
     if file.data is None:
-        return locate_image(context, file.name, size, id=file.name, record=record.position)
+        return locate_image(
+            context, file.name, size, id=file.name, record=record.position
+        )
     try:
         width, height = image_size(file.data)
     except ImageError as error:
-        context.skip("unreadable image", record.position, expected="an image", found=str(error))
+        context.skip(
+            "unreadable image", record.position, expected="an image", found=str(error)
+        )
         return None
     if height * width > MAX_PIXELS or (size is not None and size != (height, width)):
         found = f"height and width {height, width}"
-        context.skip("image of another size", record.position, expected=f"{size or MAX_PIXELS}", found=found)
+        context.skip(
+            "image of another size",
+            record.position,
+            expected=f"{size or MAX_PIXELS}",
+            found=found,
+        )
         return None
     return ImageInfo(id=file.name, width=width, height=height)
 
@@ -178,7 +218,9 @@ def _to_image(record: FileRecord, mapping: FieldMapping) -> MappedImage:
     path = value.get("path") if isinstance(value, dict) else None
     if isinstance(path, str) and path:
         return MappedImage(path)
-    raise MappingMismatchError(f"field {mapping.image!r} is a {type(value).__name__}, not a path or bytes")
+    raise MappingMismatchError(
+        f"field {mapping.image!r} is a {type(value).__name__}, not a path or bytes"
+    )
 
 
 def _to_question(
@@ -193,9 +235,17 @@ def _to_question(
     fields = record.fields
     mask_type = _mask_type(fields, mapping)
     targets = _list_targets(fields, mapping)
-    names = [_text(target, mapping.target.name) if mapping.target.name else "" for target in targets]
-    masks = [_target_masks(context, target, mapping, mask_type=mask_type, size=size) for target in targets]
-    ids = tuple(regions.add(name, record.position, **found) for name, found in zip(names, masks))
+    names = [
+        _text(target, mapping.target.name) if mapping.target.name else ""
+        for target in targets
+    ]
+    masks = [
+        _target_masks(context, target, mapping, mask_type=mask_type, size=size)
+        for target in targets
+    ]
+    ids = tuple(
+        regions.add(name, record.position, **found) for name, found in zip(names, masks)
+    )
     answer = _answer(context, record, mapping, names=names) if mapping.answer else None
     tags = {tag: str(_pick(fields, field)) for tag, field in mapping.tags.items()}
     id = str(_pick(fields, mapping.id)) if mapping.id else record.position
@@ -219,13 +269,22 @@ def _list_targets(fields: Fields, mapping: FieldMapping) -> list[Fields]:
     targets = _pick(fields, mapping.targets)
     if isinstance(targets, str):
         targets = _from_json(targets, mapping.targets)
-    if not isinstance(targets, list) or not all(isinstance(target, dict) for target in targets):
-        raise MappingMismatchError(f"field {mapping.targets!r} is not a list of targets")
+    if not isinstance(targets, list) or not all(
+        isinstance(target, dict) for target in targets
+    ):
+        raise MappingMismatchError(
+            f"field {mapping.targets!r} is not a list of targets"
+        )
     return targets
 
 
 def _target_masks(
-    context: ReadContext, target: Fields, mapping: FieldMapping, *, mask_type: MaskType, size: Size | None
+    context: ReadContext,
+    target: Fields,
+    mapping: FieldMapping,
+    *,
+    mask_type: MaskType,
+    size: Size | None,
 ) -> dict[str, object]:
     """The segmentations of a target by mask type."""
     fields = mapping.target
@@ -243,7 +302,9 @@ def _target_masks(
     return {mask_type: _segmentation(context, target, fields.mask, size=size)}
 
 
-def _segmentation(context: ReadContext, target: Fields, field: str, *, size: Size | None) -> object:
+def _segmentation(
+    context: ReadContext, target: Fields, field: str, *, size: Size | None
+) -> object:
     """A segmentation as JSON would hold it, or the mask of a PNG."""
     value = _pick(target, field)
     if isinstance(value, dict) and isinstance(value.get("counts"), bytes):
@@ -257,10 +318,14 @@ def _segmentation(context: ReadContext, target: Fields, field: str, *, size: Siz
     return value
 
 
-def _png_mask(context: ReadContext, value: str | bytes, field: str, *, size: Size) -> Mask:
+def _png_mask(
+    context: ReadContext, value: str | bytes, field: str, *, size: Size
+) -> Mask:
     """The mask of a PNG: 0 is background; 1 or 255 is foreground, and other values are an error."""
     try:
-        grey = read_mask_image(_find_png(context, value) if isinstance(value, str) else value, size)
+        grey = read_mask_image(
+            _find_png(context, value) if isinstance(value, str) else value, size
+        )
         return Mask.from_dense(grey)
     except (MaskError, ImageError) as error:
         raise MappingMismatchError(f"field {field!r}: {error}") from None
@@ -291,21 +356,30 @@ def _mask_type(fields: Fields, mapping: FieldMapping) -> MaskType:
     return mapping.mask_types[value]
 
 
-def _answer(context: ReadContext, record: FileRecord, mapping: FieldMapping, *, names: list[str]) -> Answer:
+def _answer(
+    context: ReadContext, record: FileRecord, mapping: FieldMapping, *, names: list[str]
+) -> Answer:
     text = _text(record.fields, mapping.answer or "")
     if mapping.seg_token is None:
         return Answer(text=text)
     answer, count = parse_answer(text, mapping.seg_token, names)
     if count != len(names):
         expected = f"{len(names)} {mapping.seg_token}, one per target"
-        context.warn("answer does not fit its targets", record.position, expected=expected, found=count)
+        context.warn(
+            "answer does not fit its targets",
+            record.position,
+            expected=expected,
+            found=count,
+        )
     return answer
 
 
 def _text(fields: Fields, field: str) -> str:
     value = _pick(fields, field)
     if not isinstance(value, str):
-        raise MappingMismatchError(f"field {field!r} is a {type(value).__name__}, not text")
+        raise MappingMismatchError(
+            f"field {field!r} is a {type(value).__name__}, not text"
+        )
     return value
 
 

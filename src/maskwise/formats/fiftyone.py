@@ -32,7 +32,10 @@ from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext
 from maskwise.store import Dataset
 
-FILES: dict[Literal["visible", "amodal"], str] = {"visible": "labels.json", "amodal": "labels_amodal.json"}
+FILES: dict[Literal["visible", "amodal"], str] = {
+    "visible": "labels.json",
+    "amodal": "labels_amodal.json",
+}
 """The label file of each mask type."""
 
 
@@ -44,7 +47,9 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
         write_image(folder / "data", exported)
         builder.add(exported)
         for kind in FILES:
-            labels[kind] += _labels(builder, exported, kind, first=len(labels[kind]) + 1)
+            labels[kind] += _labels(
+                builder, exported, kind, first=len(labels[kind]) + 1
+            )
     content = builder.content(dataset)
     write_json(folder / "dataset.json", content)
     for kind, name in FILES.items():
@@ -53,7 +58,11 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
 
 
 def _labels(
-    builder: CocoBuilder, exported: ExportedImage, kind: Literal["visible", "amodal"], *, first: int
+    builder: CocoBuilder,
+    exported: ExportedImage,
+    kind: Literal["visible", "amodal"],
+    *,
+    first: int,
 ) -> list[Json]:
     """The annotations of the masks of one type of the image added last."""
     labels: list[Json] = []
@@ -72,7 +81,9 @@ def _labels(
         hidden = region.occluded
         if hidden is not None and region.amodal is not None:
             label["occlude_rate"] = hidden.area / max(region.amodal.area, 1)
-        labels.append(label if region.part_of is None else label | {"part_of": region.part_of})
+        labels.append(
+            label if region.part_of is None else label | {"part_of": region.part_of}
+        )
     return labels
 
 

@@ -30,23 +30,35 @@ class FileLayout(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The layout in words, for documents and errors."""
-        lines = ["annotations, the first of:", *(f"  {pattern}" for pattern in self.annotations)]
+        lines = [
+            "annotations, the first of:",
+            *(f"  {pattern}" for pattern in self.annotations),
+        ]
         if self.splits:
             lines.append(f"splits: {', '.join(self.splits)}")
         lines.append("images, looked for in:")
         if isinstance(self.images, dict):
-            lines += [f"  {split}: {', '.join(folders)}" for split, folders in self.images.items()]
+            lines += [
+                f"  {split}: {', '.join(folders)}"
+                for split, folders in self.images.items()
+            ]
         else:
             lines.append(f"  {', '.join(self.images)}")
         return "\n".join([*lines, *([self.notes] if self.notes else [])])
 
     def image_folders(self, split: str) -> tuple[str, ...]:
         """The folders in which the images of a split are looked for."""
-        folders = self.images.get(split, (".",)) if isinstance(self.images, dict) else self.images
+        folders = (
+            self.images.get(split, (".",))
+            if isinstance(self.images, dict)
+            else self.images
+        )
         return tuple(folder.format(split=split) for folder in folders)
 
 
-def find_annotations(path: Path, layout: FileLayout, split: str | None) -> tuple[str, Path]:
+def find_annotations(
+    path: Path, layout: FileLayout, split: str | None
+) -> tuple[str, Path]:
     """The split and its annotation file (or folder) below `path`; `path` may also be the file itself."""
     if path.is_file():
         return split or _split_of_file(path, layout), path
@@ -62,7 +74,9 @@ def find_annotations(path: Path, layout: FileLayout, split: str | None) -> tuple
         raise FormatError(f"{path}: {wanted}; found: {', '.join(sorted(found))}")
     if layout.inside is not None and any(path.glob(layout.inside)):
         return split or path.resolve().name, path
-    raise FormatError(f"{path} has no annotations of this format. Expected:\n{layout.text}")
+    raise FormatError(
+        f"{path} has no annotations of this format. Expected:\n{layout.text}"
+    )
 
 
 def _matches(path: Path, layout: FileLayout) -> Iterator[tuple[str, Path]]:
@@ -71,8 +85,16 @@ def _matches(path: Path, layout: FileLayout) -> Iterator[tuple[str, Path]]:
         regex = _to_regex(pattern)
         for file in sorted(path.glob(pattern.replace("{split}", "*"))):
             match = regex.fullmatch(file.relative_to(path).as_posix())
-            splits = () if match is None else match.groups() or layout.splits or (path.resolve().name,)
-            yield from ((split, file) for split in splits if not layout.splits or split in layout.splits)
+            splits = (
+                ()
+                if match is None
+                else match.groups() or layout.splits or (path.resolve().name,)
+            )
+            yield from (
+                (split, file)
+                for split in splits
+                if not layout.splits or split in layout.splits
+            )
 
 
 def _split_of_file(path: Path, layout: FileLayout) -> str:
@@ -86,4 +108,6 @@ def _split_of_file(path: Path, layout: FileLayout) -> str:
 
 
 def _to_regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(r"\{split\}", "([^/]+?)").replace(r"\*", "[^/]*"))
+    return re.compile(
+        re.escape(pattern).replace(r"\{split\}", "([^/]+?)").replace(r"\*", "[^/]*")
+    )

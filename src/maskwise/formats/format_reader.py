@@ -6,7 +6,11 @@ from pathlib import Path
 import msgspec
 
 from maskwise.errors import FormatError, ImageError
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
 from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostic, Diagnostics
 from maskwise.formats.read_context import ImageFolder, ReadContext
@@ -77,14 +81,24 @@ def read_dataset(
     )
     kept = dict.fromkeys(("images", "regions", "questions", "targets", "no_target"), 0)
     root = context.images.root.resolve() if context.images and not embed else None
-    name, about = found.name or f"{format.name} {context.split}", _about(format, context, found)
-    with DatasetWriter(out, name=name, image_root=root, about=about, overwrite=overwrite) as writer:
+    name = found.name or f"{format.name} {context.split}"
+    about = _about(format, context, found)
+    with DatasetWriter(
+        out, name=name, image_root=root, about=about, overwrite=overwrite
+    ) as writer:
         with open(writer.folder / DIAGNOSTICS, "wb") as lines:
-            diagnostics.sink = lambda diagnostic: lines.write(msgspec.json.encode(diagnostic) + b"\n")
+            diagnostics.sink = lambda diagnostic: lines.write(
+                msgspec.json.encode(diagnostic) + b"\n"
+            )
             for diagnostic in early:
                 diagnostics.sink(diagnostic)
             for done, annotated in enumerate(found.images, 1):
-                _add(writer, _embed(annotated, context.images) if embed and context.images else annotated)
+                _add(
+                    writer,
+                    _embed(annotated, context.images)
+                    if embed and context.images
+                    else annotated,
+                )
                 _count(kept, annotated)
                 progress(done, found.total)
         _check_kept(format, context, kept)
@@ -113,7 +127,9 @@ def _embed(annotated: AnnotatedImage, folder: ImageFolder) -> AnnotatedImage:
         return annotated
     path = folder.root / annotated.image.path
     if path.stat().st_size > MAX_IMAGE_BYTES:
-        raise ImageError(f"{path} has {path.stat().st_size} bytes; at most {MAX_IMAGE_BYTES} are embedded")
+        raise ImageError(
+            f"{path} has {path.stat().st_size} bytes; at most {MAX_IMAGE_BYTES} are embedded"
+        )
     image = msgspec.structs.replace(annotated.image, path=None)
     return annotated._replace(image=image, data=path.read_bytes())
 
@@ -126,11 +142,15 @@ def _count(kept: dict[str, int], annotated: AnnotatedImage) -> None:
     kept["no_target"] += sum(not sample.targets for sample in annotated.samples)
 
 
-def _about(format: AnnotationFormat, context: ReadContext, found: AnnotatedImages) -> dict[str, str]:
+def _about(
+    format: AnnotationFormat, context: ReadContext, found: AnnotatedImages
+) -> dict[str, str]:
     return {"split": context.split} | format.about | dict(found.about)
 
 
-def _compare(format: AnnotationFormat, split: str, kept: dict[str, int]) -> tuple[CountComparison, ...]:
+def _compare(
+    format: AnnotationFormat, split: str, kept: dict[str, int]
+) -> tuple[CountComparison, ...]:
     return tuple(
         CountComparison(published, kept[published.what] if published.split else None)
         for published in format.published
@@ -138,12 +158,16 @@ def _compare(format: AnnotationFormat, split: str, kept: dict[str, int]) -> tupl
     )
 
 
-def _check_kept(format: AnnotationFormat, context: ReadContext, kept: dict[str, int]) -> None:
+def _check_kept(
+    format: AnnotationFormat, context: ReadContext, kept: dict[str, int]
+) -> None:
     """FormatError if nothing could be used."""
     skipped = context.diagnostics.skipped
     if kept["images"] and (kept["regions"] or kept["questions"] or not skipped):
         return
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in skipped.most_common(3))
+    reasons = ", ".join(
+        f"{reason} ({count})" for reason, count in skipped.most_common(3)
+    )
     where = f" below {context.images.root}" if context.images else ""
     hint = "; name the folder of the images with --images, or read without them with --no-images"
     missing = {"missing image", "image outside its folder"} & set(skipped)

@@ -12,11 +12,19 @@ from maskwise.store.folder import staged
 
 def list_writers() -> dict[str, AnnotationFormat]:
     """The formats that can be written, by name."""
-    return {name: format for name, format in list_formats().items() if format.write is not None}
+    return {
+        name: format
+        for name, format in list_formats().items()
+        if format.write is not None
+    }
 
 
 def write_dataset(
-    dataset: Dataset, format: str, out: str | os.PathLike[str], *, with_images: bool = True
+    dataset: Dataset,
+    format: str,
+    out: str | os.PathLike[str],
+    *,
+    with_images: bool = True,
 ) -> None:
     """Write a dataset, or a view of one, as the new folder `out`.
 

@@ -63,7 +63,8 @@ def _value(dtype: str) -> Row:
     return {"dtype": dtype, "_type": "Value"}
 
 
-_STRING, _INTEGER = _value("string"), _value("int32")
+_STRING = _value("string")
+_INTEGER = _value("int32")
 _MASK: Row = {"size": [_INTEGER], "counts": _STRING}
 
 FEATURES: Row = {
@@ -94,7 +95,9 @@ FEATURES: Row = {
             "targets": [_STRING],
             "answer": {
                 "text": _STRING,
-                "phrases": [{"start": _INTEGER, "stop": _INTEGER, "regions": [_INTEGER]}],
+                "phrases": [
+                    {"start": _INTEGER, "stop": _INTEGER, "regions": [_INTEGER]}
+                ],
             },
             "ignore": _MASK,
             "tags": [{"name": _STRING, "value": _STRING}],
@@ -133,7 +136,9 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
             files.add(split, exported)
         files.add_split(split)
     card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: {split}\n    path: data/{split}-*\n---\n"
-    (folder / "README.md").write_text(f"{card}\n# {dataset.name}\n\nWritten by maskwise.\n", encoding="utf-8")
+    (folder / "README.md").write_text(
+        f"{card}\n# {dataset.name}\n\nWritten by maskwise.\n", encoding="utf-8"
+    )
 
 
 class ParquetSplits:
@@ -142,13 +147,18 @@ class ParquetSplits:
     A further file is begun when one holds about `shard_bytes` of images. Files get their names when the block ends.
     """
 
-    def __init__(self, folder: Path, fields: DatasetFields, *, shard_bytes: int = SHARD_BYTES) -> None:
-        self.folder, self.shard_bytes = folder, shard_bytes
+    def __init__(
+        self, folder: Path, fields: DatasetFields, *, shard_bytes: int = SHARD_BYTES
+    ) -> None:
+        self.folder = folder
+        self.shard_bytes = shard_bytes
         metadata = {
             b"huggingface": msgspec.json.encode({"info": {"features": FEATURES}}),
             FACTS: msgspec.json.encode(fields, order="deterministic"),
         }
-        self._schema = pa.schema([(name, _to_arrow(feature)) for name, feature in FEATURES.items()], metadata)
+        self._schema = pa.schema(
+            [(name, _to_arrow(feature)) for name, feature in FEATURES.items()], metadata
+        )
         self._shards: dict[str, list[_Shard]] = {}
 
     def __enter__(self) -> "ParquetSplits":
@@ -156,12 +166,17 @@ class ParquetSplits:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for split, shards in self._shards.items():
             for number, shard in enumerate(shards):
                 shard.close()
-                shard.path.rename(self.folder / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
+                shard.path.rename(
+                    self.folder / f"{split}-{number:05d}-of-{len(shards):05d}.parquet"
+                )
 
     def add(self, split: str, exported: ExportedImage) -> None:
         """Add an image to a split."""
@@ -185,7 +200,8 @@ class _Shard:
     """One Parquet file, written in row groups."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self.path, self.bytes = path, 0
+        self.path = path
+        self.bytes = 0
         self._schema = schema
         self._writer = pq.ParquetWriter(path, schema, compression="zstd")
         self._rows: list[Row] = []
@@ -207,8 +223,11 @@ class _Shard:
 
     def _flush(self) -> None:
         if self._rows:
-            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
-            self._rows, self._weight = [], 0
+            self._writer.write_table(
+                pa.Table.from_pylist(self._rows, schema=self._schema)
+            )
+            self._rows = []
+            self._weight = 0
 
 
 def _to_arrow(feature: Any) -> pa.DataType:
@@ -218,14 +237,18 @@ def _to_arrow(feature: Any) -> pa.DataType:
     if feature.get("_type") == "Image":
         return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     if feature.get("_type") == "Value":
-        return {"string": pa.string(), "int32": pa.int32(), "bool": pa.bool_()}[feature["dtype"]]
+        return {"string": pa.string(), "int32": pa.int32(), "bool": pa.bool_()}[
+            feature["dtype"]
+        ]
     return pa.struct([(name, _to_arrow(inner)) for name, inner in feature.items()])
 
 
 def _to_row(exported: ExportedImage) -> Row:
     image = exported.image
     return {
-        "image": None if exported.data is None else {"bytes": exported.data, "path": exported.file_name},
+        "image": None
+        if exported.data is None
+        else {"bytes": exported.data, "path": exported.file_name},
         "file_name": exported.file_name if exported.data is not None else image.path,
         "id": image.id,
         "width": image.width,
@@ -234,7 +257,11 @@ def _to_row(exported: ExportedImage) -> Row:
         "attribution": image.attribution,
         "regions": [
             to_builtins(to_region_fields(region))
-            | {"crowd": region.crowd, "visible": _to_rle(region.visible), "amodal": _to_rle(region.amodal)}
+            | {
+                "crowd": region.crowd,
+                "visible": _to_rle(region.visible),
+                "amodal": _to_rle(region.amodal),
+            }
             for region in exported.regions
         ],
         "samples": [
@@ -242,7 +269,10 @@ def _to_row(exported: ExportedImage) -> Row:
             | {
                 "mask_type": sample.mask_type,
                 "answer": None if sample.answer is None else _to_answer(sample.answer),
-                "tags": [{"name": name, "value": value} for name, value in sample.tags.items()],
+                "tags": [
+                    {"name": name, "value": value}
+                    for name, value in sample.tags.items()
+                ],
             }
             for sample in exported.samples
         ],
@@ -250,7 +280,10 @@ def _to_row(exported: ExportedImage) -> Row:
 
 
 def _to_answer(answer: Answer) -> Row:
-    return {"text": answer.text, "phrases": [msgspec.structs.asdict(phrase) for phrase in answer.phrases]}
+    return {
+        "text": answer.text,
+        "phrases": [msgspec.structs.asdict(phrase) for phrase in answer.phrases],
+    }
 
 
 def _to_rle(mask: Mask | None) -> Row | None:
@@ -259,7 +292,9 @@ def _to_rle(mask: Mask | None) -> Row | None:
 
 def read(context: ReadContext) -> AnnotatedImages:
     """Images with their regions and samples; images are embedded."""
-    files = sorted(context.annotations.parent.glob(f"{context.split}-*.parquet")) or [context.annotations]
+    files = sorted(context.annotations.parent.glob(f"{context.split}-*.parquet")) or [
+        context.annotations
+    ]
     return read_parquet(context, files)
 
 
@@ -268,10 +303,16 @@ def read_parquet(context: ReadContext, paths: Sequence[Path]) -> AnnotatedImages
     try:
         files = [pq.ParquetFile(path) for path in paths]
     except (pa.ArrowException, OSError) as error:
-        raise FormatError(f"{context.annotations} is not a valid Parquet file: {error}") from None
+        raise FormatError(
+            f"{context.annotations} is not a valid Parquet file: {error}"
+        ) from None
     fields = _read_fields(files[0], context.annotations)
-    annotations = decode_annotations(_image_annotations(context, files), context.diagnostics, exact=True)
-    return AnnotatedImages(sum(file.metadata.num_rows for file in files), annotations, fields.about)
+    annotations = decode_annotations(
+        _image_annotations(context, files), context.diagnostics, exact=True
+    )
+    return AnnotatedImages(
+        sum(file.metadata.num_rows for file in files), annotations, fields.about
+    )
 
 
 def _read_fields(file: pq.ParquetFile, path: Path) -> DatasetFields:
@@ -285,28 +326,41 @@ def _read_fields(file: pq.ParquetFile, path: Path) -> DatasetFields:
     try:
         fields = msgspec.json.decode(facts, type=DatasetFields)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: invalid metadata {FACTS.decode()!r}: {error}") from None
+        raise FormatError(
+            f"{path}: invalid metadata {FACTS.decode()!r}: {error}"
+        ) from None
     check_version(fields, path)
     return fields
 
 
-def _image_annotations(context: ReadContext, files: list[pq.ParquetFile]) -> Iterator[ImageAnnotation]:
+def _image_annotations(
+    context: ReadContext, files: list[pq.ParquetFile]
+) -> Iterator[ImageAnnotation]:
     for number, row in enumerate(_rows(context, files)):
         record = f"row {number}"
         try:
             entry = _convert(row)
             image, data = _open_image(entry)
         except (msgspec.ValidationError, ImageError, TypeError, KeyError) as error:
-            context.skip("fields of another type", record, expected="HuggingFaceRow", found=str(error))
+            context.skip(
+                "fields of another type",
+                record,
+                expected="HuggingFaceRow",
+                found=str(error),
+            )
             continue
         regions = tuple(
             to_region_annotation(
-                region, f"{record}, region {region.id}", visible=region.visible, amodal=region.amodal
+                region,
+                f"{record}, region {region.id}",
+                visible=region.visible,
+                amodal=region.amodal,
             )
             for region in entry.regions
         )
         questions = tuple(
-            to_question_annotation(sample, f"{record}, sample {sample.id}") for sample in entry.samples
+            to_question_annotation(sample, f"{record}, sample {sample.id}")
+            for sample in entry.samples
         )
         yield ImageAnnotation(image, context.file, regions, questions, data=data)
 
@@ -317,7 +371,9 @@ def _rows(context: ReadContext, files: list[pq.ParquetFile]) -> Iterator[Row]:
             for batch in file.iter_batches(batch_size=16):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{context.annotations} is not a valid Parquet file: {error}") from None
+        raise FormatError(
+            f"{context.annotations} is not a valid Parquet file: {error}"
+        ) from None
 
 
 def _convert(row: Row) -> HuggingFaceRow:
@@ -327,7 +383,9 @@ def _convert(row: Row) -> HuggingFaceRow:
         tags = {tag["name"]: tag["value"] for tag in sample.get("tags") or []}
         samples.append(_known(sample) | {"tags": tags})
     regions = [_known(region) for region in row.get("regions") or []]
-    return msgspec.convert(_known(row) | {"regions": regions, "samples": samples}, HuggingFaceRow)
+    return msgspec.convert(
+        _known(row) | {"regions": regions, "samples": samples}, HuggingFaceRow
+    )
 
 
 def _known(fields: Row) -> Row:
@@ -344,7 +402,9 @@ def _open_image(entry: HuggingFaceRow) -> tuple[ImageInfo, bytes | None]:
     if isinstance(data, bytes):
         width, height = image_size(data)
         if (width, height) != (entry.width, entry.height):
-            raise ImageError(f"the image is {width} x {height}, expected {entry.width} x {entry.height}")
+            raise ImageError(
+                f"the image is {width} x {height}, expected {entry.width} x {entry.height}"
+            )
     path = entry.file_name if data is None else None
     if path is not None:
         check_relative(path)

@@ -25,7 +25,9 @@ MAX_YAML_DEPTH = 50
 """The deepest nesting in a YAML file. PyYAML needs a second for a thousand open brackets."""
 
 
-def read_json(path: Path, type: type[T], *, encodings: tuple[str, ...] = ("utf-8",)) -> T:
+def read_json(
+    path: Path, type: type[T], *, encodings: tuple[str, ...] = ("utf-8",)
+) -> T:
     """The file as `type`; fields declared `msgspec.Raw` stay bytes and are decoded record by record.
 
     A file that is not UTF-8 is tried in each further encoding, in order.
@@ -38,18 +40,29 @@ def decode_json(text: bytes | msgspec.Raw, type: type[T], path: Path) -> T:
     try:
         return decoder(type).decode(text)
     except BROKEN as error:
-        raise FormatError(f"{path} does not follow its format: {_reason(error)}") from None
+        raise FormatError(
+            f"{path} does not follow its format: {_reason(error)}"
+        ) from None
 
 
 def read_yaml(path: Path, type: type[T]) -> T:
     """A YAML file as `type`. Anchors, aliases and merge keys are refused: they can expand without bound."""
     text = read_text(path)
     if len(text) > MAX_YAML_BYTES:
-        raise FormatError(f"{path} has {len(text)} bytes; a YAML file may have at most {MAX_YAML_BYTES}")
+        raise FormatError(
+            f"{path} has {len(text)} bytes; a YAML file may have at most {MAX_YAML_BYTES}"
+        )
     try:
         return msgspec.convert(yaml.load(text, _YamlLoader), type)
-    except (yaml.YAMLError, msgspec.ValidationError, UnicodeError, RecursionError) as error:
-        raise FormatError(f"{path} does not follow its format: {_reason(error)}") from None
+    except (
+        yaml.YAMLError,
+        msgspec.ValidationError,
+        UnicodeError,
+        RecursionError,
+    ) as error:
+        raise FormatError(
+            f"{path} does not follow its format: {_reason(error)}"
+        ) from None
 
 
 class _YamlLoader(yaml.SafeLoader):
@@ -68,7 +81,9 @@ class _YamlLoader(yaml.SafeLoader):
             )
         self.depth += 1
         if self.depth > MAX_YAML_DEPTH:
-            raise yaml.composer.ComposerError(None, None, "nested too deeply", events.peek_event().start_mark)
+            raise yaml.composer.ComposerError(
+                None, None, "nested too deeply", events.peek_event().start_mark
+            )
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -78,18 +93,29 @@ class _YamlLoader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, TypeError, OverflowError) as error:
             # A scalar such as 2020-13-45 looks like a date but is not one.
-            raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
+            raise yaml.constructor.ConstructorError(
+                None, None, str(error), node.start_mark
+            ) from None
 
 
 def decode_record(
-    raw: bytes | msgspec.Raw, type: type[T], *, diagnostics: Diagnostics, file: str, record: str
+    raw: bytes | msgspec.Raw,
+    type: type[T],
+    *,
+    diagnostics: Diagnostics,
+    file: str,
+    record: str,
 ) -> T | None:
     """One record, or None and a diagnostic if its fields have other types."""
     try:
         return decoder(type).decode(raw)
     except BROKEN as error:
         diagnostics.skip(
-            "fields of another type", file=file, record=record, expected=type.__name__, found=_reason(error)
+            "fields of another type",
+            file=file,
+            record=record,
+            expected=type.__name__,
+            found=_reason(error),
         )
         return None
 
@@ -102,7 +128,9 @@ def read_text(path: Path, encodings: tuple[str, ...] = ("utf-8",)) -> bytes:
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise FormatError(f"{path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read")
+            raise FormatError(
+                f"{path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read"
+            )
         data = path.read_bytes()
     except OSError as error:
         raise FormatError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -127,4 +155,8 @@ _DECODERS: dict[Any, "msgspec.json.Decoder[Any]"] = {}
 
 
 def _reason(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+    return (
+        "nested too deeply"
+        if isinstance(error, RecursionError)
+        else " ".join(str(error).split())
+    )

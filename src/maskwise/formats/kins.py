@@ -6,7 +6,11 @@ touching objects, `ico_id` in cluster `oco_id`: 1 is in front; 0 means that the 
 
 import msgspec
 
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
 from maskwise.formats.annotations import RegionAnnotation
 from maskwise.formats.coco import CocoAnnotation, read_instances
 from maskwise.formats.file_layout import FileLayout
@@ -58,7 +62,11 @@ KINS = AnnotationFormat(
             "annotations/instances_{split}.json",
             "instances_{split}.json",
         ),
-        images={"train": _KITTI_TRAINING, "val": _KITTI_TESTING, "test": _KITTI_TESTING},
+        images={
+            "train": _KITTI_TRAINING,
+            "val": _KITTI_TESTING,
+            "test": _KITTI_TESTING,
+        },
         splits=("train", "val", "test"),
         notes="train is KITTI's training folder; val (2019) and test (2020) are its testing folder.",
     ),

@@ -22,7 +22,11 @@ import msgspec
 
 from maskwise.errors import MaskError
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
-from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.brush_rle import decode_brush, encode_brush
 from maskwise.formats.exported_dataset import (
     DatasetFields,
@@ -47,7 +51,8 @@ from maskwise.schema import Region
 from maskwise.store import Dataset
 from maskwise.store.atomic import atomic_write
 
-TASKS, CONFIG = "tasks.json", "label_config.xml"
+TASKS = "tasks.json"
+CONFIG = "label_config.xml"
 URL = "/data/local-files/?d=images/"
 UNNAMED = "region"
 """The label of a region without a name."""
@@ -102,7 +107,8 @@ class LabelStudioTask(msgspec.Struct, frozen=True, kw_only=True):
 def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     """Write the tasks, the labelling configuration and the images."""
     fields = to_dataset_fields(dataset)
-    tasks, names = [], dict[str, None]()
+    tasks = []
+    names = dict[str, None]()
     for exported in export_images(dataset, with_images=with_images):
         write_image(folder / "images", exported)
         tasks.append(_to_task(exported, fields))
@@ -115,7 +121,10 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
 
 def _to_task(exported: ExportedImage, fields: DatasetFields) -> Json:
     results: list[Json] = []
-    regions = [_to_entry(region, number, results) for number, region in enumerate(exported.regions)]
+    regions = [
+        _to_entry(region, number, results)
+        for number, region in enumerate(exported.regions)
+    ]
     own = TaskFields(dataset=fields, **to_image_fields(exported, regions))
     data = {
         "image": URL + quote(exported.file_name),
@@ -156,9 +165,7 @@ def _label_config(names: list[str]) -> str:
         f'  <BrushLabels name="{kind}" toName="image">\n{labels}  </BrushLabels>\n'
         for kind in ("visible", "amodal")
     )
-    header = (
-        '  <Image name="image" value="$image" zoom="true"/>\n  <Text name="questions" value="$questions"/>\n'
-    )
+    header = '  <Image name="image" value="$image" zoom="true"/>\n  <Text name="questions" value="$questions"/>\n'
     return f"<View>\n{header}{brushes}</View>\n"
 
 
@@ -167,9 +174,15 @@ def read(context: ReadContext) -> AnnotatedImages:
     tasks = read_json(context.annotations, list[msgspec.Raw])
     about: dict[str, str] = {}
     if tasks:
-        first = msgspec.json.decode(tasks[0], type=LabelStudioTask) if _is_task(tasks[0]) else None
+        first = (
+            msgspec.json.decode(tasks[0], type=LabelStudioTask)
+            if _is_task(tasks[0])
+            else None
+        )
         about = first.data.maskwise.dataset.about if first is not None else {}
-    annotations = decode_annotations(_image_annotations(context, tasks), context.diagnostics, exact=True)
+    annotations = decode_annotations(
+        _image_annotations(context, tasks), context.diagnostics, exact=True
+    )
     return AnnotatedImages(len(tasks), annotations, about)
 
 
@@ -181,11 +194,17 @@ def _is_task(raw: msgspec.Raw) -> bool:
     return True
 
 
-def _image_annotations(context: ReadContext, tasks: list[msgspec.Raw]) -> Iterator[ImageAnnotation]:
+def _image_annotations(
+    context: ReadContext, tasks: list[msgspec.Raw]
+) -> Iterator[ImageAnnotation]:
     for number, raw in enumerate(tasks):
         record = f"[{number}]"
         task = decode_record(
-            raw, LabelStudioTask, diagnostics=context.diagnostics, file=context.file, record=record
+            raw,
+            LabelStudioTask,
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=record,
         )
         if task is None:
             continue
@@ -204,7 +223,10 @@ def _image_annotations(context: ReadContext, tasks: list[msgspec.Raw]) -> Iterat
         if image is not None:
             results = dict(_results(context, task, record, size=size))
             regions = tuple(_region_annotations(fields, results, record))
-            questions = [to_question_annotation(sample, f"sample {sample.id}") for sample in fields.samples]
+            questions = [
+                to_question_annotation(sample, f"sample {sample.id}")
+                for sample in fields.samples
+            ]
             yield ImageAnnotation(image, context.file, regions, tuple(questions))
 
 
@@ -220,12 +242,17 @@ def _results(
 ) -> Iterator[tuple[str, tuple[BrushResult, Mask]]]:
     """The brush regions of the last annotation that was not cancelled, by id."""
     annotation = next(
-        (item for item in reversed(task.annotations) if not item.was_cancelled), TaskAnnotation()
+        (item for item in reversed(task.annotations) if not item.was_cancelled),
+        TaskAnnotation(),
     )
     for number, raw in enumerate(annotation.result):
         where = f"{record}, result[{number}]"
         found = decode_record(
-            raw, BrushResult, diagnostics=context.diagnostics, file=context.file, record=where
+            raw,
+            BrushResult,
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=where,
         )
         if found is None:
             continue
@@ -236,7 +263,9 @@ def _results(
                 )
             yield found.id, (found, decode_brush(found.value.rle, size))
         except MaskError as error:
-            context.skip("invalid mask", where, expected="a brush region", found=str(error))
+            context.skip(
+                "invalid mask", where, expected="a brush region", found=str(error)
+            )
 
 
 def _region_annotations(
@@ -259,7 +288,9 @@ def _region_annotations(
             name = next(iter(result.value.brushlabels), "")
             amodal = result.from_name == "amodal"
             visible, whole = (None, mask) if amodal else (mask, None)
-            yield RegionAnnotation(id, name, f"{record}, result {id}", visible=visible, amodal=whole)
+            yield RegionAnnotation(
+                id, name, f"{record}, result {id}", visible=visible, amodal=whole
+            )
 
 
 LABELSTUDIO = AnnotationFormat(

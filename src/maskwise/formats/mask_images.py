@@ -31,7 +31,9 @@ def read_mask_image(image: Path | bytes, size: Size) -> UInt8Array:
                         f"a mask of {opened.height, opened.width} in an image of height and width {size}"
                     )
                 if opened.mode not in MODES:
-                    raise MaskError(f"a mask of mode {opened.mode}; known: {', '.join(MODES)}")
+                    raise MaskError(
+                        f"a mask of mode {opened.mode}; known: {', '.join(MODES)}"
+                    )
                 grey = opened if opened.mode in ("1", "L") else opened.convert("RGB")
                 return np.asarray(grey.convert("L"))
     except MaskError:

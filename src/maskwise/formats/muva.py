@@ -9,7 +9,11 @@ from typing import Any
 import msgspec
 
 from maskwise.errors import FormatError
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
 from maskwise.formats.annotations import RegionAnnotation
 from maskwise.formats.coco import CocoAnnotation, CocoFile, read_coco_file
 from maskwise.formats.file_layout import FileLayout
@@ -34,13 +38,17 @@ def read(context: ReadContext) -> AnnotatedImages:
     file = read_json(context.annotations, CocoFile)
     for raw in file.annotations[:1]:
         found = decode_json(raw, dict[str, msgspec.Raw], context.annotations)
-        missing = [field for field in (mapping.amodal, mapping.visible) if field not in found]
+        missing = [
+            field for field in (mapping.amodal, mapping.visible) if field not in found
+        ]
         if missing:
             raise FormatError(
                 f"{context.annotations}: an annotation has no field {missing[0]!r}, which the mapping {path} asks for; "
                 f"it has: {', '.join(sorted(found))}. Copy the mapping, change it and pass it with --mapping"
             )
-    return read_coco_file(context, file, _annotation(mapping, path), to_region=to_region)
+    return read_coco_file(
+        context, file, _annotation(mapping, path), to_region=to_region
+    )
 
 
 def _annotation(mapping: MuvaMapping, path: Path) -> Any:
@@ -50,7 +58,9 @@ def _annotation(mapping: MuvaMapping, path: Path) -> Any:
         for kind, name in msgspec.structs.asdict(mapping).items()
     ]
     try:
-        return msgspec.defstruct("MuvaInstance", masks, bases=(CocoAnnotation,), frozen=True)
+        return msgspec.defstruct(
+            "MuvaInstance", masks, bases=(CocoAnnotation,), frozen=True
+        )
     except ValueError as error:
         raise FormatError(f"{path} names a field twice: {error}") from None
 
@@ -58,7 +68,11 @@ def _annotation(mapping: MuvaMapping, path: Path) -> Any:
 def to_region(annotation: Any, name: str, record: str) -> RegionAnnotation:
     """An object with both masks."""
     return RegionAnnotation(
-        str(annotation.id), name, record, visible=annotation.visible, amodal=annotation.amodal
+        str(annotation.id),
+        name,
+        record,
+        visible=annotation.visible,
+        amodal=annotation.amodal,
     )
 
 

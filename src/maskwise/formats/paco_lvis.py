@@ -6,7 +6,11 @@ A part's `obj_ann_id` is the annotation of its object; for an object it is its o
 
 import msgspec
 
-from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat, PublishedCount
+from maskwise.formats.annotation_format import (
+    AnnotatedImages,
+    AnnotationFormat,
+    PublishedCount,
+)
 from maskwise.formats.annotations import RegionAnnotation
 from maskwise.formats.coco import CocoAnnotation, read_instances
 from maskwise.formats.coco_licences import Id
@@ -31,7 +35,9 @@ def read(context: ReadContext) -> AnnotatedImages:
 
 def to_region(annotation: PacoInstance, name: str, record: str) -> RegionAnnotation:
     """An object, or a part with the id of its object."""
-    part_of = None if annotation.obj_ann_id == annotation.id else str(annotation.obj_ann_id)
+    part_of = (
+        None if annotation.obj_ann_id == annotation.id else str(annotation.obj_ann_id)
+    )
     return RegionAnnotation(
         str(annotation.id),
         name,
@@ -46,7 +52,10 @@ PACO_LVIS = AnnotationFormat(
     name="paco_lvis",
     title="PACO-LVIS: visible masks of 75 kinds of objects and their parts",
     layout=FileLayout(
-        annotations=("annotations/paco_lvis_v1_{split}.json", "paco_lvis_v1_{split}.json"),
+        annotations=(
+            "annotations/paco_lvis_v1_{split}.json",
+            "paco_lvis_v1_{split}.json",
+        ),
         images=(".", "images", "coco"),
         splits=("train", "val", "test"),
         notes="file names carry their COCO folder, as in train2017/000000000009.jpg.",
@@ -60,5 +69,8 @@ PACO_LVIS = AnnotationFormat(
         PublishedCount("test", "images", 9_443, README),
         PublishedCount("test", "regions", 45_861 + 86_041, README),
     ),
-    facts={"licence": "CC BY 4.0; COCO photos under their own Flickr licences", "download": README},
+    facts={
+        "licence": "CC BY 4.0; COCO photos under their own Flickr licences",
+        "download": README,
+    },
 )

@@ -16,7 +16,11 @@ from PIL import Image
 
 from maskwise.errors import ImageError, MaskError
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
-from maskwise.formats.annotations import ImageAnnotation, RegionAnnotation, decode_annotations
+from maskwise.formats.annotations import (
+    ImageAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.exported_dataset import (
     DatasetFields,
     ExportedImage,
@@ -64,7 +68,9 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     for row, exported in enumerate(export_images(dataset, with_images=with_images)):
         write_image(folder / "images", exported)
         regions = _write_masks(folder, exported, row)
-        images.append(PngImage(file_name=exported.file_name, **to_image_fields(exported, regions)))
+        images.append(
+            PngImage(file_name=exported.file_name, **to_image_fields(exported, regions))
+        )
     index = {"dataset": to_dataset_fields(dataset), "images": images}
     with atomic_write(folder / INDEX) as file:
         file.write(msgspec.json.encode(index))
@@ -87,7 +93,9 @@ def _write_masks(folder: Path, exported: ExportedImage, row: int) -> list[Region
 def encode_mask(mask: Mask) -> bytes:
     """A mask as an 8-bit grey PNG, 0 outside and 255 inside."""
     buffer = io.BytesIO()
-    Image.fromarray(mask.to_dense().astype(np.uint8) * INSIDE).save(buffer, "PNG", compress_level=1)
+    Image.fromarray(mask.to_dense().astype(np.uint8) * INSIDE).save(
+        buffer, "PNG", compress_level=1
+    )
     return buffer.getvalue()
 
 
@@ -95,15 +103,23 @@ def read(context: ReadContext) -> AnnotatedImages:
     """Images with their regions and samples."""
     index = read_json(context.annotations, PngIndex)
     check_version(index.dataset, context.annotations)
-    annotations = decode_annotations(_image_annotations(context, index), context.diagnostics, exact=True)
+    annotations = decode_annotations(
+        _image_annotations(context, index), context.diagnostics, exact=True
+    )
     return AnnotatedImages(len(index.images), annotations, index.dataset.about)
 
 
-def _image_annotations(context: ReadContext, index: PngIndex) -> Iterator[ImageAnnotation]:
+def _image_annotations(
+    context: ReadContext, index: PngIndex
+) -> Iterator[ImageAnnotation]:
     for number, raw in enumerate(index.images):
         record = f"images[{number}]"
         entry = decode_record(
-            raw, PngImage, diagnostics=context.diagnostics, file=context.file, record=record
+            raw,
+            PngImage,
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=record,
         )
         if entry is None:
             continue
@@ -119,7 +135,8 @@ def _image_annotations(context: ReadContext, index: PngIndex) -> Iterator[ImageA
         if image is not None:
             regions = tuple(_region_annotations(context, entry, image))
             questions = tuple(
-                to_question_annotation(sample, f"sample {sample.id}") for sample in entry.samples
+                to_question_annotation(sample, f"sample {sample.id}")
+                for sample in entry.samples
             )
             yield ImageAnnotation(image, context.file, regions, questions)
 
@@ -130,7 +147,10 @@ def _region_annotations(
     for number, found in enumerate(entry.regions):
         record = f"image {entry.id}, regions[{number}]"
         try:
-            visible, amodal = (_read_mask(context, path, image) for path in (found.visible, found.amodal))
+            visible, amodal = (
+                _read_mask(context, path, image)
+                for path in (found.visible, found.amodal)
+            )
         except (MaskError, ImageError) as error:
             context.skip("invalid mask", record, expected="a PNG", found=str(error))
             continue

@@ -31,18 +31,23 @@ class ReadContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def skip(self, reason: str, record: str, *, expected: str, found: object) -> None:
         """Report a record of the annotation file that is not used."""
-        self.diagnostics.skip(reason, file=self.file, record=record, expected=expected, found=found)
+        self.diagnostics.skip(
+            reason, file=self.file, record=record, expected=expected, found=found
+        )
 
     def warn(self, reason: str, record: str, *, expected: str, found: object) -> None:
         """Report a record of the annotation file that is irregular but used."""
-        self.diagnostics.warn(reason, file=self.file, record=record, expected=expected, found=found)
+        self.diagnostics.warn(
+            reason, file=self.file, record=record, expected=expected, found=found
+        )
 
 
 class ImageFolder:
     """A root folder, and the folders below it that are searched for images."""
 
     def __init__(self, root: Path, folders: tuple[str, ...]) -> None:
-        self.root, self.folders = root, folders
+        self.root = root
+        self.folders = folders
 
     def find(self, name: str) -> str | None:
         """Path of an image below the root, or None. ImageError if the name would leave the root."""
@@ -82,16 +87,27 @@ def locate_image(
         reason, expected, found = fault.args
         context.skip(reason, record, expected=expected, found=found)
         return None
-    return ImageInfo(id=id, width=width, height=height, path=path, licence=licence, attribution=attribution)
+    return ImageInfo(
+        id=id,
+        width=width,
+        height=height,
+        path=path,
+        licence=licence,
+        attribution=attribution,
+    )
 
 
 def _find(folder: ImageFolder, name: str) -> str:
     try:
         path = folder.find(name)
     except (ImageError, OSError, ValueError) as error:
-        raise _UnusableImageError("image outside its folder", "a path below the root", str(error)) from None
+        raise _UnusableImageError(
+            "image outside its folder", "a path below the root", str(error)
+        ) from None
     if path is None:
-        raise _UnusableImageError("missing image", f"{name} in {' or '.join(folder.folders)}", "no such file")
+        raise _UnusableImageError(
+            "missing image", f"{name} in {' or '.join(folder.folders)}", "no such file"
+        )
     return path
 
 
@@ -99,7 +115,9 @@ def _measure(folder: ImageFolder | None, path: str | None, size: Size | None) ->
     """Height and width of the image file, which must match the annotations; without images, the annotated size."""
     if folder is None or path is None:
         if size is None:
-            raise _UnusableImageError("size unknown", "an image to measure", "no images")
+            raise _UnusableImageError(
+                "size unknown", "an image to measure", "no images"
+            )
         return size
     try:
         width, height = image_size(folder.root / path)
@@ -107,12 +125,16 @@ def _measure(folder: ImageFolder | None, path: str | None, size: Size | None) ->
         raise _UnusableImageError("unreadable image", "an image", str(error)) from None
     _check_bounds((height, width))
     if size is not None and (height, width) != size:
-        raise _UnusableImageError("image of another size", f"height and width {size}", f"{height, width}")
+        raise _UnusableImageError(
+            "image of another size", f"height and width {size}", f"{height, width}"
+        )
     return height, width
 
 
 def _check_bounds(size: Size) -> None:
     if min(size) < 1 or size[0] * size[1] > MAX_PIXELS:
         raise _UnusableImageError(
-            "image size out of bounds", f"1 to {MAX_PIXELS} pixels", f"height and width {size}"
+            "image size out of bounds",
+            f"1 to {MAX_PIXELS} pixels",
+            f"height and width {size}",
         )

@@ -40,15 +40,23 @@ def read_records(context: ReadContext, records: str | None) -> Iterator[FileReco
         yield from _read_json(context, records, lines=suffix == ".jsonl")
 
 
-def _read_json(context: ReadContext, records: str | None, *, lines: bool) -> Iterator[FileRecord]:
+def _read_json(
+    context: ReadContext, records: str | None, *, lines: bool
+) -> Iterator[FileRecord]:
     text = read_text(context.annotations)
-    raws = text.splitlines() if lines else _find_list(text, context.annotations, records)
+    raws = (
+        text.splitlines() if lines else _find_list(text, context.annotations, records)
+    )
     for number, raw in enumerate(raws):
         if lines and not bytes(raw).strip():
             continue
         position = f"line {number + 1}" if lines else f"[{number}]"
         fields = decode_record(
-            raw, dict[str, Any], diagnostics=context.diagnostics, file=context.file, record=position
+            raw,
+            dict[str, Any],
+            diagnostics=context.diagnostics,
+            file=context.file,
+            record=position,
         )
         if fields is not None:
             yield FileRecord(position, fields)
@@ -60,7 +68,9 @@ def _find_list(text: bytes, path: Path, records: str | None) -> list[msgspec.Raw
         inside = decode_json(raw, dict[str, msgspec.Raw], path)
         if key not in inside:
             found = ", ".join(sorted(inside))
-            raise FormatError(f"{path} has no field {records!r}, which the mapping asks for; it has: {found}")
+            raise FormatError(
+                f"{path} has no field {records!r}, which the mapping asks for; it has: {found}"
+            )
         raw = inside[key]
     return decode_json(raw, list[msgspec.Raw], path)
 
@@ -70,15 +80,21 @@ def _read_csv(context: ReadContext) -> Iterator[FileRecord]:
     try:
         text = read_text(path).decode()
     except UnicodeDecodeError as error:
-        raise FormatError(f"{path} is not UTF-8: invalid byte at offset {error.start}") from None
+        raise FormatError(
+            f"{path} is not UTF-8: invalid byte at offset {error.start}"
+        ) from None
     limit = csv.field_size_limit(MAX_CELL)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         for fields in reader:
             if None in fields or None in fields.values():
-                expected, found = f"{len(reader.fieldnames or ())} cells", "another number of cells"
+                expected = f"{len(reader.fieldnames or ())} cells"
+                found = "another number of cells"
                 context.skip(
-                    "row of another length", f"line {reader.line_num}", expected=expected, found=found
+                    "row of another length",
+                    f"line {reader.line_num}",
+                    expected=expected,
+                    found=found,
                 )
             else:
                 yield FileRecord(f"line {reader.line_num}", fields)
@@ -90,7 +106,11 @@ def _read_csv(context: ReadContext) -> Iterator[FileRecord]:
 
 def _read_parquet(context: ReadContext) -> Iterator[FileRecord]:
     path = context.annotations
-    shards = sorted(path.parent.glob(f"{context.split}-*.parquet")) if "-of-" in path.name else [path]
+    shards = (
+        sorted(path.parent.glob(f"{context.split}-*.parquet"))
+        if "-of-" in path.name
+        else [path]
+    )
     number = 0
     for shard in shards:
         for row in _read_rows(shard):

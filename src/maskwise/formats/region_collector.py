@@ -12,12 +12,16 @@ class RegionCollector:
         self._regions: dict[str, RegionAnnotation] = {}
         self._ids: dict[tuple[str, bytes, bytes], str] = {}
 
-    def add(self, name: str, record: str, *, visible: object = None, amodal: object = None) -> str:
+    def add(
+        self, name: str, record: str, *, visible: object = None, amodal: object = None
+    ) -> str:
         """The id of a region, new or added before."""
         key = (name, _to_bytes(visible), _to_bytes(amodal))
         if key not in self._ids:
             id = self._ids[key] = str(len(self._ids))
-            self._regions[id] = RegionAnnotation(id, name, record, visible=visible, amodal=amodal)
+            self._regions[id] = RegionAnnotation(
+                id, name, record, visible=visible, amodal=amodal
+            )
         return self._ids[key]
 
     def link(self, part: str, whole: str) -> None:

@@ -85,10 +85,17 @@ def read(context: ReadContext, *, only: str = "") -> AnnotatedImages:
     manifest = read_release(folder)
     if only and only not in manifest.splits:
         raise UnknownNameError(f"split of release {folder}", only, manifest.splits)
-    names = [name for split in manifest.splits if only in ("", split) for name in _files(manifest, split)]
+    names = [
+        name
+        for split in manifest.splits
+        if only in ("", split)
+        for name in _files(manifest, split)
+    ]
     if not names:
         raise FormatError(f"{folder / RELEASE} lists no Parquet files of its splits")
-    found = read_parquet(context, [_checked(folder / name, manifest.files[name]) for name in names])
+    found = read_parquet(
+        context, [_checked(folder / name, manifest.files[name]) for name in names]
+    )
     about = dict(found.about) | {"split": only or "all"}
     return found._replace(about=about, name=f"{manifest.name} {manifest.version}")
 

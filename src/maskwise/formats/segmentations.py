@@ -77,7 +77,9 @@ def _parse(segmentation: object, size: Size) -> "Mask | Segmentation":
     parts = found if isinstance(found, list) else [found]
     for part in parts:
         if not isinstance(part, list) and tuple(part.size) != size:
-            raise MaskError(f"a mask of {part.size} in an image of height and width {size}")
+            raise MaskError(
+                f"a mask of {part.size} in an image of height and width {size}"
+            )
     if all(isinstance(part, list) and len(part) < 6 for part in parts):
         raise MaskError("no polygon has three points or more")
     first = parts[0]
@@ -86,7 +88,11 @@ def _parse(segmentation: object, size: Size) -> "Mask | Segmentation":
     if isinstance(first, Mask):
         return first
     return Segmentation(
-        [part if isinstance(part, CocoRle) else np.array(part, np.float64) for part in parts], size
+        [
+            part if isinstance(part, CocoRle) else np.array(part, np.float64)
+            for part in parts
+        ],
+        size,
     )
 
 
@@ -109,7 +115,9 @@ def _decode(segmentation: object, type: Any) -> Any:
     return msgspec.convert(segmentation, type)
 
 
-def _decode_each(segmentations: list[Segmentation], overlaps: bool) -> list[DecodedMask | MaskError]:
+def _decode_each(
+    segmentations: list[Segmentation], overlaps: bool
+) -> list[DecodedMask | MaskError]:
     """Decode all as one batch; if that fails, in halves, so that each invalid segmentation gets its own error."""
     if not segmentations:
         return []
@@ -119,29 +127,53 @@ def _decode_each(segmentations: list[Segmentation], overlaps: bool) -> list[Deco
         if len(segmentations) == 1:
             return [error]
     half = len(segmentations) // 2
-    return _decode_each(segmentations[:half], overlaps) + _decode_each(segmentations[half:], overlaps)
+    return _decode_each(segmentations[:half], overlaps) + _decode_each(
+        segmentations[half:], overlaps
+    )
 
 
-def _decode_all(segmentations: list[Segmentation], overlaps: bool) -> Iterator[DecodedMask]:
-    parts = _decode_parts([(part, item.size) for item in segmentations for part in item.parts])
-    offsets = list(itertools.accumulate((len(item.parts) for item in segmentations), initial=0))
+def _decode_all(
+    segmentations: list[Segmentation], overlaps: bool
+) -> Iterator[DecodedMask]:
+    parts = _decode_parts(
+        [(part, item.size) for item in segmentations for part in item.parts]
+    )
+    offsets = list(
+        itertools.accumulate((len(item.parts) for item in segmentations), initial=0)
+    )
     whole = parts.merge(offsets, [item.size for item in segmentations])
     for item, (first, last) in enumerate(itertools.pairwise(offsets)):
         overlap = _overlap(parts[first:last]) if overlaps and last - first > 1 else None
-        yield DecodedMask(whole[item], overlap, _irregularity(segmentations[item].parts))
+        yield DecodedMask(
+            whole[item], overlap, _irregularity(segmentations[item].parts)
+        )
 
 
 def _decode_parts(parts: list[tuple[SegmentationPart, Size]]) -> Masks:
     """One mask per part, in order."""
-    polygons = [(item, part, size) for item, (part, size) in enumerate(parts) if isinstance(part, np.ndarray)]
-    rles = [(item, part) for item, (part, _) in enumerate(parts) if isinstance(part, CocoRle)]
+    polygons = [
+        (item, part, size)
+        for item, (part, size) in enumerate(parts)
+        if isinstance(part, np.ndarray)
+    ]
+    rles = [
+        (item, part)
+        for item, (part, _) in enumerate(parts)
+        if isinstance(part, CocoRle)
+    ]
     batches = []
     if polygons:
         batches.append(
-            Masks.draw_polygons([part for _, part, _ in polygons], [size for _, _, size in polygons])
+            Masks.draw_polygons(
+                [part for _, part, _ in polygons], [size for _, _, size in polygons]
+            )
         )
     if rles:
-        batches.append(Masks.from_rles([{"size": part.size, "counts": part.counts} for _, part in rles]))
+        batches.append(
+            Masks.from_rles(
+                [{"size": part.size, "counts": part.counts} for _, part in rles]
+            )
+        )
         batches[-1].check()
     positions = [item for item, *_ in polygons] + [item for item, _ in rles]
     return Masks.concat(batches)[np.argsort(positions)]
@@ -149,7 +181,8 @@ def _decode_parts(parts: list[tuple[SegmentationPart, Size]]) -> Masks:
 
 def _overlap(parts: Masks) -> Mask | None:
     """Pixels that two parts or more cover."""
-    seen, twice = parts[0], Mask.empty(*parts[0].size)
+    seen = parts[0]
+    twice = Mask.empty(*parts[0].size)
     for part in parts[1:]:
         twice = twice | (seen & part)
         seen = seen | part
@@ -160,4 +193,8 @@ def _irregularity(parts: list[SegmentationPart]) -> str | None:
     polygons = [part for part in parts if isinstance(part, np.ndarray)]
     if any(len(polygon) < 6 for polygon in polygons):
         return "a polygon of fewer than three points"
-    return "an odd number of coordinates" if any(len(polygon) % 2 for polygon in polygons) else None
+    return (
+        "an odd number of coordinates"
+        if any(len(polygon) % 2 for polygon in polygons)
+        else None
+    )

@@ -22,7 +22,13 @@ import numpy as np
 from maskwise import __version__
 from maskwise.benchmarks import list_benchmarks
 from maskwise.downloads import data_folder, list_downloads
-from maskwise.errors import MaskwiseError, ModelGoneError, ProtocolError, StoreError, did_you_mean
+from maskwise.errors import (
+    MaskwiseError,
+    ModelGoneError,
+    ProtocolError,
+    StoreError,
+    did_you_mean,
+)
 from maskwise.formats.release_folder import find_release
 from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
@@ -30,12 +36,24 @@ from maskwise.harness.plan import Plan
 from maskwise.harness.predictor import Model, describe_model, domain_warning, model_spec
 from maskwise.harness.progress import Progress
 from maskwise.harness.released_dataset import convert_release
-from maskwise.harness.resume import Completed, find_completed, find_failed, is_replaced, replace_lines
+from maskwise.harness.resume import (
+    Completed,
+    find_completed,
+    find_failed,
+    is_replaced,
+    replace_lines,
+)
 from maskwise.harness.score import describe_dataset, result_to_run, score
 from maskwise.protocols import get
 from maskwise.runs import Run
 from maskwise.runs.environment import describe_attempt
-from maskwise.runs.files import PREDICTIONS, hash_path, lock_run, read_run_file, write_errors
+from maskwise.runs.files import (
+    PREDICTIONS,
+    hash_path,
+    lock_run,
+    read_run_file,
+    write_errors,
+)
 from maskwise.runs.schema import (
     DatasetInfo,
     DomainCheck,
@@ -95,7 +113,9 @@ class ExecutionOptions:
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not self.timeout > 0:
-            raise MaskwiseError(f"timeout is {self.timeout}; expected a number of seconds above 0")
+            raise MaskwiseError(
+                f"timeout is {self.timeout}; expected a number of seconds above 0"
+            )
 
 
 @dataclass(frozen=True)
@@ -132,11 +152,17 @@ class _Session:
     @property
     def view(self) -> Dataset:
         """The samples of the plan, in the dataset's order."""
-        return self.dataset if self.config.limit is None else self.dataset.take(np.sort(self.plan.rows))
+        return (
+            self.dataset
+            if self.config.limit is None
+            else self.dataset.take(np.sort(self.plan.rows))
+        )
 
     @property
     def dataset_info(self) -> DatasetInfo:
-        return describe_dataset(self.dataset, samples=self.plan.samples, images=len(self.plan))
+        return describe_dataset(
+            self.dataset, samples=self.plan.samples, images=len(self.plan)
+        )
 
     def inputs(self) -> EvaluationInputs:
         """What determines the predictions."""
@@ -144,9 +170,13 @@ class _Session:
         return EvaluationInputs(
             maskwise=__version__,
             dataset=hash_path(self.dataset.path / MANIFEST),
-            model=describe_model(self.worker.model, self.worker.config.model, config.options),
+            model=describe_model(
+                self.worker.model, self.worker.config.model, config.options
+            ),
             teacher_forced=config.teacher_forced,
-            subset=None if config.limit is None else Subset(limit=config.limit, seed=config.seed),
+            subset=None
+            if config.limit is None
+            else Subset(limit=config.limit, seed=config.seed),
             samples=hash_view(self.dataset),
         )
 
@@ -176,9 +206,17 @@ class _Session:
         step = max(1, len(self.plan) // DOMAIN_IMAGES)
         chosen = range(0, len(self.plan), step)[:DOMAIN_IMAGES]
         images = [self.worker.load(self.plan[index]).image for index in chosen]
-        found = [domain_warning(model, image) for image in images if not isinstance(image, str)]
+        found = [
+            domain_warning(model, image)
+            for image in images
+            if not isinstance(image, str)
+        ]
         outside = [warning for warning in found if warning is not None]
-        return DomainCheck(checked=len(found), outside=len(outside), warning=outside[0] if outside else None)
+        return DomainCheck(
+            checked=len(found),
+            outside=len(outside),
+            warning=outside[0] if outside else None,
+        )
 
 
 def evaluate(
@@ -199,19 +237,24 @@ def evaluate(
     """
     check_protocols(protocols, teacher_forced=config.teacher_forced)
     # A model may change the working directory, so every path is made absolute before it is opened.
-    config, folder = _with_absolute_paths(config), None if out is None else Path(out).absolute()
+    config = _with_absolute_paths(config)
+    folder = None if out is None else Path(out).absolute()
     on_stage("opening")
     with contextlib.ExitStack() as stack:
         if folder is not None:
             stack.enter_context(lock_run(folder))
-        session = stack.enter_context(_opened(config, execution or ExecutionOptions(), folder, on_progress))
+        session = stack.enter_context(
+            _opened(config, execution or ExecutionOptions(), folder, on_progress)
+        )
         on_stage("predicting")
         predictions: Path | list[Prediction]
         if folder is None:
             evaluation = session.begin_attempt(None, 0)
             summary, predictions = _predict_in_memory(session)
         else:
-            summary, predictions, evaluation = _predict_in_folder(session, folder), folder / PREDICTIONS, None
+            summary = _predict_in_folder(session, folder)
+            predictions = folder / PREDICTIONS
+            evaluation = None
         if predict_only:
             return summary
         result = score(
@@ -240,7 +283,9 @@ def find_dataset(name: str | Path) -> Path:
     if not Path(name).exists() and str(name) in list_downloads():
         downloaded = data_folder() / str(name)
         if not downloaded.is_dir():
-            raise StoreError(f"dataset {name} was not downloaded yet: maskwise get {name}")
+            raise StoreError(
+                f"dataset {name} was not downloaded yet: maskwise get {name}"
+            )
         return downloaded
     if not Path(name).exists() and str(name).lower() in list_benchmarks():
         short = str(name).lower()
@@ -285,28 +330,38 @@ def _opened(
         raise MaskwiseError(
             f"engine {execution.engine} needs a run folder, and a model and a dataset given by name or path"
         )
-    engine, here = find_engine(execution.engine, **execution.engine_options), Path.cwd()
+    engine = find_engine(execution.engine, **execution.engine_options)
+    here = Path.cwd()
     dataset = config.dataset if isinstance(config.dataset, Dataset) else None
     worker_config = WorkerConfig(
         dataset=dataset.path if dataset is not None else Path(str(config.dataset)),
-        model=config.model if isinstance(config.model, str) else config.spec or model_spec(config.model),
+        model=config.model
+        if isinstance(config.model, str)
+        else config.spec or model_spec(config.model),
         images=config.images,
         options=dict(config.options),
         teacher_forced=config.teacher_forced,
         timeout=execution.timeout,
     )
     model = None if isinstance(config.model, str) else config.model
-    with contextlib.closing(Worker(worker_config, dataset=dataset, model=model)) as worker:
+    with contextlib.closing(
+        Worker(worker_config, dataset=dataset, model=model)
+    ) as worker:
         plan = Plan.from_dataset(worker.dataset, limit=config.limit, seed=config.seed)
         if not plan.samples:
-            raise StoreError(f"{worker.dataset.path} has no samples, so there is nothing to evaluate")
+            raise StoreError(
+                f"{worker.dataset.path} has no samples, so there is nothing to evaluate"
+            )
         yield _Session(config, execution, plan, worker, engine, here, on_progress)
 
 
 def _predict_in_memory(session: _Session) -> tuple[EvaluationSummary, list[Prediction]]:
-    progress, predictions = Progress(session.plan.samples), list[Prediction]()
+    progress = Progress(session.plan.samples)
+    predictions = list[Prediction]()
     session.on_progress(progress)
-    stream = session.engine(session.worker.config, session.plan, session.worker, shards=Path())
+    stream = session.engine(
+        session.worker.config, session.plan, session.worker, shards=Path()
+    )
     with contextlib.closing(stream) as images:
         for found in images:
             predictions += found
@@ -320,18 +375,26 @@ def _predict_in_memory(session: _Session) -> tuple[EvaluationSummary, list[Predi
 
 def _predict_in_folder(session: _Session, folder: Path) -> EvaluationSummary:
     """Complete predictions.jsonl, and predict failed samples again if asked."""
-    path, retry, ids = folder / PREDICTIONS, folder / RETRY, session.dataset.samples.id
+    path = folder / PREDICTIONS
+    retry = folder / RETRY
+    ids = session.dataset.samples.id
     evaluation = check_inputs(folder, session.inputs())
     if evaluation is not None:
         check_tables(session.dataset, evaluation.tables)
     with write_errors(folder):
         completed = find_completed(path, session.plan, ids)
-        if completed.images == len(session.plan) and retry.exists() and is_replaced(path, retry):
+        if (
+            completed.images == len(session.plan)
+            and retry.exists()
+            and is_replaced(path, retry)
+        ):
             retry.unlink()
     resumed = completed.samples
     if completed.images == len(session.plan):
         _remove_shards(folder, path)
-    if completed.images < len(session.plan) or (session.execution.retry_failed and completed.failed):
+    if completed.images < len(session.plan) or (
+        session.execution.retry_failed and completed.failed
+    ):
         evaluation = session.begin_attempt(evaluation, completed.samples)
         with write_errors(folder):
             write_state(folder, evaluation, "predicting", session.dataset_info)
@@ -341,7 +404,9 @@ def _predict_in_folder(session: _Session, folder: Path) -> EvaluationSummary:
         with write_errors(folder):
             completed = find_completed(path, session.plan, ids)
     if retry.exists():
-        warnings.warn(f"{retry} is an unfinished retry: --retry-failed finishes it", stacklevel=2)
+        warnings.warn(
+            f"{retry} is an unfinished retry: --retry-failed finishes it", stacklevel=2
+        )
     _record_predicted(session, folder, evaluation)
     return _summary(folder, completed, resumed)
 
@@ -357,7 +422,9 @@ def _summary(folder: Path, completed: Completed, resumed: int) -> EvaluationSumm
     )
 
 
-def _record_predicted(session: _Session, folder: Path, evaluation: EvaluationInfo | None) -> None:
+def _record_predicted(
+    session: _Session, folder: Path, evaluation: EvaluationInfo | None
+) -> None:
     info = read_run_file(folder)
     if evaluation is not None and info is not None and info.state == "predicting":
         with write_errors(folder):
@@ -378,14 +445,20 @@ def _append(session: _Session, folder: Path, plan: Plan, path: Path) -> None:
             completed = find_completed(path, plan, ids)
             log.cut(completed.end)
         rest = plan[completed.images :]
-        progress = Progress(plan.samples, completed.samples, completed.failed, completed.first_error)
+        progress = Progress(
+            plan.samples, completed.samples, completed.failed, completed.first_error
+        )
         session.on_progress(progress)
         shards = folder / SHARDS / path.stem
-        stream = session.engine(session.worker.config, rest, session.worker, shards=shards)
+        stream = session.engine(
+            session.worker.config, rest, session.worker, shards=shards
+        )
         images = stack.enter_context(contextlib.closing(stream))
         try:
             for planned, predictions in zip(rest, images, strict=True):
-                if [prediction.sample for prediction in predictions] != [ids[row] for row in planned.rows]:
+                if [prediction.sample for prediction in predictions] != [
+                    ids[row] for row in planned.rows
+                ]:
                     raise StoreError(
                         f"engine {session.execution.engine} returned samples in a wrong order; please report this"
                     )

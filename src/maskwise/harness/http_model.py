@@ -42,7 +42,8 @@ from maskwise.schema import Prediction
 
 TOKEN = "MASKWISE_TOKEN"
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
 """Seconds before the second attempt, doubled for each further one, and the longest pause."""
 
 CONNECT_SECONDS = 10.0
@@ -74,14 +75,20 @@ class _Response(NamedTuple):
 class HttpModel:
     """A predictor behind HTTP. timeout: seconds per question, None for no limit; tries: attempts per request."""
 
-    def __init__(self, address: str, *, timeout: float | None = 120.0, tries: int = 6) -> None:
+    def __init__(
+        self, address: str, *, timeout: float | None = 120.0, tries: int = 6
+    ) -> None:
         if not (timeout is None or timeout > 0) or not tries > 0:
-            raise ModelError(f"timeout is {timeout} and tries is {tries}; expected numbers above 0")
-        self.timeout, self.tries = timeout, tries
+            raise ModelError(
+                f"timeout is {timeout} and tries is {tries}; expected numbers above 0"
+            )
+        self.timeout = timeout
+        self.tries = tries
         self.address = address.rstrip("/")
         self._secure, self._host, self._port, self._base = _split_address(self.address)
         health, self._model = self._check_health()
-        self.name, self.weights_hash = health.model or self.address, health.weights_hash
+        self.name = health.model or self.address
+        self.weights_hash = health.weights_hash
         self.config = {"server": health.config}
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -92,7 +99,9 @@ class HttpModel:
         seconds = None if self.timeout is None else self.timeout * len(questions)
         response = self._request("POST", PREDICT, body, seconds=seconds)
         if response.status == http.HTTPStatus.OK and response.model != self._model:
-            raise ModelGoneError(f"{self.address} has another model now than at the first request")
+            raise ModelGoneError(
+                f"{self.address} has another model now than at the first request"
+            )
         found = self._to_response(response)
         if found.id != id and response.status == http.HTTPStatus.OK:
             raise ModelError(f"{self.address} responded to another request")
@@ -119,16 +128,26 @@ class HttpModel:
         reason = _error_of(response.body)
         problem = f"{self.address} refused the request with status {response.status}: {reason}"
         if response.status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
-            raise ModelGoneError(f"{problem}; put its token in the environment variable {TOKEN}")
-        if response.status in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED):
-            raise ModelGoneError(f"{problem}; expected a server such as `maskwise serve`")
+            raise ModelGoneError(
+                f"{problem}; put its token in the environment variable {TOKEN}"
+            )
+        if response.status in (
+            http.HTTPStatus.NOT_FOUND,
+            http.HTTPStatus.METHOD_NOT_ALLOWED,
+        ):
+            raise ModelGoneError(
+                f"{problem}; expected a server such as `maskwise serve`"
+            )
         if response.status in MODEL_FAILED:
             return PredictResponse(id="", error=reason)
         raise ModelError(problem)
 
-    def _request(self, method: str, path: str, body: bytes | None, *, seconds: float | None) -> _Response:
+    def _request(
+        self, method: str, path: str, body: bytes | None, *, seconds: float | None
+    ) -> _Response:
         """A response, after as many attempts as it takes."""
-        pause, problem = FIRST_PAUSE, ""
+        pause = FIRST_PAUSE
+        problem = ""
         for left in reversed(range(self.tries)):
             wanted = pause
             try:
@@ -138,23 +157,33 @@ class HttpModel:
                 problem = f"status {response.status}, {_error_of(response.body)}"
                 wanted = max(pause, response.pause or 0.0)
             except _DeadlineError:
-                raise ModelError(f"{self.address} did not respond within {seconds:g} seconds") from None
+                raise ModelError(
+                    f"{self.address} did not respond within {seconds:g} seconds"
+                ) from None
             except (OSError, http.client.HTTPException) as error:
                 problem = str(error) or type(error).__name__
             if left:
                 time.sleep(min(wanted, LONGEST_PAUSE))
             pause *= 2
-        raise ModelGoneError(f"{self.address} is given up after {self.tries} attempts: {problem}")
+        raise ModelGoneError(
+            f"{self.address} is given up after {self.tries} attempts: {problem}"
+        )
 
-    def _exchange(self, method: str, path: str, body: bytes | None, *, seconds: float | None) -> _Response:
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, *, seconds: float | None
+    ) -> _Response:
         """One request and its response; _DeadlineError if both together take longer than `seconds`."""
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        kind = (
+            http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        )
         connection = kind(self._host, self._port, timeout=CONNECT_SECONDS)
         try:
             try:
                 connection.connect()
             except TimeoutError:
-                raise OSError(f"no connection within {CONNECT_SECONDS:g} seconds") from None
+                raise OSError(
+                    f"no connection within {CONNECT_SECONDS:g} seconds"
+                ) from None
             connection.sock.settimeout(None)
             with _deadline(connection.sock, seconds):
                 connection.request(method, self._base + path, body, _headers())
@@ -207,10 +236,19 @@ def _split_address(address: str) -> tuple[bool, str, int | None, str]:
         port = parts.port
     except ValueError as error:
         raise ModelError(f"{address!r} is not an address: {error}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ModelError(f"{address!r} is not an address; expected for example http://localhost:8000")
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+    ):
+        raise ModelError(
+            f"{address!r} is not an address; expected for example http://localhost:8000"
+        )
     if parts.username is not None or parts.password is not None:
-        raise ModelError(f"an address with a password would be recorded; put a token in {TOKEN} instead")
+        raise ModelError(
+            f"an address with a password would be recorded; put a token in {TOKEN} instead"
+        )
     return parts.scheme == "https", parts.hostname, port, parts.path
 
 
@@ -231,7 +269,9 @@ def _read_response(response: http.client.HTTPResponse) -> _Response:
         raise http.client.IncompleteRead(bytes(body), response.length)
     pause = response.getheader("Retry-After", "")
     seconds = float(pause) if pause.isdecimal() else None
-    return _Response(response.status, bytes(body), seconds, response.getheader(MODEL_HEADER))
+    return _Response(
+        response.status, bytes(body), seconds, response.getheader(MODEL_HEADER)
+    )
 
 
 def _is_transient(response: _Response) -> bool:

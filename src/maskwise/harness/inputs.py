@@ -26,7 +26,9 @@ def check_inputs(folder: Path, inputs: EvaluationInputs) -> EvaluationInfo | Non
             )
         return None
     if info.evaluation is None:
-        raise StoreError(f"{folder} contains scores made by `maskwise score`; choose another folder (--out)")
+        raise StoreError(
+            f"{folder} contains scores made by `maskwise score`; choose another folder (--out)"
+        )
     before, now = (msgspec.to_builtins(one) for one in (info.evaluation.inputs, inputs))
     changes = list_changes(before, now)
     if changes:
@@ -44,7 +46,9 @@ def list_changes(before: Any, now: Any, where: str = "") -> list[str]:
         return [
             line
             for key in keys
-            for line in list_changes(before.get(key), now.get(key), f"{where}.{key}" if where else key)
+            for line in list_changes(
+                before.get(key), now.get(key), f"{where}.{key}" if where else key
+            )
         ]
     return [] if before == now else [f"{where} was {_show(before)}, is {_show(now)}"]
 
@@ -59,7 +63,10 @@ def hash_view(dataset: Dataset) -> str | None:
 def stamp_tables(dataset: Dataset) -> dict[str, TableStamp]:
     """Size and modification time of the dataset's tables."""
     found = {name: (dataset.path / name).stat() for name in dataset.manifest.files}
-    return {name: TableStamp(bytes=stat.st_size, modified=stat.st_mtime_ns) for name, stat in found.items()}
+    return {
+        name: TableStamp(bytes=stat.st_size, modified=stat.st_mtime_ns)
+        for name, stat in found.items()
+    }
 
 
 def check_tables(dataset: Dataset, before: dict[str, TableStamp]) -> None:
@@ -69,7 +76,8 @@ def check_tables(dataset: Dataset, before: dict[str, TableStamp]) -> None:
     copied or touched is accepted.
     """
     for name, stamp in stamp_tables(dataset).items():
-        path, facts = dataset.path / name, dataset.manifest.files[name]
+        path = dataset.path / name
+        facts = dataset.manifest.files[name]
         if stamp != before.get(name, stamp) and hash_path(path) != facts.sha256:
             raise StoreError(
                 f"{path} was changed after the dataset was written, so its samples cannot be added to this run; "

@@ -15,7 +15,15 @@ from PIL import Image
 
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
-from maskwise.schema import Answer, MaskType, Phrase, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import (
+    Answer,
+    MaskType,
+    Phrase,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+)
 from maskwise.store import MASK_TYPES
 
 GRAIN = 8
@@ -33,26 +41,48 @@ class Oracle:
     name = "oracle"
 
     def __init__(
-        self, *, noise: float = 0.0, drop: float = 0.0, add: float = 0.0, flip: float = 0.0, seed: int = 0
+        self,
+        *,
+        noise: float = 0.0,
+        drop: float = 0.0,
+        add: float = 0.0,
+        flip: float = 0.0,
+        seed: int = 0,
     ) -> None:
         for option, value in (("drop", drop), ("add", add), ("flip", flip)):
             if not 0 <= value <= 1:
-                raise ModelError(f"oracle: {option}={value} is not a probability between 0 and 1")
+                raise ModelError(
+                    f"oracle: {option}={value} is not a probability between 0 and 1"
+                )
         if not 0 <= noise < 1000:
-            raise ModelError(f"oracle: noise={noise} is not a distance between 0 and 1000 pixels")
+            raise ModelError(
+                f"oracle: noise={noise} is not a distance between 0 and 1000 pixels"
+            )
         if not isinstance(seed, int) or seed < 0:
             raise ModelError(f"oracle: seed={seed} is not an integer, 0 or more")
-        self.noise, self.drop, self.add, self.flip, self.seed = noise, drop, add, flip, seed
+        self.noise = noise
+        self.drop = drop
+        self.add = add
+        self.flip = flip
+        self.seed = seed
 
-    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
         """One prediction per sample."""
         return [self._predict(image, sample) for sample in samples]
 
     def _predict(self, image: Image.Image, sample: Sample) -> Prediction:
         rng = np.random.Generator(
-            np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(zlib.crc32(sample.id.encode()),)))
+            np.random.PCG64(
+                np.random.SeedSequence(
+                    self.seed, spawn_key=(zlib.crc32(sample.id.encode()),)
+                )
+            )
         )
-        kept = [item for item in range(len(sample.targets)) if rng.random() >= self.drop]
+        kept = [
+            item for item in range(len(sample.targets)) if rng.random() >= self.drop
+        ]
         regions = [self._perturb(sample.targets[item], rng) for item in kept]
         if rng.random() < self.add:
             regions.append(_invent(image.height, image.width, rng))
@@ -71,10 +101,14 @@ class Oracle:
 
     def _perturb(self, region: Region, rng: np.random.Generator) -> PredictedRegion:
         if not self.noise:
-            return PredictedRegion(visible=region.visible, amodal=region.amodal, name=region.name)
+            return PredictedRegion(
+                visible=region.visible, amodal=region.amodal, name=region.name
+            )
         # One noise field for both masks: if one is inside the other, it stays inside.
         field = self.noise * _draw_field(*region.size, rng)
-        visible, amodal = (mask and _shift(mask, field) for mask in (region.visible, region.amodal))
+        visible, amodal = (
+            mask and _shift(mask, field) for mask in (region.visible, region.amodal)
+        )
         return PredictedRegion(visible=visible, amodal=amodal, name=region.name)
 
 
@@ -88,7 +122,11 @@ def _shift(mask: Mask, field: NDArray[np.float64]) -> Mask:
     reach = int(np.ceil(field.max(initial=0))) + 1
     window = tuple(_widen(np.flatnonzero(out.any(axis)), reach) for axis in (1, 0))
     inside = out[window]
-    depth = distance_transform_edt(inside) - distance_transform_edt(~inside) if not inside.all() else np.inf
+    depth = (
+        distance_transform_edt(inside) - distance_transform_edt(~inside)
+        if not inside.all()
+        else np.inf
+    )
     # The boundary is half a pixel away on either side.
     out[window] = depth - np.where(inside, 0.5, -0.5) + field[window] > 0
     return Mask.from_dense(out)
@@ -98,11 +136,16 @@ def _widen(positions: NDArray[np.int64], reach: int) -> slice:
     return slice(max(int(positions[0]) - reach, 0), int(positions[-1]) + reach + 1)
 
 
-def _draw_field(height: int, width: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _draw_field(
+    height: int, width: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
     """A smooth random field (height, width) with mean 0 and standard deviation 1 at the grid points."""
-    rows, columns = height // GRAIN + 2, width // GRAIN + 2
+    rows = height // GRAIN + 2
+    columns = width // GRAIN + 2
     coarse = Image.fromarray(rng.standard_normal((rows, columns)).astype(np.float32))
-    return np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC), np.float64)
+    return np.asarray(
+        coarse.resize((width, height), Image.Resampling.BICUBIC), np.float64
+    )
 
 
 def _invent(height: int, width: int, rng: np.random.Generator) -> PredictedRegion:
@@ -110,7 +153,9 @@ def _invent(height: int, width: int, rng: np.random.Generator) -> PredictedRegio
     top, left, tall, wide = rng.random(4) * (height, width, 0.1 * height, 0.1 * width)
     radius = 0.025 * height + tall + 0.5, 0.025 * width + wide + 0.5
     y, x = np.ogrid[:height, :width]
-    mask = Mask.from_dense(((y - top) / radius[0]) ** 2 + ((x - left) / radius[1]) ** 2 <= 1)
+    mask = Mask.from_dense(
+        ((y - top) / radius[0]) ** 2 + ((x - left) / radius[1]) ** 2 <= 1
+    )
     return PredictedRegion(visible=mask, amodal=mask, score=0.3, name="invented")
 
 
@@ -123,5 +168,7 @@ def _answer(answer: Answer | None, kept: list[int]) -> Answer | None:
     for phrase in answer.phrases:
         regions = tuple(place[target] for target in phrase.regions if target in place)
         if regions:
-            phrases.append(Phrase(start=phrase.start, stop=phrase.stop, regions=regions))
+            phrases.append(
+                Phrase(start=phrase.start, stop=phrase.stop, regions=regions)
+            )
     return Answer(text=answer.text, phrases=tuple(phrases))

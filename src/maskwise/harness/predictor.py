@@ -55,7 +55,9 @@ METHODS: dict[PredictMode, str] = {
 class Predictor(Protocol):
     """A model that is given questions."""
 
-    def predict(self, image: Image.Image, questions: Sequence[str]) -> Sequence[Prediction]:
+    def predict(
+        self, image: Image.Image, questions: Sequence[str]
+    ) -> Sequence[Prediction]:
         """One prediction per question, in order."""
 
 
@@ -73,7 +75,9 @@ class GroundTruthPredictor(Protocol):
 class TeacherForcedPredictor(Protocol):
     """A model whose prompt can contain the true answer, for official protocols that need it."""
 
-    def predict_teacher_forced(self, image: Image.Image, samples: Sequence[Sample]) -> Sequence[Prediction]:
+    def predict_teacher_forced(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> Sequence[Prediction]:
         """One prediction per sample, in order."""
 
 
@@ -97,7 +101,9 @@ def describe_model(model: Model, spec: str, options: Mapping[str, Any]) -> Model
         name=str(_attribute(model, spec, "name", None) or spec),
         weights_hash=weights,
         options=_to_json(options, f"model {spec!r}: its options"),
-        config=_to_json(_attribute(model, spec, "config", {}), f"model {spec!r}: its config"),
+        config=_to_json(
+            _attribute(model, spec, "config", {}), f"model {spec!r}: its config"
+        ),
         source=_hash_source(type(model)),
         uses_ground_truth=not isinstance(model, Predictor),
     )
@@ -107,7 +113,9 @@ def _attribute(model: Model, spec: str, name: str, default: Any) -> Any:
     try:
         return getattr(model, name, default)
     except Exception as error:  # an attribute may be a property
-        raise ModelError(f"model {spec!r}: its {name} raises {type(error).__name__}: {error}") from error
+        raise ModelError(
+            f"model {spec!r}: its {name} raises {type(error).__name__}: {error}"
+        ) from error
 
 
 def _hash_source(model: type) -> str | None:
@@ -138,19 +146,25 @@ def domain_warning(model: Model, image: Image.Image) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def mask_type_probability(model: Model, question: str, prediction: Prediction) -> float | None:
+def mask_type_probability(
+    model: Model, question: str, prediction: Prediction
+) -> float | None:
     """The probability of the mask type that a prediction states; None where the model does not tell."""
     ask = getattr(model, "mask_type_probability", None)
     if not callable(ask) or prediction.mask_type is None:
         return None
     found = ask(question)
-    return float(found) if isinstance(found, int | float) and 0.0 <= found <= 1.0 else None
+    return (
+        float(found) if isinstance(found, int | float) and 0.0 <= found <= 1.0 else None
+    )
 
 
 def find_predict_mode(model: Model, *, teacher_forced: bool = False) -> PredictMode:
     """How to call a model. Teacher forcing has to be asked for, and the model has to support it."""
     if not teacher_forced:
-        return "predict" if isinstance(model, Predictor) else "predict_with_ground_truth"
+        return (
+            "predict" if isinstance(model, Predictor) else "predict_with_ground_truth"
+        )
     if not isinstance(model, TeacherForcedPredictor):
         raise ModelError(
             "this model does not support teacher forcing: it has no predict_teacher_forced(image, samples)"
@@ -169,26 +183,38 @@ def call_model(
     given = [sample.question for sample in samples] if mode == "predict" else samples
     found = list(method(image, given))
     if len(found) != len(samples):
-        raise ModelError(f"the model returned {len(found)} predictions for {len(samples)} questions")
+        raise ModelError(
+            f"the model returned {len(found)} predictions for {len(samples)} questions"
+        )
     return [_checked(one, sample.id, mode) for one, sample in zip(found, samples)]
 
 
 def _checked(prediction: Any, sample: str, mode: PredictMode) -> Prediction:
     if not isinstance(prediction, Prediction):
-        raise ModelError(f"the model returned a {type(prediction).__name__}; expected a Prediction")
+        raise ModelError(
+            f"the model returned a {type(prediction).__name__}; expected a Prediction"
+        )
     try:
         # Python checks no types. What cannot be written and read again would end the run, or never be scored.
-        checked = _PREDICTIONS.decode(msgspec.json.encode(prediction, enc_hook=_to_number))
+        checked = _PREDICTIONS.decode(
+            msgspec.json.encode(prediction, enc_hook=_to_number)
+        )
     except (TypeError, ValueError, MaskwiseError) as error:
-        raise ModelError(f"the model returned a prediction that cannot be recorded: {error}") from None
-    return msgspec.structs.replace(checked, sample=sample, forced=mode == "teacher_forced")
+        raise ModelError(
+            f"the model returned a prediction that cannot be recorded: {error}"
+        ) from None
+    return msgspec.structs.replace(
+        checked, sample=sample, forced=mode == "teacher_forced"
+    )
 
 
 def _to_number(value: Any) -> Any:
     """NumPy scalars, which models compute with, become numbers."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"a prediction cannot contain a {type(value).__module__}.{type(value).__name__}")
+    raise TypeError(
+        f"a prediction cannot contain a {type(value).__module__}.{type(value).__name__}"
+    )
 
 
 _PREDICTIONS = msgspec.json.Decoder(Prediction)

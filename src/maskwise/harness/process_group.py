@@ -57,7 +57,9 @@ def _watch(group: int) -> tuple[subprocess.Popen[bytes], int]:
     return watcher, write
 
 
-def _kill(process: subprocess.Popen[bytes], watcher: subprocess.Popen[bytes], pipe: int) -> None:
+def _kill(
+    process: subprocess.Popen[bytes], watcher: subprocess.Popen[bytes], pipe: int
+) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     if pipe in _WATCH_PIPES:

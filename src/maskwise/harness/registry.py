@@ -44,7 +44,8 @@ def _baseline(name: str, line: str) -> BuiltIn:
 
 BUILT_IN = {
     "tiny": BuiltIn(
-        "maskwise.models.tiny:load", "the bundled model, small, for images of the world benchmark"
+        "maskwise.models.tiny:load",
+        "the bundled model, small, for images of the world benchmark",
     ),
     "vlm": BuiltIn(
         "maskwise.models.vlm.predictor:load",
@@ -70,23 +71,33 @@ BUILT_IN = {
         ADAPTER_ADVICE,
     ),
     "oracle": BuiltIn(
-        "maskwise.harness.oracle:Oracle", "the ground truth with adjustable errors, to test metrics"
+        "maskwise.harness.oracle:Oracle",
+        "the ground truth with adjustable errors, to test metrics",
     ),
-    "text-blind": _baseline("text_blind", "tiny, every question replaced by an empty one"),
+    "text-blind": _baseline(
+        "text_blind", "tiny, every question replaced by an empty one"
+    ),
     "image-blind": _baseline("image_blind", "tiny, every image replaced by a grey one"),
     "whole-image": _baseline("whole_image", "one region, the whole image"),
-    "visible-copy": _baseline("visible_copy", "tiny, amodal masks replaced by its visible masks"),
+    "visible-copy": _baseline(
+        "visible_copy", "tiny, amodal masks replaced by its visible masks"
+    ),
     "convex-hull": _baseline(
         "convex_hull",
         "tiny, amodal masks replaced by convex hulls of its visible masks, clipped to occluders",
     ),
-    "oracle-detector": _baseline("oracle_detector", "tiny with ground-truth objects (world images only)"),
-    "oracle-mask-type": _baseline("oracle_mask_type", "tiny with the ground-truth mask type"),
+    "oracle-detector": _baseline(
+        "oracle_detector", "tiny with ground-truth objects (world images only)"
+    ),
+    "oracle-mask-type": _baseline(
+        "oracle_mask_type", "tiny with the ground-truth mask type"
+    ),
     "oracle-grounder": _baseline(
         "oracle_grounder", "tiny with the ground-truth targets among its detections"
     ),
     "oracle-masks": _baseline(
-        "oracle_masks", "tiny with ground-truth masks for the targets it selected correctly"
+        "oracle_masks",
+        "tiny with ground-truth masks for the targets it selected correctly",
     ),
 }
 
@@ -95,7 +106,9 @@ SCHEMES = {
         "maskwise.harness.subprocess_model:SubprocessModel",
         "a program that exchanges JSON lines (docs/adapters.md)",
     ),
-    "http://": BuiltIn("maskwise.harness.http_model:HttpModel", "a server such as `maskwise serve`"),
+    "http://": BuiltIn(
+        "maskwise.harness.http_model:HttpModel", "a server such as `maskwise serve`"
+    ),
     "https://": BuiltIn("maskwise.harness.http_model:HttpModel", "the same, encrypted"),
 }
 """Prefixes of specs that are not names. The factory's first argument is the command, or the whole address."""
@@ -104,12 +117,18 @@ SCHEMES = {
 def list_models() -> dict[str, str]:
     """A description of every model known by name: bundled ones, and those of installed packages."""
     ours = {name: built_in.line for name, built_in in BUILT_IN.items()}
-    return ours | {point.name: f"from {point.value}" for point in _points() if point.name not in ours}
+    return ours | {
+        point.name: f"from {point.value}"
+        for point in _points()
+        if point.name not in ours
+    }
 
 
 def list_question_models() -> dict[str, str]:
     """A description of the models known by name that are installed, need no option and are given questions alone."""
-    return {name: line for name, line in list_models().items() if _takes_questions(name)}
+    return {
+        name: line for name, line in list_models().items() if _takes_questions(name)
+    }
 
 
 def load_model(spec: str, **options: Any) -> Model:
@@ -130,7 +149,9 @@ def parse_options(given: Iterable[str]) -> dict[str, Any]:
     for text in given:
         key, sign, value = text.partition("=")
         if not sign or not key.isidentifier():
-            raise ModelError(f"model option {text!r}: expected KEY=VALUE, for example noise=2")
+            raise ModelError(
+                f"model option {text!r}: expected KEY=VALUE, for example noise=2"
+            )
         try:
             options[key] = msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -158,11 +179,19 @@ def _takes_questions(name: str) -> bool:
     try:
         factory = _find_factory(name)
         parameters = inspect.signature(factory).parameters.values()
-        kind = factory if isinstance(factory, type) else get_type_hints(factory).get("return")
+        kind = (
+            factory
+            if isinstance(factory, type)
+            else get_type_hints(factory).get("return")
+        )
     except (MaskwiseError, NameError, TypeError, ValueError):
         return False
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [one for one in parameters if one.default is one.empty and one.kind not in optional]
+    needed = [
+        one
+        for one in parameters
+        if one.default is one.empty and one.kind not in optional
+    ]
     return not needed and (kind is None or hasattr(kind, "predict"))
 
 
@@ -173,25 +202,38 @@ def _import(place: str, spec: str) -> Callable[..., Any]:
         for name in path.strip().split("."):
             found = getattr(found, name)
     except (ImportError, AttributeError) as error:
-        raise ModelError(f"model {spec!r}: cannot load {place}: {error}{_advice(spec)}") from error
+        raise ModelError(
+            f"model {spec!r}: cannot load {place}: {error}{_advice(spec)}"
+        ) from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's module runs when it is imported
-        raise ModelError(f"model {spec!r}: cannot load {place}: {type(error).__name__}: {error}") from error
+        raise ModelError(
+            f"model {spec!r}: cannot load {place}: {type(error).__name__}: {error}"
+        ) from error
     if not callable(found):
-        raise ModelError(f"model {spec!r}: {place} is a {type(found).__name__}, not a factory")
+        raise ModelError(
+            f"model {spec!r}: {place} is a {type(found).__name__}, not a factory"
+        )
     factory: Callable[..., Any] = found
     return factory
 
 
-def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str, Any], spec: str) -> Model:
+def _make(
+    factory: Callable[..., Any],
+    given: tuple[str, ...],
+    options: dict[str, Any],
+    spec: str,
+) -> Model:
     _check_options(factory, given, options, spec)
     try:
         model = factory(*given, **options)
     except (MaskwiseError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise ModelError(f"model {spec!r} could not be opened: {type(error).__name__}: {error}") from error
+        raise ModelError(
+            f"model {spec!r} could not be opened: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(model, Predictor | GroundTruthPredictor):
         raise ModelError(
             f"model {spec!r}: a {type(model).__name__} has no predict(image, questions); "
@@ -201,11 +243,17 @@ def _make(factory: Callable[..., Any], given: tuple[str, ...], options: dict[str
 
 
 def _check_options(
-    factory: Callable[..., Any], given: tuple[str, ...], options: dict[str, Any], spec: str
+    factory: Callable[..., Any],
+    given: tuple[str, ...],
+    options: dict[str, Any],
+    spec: str,
 ) -> None:
     try:
         signature = inspect.signature(factory)
-    except (TypeError, ValueError):  # some built-in callables have none; they check by themselves
+    except (
+        TypeError,
+        ValueError,
+    ):  # some built-in callables have none; they check by themselves
         return
     try:
         signature.bind(*given, **options)
@@ -236,14 +284,20 @@ def _option_types(factory: Callable[..., Any]) -> dict[str, Any]:
 
 def _check_type(name: str, value: Any, kind: Any, spec: str) -> None:
     """Refuse a value of another type. Types that are not plain data, such as paths or objects, are not checked."""
-    plain = [one for one in get_args(kind) or (kind,) if one in (int, float, bool, str, type(None))]
+    plain = [
+        one
+        for one in get_args(kind) or (kind,)
+        if one in (int, float, bool, str, type(None))
+    ]
     if len(plain) != len(get_args(kind) or (kind,)):
         return
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError:
         shown = getattr(kind, "__name__", str(kind))
-        raise ModelError(f"model {spec!r}: option {name} is {value!r}; expected {shown}") from None
+        raise ModelError(
+            f"model {spec!r}: option {name} is {value!r}; expected {shown}"
+        ) from None
 
 
 def _points() -> list[EntryPoint]:

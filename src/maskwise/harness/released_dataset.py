@@ -22,5 +22,7 @@ def convert_release(reference: ReleaseReference) -> Path:
     out = data_folder() / "releases" / f"{name}-{content}"
     if not (out / MANIFEST).is_file():
         options = {"only": reference.split} if reference.split else {}
-        read_dataset(find_format("release"), reference.folder, out, options=options, strict=True)
+        read_dataset(
+            find_format("release"), reference.folder, out, options=options, strict=True
+        )
     return out

@@ -41,8 +41,12 @@ def find_completed(path: Path, plan: Plan, ids: Sequence[str]) -> Completed:
 
     Each line has to be for the sample that the plan has at its position: a file that was edited is refused.
     """
-    rows, offsets = plan.rows.tolist(), plan.offsets.tolist()
-    completed, failed, end, first_error = Completed(), 0, 0, None
+    rows = plan.rows.tolist()
+    offsets = plan.offsets.tolist()
+    completed = Completed()
+    failed = 0
+    end = 0
+    first_error = None
     if not path.exists():
         return completed
     with open(path, "rb") as file:
@@ -56,17 +60,24 @@ def find_completed(path: Path, plan: Plan, ids: Sequence[str]) -> Completed:
                     f"{path}, line {number + 1} is for sample {line.sample!r}; expected "
                     f"{'no more lines' if expected is None else repr(expected)}: the file was changed"
                 )
-            failed, end = failed + (line.error is not None), end + len(text)
+            failed = failed + (line.error is not None)
+            end = end + len(text)
             first_error = first_error or line.error
             if number + 1 == offsets[completed.images + 1]:
-                completed = Completed(completed.images + 1, number + 1, failed, end, first_error)
+                completed = Completed(
+                    completed.images + 1, number + 1, failed, end, first_error
+                )
     return completed
 
 
 def find_failed(path: Path) -> list[int]:
     """Line numbers, from 0, of the predictions that failed."""
     with open(path, "rb") as file:
-        return [number for number, text in enumerate(file) if _decode(text, path, number).error is not None]
+        return [
+            number
+            for number, text in enumerate(file)
+            if _decode(text, path, number).error is not None
+        ]
 
 
 def replace_lines(path: Path, retry: Path, numbers: Sequence[int]) -> None:
@@ -97,4 +108,6 @@ def _decode(text: bytes, path: Path, number: int) -> _Line:
     try:
         return _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreError(f"{path}, line {number + 1}: {error}; remove what follows line {number}") from None
+        raise StoreError(
+            f"{path}, line {number + 1}: {error}; remove what follows line {number}"
+        ) from None

@@ -20,9 +20,22 @@ import numpy as np
 
 from maskwise import __version__
 from maskwise.errors import ProtocolError
-from maskwise.harness.predictions import LoadedPredictions, detect_format, load_predictions, read_predictions
+from maskwise.harness.predictions import (
+    LoadedPredictions,
+    detect_format,
+    load_predictions,
+    read_predictions,
+)
 from maskwise.masks import kernel_name
-from maskwise.protocols import PROTOCOLS, GroundTruth, MetricTerms, Protocol, Scores, ScoringInput, get
+from maskwise.protocols import (
+    PROTOCOLS,
+    GroundTruth,
+    MetricTerms,
+    Protocol,
+    Scores,
+    ScoringInput,
+    get,
+)
 from maskwise.protocols.answers import Judge
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import Estimate, Interval, estimate
@@ -52,7 +65,12 @@ from maskwise.runs.schema import (
     SliceGroup,
     StatusCounts,
 )
-from maskwise.runs.tables import MAIN_METRICS, ScoredSamples, make_metric_table, make_score_table
+from maskwise.runs.tables import (
+    MAIN_METRICS,
+    ScoredSamples,
+    make_metric_table,
+    make_score_table,
+)
 from maskwise.schema import Prediction
 from maskwise.store import MASK_TYPES, Codes, Dataset
 from maskwise.store.folder import MANIFEST
@@ -109,7 +127,9 @@ def score(
     an error. options: by protocol. judge: scores whole answers under `strict`. on_stage: called with the current stage.
     """
     wanted = [get(name) for name in (protocols if protocols is not None else PROTOCOLS)]
-    inputs = ScoreInputs(dataset, _path_or_records(predictions), format, read_options or ReadOptions())
+    inputs = ScoreInputs(
+        dataset, _path_or_records(predictions), format, read_options or ReadOptions()
+    )
     on_stage("reading")
     truth = GroundTruth.from_dataset(dataset, texts=judge is not None)
     with ThreadPoolExecutor(1) as pool:
@@ -117,17 +137,24 @@ def score(
         targets = pool.submit(measure_targets, truth)
         found = _load(inputs, truth)
     if not found.read:
-        where = inputs.predictions if isinstance(inputs.predictions, Path) else "the list"
+        where = (
+            inputs.predictions if isinstance(inputs.predictions, Path) else "the list"
+        )
         raise ProtocolError(
             f"{where} contains no predictions; a model that finds nothing says so for each sample"
         )
     on_stage("measuring")
-    evaluation = ScoringInput(truth, found.predictions, threads=threads, targets=targets.result())
-    scores, skipped = {}, {}
+    evaluation = ScoringInput(
+        truth, found.predictions, threads=threads, targets=targets.result()
+    )
+    scores = {}
+    skipped = {}
     for protocol in wanted:
         on_stage(protocol.name)
         try:
-            scores[protocol.name] = _run(protocol, evaluation, (options or {}).get(protocol.name, {}), judge)
+            scores[protocol.name] = _run(
+                protocol, evaluation, (options or {}).get(protocol.name, {}), judge
+            )
         except ProtocolError as error:
             if protocols is not None:
                 raise
@@ -154,31 +181,52 @@ def summarize(
 ) -> ScoreResult:
     """Add intervals and slices to scores."""
     metrics = share_columns(
-        {(name, key): metric for name, one in scores.items() for key, metric in one.metrics.items()}
+        {
+            (name, key): metric
+            for name, one in scores.items()
+            for key, metric in one.metrics.items()
+        }
     )
     slices = slice_samples(evaluation)
     everything = ImageGroups.single(evaluation.ground_truth.cluster)
     intervals = {
-        key: estimate(metric, everything, options.level)[0].interval for key, metric in metrics.items()
+        key: estimate(metric, everything, options.level)[0].interval
+        for key, metric in metrics.items()
     }
-    tables = _slice_tables(evaluation.ground_truth, slices, metrics, level=options.level)
+    tables = _slice_tables(
+        evaluation.ground_truth, slices, metrics, level=options.level
+    )
     return ScoreResult(
-        inputs, evaluation.ground_truth, found, scores, skipped, intervals, slices, tables, options
+        inputs,
+        evaluation.ground_truth,
+        found,
+        scores,
+        skipped,
+        intervals,
+        slices,
+        tables,
+        options,
     )
 
 
-def result_to_run(result: ScoreResult, *, evaluation: EvaluationInfo | None = None) -> Run:
+def result_to_run(
+    result: ScoreResult, *, evaluation: EvaluationInfo | None = None
+) -> Run:
     """The run of a result, in memory; `maskwise.runs.write_run` writes it to a folder."""
-    inputs, truth = result.inputs, result.truth
+    inputs = result.inputs
+    truth = result.truth
     info = RunFile(
         format=RUN_FORMAT,
         state="scored",
-        dataset=describe_dataset(inputs.dataset, samples=len(truth), images=truth.cluster_count),
+        dataset=describe_dataset(
+            inputs.dataset, samples=len(truth), images=truth.cluster_count
+        ),
         maskwise=__version__,
         kernel=kernel_name(),
         predictions=_describe_predictions(result),
         protocols=[
-            ProtocolInfo(name=name, options=dict(scores.options)) for name, scores in result.scores.items()
+            ProtocolInfo(name=name, options=dict(scores.options))
+            for name, scores in result.scores.items()
         ],
         intervals=result.interval_options,
         evaluation=evaluation,
@@ -190,13 +238,16 @@ def result_to_run(result: ScoreResult, *, evaluation: EvaluationInfo | None = No
         load_scores=partial(make_score_table, samples, result.scores),
         load_metrics=partial(make_metric_table, samples, result.scores),
         dataset=inputs.dataset,
-        predictions=None if isinstance(inputs.predictions, Path) else inputs.predictions,
+        predictions=None
+        if isinstance(inputs.predictions, Path)
+        else inputs.predictions,
     )
 
 
 def result_to_scores(result: ScoreResult) -> ScoresFile:
     """The content of scores.json."""
-    read, matched = result.found.read, result.found.matched
+    read = result.found.read
+    matched = result.found.matched
     return ScoresFile(
         format=SCORES_FORMAT,
         predictions=PredictionCounts(
@@ -223,23 +274,34 @@ def describe_dataset(dataset: Dataset, *, samples: int, images: int) -> DatasetI
     )
 
 
-def _path_or_records(predictions: str | Path | Iterable[Prediction]) -> Path | tuple[Prediction, ...]:
-    return Path(predictions).absolute() if isinstance(predictions, str | Path) else tuple(predictions)
+def _path_or_records(
+    predictions: str | Path | Iterable[Prediction],
+) -> Path | tuple[Prediction, ...]:
+    return (
+        Path(predictions).absolute()
+        if isinstance(predictions, str | Path)
+        else tuple(predictions)
+    )
 
 
 def _load(inputs: ScoreInputs, truth: GroundTruth) -> LoadedPredictions:
     if isinstance(inputs.predictions, Path):
-        return read_predictions(inputs.predictions, truth, inputs.format, options=inputs.options)
+        return read_predictions(
+            inputs.predictions, truth, inputs.format, options=inputs.options
+        )
     return load_predictions(inputs.predictions, truth)
 
 
 def _describe_predictions(result: ScoreResult) -> PredictionsInfo:
     inputs = result.inputs
     if isinstance(inputs.predictions, Path):
-        path, format = str(inputs.predictions.resolve()), inputs.format or detect_format(inputs.predictions)
+        path = str(inputs.predictions.resolve())
+        format = inputs.format or detect_format(inputs.predictions)
         sha256 = hash_path(inputs.predictions)
     else:
-        path, format, sha256 = None, "memory", _hash_records(inputs.predictions)
+        path = None
+        format = "memory"
+        sha256 = _hash_records(inputs.predictions)
     return PredictionsInfo(
         path=path,
         format=format,
@@ -258,9 +320,14 @@ def _hash_records(predictions: Sequence[Prediction]) -> str:
 
 
 def _run(
-    protocol: Protocol, evaluation: ScoringInput, options: Mapping[str, Any], judge: Judge | None
+    protocol: Protocol,
+    evaluation: ScoringInput,
+    options: Mapping[str, Any],
+    judge: Judge | None,
 ) -> Scores:
-    known = {"judge": judge} if judge is not None and "judge" in protocol.options else {}
+    known = (
+        {"judge": judge} if judge is not None and "judge" in protocol.options else {}
+    )
     return protocol.score(evaluation, **options, **known)
 
 
@@ -270,7 +337,10 @@ def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
         rule=PROTOCOLS[name].description,
         options=dict(scores.options),
         counts=count_statuses(scores),
-        metrics={key: _metric_value(scores, key, result.intervals[name, key]) for key in scores.metrics},
+        metrics={
+            key: _metric_value(scores, key, result.intervals[name, key])
+            for key in scores.metrics
+        },
         slices=result.slice_tables[name],
         confusion=_confusion(scores),
         calibration=_calibration(scores),
@@ -282,12 +352,19 @@ def count_statuses(scores: Scores) -> StatusCounts:
     statuses = scores.statuses
     by_status = np.bincount(statuses.status, minlength=len(STATUSES)).tolist()
     by_reason = np.bincount(statuses.reason, minlength=len(statuses.reasons)).tolist()
-    reasons = {text: count for text, count in zip(statuses.reasons, by_reason) if text and count}
-    return StatusCounts(samples=len(scores), **dict(zip(STATUSES, by_status)), reasons=reasons)
+    reasons = {
+        text: count
+        for text, count in zip(statuses.reasons, by_reason)
+        if text and count
+    }
+    return StatusCounts(
+        samples=len(scores), **dict(zip(STATUSES, by_status)), reasons=reasons
+    )
 
 
 def _metric_value(scores: Scores, name: str, interval: Interval) -> MetricValue:
-    metric, exact = scores.metrics[name], scores.metrics[name].value()
+    metric = scores.metrics[name]
+    exact = scores.metrics[name].value()
     gated = metric.gate is not None
     return MetricValue(
         value=scores.legacy.get(name, exact),
@@ -317,16 +394,20 @@ def _slice_tables(
     for slicing, codes in slices.items():
         groups = ImageGroups(codes.codes, truth.cluster, len(codes.names))
         targets = groups.add(groups.cells(truth.counts)).tolist()
-        samples, images = groups.samples().tolist(), groups.images().tolist()
+        samples = groups.samples().tolist()
+        images = groups.images().tolist()
         for name in names:
-            values = {key: estimate(metrics[name, key], groups, level) for key in MAIN_METRICS}
+            values = {
+                key: estimate(metrics[name, key], groups, level) for key in MAIN_METRICS
+            }
             out[name][slicing] = [
                 SliceGroup(
                     name=str(group),
                     samples=samples[item],
                     images=images[item],
                     metrics={
-                        key: _slice_value(key, values[key][item], targets[item]) for key in MAIN_METRICS
+                        key: _slice_value(key, values[key][item], targets[item])
+                        for key in MAIN_METRICS
                     },
                 )
                 for item, group in enumerate(codes.names)
@@ -338,10 +419,16 @@ def _slice_tables(
 def _slice_value(name: str, found: Estimate, targets: float) -> MetricValue:
     """A main metric of a slice. cIoU is undefined without any target: it would be 0 whatever the model does."""
     if name == "ciou" and not targets:
-        return MetricValue(value=None, low=None, high=None, unit="fraction", method=NO_TARGETS)
+        return MetricValue(
+            value=None, low=None, high=None, unit="fraction", method=NO_TARGETS
+        )
     interval = found.interval
     return MetricValue(
-        value=found.value, low=interval.low, high=interval.high, unit="fraction", method=interval.method
+        value=found.value,
+        low=interval.low,
+        high=interval.high,
+        unit="fraction",
+        method=interval.method,
     )
 
 
@@ -349,7 +436,9 @@ def _confusion(scores: Scores) -> ConfusionMatrix | None:
     """Mask types wanted and predicted, if the protocol counts them."""
     if scores.confusion is None:
         return None
-    return ConfusionMatrix(rows=MASK_TYPES, columns=(*MASK_TYPES, "none"), counts=scores.confusion.tolist())
+    return ConfusionMatrix(
+        rows=MASK_TYPES, columns=(*MASK_TYPES, "none"), counts=scores.confusion.tolist()
+    )
 
 
 def _calibration(scores: Scores) -> list[CalibrationBin]:

@@ -66,7 +66,8 @@ MAX_DRAINS = 64
 POLL_SECONDS = 0.5
 """Seconds between checks whether a silent child is alive: a process that it started may keep its pipes open."""
 
-START_FACTOR, MIN_START_SECONDS = 3.0, 5.0
+START_FACTOR = 3.0
+MIN_START_SECONDS = 5.0
 """A restart may take this many times as long as the longest start so far, and at least these seconds."""
 
 EXIT_SECONDS = 5.0
@@ -99,7 +100,9 @@ class SubprocessModel:
             )
         _check_positive(timeout=timeout, start_timeout=start_timeout, patience=patience)
         self.arguments = _split(command)
-        self.timeout, self.start_timeout, self.patience = timeout, start_timeout, patience
+        self.timeout = timeout
+        self.start_timeout = start_timeout
+        self.patience = patience
         self.name = command.strip()
         self._files = _hash_files(self.arguments)
         self.config = {"command": self.name, "files": self._files}
@@ -114,7 +117,9 @@ class SubprocessModel:
         """One prediction per question. ModelError if this request fails, ModelGoneError if all further ones would."""
         return self._predict(image, questions, None)
 
-    def predict_teacher_forced(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_teacher_forced(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
         """One prediction per sample, made with the true answer in the prompt. The child has to announce this."""
         answers = [sample.answer for sample in samples]
         found = self._predict(image, [sample.question for sample in samples], answers)
@@ -131,7 +136,10 @@ class SubprocessModel:
             self._child = None
 
     def _predict(
-        self, image: Image.Image, questions: Sequence[str], answers: Sequence[Answer | None] | None
+        self,
+        image: Image.Image,
+        questions: Sequence[str],
+        answers: Sequence[Answer | None] | None,
     ) -> list[Prediction]:
         if not questions:
             return []
@@ -163,17 +171,24 @@ class SubprocessModel:
                 child.kill()
                 self._child = None
         if fresh:
-            self._longest_start = max(self._longest_start or 0.0, time.monotonic() - child.started)
+            self._longest_start = max(
+                self._longest_start or 0.0, time.monotonic() - child.started
+            )
         return response
 
     def _start_budget(self) -> float:
         if self._longest_start is None:
             return self.start_timeout
-        return min(self.start_timeout, max(MIN_START_SECONDS, START_FACTOR * self._longest_start))
+        return min(
+            self.start_timeout,
+            max(MIN_START_SECONDS, START_FACTOR * self._longest_start),
+        )
 
     def _explain(self, image: Image.Image, lost: "_ChildLostError") -> ModelError:
         """One failure, or ModelGoneError if several images in a row got no response."""
-        if not lost.child.responded and not any(image is seen for seen in self._unanswered):
+        if not lost.child.responded and not any(
+            image is seen for seen in self._unanswered
+        ):
             self._unanswered.append(image)
         if len(self._unanswered) < self.patience:
             # Without its last output, which differs between a new child and one with earlier requests: a resumed run
@@ -198,8 +213,11 @@ class SubprocessModel:
 
     def _check_files(self) -> None:
         """Refuse to start a script that was edited since it was recorded: its predictions would be another model's."""
-        before, now = self._files, _hash_files(self.arguments, self._folder)
-        changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        before = self._files
+        now = _hash_files(self.arguments, self._folder)
+        changed = [
+            name for name in {**before, **now} if before.get(name) != now.get(name)
+        ]
         if changed:
             raise ModelGoneError(
                 f"{changed[0]} has changed since the run began; restore it, or begin another run (--out)"
@@ -222,18 +240,27 @@ class _Child:
     """
 
     def __init__(self, arguments: list[str], log: Path | None) -> None:
-        self.responded, self.in_sync, self.started = False, True, time.monotonic()
+        self.responded = False
+        self.in_sync = True
+        self.started = time.monotonic()
         self.capabilities: Capabilities | None = None
-        self._log, self._output = log, b""
-        self._lines, self._given_up, self._first = _LineSplitter(), set[str](), True
+        self._log = log
+        self._output = b""
+        self._lines = _LineSplitter()
+        self._given_up = set[str]()
+        self._first = True
         self._unsent = memoryview(b"")
         try:
             self._group = ProcessGroup(arguments)
         except OSError as error:
-            raise ModelGoneError(f"{arguments[0]!r} cannot be started: {error}") from None
+            raise ModelGoneError(
+                f"{arguments[0]!r} cannot be started: {error}"
+            ) from None
         self._process = self._group.process
         pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-        self._stdin, self._stdout, self._stderr = cast(tuple[IO[bytes], IO[bytes], IO[bytes]], pipes)
+        self._stdin, self._stdout, self._stderr = cast(
+            tuple[IO[bytes], IO[bytes], IO[bytes]], pipes
+        )
         self._selector = selectors.DefaultSelector()
         for pipe in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(pipe.fileno(), False)
@@ -252,14 +279,17 @@ class _Child:
     def request(self, id: str, line: bytes, deadline: float) -> PredictResponse:
         """The response to a request. TimeoutError, EOFError (it died) or ModelError (an invalid response)."""
         self.in_sync = False
-        self._output, self._unsent = b"", memoryview(line + b"\n")
+        self._output = b""
+        self._unsent = memoryview(line + b"\n")
         self._selector.register(self._stdin, selectors.EVENT_WRITE)
         try:
             response = self._next_response(deadline)
             while response.id != id and response.id in self._given_up:
                 response = self._next_response(deadline)
             if response.id != id:
-                raise ModelError("the response has the id of another request; expected responses in order")
+                raise ModelError(
+                    "the response has the id of another request; expected responses in order"
+                )
             self.responded = True
         except ModelError:
             self._given_up.add(id)
@@ -273,7 +303,11 @@ class _Child:
     def last_output(self) -> str:
         """The end of its standard error since the last request, for a message; empty if there is none."""
         lines = [line.strip() for line in self._output.splitlines() if line.strip()]
-        return f"; its last output: {quote(b' | '.join(lines[-STDERR_LINES:]))}" if lines else ""
+        return (
+            f"; its last output: {quote(b' | '.join(lines[-STDERR_LINES:]))}"
+            if lines
+            else ""
+        )
 
     def finish(self) -> None:
         """Close its standard input, wait for its end, then kill what is left."""
@@ -302,13 +336,16 @@ class _Child:
             _remaining(deadline)  # a line that was not looked at may have come too late
             line = self._lines.complete.popleft()
             if line is None:
-                raise ModelError(f"the response is longer than {MAX_RESPONSE_BYTES} bytes")
+                raise ModelError(
+                    f"the response is longer than {MAX_RESPONSE_BYTES} bytes"
+                )
             if line.strip() and not self._is_announcement(line):
                 return decode_response(line)
 
     def _is_announcement(self, line: bytes) -> bool:
         """Whether this is the first line and announces capabilities."""
-        first, self._first = self._first, False
+        first = self._first
+        self._first = False
         if first:
             self.capabilities = decode_capabilities(line)
         return first and self.capabilities is not None
@@ -330,7 +367,9 @@ class _Child:
 
     def _write(self) -> None:
         try:
-            self._unsent = self._unsent[os.write(self._stdin.fileno(), self._unsent[:CHUNK_BYTES]) :]
+            self._unsent = self._unsent[
+                os.write(self._stdin.fileno(), self._unsent[:CHUNK_BYTES]) :
+            ]
         except BlockingIOError:
             return
         except OSError:  # It closed its input or died; its output tells which.
@@ -367,7 +406,8 @@ class _LineSplitter:
 
     def __init__(self) -> None:
         self.complete: deque[bytes | None] = deque()
-        self._line, self._too_long = bytearray(), False
+        self._line = bytearray()
+        self._too_long = False
 
     def add(self, data: bytes) -> None:
         """Take more bytes."""
@@ -375,12 +415,14 @@ class _LineSplitter:
         for piece in whole:
             self._extend(piece)
             self.complete.append(None if self._too_long else bytes(self._line))
-            self._line, self._too_long = bytearray(), False
+            self._line = bytearray()
+            self._too_long = False
         self._extend(rest)
 
     def _extend(self, piece: bytes) -> None:
         if len(self._line) + len(piece) > MAX_RESPONSE_BYTES:
-            self._line, self._too_long = bytearray(), True
+            self._line = bytearray()
+            self._too_long = True
         if not self._too_long:
             self._line += piece
 
@@ -395,11 +437,17 @@ def _split(command: str) -> list[str]:
     try:
         arguments = shlex.split(command)
     except ValueError as error:
-        raise ModelError(f"the command {command!r} cannot be split into words: {error}") from None
+        raise ModelError(
+            f"the command {command!r} cannot be split into words: {error}"
+        ) from None
     if not arguments:
-        raise ModelError('no command given; expected for example --model "command: python their_script.py"')
+        raise ModelError(
+            'no command given; expected for example --model "command: python their_script.py"'
+        )
     if shutil.which(arguments[0]) is None:
-        raise ModelError(f"the command {arguments[0]!r} is not found, or is not a program")
+        raise ModelError(
+            f"the command {arguments[0]!r} is not found, or is not a program"
+        )
     return arguments
 
 

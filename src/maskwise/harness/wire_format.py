@@ -21,7 +21,8 @@ from PIL import Image, ImageFile
 from maskwise.errors import MaskwiseError, ModelError, RecordError
 from maskwise.schema import Answer, Prediction, Record
 
-PREDICT, HEALTH = "/v1/predict", "/healthz"
+PREDICT = "/v1/predict"
+HEALTH = "/healthz"
 """The routes of a server."""
 
 MODEL_HEADER = "Maskwise-Model"
@@ -96,7 +97,11 @@ def to_request_image(image: Image.Image, *, embed: bool = False) -> RequestImage
 
     An image that was rotated, converted or made in memory has no file that equals it.
     """
-    if isinstance(image, ImageFile.ImageFile) and isinstance(image.filename, str) and not embed:
+    if (
+        isinstance(image, ImageFile.ImageFile)
+        and isinstance(image.filename, str)
+        and not embed
+    ):
         path = Path(image.filename)
         if path.is_file():
             return RequestImage(path=str(path.resolve()))
@@ -105,15 +110,23 @@ def to_request_image(image: Image.Image, *, embed: bool = False) -> RequestImage
     return RequestImage(png=buffer.getvalue())
 
 
-def encode_request(image: Image.Image, questions: Sequence[str], *, embed: bool = False) -> tuple[str, bytes]:
+def encode_request(
+    image: Image.Image, questions: Sequence[str], *, embed: bool = False
+) -> tuple[str, bytes]:
     """An id and one line of JSON, without its newline; ModelError if it is longer than MAX_REQUEST_BYTES."""
     id = _request_id(image, questions)
-    request = Request(id=id, image=to_request_image(image, embed=embed), questions=tuple(questions))
+    request = Request(
+        id=id, image=to_request_image(image, embed=embed), questions=tuple(questions)
+    )
     return id, _bounded(msgspec.json.encode(request), image)
 
 
 def encode_command_request(
-    image: Image.Image, questions: Sequence[str], answers: Sequence[Answer | None] | None, *, raw: bool
+    image: Image.Image,
+    questions: Sequence[str],
+    answers: Sequence[Answer | None] | None,
+    *,
+    raw: bool,
 ) -> tuple[str, bytes]:
     """As `encode_request`, for a child process. raw: it accepts raw pixels. answers: for teacher forcing, else None."""
     id = _request_id(image, questions)
@@ -128,7 +141,10 @@ def encode_command_request(
 
 def encode_response(id: str, predictions: Sequence[Prediction]) -> bytes:
     """A response as JSON."""
-    encoded = [msgspec.Raw(msgspec.json.encode(without_sample(prediction))) for prediction in predictions]
+    encoded = [
+        msgspec.Raw(msgspec.json.encode(without_sample(prediction)))
+        for prediction in predictions
+    ]
     return msgspec.json.encode(PredictResponse(id=id, predictions=tuple(encoded)))
 
 
@@ -136,7 +152,12 @@ def decode_response(text: bytes) -> PredictResponse:
     """A response whose fields are valid; ModelError quotes an invalid one."""
     try:
         return _RESPONSES.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MaskwiseError) as error:
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        MaskwiseError,
+    ) as error:
         raise ModelError(f"the response is invalid ({error}): {quote(text)}") from None
 
 
@@ -148,7 +169,9 @@ def decode_capabilities(text: bytes) -> Capabilities | None:
         return None
 
 
-def response_to_predictions(response: PredictResponse, questions: int) -> list[Prediction]:
+def response_to_predictions(
+    response: PredictResponse, questions: int
+) -> list[Prediction]:
     """The predictions of a response, `sample` empty. A malformed one has its own error; the others are valid.
 
     ModelError if the model reports an error or their number is not that of the questions.
@@ -178,7 +201,9 @@ def _request_id(image: Image.Image, questions: Sequence[str]) -> str:
 
 
 def _to_raw_image(image: Image.Image) -> RawImage:
-    return RawImage(size=(image.height, image.width), rgb=image.convert("RGB").tobytes())
+    return RawImage(
+        size=(image.height, image.width), rgb=image.convert("RGB").tobytes()
+    )
 
 
 def _bounded(line: bytes, image: Image.Image) -> bytes:
@@ -199,7 +224,12 @@ def without_sample(prediction: Prediction) -> dict[str, Any]:
 def _to_prediction(raw: msgspec.Raw) -> Prediction:
     try:
         return msgspec.convert({**_OBJECTS.decode(raw), "sample": ""}, Prediction)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MaskwiseError) as error:
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        MaskwiseError,
+    ) as error:
         return Prediction(sample="", error=f"the prediction is malformed: {error}")
 
 

@@ -14,7 +14,13 @@ from maskwise.arrays import BoolArray, Int32Array, Int64Array, UInt8Array
 from maskwise.errors import MaskError
 from maskwise.masks.dense import to_planes
 from maskwise.masks.display import plane_to_png
-from maskwise.masks.integers import check_size, to_int32_rows, to_int64, to_integer, to_sizes
+from maskwise.masks.integers import (
+    check_size,
+    to_int32_rows,
+    to_int64,
+    to_integer,
+    to_sizes,
+)
 from maskwise.masks.kernel import AND, MINUS, OR, XOR, Batch, Strings, kernel
 from maskwise.masks.mask import Mask
 from maskwise.masks.polygons import (
@@ -28,13 +34,16 @@ from maskwise.masks.polygons import (
 
 T = TypeVar("T")
 
-SHOWN_MASKS, SHOWN_SIDE = 12, 96
+SHOWN_MASKS = 12
+SHOWN_SIDE = 96
 """How many masks a notebook shows, and the longer side of each."""
 
 MAX_DENSE_BYTES = 2**32
 """The most `to_dense` allocates at once."""
 
-ARROW_TYPE = pa.struct([("size", pa.list_(pa.int32(), 2)), ("counts", pa.large_binary())])
+ARROW_TYPE = pa.struct(
+    [("size", pa.list_(pa.int32(), 2)), ("counts", pa.large_binary())]
+)
 """A column of masks in Arrow: its buffers are the batch's own."""
 
 
@@ -49,7 +58,9 @@ class Masks:
 
     __slots__ = ("data", "size", "start", "stop")
 
-    def __init__(self, data: UInt8Array, start: Int64Array, stop: Int64Array, size: Int32Array) -> None:
+    def __init__(
+        self, data: UInt8Array, start: Int64Array, stop: Int64Array, size: Int32Array
+    ) -> None:
         for name, column, dtype in (
             ("data", data, "u1"),
             ("start", start, "i8"),
@@ -59,13 +70,20 @@ class Masks:
             if not isinstance(column, np.ndarray) or column.dtype != dtype:
                 raise MaskError(f"{name} must be an array of {np.dtype(dtype)}")
         if not (len(start) == len(stop) == len(size)) or size.shape[1:] != (2,):
-            raise MaskError(f"columns differ: {len(start)} starts, {len(stop)} stops, sizes {size.shape}")
-        self.data, self.start, self.stop, self.size = data, start, stop, size
+            raise MaskError(
+                f"columns differ: {len(start)} starts, {len(stop)} stops, sizes {size.shape}"
+            )
+        self.data = data
+        self.start = start
+        self.stop = stop
+        self.size = size
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_strings(cls, counts: Sequence[str] | Sequence[bytes], sizes: ArrayLike) -> "Masks":
+    def from_strings(
+        cls, counts: Sequence[str] | Sequence[bytes], sizes: ArrayLike
+    ) -> "Masks":
         """From COCO compressed strings and (n, 2) heights and widths (or one pair for all)."""
         size = to_sizes(sizes, len(counts))
         joined = _join(counts)
@@ -79,7 +97,9 @@ class Masks:
         for item, mask in enumerate(masks):
             if not isinstance(mask, Mask):
                 raise MaskError(f"expected a Mask, got {type(mask).__name__}", item)
-        return cls.from_strings([mask.counts for mask in masks], [mask.size for mask in masks])
+        return cls.from_strings(
+            [mask.counts for mask in masks], [mask.size for mask in masks]
+        )
 
     @classmethod
     def from_rles(cls, rles: Sequence[Mapping[str, Any]]) -> "Masks":
@@ -89,17 +109,25 @@ class Masks:
                 raise MaskError("a run-length mask needs size and counts", item)
 
         def read(rows: slice) -> "Masks":
-            counts, sizes = [rle["counts"] for rle in rles[rows]], [rle["size"] for rle in rles[rows]]
+            counts = [rle["counts"] for rle in rles[rows]]
+            sizes = [rle["size"] for rle in rles[rows]]
             if not isinstance(counts[0], str | bytes):
                 return cls.from_runs(counts, sizes)
             texts = [
-                text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass") for text in counts
+                text
+                if isinstance(text, bytes)
+                else text.encode("utf-8", "surrogatepass")
+                for text in counts
             ]
             return cls.from_strings(texts, sizes)
 
-        kinds = itertools.groupby(isinstance(rle["counts"], str | bytes) for rle in rles)
+        kinds = itertools.groupby(
+            isinstance(rle["counts"], str | bytes) for rle in rles
+        )
         bounds = np.cumsum([0] + [len(list(group)) for _, group in kinds]).tolist()
-        return cls.concat([_run(read, slice(*ends)) for ends in itertools.pairwise(bounds)])
+        return cls.concat(
+            [_run(read, slice(*ends)) for ends in itertools.pairwise(bounds)]
+        )
 
     @classmethod
     def from_runs(cls, runs: Sequence[ArrayLike], sizes: ArrayLike) -> "Masks":
@@ -117,7 +145,10 @@ class Masks:
         coordinate is ignored. An object none of whose polygons has three points is refused.
         """
         size = to_sizes(sizes, len(polygons))
-        objects = [geometry_polygons(parts) if is_geometry(parts) else parts for parts in polygons]
+        objects = [
+            geometry_polygons(parts) if is_geometry(parts) else parts
+            for parts in polygons
+        ]
         return cls._made(draw_objects(objects, size), size)
 
     @classmethod
@@ -131,13 +162,19 @@ class Masks:
         """From boxes (n, 4) of x, y, width, height, drawn as pycocotools draws them."""
         flat = to_floats(boxes, None)
         if len(flat) % 4:
-            raise MaskError(f"expected boxes (n, 4) of x, y, width, height, got {len(flat)} numbers")
+            raise MaskError(
+                f"expected boxes (n, 4) of x, y, width, height, got {len(flat)} numbers"
+            )
         x, y, width, height = flat.reshape(-1, 4).T
-        corners = np.stack([x, y, x, y + height, x + width, y + height, x + width, y], 1)
+        corners = np.stack(
+            [x, y, x, y + height, x + width, y + height, x + width, y], 1
+        )
         return cls.draw_polygons(list(corners), sizes)
 
     @classmethod
-    def from_dense(cls, planes: Any, *, threshold: float | None = None, threads: int = 1) -> "Masks":
+    def from_dense(
+        cls, planes: Any, *, threshold: float | None = None, threads: int = 1
+    ) -> "Masks":
         """From an array (n, height, width): numpy, torch or nested lists. Both memory layouts of planes are fast.
 
         Bools, or integers 0 and 1 or 0 and 255. Floats need a threshold; what lies above it is inside.
@@ -145,12 +182,18 @@ class Masks:
         array = to_planes(planes, 3, threshold=threshold)
         count, height, width = array.shape
         check_size(height, width)
-        column_major = array.transpose(0, 2, 1).flags.c_contiguous and not array.flags.c_contiguous
-        contiguous = array.transpose(0, 2, 1) if column_major else np.ascontiguousarray(array)
+        column_major = (
+            array.transpose(0, 2, 1).flags.c_contiguous and not array.flags.c_contiguous
+        )
+        contiguous = (
+            array.transpose(0, 2, 1) if column_major else np.ascontiguousarray(array)
+        )
         size = to_sizes((height, width), count)
 
         def encode(rows: slice) -> "Masks":
-            return cls._made(kernel.encode(contiguous[rows], height, width, column_major), size[rows])
+            return cls._made(
+                kernel.encode(contiguous[rows], height, width, column_major), size[rows]
+            )
 
         return cls.concat(_map_rows(encode, count, threads)) if count else cls.none()
 
@@ -166,22 +209,36 @@ class Masks:
             try:
                 column = column.cast(ARROW_TYPE)
             except pa.ArrowException:
-                raise MaskError(f"expected a column of {ARROW_TYPE}, got {column.type}") from None
+                raise MaskError(
+                    f"expected a column of {ARROW_TYPE}, got {column.type}"
+                ) from None
         if len(column) == 0:
             return cls.none()
-        counts, size = column.field("counts"), column.field("size")
+        counts = column.field("counts")
+        size = column.field("size")
         _, offsets, values = counts.buffers()
-        ends = np.frombuffer(offsets, np.int64)[counts.offset : counts.offset + len(counts) + 1]
-        data = np.frombuffer(values, np.uint8) if values is not None else np.zeros(0, np.uint8)
+        ends = np.frombuffer(offsets, np.int64)[
+            counts.offset : counts.offset + len(counts) + 1
+        ]
+        data = (
+            np.frombuffer(values, np.uint8)
+            if values is not None
+            else np.zeros(0, np.uint8)
+        )
         flat = np.frombuffer(size.values.buffers()[1], np.int32)
         first = 2 * size.offset + size.values.offset
         sizes = flat[first : first + 2 * len(size)].reshape(-1, 2)
         if not (column.null_count or counts.null_count or size.null_count):
             return cls(data, ends[:-1], ends[1:], sizes)
-        valid = pc.and_(column.is_valid(), pc.and_(counts.is_valid(), size.is_valid())).to_numpy(
-            zero_copy_only=False
+        valid = pc.and_(
+            column.is_valid(), pc.and_(counts.is_valid(), size.is_valid())
+        ).to_numpy(zero_copy_only=False)
+        return cls(
+            data,
+            ends[:-1],
+            np.where(valid, ends[1:], ends[:-1]),
+            np.where(valid[:, None], sizes, 0),
         )
-        return cls(data, ends[:-1], np.where(valid, ends[1:], ends[:-1]), np.where(valid[:, None], sizes, 0))
 
     @classmethod
     def none(cls) -> "Masks":
@@ -206,7 +263,9 @@ class Masks:
         base = np.cumsum([0] + [len(batch.data) for batch in batches])
         return cls(
             np.concatenate([batch.data for batch in batches]),
-            np.concatenate([batch.start + first for batch, first in zip(batches, base)]),
+            np.concatenate(
+                [batch.start + first for batch, first in zip(batches, base)]
+            ),
             np.concatenate([batch.stop + first for batch, first in zip(batches, base)]),
             np.concatenate([batch.size for batch in batches]),
         )
@@ -223,7 +282,9 @@ class Masks:
     def __getitem__(self, index: Any) -> "Mask | Masks":
         if isinstance(index, int | np.integer):
             height, width = self.size[index].tolist()
-            return Mask((height, width), self.string(int(index)).decode("ascii", "replace"))
+            return Mask(
+                (height, width), self.string(int(index)).decode("ascii", "replace")
+            )
         if not isinstance(index, slice):
             chosen = np.asarray(index)
             index = chosen if chosen.dtype == np.bool_ else to_int64(chosen, "indices")
@@ -248,7 +309,9 @@ class Masks:
 
     def __repr__(self) -> str:
         kinds = np.unique(self.size, axis=0).tolist()
-        sizes = f"{kinds[0][0]}x{kinds[0][1]}" if len(kinds) == 1 else f"{len(kinds)} sizes"
+        sizes = (
+            f"{kinds[0][0]}x{kinds[0][1]}" if len(kinds) == 1 else f"{len(kinds)} sizes"
+        )
         return f"Masks({len(self)} masks, {sizes}, {int((self.stop - self.start).sum())} bytes)"
 
     def _repr_png_(self) -> bytes:
@@ -273,7 +336,10 @@ class Masks:
     def to_rles(self) -> list[dict[str, Any]]:
         """COCO dicts `{"size": [h, w], "counts": str}`."""
         pairs = zip(self.size.tolist(), self.to_strings())
-        return [{"size": size, "counts": counts.decode("ascii", "replace")} for size, counts in pairs]
+        return [
+            {"size": size, "counts": counts.decode("ascii", "replace")}
+            for size, counts in pairs
+        ]
 
     def to_polygons(self) -> list[list[list[float]]]:
         """COCO polygons of each mask, as `Mask.to_polygons`."""
@@ -283,7 +349,9 @@ class Masks:
         """A shapely MultiPolygon of each mask, as `Mask.to_shapely`."""
         return [mask.to_shapely() for mask in self]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: Any = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         """For numpy: the dense planes."""
         planes = self.to_dense()
         return planes if dtype is None else planes.astype(dtype)
@@ -292,7 +360,9 @@ class Masks:
         """Run lengths of each mask."""
         data, ends = kernel.runs(self._batch())
         return (
-            np.split(np.frombuffer(data, np.uint32), np.frombuffer(ends, np.int64)[:-1]) if len(self) else []
+            np.split(np.frombuffer(data, np.uint32), np.frombuffer(ends, np.int64)[:-1])
+            if len(self)
+            else []
         )
 
     def to_dense(self, *, threads: int = 1) -> BoolArray:
@@ -301,27 +371,40 @@ class Masks:
             return np.zeros((0, 0, 0), np.bool_)
         height, width = self.size[0].tolist()
         if (self.size != self.size[0]).any():
-            raise MaskError("to_dense needs masks of one size; group them or resize them first")
+            raise MaskError(
+                "to_dense needs masks of one size; group them or resize them first"
+            )
         check_size(height, width)
         if len(self) * height * width > MAX_DENSE_BYTES:
             raise MaskError(
                 f"{len(self)} planes of {height} x {width} exceed {MAX_DENSE_BYTES} bytes; decode fewer"
             )
         out = np.empty((len(self), width, height), np.uint8)
-        self._each_row(lambda rows: kernel.decode(self[rows]._batch(), out[rows]), threads)
+        self._each_row(
+            lambda rows: kernel.decode(self[rows]._batch(), out[rows]), threads
+        )
         return out.view(np.bool_).transpose(0, 2, 1)
 
     def to_arrow(self) -> "pa.Array[Any]":
         """An Arrow column of ARROW_TYPE, sharing the memory of this batch if its strings are adjacent."""
         packed = self if self._side_by_side() else self._packed()
-        ends = np.append(packed.start[:1], packed.stop) if len(packed) else np.zeros(1, np.int64)
+        ends = (
+            np.append(packed.start[:1], packed.stop)
+            if len(packed)
+            else np.zeros(1, np.int64)
+        )
         size = np.ascontiguousarray(packed.size)
         counts = pa.Array.from_buffers(
-            pa.large_binary(), len(packed), [None, pa.py_buffer(ends), pa.py_buffer(packed.data)]
+            pa.large_binary(),
+            len(packed),
+            [None, pa.py_buffer(ends), pa.py_buffer(packed.data)],
         )
-        flat = pa.Array.from_buffers(pa.int32(), 2 * len(packed), [None, pa.py_buffer(size)])
+        flat = pa.Array.from_buffers(
+            pa.int32(), 2 * len(packed), [None, pa.py_buffer(size)]
+        )
         return pa.StructArray.from_arrays(
-            [pa.FixedSizeListArray.from_arrays(flat, 2), counts], fields=list(ARROW_TYPE)
+            [pa.FixedSizeListArray.from_arrays(flat, 2), counts],
+            fields=list(ARROW_TYPE),
         )
 
     # -- measuring -------------------------------------------------------------------------------------------------
@@ -357,7 +440,11 @@ class Masks:
         return self._combine(XOR, other)
 
     def merge(
-        self, offsets: ArrayLike, sizes: ArrayLike | None = None, *, intersect: bool = False
+        self,
+        offsets: ArrayLike,
+        sizes: ArrayLike | None = None,
+        *,
+        intersect: bool = False,
     ) -> "Masks":
         """Union (or intersection) of each group self[offsets[g]:offsets[g + 1]].
 
@@ -379,7 +466,9 @@ class Masks:
             raise MaskError("a group is empty: pass sizes to say how large its mask is")
         else:
             size = np.ascontiguousarray(self.size[bounds[:-1]])
-        return self._made(kernel.merge(AND if intersect else OR, self._batch(), bounds, size), size)
+        return self._made(
+            kernel.merge(AND if intersect else OR, self._batch(), bounds, size), size
+        )
 
     def inside(self, other: "Masks") -> BoolArray:
         """Whether every pixel of self[i] is in other[i] (is visible inside amodal?), bool [n]."""
@@ -402,8 +491,13 @@ class Masks:
 
     def shift(self, right: int, down: int) -> "Masks":
         """Moved within the frame; pixels that leave it are lost."""
-        origin = [-to_integer(right, "the shift to the right"), -to_integer(down, "the shift down")]
-        return self.crop(np.concatenate([np.tile(origin, (len(self), 1)), self.size[:, ::-1]], 1))
+        origin = [
+            -to_integer(right, "the shift to the right"),
+            -to_integer(down, "the shift down"),
+        ]
+        return self.crop(
+            np.concatenate([np.tile(origin, (len(self), 1)), self.size[:, ::-1]], 1)
+        )
 
     def flip(self, *, vertical: bool = False) -> "Masks":
         """Mirrored left-right, or top-bottom if vertical."""
@@ -439,14 +533,20 @@ class Masks:
         )
 
     def _measure(self, threads: int) -> tuple[Int64Array, Int64Array]:
-        areas, boxes = np.empty(len(self), np.int64), np.empty((len(self), 4), np.int64)
-        self._each_row(lambda rows: kernel.measure(self[rows]._batch(), areas[rows], boxes[rows]), threads)
+        areas = np.empty(len(self), np.int64)
+        boxes = np.empty((len(self), 4), np.int64)
+        self._each_row(
+            lambda rows: kernel.measure(self[rows]._batch(), areas[rows], boxes[rows]),
+            threads,
+        )
         return areas, boxes
 
     def _combine(self, operation: int, other: "Masks") -> "Masks":
         if not isinstance(other, Masks):
             return NotImplemented
-        return self._made(kernel.combine(operation, self._batch(), other._batch()), self.size)
+        return self._made(
+            kernel.combine(operation, self._batch(), other._batch()), self.size
+        )
 
     def _each_row(self, work: Callable[[slice], None], threads: int) -> None:
         _map_rows(work, len(self), threads)
@@ -459,13 +559,19 @@ class Masks:
 
     def _lean(self) -> "Masks":
         """Without bytes that belong to no mask, if these are more than half."""
-        return self if 2 * int((self.stop - self.start).sum()) >= len(self.data) else self._packed()
+        return (
+            self
+            if 2 * int((self.stop - self.start).sum()) >= len(self.data)
+            else self._packed()
+        )
 
 
 def _map_rows(work: Callable[[slice], T], count: int, threads: int) -> list[T]:
     """Run work on slices of the rows, in parallel if threads > 1; an error names the row of the whole batch."""
     parallel = to_integer(threads, "threads", low=1)
-    bounds = np.linspace(0, count, max(1, min(parallel, count)) + 1).astype(int).tolist()
+    bounds = (
+        np.linspace(0, count, max(1, min(parallel, count)) + 1).astype(int).tolist()
+    )
     parts = [slice(first, last) for first, last in itertools.pairwise(bounds)]
     if len(parts) == 1:
         return [_run(work, parts[0])]
@@ -477,7 +583,9 @@ def _run(work: Callable[[slice], T], rows: slice) -> T:
     try:
         return work(rows)
     except MaskError as error:
-        raise MaskError(error.message, None if error.item is None else error.item + rows.start) from None
+        raise MaskError(
+            error.message, None if error.item is None else error.item + rows.start
+        ) from None
 
 
 def _expect_masks(masks: Any) -> Masks:
@@ -490,7 +598,10 @@ def _join(counts: Sequence[str] | Sequence[bytes]) -> bytes:
     kind = bytes if not counts or isinstance(counts[0], bytes) else str
     for item, text in enumerate(counts):
         if not isinstance(text, kind):
-            raise MaskError(f"expected counts of type {kind.__name__}, got {type(text).__name__}", item)
+            raise MaskError(
+                f"expected counts of type {kind.__name__}, got {type(text).__name__}",
+                item,
+            )
     if kind is bytes:
         return b"".join(cast(Sequence[bytes], counts))
     texts = cast(Sequence[str], counts)

@@ -57,7 +57,11 @@ def chain_rings(rings: Sequence[NumberArray]) -> Float64Array:
     exterior = np.asarray(rings[0], np.float64)
     parts = [exterior]
     for hole in rings[1:]:
-        parts += [exterior[:1], np.asarray(hole, np.float64), np.asarray(hole, np.float64)[:1]]
+        parts += [
+            exterior[:1],
+            np.asarray(hole, np.float64),
+            np.asarray(hole, np.float64)[:1],
+        ]
     if len(parts) > 1:
         parts.append(exterior[:1])
     return np.concatenate(parts).ravel()
@@ -66,19 +70,26 @@ def chain_rings(rings: Sequence[NumberArray]) -> Float64Array:
 def _corners(inside: BoolArray) -> tuple[Int64Array, Int64Array]:
     """Where an outline turns, [n, 2], and the order of the two corners where two outlines touch at a point."""
     padded = np.pad(inside, 1)
-    a, b, c, d = padded[:-1, :-1], padded[:-1, 1:], padded[1:, :-1], padded[1:, 1:]
-    turns, touches = a ^ b ^ c ^ d, (a == d) & (b == c) & (a != b)
+    a = padded[:-1, :-1]
+    b = padded[:-1, 1:]
+    c = padded[1:, :-1]
+    d = padded[1:, 1:]
+    turns = a ^ b ^ c ^ d
+    touches = (a == d) & (b == c) & (a != b)
     rows, columns = np.nonzero(turns | touches)
     count = np.where(touches[rows, columns], 2, 1)
     order = np.arange(int(count.sum()))
     falling = np.repeat(b[rows, columns] & touches[rows, columns], count)
-    return np.repeat(np.stack([columns, rows], 1), count, 0), np.where(falling, -order, order)
+    return np.repeat(np.stack([columns, rows], 1), count, 0), np.where(
+        falling, -order, order
+    )
 
 
 def _partners(order: Int64Array) -> Int64Array:
     """The corner at the other end of each corner's edge, given all corners sorted along their lines."""
     partners = np.empty(len(order), np.int64)
-    partners[order[0::2]], partners[order[1::2]] = order[1::2], order[0::2]
+    partners[order[0::2]] = order[1::2]
+    partners[order[1::2]] = order[0::2]
     return partners
 
 
@@ -101,7 +112,8 @@ def _walk(across: Sequence[int], down: Sequence[int]) -> list[list[int]]:
 
 def _directed(ring: Int64Array, inside: BoolArray) -> Int64Array:
     """The ring in the direction that has the foreground on its right: along its upper edges from left to right."""
-    (x0, y), (x1, _) = ring[0].tolist(), ring[1].tolist()
+    (x0, y) = ring[0].tolist()
+    (x1, _) = ring[1].tolist()
     below = y < inside.shape[0] and bool(inside[y, min(x0, x1)])
     return ring if (x1 > x0) == below else np.roll(ring[::-1], 2, 0)
 
@@ -130,7 +142,8 @@ def _pixel_inside(ring: Int64Array) -> tuple[int, int]:
     """Row and column of a foreground pixel beside the first horizontal edge."""
     following = np.roll(ring, -1, 0)
     edge = int((ring[:, 1] == following[:, 1]).argmax())
-    (x0, y), (x1, _) = ring[edge].tolist(), following[edge].tolist()
+    (x0, y) = ring[edge].tolist()
+    (x1, _) = following[edge].tolist()
     return (y, x0) if x1 > x0 else (y - 1, x1)
 
 

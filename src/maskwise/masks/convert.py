@@ -44,11 +44,15 @@ def as_masks(source: Any, size: Any = None, *, threshold: float | None = None) -
     if _is_pixels(source) and to_array(source).ndim == 3:
         return _check_sizes(Masks.from_dense(source, threshold=threshold), size)
     if isinstance(source, Sequence) and not isinstance(source, str | bytes):
-        return Masks.from_masks([_item(source, item, size, threshold) for item in range(len(source))])
+        return Masks.from_masks(
+            [_item(source, item, size, threshold) for item in range(len(source))]
+        )
     return Masks.from_masks([as_mask(source, size, threshold=threshold)])
 
 
-def _convert(source: Any, frame: tuple[int, int] | None, threshold: float | None) -> Mask:
+def _convert(
+    source: Any, frame: tuple[int, int] | None, threshold: float | None
+) -> Mask:
     if isinstance(source, Mask):
         return source
     if is_geometry(source):
@@ -70,7 +74,9 @@ def _item(source: Sequence[Any], item: int, size: Any, threshold: float | None) 
 def _is_pixels(source: Any) -> bool:
     """Arrays, tensors and PIL images; lists may be polygons."""
     return (
-        isinstance(source, np.ndarray) or hasattr(source, "detach") or hasattr(source, "__array_interface__")
+        isinstance(source, np.ndarray)
+        or hasattr(source, "detach")
+        or hasattr(source, "__array_interface__")
     )
 
 
@@ -78,7 +84,9 @@ def _is_polygons(source: Any, frame: tuple[int, int]) -> bool:
     """Whether an array or list is polygons and not pixels: points [n, 2], or lists without the shape of the frame."""
     if _is_pixels(source):
         array = to_array(source)
-        return array.shape != frame and array.shape[1:] == (2,) and array.dtype != np.bool_
+        return (
+            array.shape != frame and array.shape[1:] == (2,) and array.dtype != np.bool_
+        )
     if not isinstance(source, Sequence) or isinstance(source, str | bytes):
         return False
     try:
@@ -98,5 +106,7 @@ def _check_sizes(masks: Masks, size: Any) -> Masks:
     if size is not None and (masks.size != to_size(size)).any():
         item = int((masks.size != to_size(size)).any(1).argmax())
         found = tuple(masks.size[item].tolist())
-        raise MaskError(f"expected a mask of height and width {to_size(size)}, got {found}", item)
+        raise MaskError(
+            f"expected a mask of height and width {to_size(size)}, got {found}", item
+        )
     return masks

@@ -19,11 +19,15 @@ def to_array(values: Any) -> NumberArray:
     try:
         if hasattr(values, "detach"):
             values = values.detach().cpu()
-            values = values.float() if "bfloat16" in str(values.dtype) else values  # numpy has no bfloat16
+            values = (
+                values.float() if "bfloat16" in str(values.dtype) else values
+            )  # numpy has no bfloat16
         array = np.asarray(values)
     except Exception as error:
         # Anything can be passed, and its own conversion can raise anything.
-        raise MaskError(f"expected an array of pixels, got {type(values).__name__}: {error}") from None
+        raise MaskError(
+            f"expected an array of pixels, got {type(values).__name__}: {error}"
+        ) from None
     if array.dtype.kind not in "biuf" or isinstance(values, str | bytes):
         raise MaskError(
             f"expected an array of bools or numbers, got {type(values).__name__} of {array.dtype}"
@@ -31,7 +35,9 @@ def to_array(values: Any) -> NumberArray:
     return array
 
 
-def to_planes(values: Any, dimensions: int, *, threshold: float | None = None) -> UInt8Array:
+def to_planes(
+    values: Any, dimensions: int, *, threshold: float | None = None
+) -> UInt8Array:
     """uint8 of the same shape and memory layout: nonzero is foreground.
 
     Bools are taken as they are. Integers must be 0 and 1, or 0 and 255. Floats need a `threshold`, and foreground is
@@ -50,7 +56,9 @@ def to_planes(values: Any, dimensions: int, *, threshold: float | None = None) -
             f"an array of {array.dtype} needs a threshold, for example 0.5 for probabilities or 0 for logits"
         )
     if not _is_binary(array):
-        raise MaskError(f"expected a mask of 0 and 1, or of 0 and 255; found {name_values(array)}")
+        raise MaskError(
+            f"expected a mask of 0 and 1, or of 0 and 255; found {name_values(array)}"
+        )
     return array if array.dtype == np.uint8 else np.not_equal(array, 0).view(np.uint8)
 
 
@@ -58,13 +66,18 @@ def name_values(array: NumberArray) -> str:
     """The distinct values of an integer array, shortened to a few."""
     values = np.unique(array).tolist()
     few = ", ".join(map(str, values[:MAX_NAMED_VALUES]))
-    return few if len(values) <= MAX_NAMED_VALUES else f"{few}, ... {values[-1]} ({len(values)} values)"
+    return (
+        few
+        if len(values) <= MAX_NAMED_VALUES
+        else f"{few}, ... {values[-1]} ({len(values)} values)"
+    )
 
 
 def _is_binary(array: NumberArray) -> bool:
     if not array.size:
         return True
-    low, high = int(array.min()), int(array.max())
+    low = int(array.min())
+    high = int(array.max())
     if low < 0 or high not in (0, 1, 255):
         return False
     return high < 255 or not bool(((array != 0) & (array != 255)).any())

@@ -38,22 +38,30 @@ class Kernel(Protocol):
     def combine(self, operation: int, a: Batch, b: Batch, /) -> Strings:
         """a[i] operation b[i]."""
 
-    def merge(self, operation: int, a: Batch, offsets: Int64Array, sizes: Int32Array, /) -> Strings:
+    def merge(
+        self, operation: int, a: Batch, offsets: Int64Array, sizes: Int32Array, /
+    ) -> Strings:
         """Fold a[offsets[g]:offsets[g + 1]] for every g; an empty group gives an empty mask of sizes[g]."""
 
     def runs(self, a: Batch, /) -> Strings:
         """Run lengths, first is background, as uint32 bytes, and the int64 end (in runs) of each mask."""
 
-    def from_runs(self, runs: Int64Array, offsets: Int64Array, sizes: Int32Array, /) -> Strings:
+    def from_runs(
+        self, runs: Int64Array, offsets: Int64Array, sizes: Int32Array, /
+    ) -> Strings:
         """Masks from run lengths runs[offsets[i]:offsets[i + 1]]."""
 
     def coordinates(self, polygons: list[list[float] | Float64Array], /) -> Strings:
         """Polygons `[x, y, ...]` laid end to end: float64 bytes, and the int64 offsets of the polygons, in points."""
 
-    def from_polygons(self, xy: Float64Array, offsets: Int64Array, sizes: Int32Array, /) -> Strings:
+    def from_polygons(
+        self, xy: Float64Array, offsets: Int64Array, sizes: Int32Array, /
+    ) -> Strings:
         """One mask per polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
 
-    def encode(self, dense: UInt8Array, height: int, width: int, column_major: bool, /) -> Strings:
+    def encode(
+        self, dense: UInt8Array, height: int, width: int, column_major: bool, /
+    ) -> Strings:
         """Masks of contiguous planes, each height x width (or width x height if column_major); nonzero is inside."""
 
     def decode(self, a: Batch, out: UInt8Array, /) -> None:
@@ -62,7 +70,9 @@ class Kernel(Protocol):
     def boundary(self, a: Batch, distance: Int32Array, /) -> Strings:
         """a[i] minus its erosion by a square of side 2 * distance[i] + 1; outside the frame is background."""
 
-    def boundary_areas(self, a: Batch, b: Batch, distance: Int32Array, out: Int64Array, /) -> None:
+    def boundary_areas(
+        self, a: Batch, b: Batch, distance: Int32Array, out: Int64Array, /
+    ) -> None:
         """As pair_areas, for the boundaries."""
 
     def window(self, a: Batch, boxes: Int32Array, /) -> Strings:

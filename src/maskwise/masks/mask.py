@@ -31,11 +31,16 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
     counts: str
 
     def __post_init__(self) -> None:
-        size, counts = self.size, self.counts
+        size = self.size
+        counts = self.counts
         if type(counts) is not str:
             counts = _to_text(counts)
             msgspec.structs.force_setattr(self, "counts", counts)
-        if type(size) is not tuple or len(size) != 2 or not type(size[0]) is type(size[1]) is int:
+        if (
+            type(size) is not tuple
+            or len(size) != 2
+            or not type(size[0]) is type(size[1]) is int
+        ):
             size = to_size(size)
             msgspec.structs.force_setattr(self, "size", size)
         check_size(*size)
@@ -51,7 +56,8 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
     @property
     def box(self) -> tuple[int, int, int, int]:
         """The tight box x, y, width, height; zeros for an empty mask."""
-        areas, boxes = np.empty(1, np.int64), np.empty((1, 4), np.int64)
+        areas = np.empty(1, np.int64)
+        boxes = np.empty((1, 4), np.int64)
         kernel.measure(self._batch(), areas, boxes)
         x, y, width, height = boxes[0].tolist()
         return x, y, width, height
@@ -67,7 +73,9 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
     def iou(self, other: "Mask") -> float:
         """Intersection over union; 0 when both are empty, as in pycocotools."""
         intersection, area, other_area = self.areas_with(other)
-        return intersection / (area + other_area - intersection) if intersection else 0.0
+        return (
+            intersection / (area + other_area - intersection) if intersection else 0.0
+        )
 
     def inside(self, other: "Mask") -> bool:
         """Whether every pixel of this mask is in the other."""
@@ -98,7 +106,9 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
         """
         plane = np.ascontiguousarray(to_planes(array, 2, threshold=threshold))
         height, width = to_size(plane.shape)
-        return _from_strings(kernel.encode(plane[None], height, width, False), (height, width))
+        return _from_strings(
+            kernel.encode(plane[None], height, width, False), (height, width)
+        )
 
     @staticmethod
     def from_rle(rle: Mapping[str, Any]) -> "Mask":
@@ -119,7 +129,9 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
         """
         height, width = to_size(size)
         try:
-            strings = draw_objects([object_polygons(polygons)], np.array([[height, width]], np.int32))
+            strings = draw_objects(
+                [object_polygons(polygons)], np.array([[height, width]], np.int32)
+            )
         except MaskError as error:
             raise MaskError(error.message) from None
         return _from_strings(strings, (height, width))
@@ -145,7 +157,9 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
         plane: BoolArray = out.view(np.bool_)[0].T
         return plane
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: Any = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         """For numpy: the dense plane."""
         plane = self.to_dense()
         return plane if dtype is None else plane.astype(dtype)
@@ -168,7 +182,9 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
             from shapely import MultiPolygon, Polygon  # noqa: PLC0415
         except ImportError:
             raise MaskError("to_shapely needs shapely: pip install shapely") from None
-        return MultiPolygon([Polygon(exterior, holes) for exterior, *holes in self._rings()])
+        return MultiPolygon(
+            [Polygon(exterior, holes) for exterior, *holes in self._rings()]
+        )
 
     def __repr__(self) -> str:
         height, width = self.size
@@ -187,12 +203,17 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
             return []
         window = np.array([[x, y, width, height]], np.int32)
         cut = _from_strings(kernel.window(self._batch(), window), (height, width))
-        return [[np.add(ring, (x, y)) for ring in rings] for rings in trace_polygons(cut.to_dense())]
+        return [
+            [np.add(ring, (x, y)) for ring in rings]
+            for rings in trace_polygons(cut.to_dense())
+        ]
 
     def _shrunk(self, side: int) -> "Mask":
         """The mask scaled down until no side is longer than `side`."""
         scale = min(1.0, side / max(1, *self.size))
-        height, width = (max(1, round(length * scale)) if length else 0 for length in self.size)
+        height, width = (
+            max(1, round(length * scale)) if length else 0 for length in self.size
+        )
         if (height, width) == self.size:
             return self
         size = np.array([[height, width]], np.int32)
@@ -201,11 +222,18 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
     def _combine(self, operation: int, other: "Mask") -> "Mask":
         if not isinstance(other, Mask):
             return NotImplemented
-        return _from_strings(kernel.combine(operation, self._batch(), other._batch()), self.size)
+        return _from_strings(
+            kernel.combine(operation, self._batch(), other._batch()), self.size
+        )
 
     def _batch(self) -> Batch:
         data = np.frombuffer(self.counts.encode("ascii"), np.uint8)
-        return data, np.zeros(1, np.int64), np.array([len(data)], np.int64), np.array([self.size], np.int32)
+        return (
+            data,
+            np.zeros(1, np.int64),
+            np.array([len(data)], np.int64),
+            np.array([self.size], np.int32),
+        )
 
 
 def _to_text(counts: Any) -> str:
@@ -223,7 +251,8 @@ def _from_runs(runs: Any, size: tuple[int, int]) -> Mask:
     lengths = to_int64(runs, "run lengths", low=-(2**63), high=2**63 - 1)
     if lengths.ndim != 1:
         raise MaskError("run lengths must be a flat list")
-    offsets, sizes = np.array([0, len(lengths)], np.int64), np.array([size], np.int32)
+    offsets = np.array([0, len(lengths)], np.int64)
+    sizes = np.array([size], np.int32)
     try:
         return _from_strings(kernel.from_runs(lengths, offsets, sizes), size)
     except MaskError as error:

@@ -34,7 +34,11 @@ def pair_areas(a: Masks, b: Masks, *, threads: int = 1) -> PairAreas:
     """Areas of the intersection of a[i] and b[i], and of each. The batches have one length, and a pair has one size."""
     _expect_pairs(a, b)
     out = np.empty((len(a), 3), np.int64)
-    _map_rows(lambda rows: kernel.pair_areas(a[rows]._batch(), b[rows]._batch(), out[rows]), len(a), threads)
+    _map_rows(
+        lambda rows: kernel.pair_areas(a[rows]._batch(), b[rows]._batch(), out[rows]),
+        len(a),
+        threads,
+    )
     return PairAreas(out[:, 0], out[:, 1], out[:, 2])
 
 
@@ -45,19 +49,27 @@ def pairwise_intersection(a: Masks, b: Masks) -> Int64Array:
     return out
 
 
-def iou(a: Masks, b: Masks, *, crowd: ArrayLike = False, threads: int = 1) -> Float64Array:
+def iou(
+    a: Masks, b: Masks, *, crowd: ArrayLike = False, threads: int = 1
+) -> Float64Array:
     """IoU of a[i] (detection) and b[i] (ground truth), as in pycocotools: divided by the area of a if b is crowd; 0 if
     both are empty.
     """
     areas = pair_areas(a, b, threads=threads)
-    return _ratio(areas.intersection, np.where(np.asarray(crowd, bool), areas.a, areas.union))
+    return _ratio(
+        areas.intersection, np.where(np.asarray(crowd, bool), areas.a, areas.union)
+    )
 
 
 def pairwise_iou(a: Masks, b: Masks, *, crowd: ArrayLike = False) -> Float64Array:
     """IoU of every a[i] (detection) with every b[j] (ground truth), float64 [n, m]; crowd: bool [m], as in `iou`."""
     together = pairwise_intersection(a, b)
-    areas_a, areas_b = a.area()[:, None], b.area()[None]
-    return _ratio(together, np.where(np.asarray(crowd, bool), areas_a, areas_a + areas_b - together))
+    areas_a = a.area()[:, None]
+    areas_b = b.area()[None]
+    return _ratio(
+        together,
+        np.where(np.asarray(crowd, bool), areas_a, areas_a + areas_b - together),
+    )
 
 
 def boundary_width(sizes: ArrayLike, ratio: float = 0.02) -> Int32Array:
@@ -70,13 +82,17 @@ def boundary_width(sizes: ArrayLike, ratio: float = 0.02) -> Int32Array:
     return clipped
 
 
-def boundary_areas(a: Masks, b: Masks, *, ratio: float = 0.02, threads: int = 1) -> PairAreas:
+def boundary_areas(
+    a: Masks, b: Masks, *, ratio: float = 0.02, threads: int = 1
+) -> PairAreas:
     """As `pair_areas`, of the boundary bands."""
     _expect_pairs(a, b)
     out = np.empty((len(a), 3), np.int64)
     reach = boundary_width(a.size, ratio)
     _map_rows(
-        lambda rows: kernel.boundary_areas(a[rows]._batch(), b[rows]._batch(), reach[rows], out[rows]),
+        lambda rows: kernel.boundary_areas(
+            a[rows]._batch(), b[rows]._batch(), reach[rows], out[rows]
+        ),
         len(a),
         threads,
     )
@@ -84,12 +100,21 @@ def boundary_areas(a: Masks, b: Masks, *, ratio: float = 0.02, threads: int = 1)
 
 
 def boundary_iou(
-    a: Masks, b: Masks, *, ratio: float = 0.02, crowd: ArrayLike = False, threads: int = 1
+    a: Masks,
+    b: Masks,
+    *,
+    ratio: float = 0.02,
+    crowd: ArrayLike = False,
+    threads: int = 1,
 ) -> Float64Array:
     """min(mask IoU, boundary IoU) of a[i] and b[i], as boundary-iou-api scores; mask IoU alone where b is crowd."""
     band = boundary_areas(a, b, ratio=ratio, threads=threads)
     whole = iou(a, b, crowd=crowd, threads=threads)
-    return np.where(np.asarray(crowd, bool), whole, np.minimum(whole, _ratio(band.intersection, band.union)))
+    return np.where(
+        np.asarray(crowd, bool),
+        whole,
+        np.minimum(whole, _ratio(band.intersection, band.union)),
+    )
 
 
 def pairwise_boundary_iou(
@@ -97,8 +122,15 @@ def pairwise_boundary_iou(
 ) -> Float64Array:
     """As `boundary_iou`, every a[i] with every b[j]."""
     whole = pairwise_iou(a, b, crowd=crowd)
-    band = pairwise_iou(a.boundary(boundary_width(a.size, ratio)), b.boundary(boundary_width(b.size, ratio)))
-    return np.where(np.broadcast_to(np.asarray(crowd, bool), whole.shape), whole, np.minimum(whole, band))
+    band = pairwise_iou(
+        a.boundary(boundary_width(a.size, ratio)),
+        b.boundary(boundary_width(b.size, ratio)),
+    )
+    return np.where(
+        np.broadcast_to(np.asarray(crowd, bool), whole.shape),
+        whole,
+        np.minimum(whole, band),
+    )
 
 
 def _ratio(part: Int64Array, whole: NDArray[np.int64]) -> Float64Array:

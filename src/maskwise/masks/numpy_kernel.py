@@ -61,7 +61,9 @@ class Spans(NamedTuple):
 
     def owner(self) -> Int64Array:
         """The mask that each span belongs to."""
-        return np.searchsorted(np.cumsum(_pixels(self.size)), self.start, side="right").astype(np.int64)
+        return np.searchsorted(
+            np.cumsum(_pixels(self.size)), self.start, side="right"
+        ).astype(np.int64)
 
     def local(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Owners, and starts and stops relative to the first pixel of the owner."""
@@ -87,7 +89,8 @@ def check(counts: str, height: int, width: int) -> int:
 
 
 def pair(a: str, b: str, height: int, width: int) -> tuple[int, int, int]:
-    runs_a, runs_b = _parse_alone(a, height, width), _parse_alone(b, height, width)
+    runs_a = _parse_alone(a, height, width)
+    runs_b = _parse_alone(b, height, width)
     together = _area_within(runs_a, _spans(runs_b))
     return int(together[0]), int(_areas(runs_a)[0]), int(_areas(runs_b)[0])
 
@@ -96,7 +99,9 @@ def _parse_alone(counts: str, height: int, width: int) -> Runs:
     data = np.frombuffer(counts.encode("utf-8", "surrogatepass"), np.uint8)
     try:
         size = _check_sizes(np.array([[height, width]], np.int64))
-        return _parse((data, np.zeros(1, np.int64), np.array([len(data)], np.int64), size))
+        return _parse(
+            (data, np.zeros(1, np.int64), np.array([len(data)], np.int64), size)
+        )
     except MaskError as error:
         raise MaskError(error.message) from None
 
@@ -113,9 +118,11 @@ def measure(a: Batch, areas: Int64Array, boxes: Int64Array) -> None:
 def pair_areas(a: Batch, b: Batch, out: Int64Array) -> None:
     _same_sizes(a, b)
     for rows in _slices(_weights(a) + _weights(b)):
-        runs_a, runs_b = _parse(_rows(a, rows), rows.start), _parse(_rows(b, rows), rows.start)
+        runs_a = _parse(_rows(a, rows), rows.start)
+        runs_b = _parse(_rows(b, rows), rows.start)
         out[rows, 0] = _area_within(runs_a, _spans(runs_b))
-        out[rows, 1], out[rows, 2] = _areas(runs_a), _areas(runs_b)
+        out[rows, 1] = _areas(runs_a)
+        out[rows, 2] = _areas(runs_b)
 
 
 def pairwise(a: Batch, b: Batch, out: Int64Array) -> None:
@@ -133,7 +140,9 @@ def pairwise(a: Batch, b: Batch, out: Int64Array) -> None:
 
 def boundary_areas(a: Batch, b: Batch, distance: Int32Array, out: Int64Array) -> None:
     _same_sizes(a, b)
-    pair_areas(_batch(boundary(a, distance), a[3]), _batch(boundary(b, distance), b[3]), out)
+    pair_areas(
+        _batch(boundary(a, distance), a[3]), _batch(boundary(b, distance), b[3]), out
+    )
 
 
 # -- sets ----------------------------------------------------------------------------------------------------------
@@ -143,7 +152,8 @@ def combine(operation: int, a: Batch, b: Batch) -> Strings:
     _same_sizes(a, b)
     made = []
     for rows in _slices(_weights(a) + _weights(b)):
-        runs_a, runs_b = _parse(_rows(a, rows), rows.start), _parse(_rows(b, rows), rows.start)
+        runs_a = _parse(_rows(a, rows), rows.start)
+        runs_b = _parse(_rows(b, rows), rows.start)
         layers = [_spans(runs_a), _spans(runs_b)]
         made.append(_write(_fold(operation, layers, np.full(len(runs_a.end), 2))))
     return _join(made)
@@ -158,12 +168,18 @@ def merge(operation: int, a: Batch, offsets: Int64Array, sizes: Int32Array) -> S
     ends = np.concatenate([[0], np.cumsum(_weights(a))])
     made = []
     for rows in _slices(ends[offsets[1:]] - ends[offsets[:-1]] + MASK_WEIGHT):
-        first, last = int(offsets[rows.start]), int(offsets[rows.stop])
+        first = int(offsets[rows.start])
+        last = int(offsets[rows.stop])
         spans = _spans(_parse(_rows(a, slice(first, last)), first))
         owner, start, stop = spans.local()
         leader = np.isin(owner + first, offsets[:-1])
-        base = _starts(np.cumsum(_pixels(size[rows])))[group[first - offsets[0] :][owner] - rows.start]
-        layers = [Spans((base + start)[pick], (base + stop)[pick], size[rows]) for pick in (leader, ~leader)]
+        base = _starts(np.cumsum(_pixels(size[rows])))[
+            group[first - offsets[0] :][owner] - rows.start
+        ]
+        layers = [
+            Spans((base + start)[pick], (base + stop)[pick], size[rows])
+            for pick in (leader, ~leader)
+        ]
         made.append(_write(_fold(operation, layers, members[rows])))
     return _join(made)
 
@@ -174,13 +190,21 @@ def _fold(operation: int, layers: list[Spans], members: Int64Array) -> Spans:
     pixels = _pixels(lead.size)
     frames = _starts(np.cumsum(pixels))[pixels > 0]
     others = 2**32 if operation == MINUS else 1
-    steps = [(lead.start, 1), (lead.stop, -1), (rest.start, others), (rest.stop, -others), (frames, 0)]
+    steps = [
+        (lead.start, 1),
+        (lead.stop, -1),
+        (rest.start, others),
+        (rest.stop, -others),
+        (frames, 0),
+    ]
     position = np.concatenate([at for at, _ in steps])
     weight = np.repeat([weight for _, weight in steps], [len(at) for at, _ in steps])
     order = np.argsort(position, kind="stable")
-    position, height = position[order], np.cumsum(weight[order])
+    position = position[order]
+    height = np.cumsum(weight[order])
     final = np.append(position[1:] != position[:-1], True)[: len(position)]
-    position, height = position[final], height[final]
+    position = position[final]
+    height = height[final]
     if operation == AND:
         group = np.searchsorted(np.cumsum(pixels), position, side="right")
         kept = (height > 0) & (height == np.append(members, 0)[group])
@@ -206,9 +230,12 @@ def from_runs(runs: Int64Array, offsets: Int64Array, sizes: Int32Array) -> Strin
     size = _check_sizes(sizes)
     made = []
     for rows in _slices(8 * np.diff(offsets) + MASK_WEIGHT):
-        first, last = offsets[rows.start], offsets[rows.stop]
+        first = offsets[rows.start]
+        last = offsets[rows.stop]
         end = offsets[rows.start + 1 : rows.stop + 1] - first
-        made.append(_compress(_check_runs(Runs(runs[first:last], end, size[rows]), rows.start)))
+        made.append(
+            _compress(_check_runs(Runs(runs[first:last], end, size[rows]), rows.start))
+        )
     return _join(made)
 
 
@@ -219,7 +246,9 @@ def coordinates(polygons: list[list[float] | Float64Array]) -> Strings:
         try:
             xy = np.asarray(polygon, np.float64)
         except (ValueError, TypeError, OverflowError):
-            raise MaskError("coordinates must be a flat list of numbers", item) from None
+            raise MaskError(
+                "coordinates must be a flat list of numbers", item
+            ) from None
         if xy.ndim != 1:
             raise MaskError("coordinates must be a flat list of numbers", item)
         flat.append(xy[: len(xy) // 2 * 2])
@@ -244,10 +273,14 @@ def from_polygons(xy: Float64Array, offsets: Int64Array, sizes: Int32Array) -> S
     edges = _edges(points, following, size[owner, 1])
     crossings = np.bincount(owner, edges.crossings, len(size)).astype(np.int64)
     if (crossings > MAX_PIECES).any():
-        raise MaskError("polygon crosses too many columns", int((crossings > MAX_PIECES).argmax()))
+        raise MaskError(
+            "polygon crosses too many columns", int((crossings > MAX_PIECES).argmax())
+        )
     made = []
     for rows in _slices(16 * crossings + MASK_WEIGHT):
-        picked = slice(int(offsets[rows.start] - offsets[0]), int(offsets[rows.stop] - offsets[0]))
+        picked = slice(
+            int(offsets[rows.start] - offsets[0]), int(offsets[rows.stop] - offsets[0])
+        )
         some = Edges(*(column[picked] for column in edges))
         made.append(_write(_fill(some, owner[picked] - rows.start, size[rows])))
     return _join(made)
@@ -268,7 +301,9 @@ def decode(a: Batch, out: UInt8Array) -> None:
     size = _check_sizes(a[3])
     _refuse_sizes(size, np.broadcast_to(size[:1], size.shape), 0)
     if _pixels(size).sum() != out.size:
-        raise ValueError(f"expected {_pixels(size).sum()} bytes to fill, got {out.size}")
+        raise ValueError(
+            f"expected {_pixels(size).sum()} bytes to fill, got {out.size}"
+        )
     planes = out.reshape(len(size), -1) if len(size) else out
     for rows, runs in _parsed(a):
         for item in range(rows.start, rows.stop):
@@ -286,7 +321,8 @@ def window(a: Batch, boxes: Int32Array) -> Strings:
     def cut(pieces: Pieces, rows: slice) -> Pieces:
         x, y, width, height = box[rows][pieces.owner].T
         column = pieces.column - x
-        top, bottom = np.clip(pieces.top - y, 0, height), np.clip(pieces.bottom - y, 0, height)
+        top = np.clip(pieces.top - y, 0, height)
+        bottom = np.clip(pieces.bottom - y, 0, height)
         kept = (column >= 0) & (column < width) & (top < bottom)
         return Pieces(pieces.owner[kept], column[kept], top[kept], bottom[kept])
 
@@ -310,11 +346,17 @@ def resize(a: Batch, sizes: Int32Array) -> Strings:
     def scale(pieces: Pieces, rows: slice) -> Pieces:
         old = a[3][rows][pieces.owner].T.astype(np.int64)
         new = size[rows][pieces.owner].T.astype(np.int64)
-        top, bottom = (_first_reading(edge, old[0], new[0]) for edge in (pieces.top, pieces.bottom))
-        left, right = (_first_reading(pieces.column + side, old[1], new[1]) for side in (0, 1))
+        top, bottom = (
+            _first_reading(edge, old[0], new[0]) for edge in (pieces.top, pieces.bottom)
+        )
+        left, right = (
+            _first_reading(pieces.column + side, old[1], new[1]) for side in (0, 1)
+        )
         count = np.where(top < bottom, right - left, 0)
         _refuse_pieces(count, pieces.owner, rows)
-        owner, top, bottom = (np.repeat(column, count) for column in (pieces.owner, top, bottom))
+        owner, top, bottom = (
+            np.repeat(column, count) for column in (pieces.owner, top, bottom)
+        )
         return Pieces(owner, _ranges(left, count), top, bottom)
 
     return _move(a, size, scale)
@@ -325,7 +367,9 @@ def _first_reading(edge: Int64Array, old: Int64Array, new: Int64Array) -> Int64A
     return -((old - 2 * new * edge) // (2 * old))
 
 
-def _move(a: Batch, size: Int32Array, work: Callable[[Pieces, slice], Pieces]) -> Strings:
+def _move(
+    a: Batch, size: Int32Array, work: Callable[[Pieces, slice], Pieces]
+) -> Strings:
     """New masks in frames of the given size, from the column pieces that `work` returns for those of a."""
     if len(size) != len(a[1]):
         raise MaskError(f"{len(size)} new frames for {len(a[1])} masks")
@@ -341,19 +385,25 @@ def _move(a: Batch, size: Int32Array, work: Callable[[Pieces, slice], Pieces]) -
 def _pieces(spans: Spans, rows: slice) -> Pieces:
     owner, start, stop = spans.local()
     height = spans.size[owner, 0].astype(np.int64)
-    left, right = start // height, (stop - 1) // height
+    left = start // height
+    right = (stop - 1) // height
     count = right - left + 1
     _refuse_pieces(count, owner, rows)
-    column, owner = _ranges(left, count), np.repeat(owner, count)
+    column = _ranges(left, count)
+    owner = np.repeat(owner, count)
     height, start, stop = (np.repeat(each, count) for each in (height, start, stop))
-    top, bottom = np.maximum(start - column * height, 0), np.minimum(stop - column * height, height)
+    top = np.maximum(start - column * height, 0)
+    bottom = np.minimum(stop - column * height, height)
     return Pieces(owner, column, top, bottom)
 
 
 def _refuse_pieces(count: Int64Array, owner: Int64Array, rows: slice) -> None:
     if count.sum() > MAX_PIECES:
         widest = int(owner[count.argmax()])
-        raise MaskError(f"too many columns to move one by one: {int(count.sum())}", rows.start + widest)
+        raise MaskError(
+            f"too many columns to move one by one: {int(count.sum())}",
+            rows.start + widest,
+        )
 
 
 # -- planes of single masks ----------------------------------------------------------------------------------------
@@ -383,18 +433,25 @@ def components(a: Batch, connectivity: int) -> tuple[bytes, bytes, bytes]:
     if connectivity not in (4, 8):
         raise MaskError(f"connectivity must be 4 or 8, not {connectivity}")
     around = ndimage.generate_binary_structure(2, 1 if connectivity == 4 else 2)
-    made, owners = [], []
+    made = []
+    owners = []
     for item, spans, box in _boxed(a):
         labels = ndimage.label(_draw(spans, box, item), around)[0].ravel()
         start, stop = _stretches(labels)
-        names, first, which = np.unique(labels[start], return_index=True, return_inverse=True)
+        names, first, which = np.unique(
+            labels[start], return_index=True, return_inverse=True
+        )
         place = np.empty(len(names), np.int64)
         place[np.argsort(first)] = np.arange(len(names))
         size = np.repeat(spans.size, len(names), axis=0)
-        base = place[which] * int(_pixels(spans.size)[0]) + box[0] * int(spans.size[0, 0])
+        base = place[which] * int(_pixels(spans.size)[0]) + box[0] * int(
+            spans.size[0, 0]
+        )
         made.append(_write(Spans(start + base, stop + base, size)))
         owners += [item] * len(names)
-    return *_join([part for part in made if part[1]]), np.array(owners, np.int64).tobytes()
+    return *_join([part for part in made if part[1]]), np.array(
+        owners, np.int64
+    ).tobytes()
 
 
 def _boxed(a: Batch) -> Iterator[tuple[int, Spans, list[int]]]:
@@ -407,9 +464,12 @@ def _boxed(a: Batch) -> Iterator[tuple[int, Spans, list[int]]]:
 
 def _draw(spans: Spans, box: list[int], item: int) -> UInt8Array:
     """The whole columns of the box: uint8 (box width, frame height) of 0 and 1."""
-    height, first = int(spans.size[0, 0]), box[0] * int(spans.size[0, 0])
+    height = int(spans.size[0, 0])
+    first = box[0] * int(spans.size[0, 0])
     if box[2] * height > MAX_DRAWN:
-        raise MaskError(f"{box[2]} columns of {height} pixels are too many to draw", item)
+        raise MaskError(
+            f"{box[2]} columns of {height} pixels are too many to draw", item
+        )
     change = np.zeros(box[2] * height + 1, np.int8)
     change[spans.start - first] = 1
     change[spans.stop - first] -= 1
@@ -421,7 +481,8 @@ def _stretches(plane: NDArray[np.generic]) -> tuple[Int64Array, Int64Array]:
     flat = plane.ravel()
     bounds = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     bounds = np.concatenate([[0], bounds, [len(flat)]]) if len(flat) else bounds
-    start, stop = bounds[:-1], bounds[1:]
+    start = bounds[:-1]
+    stop = bounds[1:]
     kept = flat[start] != 0
     return start[kept], stop[kept]
 
@@ -445,12 +506,17 @@ class Edges(NamedTuple):
 
 def _edges(points: Float64Array, following: Int64Array, width: Int32Array) -> Edges:
     lattice = np.trunc(5.0 * points + 0.5).astype(np.int64)
-    here, there = lattice, lattice[following]
+    here = lattice
+    there = lattice[following]
     steps = np.abs(there - here)
-    turned = np.where(steps[:, 0] >= steps[:, 1], here[:, 0] > there[:, 0], here[:, 1] > there[:, 1])[:, None]
+    turned = np.where(
+        steps[:, 0] >= steps[:, 1], here[:, 0] > there[:, 0], here[:, 1] > there[:, 1]
+    )[:, None]
     here, there = np.where(turned, there, here), np.where(turned, here, there)
-    left, right = np.minimum(here[:, 0], there[:, 0]), np.maximum(here[:, 0], there[:, 0])
-    first, last = np.maximum(-((2 - left) // 5), 0), np.minimum(-((2 - right) // 5), width)
+    left = np.minimum(here[:, 0], there[:, 0])
+    right = np.maximum(here[:, 0], there[:, 0])
+    first = np.maximum(-((2 - left) // 5), 0)
+    last = np.minimum(-((2 - right) // 5), width)
     dx, dy = (there - here).T
     return Edges(here[:, 0], here[:, 1], dx, dy, first, np.maximum(last - first, 0))
 
@@ -458,12 +524,15 @@ def _edges(points: Float64Array, following: Int64Array, width: Int32Array) -> Ed
 def _fill(edges: Edges, owner: Int64Array, size: Int32Array) -> Spans:
     """The spans between crossings; every column is crossed an even number of times."""
     column = _ranges(edges.column, edges.crossings)
-    x, y, dx, dy, owner = (np.repeat(each, edges.crossings) for each in (*edges[:4], owner))
+    x, y, dx, dy, owner = (
+        np.repeat(each, edges.crossings) for each in (*edges[:4], owner)
+    )
     row = np.where(np.abs(dx) >= dy, *_crossing_rows(x, y, dx, dy, 5 * column + 2))
     height = size[owner, 0].astype(np.int64)
     row = np.ceil(np.clip((row + 0.5) / 5.0 - 0.5, 0, height)).astype(np.int64)
     position = np.sort(_starts(np.cumsum(_pixels(size)))[owner] + column * height + row)
-    start, stop = position[::2], position[1::2]
+    start = position[::2]
+    stop = position[1::2]
     return Spans(start[start < stop], stop[start < stop], size)
 
 
@@ -477,7 +546,9 @@ def _crossing_rows(
     """
     slope = dy / np.maximum(np.abs(dx), 1)
     step = at - x
-    flat = np.minimum(np.trunc(y + slope * step + 0.5), np.trunc(y + slope * (step + 1) + 0.5))
+    flat = np.minimum(
+        np.trunc(y + slope * step + 0.5), np.trunc(y + slope * (step + 1) + 0.5)
+    )
     slope = dx / np.maximum(dy, 1)
     steep = np.abs(dx) < dy
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -511,18 +582,25 @@ def _parse(a: Batch, first: int = 0) -> Runs:
     problems = {
         "bad character in counts": (character < 0) | (character > 63),
         "value cut off at the end of counts": more & final,
-        f"value of more than {MAX_CHARACTERS} characters in counts": place >= MAX_CHARACTERS,
+        f"value of more than {MAX_CHARACTERS} characters in counts": place
+        >= MAX_CHARACTERS,
     }
-    found = [(int(bad.argmax()), message) for message, bad in problems.items() if bad.any()]
+    found = [
+        (int(bad.argmax()), message) for message, bad in problems.items() if bad.any()
+    ]
     if found:
         position, message = min(found)
         item = int(np.searchsorted(end, position, side="right"))
         _parse(_rows(a, slice(0, item)), first)
         raise MaskError(message, first + item)
-    value = np.add.reduceat((character & 31) << 5 * place, begin) if len(begin) else begin
+    value = (
+        np.add.reduceat((character & 31) << 5 * place, begin) if len(begin) else begin
+    )
     value = value - np.where(character[stop - 1] & 16 != 0, 1 << 5 * (stop - begin), 0)
     value_end = np.searchsorted(stop, end, side="right").astype(np.int64)
-    return _check_runs(Runs(_undo_differences(value, value_end), value_end, size), first)
+    return _check_runs(
+        Runs(_undo_differences(value, value_end), value_end, size), first
+    )
 
 
 def _characters(a: Batch, first: int) -> tuple[Int64Array, Int64Array]:
@@ -532,13 +610,19 @@ def _characters(a: Batch, first: int) -> tuple[Int64Array, Int64Array]:
     if wrong.any():
         item = int(wrong.argmax())
         _parse(_rows(a, slice(0, item)), first)
-        raise MaskError(f"bytes {start[item]} to {stop[item]} are not within {len(data)}", first + item)
-    return data[_ranges(start, stop - start)].astype(np.int64) - 48, np.cumsum(stop - start)
+        raise MaskError(
+            f"bytes {start[item]} to {stop[item]} are not within {len(data)}",
+            first + item,
+        )
+    return data[_ranges(start, stop - start)].astype(np.int64) - 48, np.cumsum(
+        stop - start
+    )
 
 
 def _undo_differences(value: Int64Array, end: Int64Array) -> Int64Array:
     """From the fourth value on, a value is the difference between its run and the run before the previous one."""
-    rank, count = _ranks(end), end - _starts(end)
+    rank = _ranks(end)
+    count = end - _starts(end)
     odd = rank & 1 == 1
     chains = []
     for link in (odd, ~odd & (rank > 0)):
@@ -550,7 +634,8 @@ def _undo_differences(value: Int64Array, end: Int64Array) -> Int64Array:
 def _check_runs(runs: Runs, first: int) -> Runs:
     """Refuse runs that do not fill their frames exactly."""
     length, end, size = runs
-    pixels, count = _pixels(size), end - _starts(end)
+    pixels = _pixels(size)
+    count = end - _starts(end)
     wrong = (length < 0) | (length > np.repeat(pixels, count))
     total = _sums(np.where(wrong, 0, length), end)
     bad = (total != pixels) | (_sums(wrong.astype(np.int64), end) > 0)
@@ -572,7 +657,11 @@ def _name_missing(runs: Runs) -> Runs:
     missing = runs.end == _starts(runs.end)
     if not missing.any():
         return runs
-    return Runs(np.insert(runs.length, runs.end[missing], 0), runs.end + np.cumsum(missing), runs.size)
+    return Runs(
+        np.insert(runs.length, runs.end[missing], 0),
+        runs.end + np.cumsum(missing),
+        runs.size,
+    )
 
 
 def _compress(runs: Runs) -> Strings:
@@ -587,7 +676,9 @@ def _compress(runs: Runs) -> Strings:
     used = np.arange(MAX_CHARACTERS) < count[:, None]
     more = np.arange(MAX_CHARACTERS) < count[:, None] - 1
     character = ((value[:, None] >> place) & 31) + 32 * more + 48
-    return character[used].astype(np.uint8).tobytes(), _sums(count, end).cumsum().astype(np.int64).tobytes()
+    return character[used].astype(np.uint8).tobytes(), _sums(
+        count, end
+    ).cumsum().astype(np.int64).tobytes()
 
 
 def _write(spans: Spans) -> Strings:
@@ -595,19 +686,25 @@ def _write(spans: Spans) -> Strings:
     ordered = Spans(np.sort(spans.start), np.sort(spans.stop), spans.size)
     owner = ordered.owner()
     joined = (ordered.start[1:] == ordered.stop[:-1]) & (owner[1:] == owner[:-1])
-    opens, closes = np.append(True, ~joined)[: len(owner)], np.append(~joined, True)[: len(owner)]
-    start, stop, owner = ordered.start[opens], ordered.stop[closes], owner[opens]
+    opens = np.append(True, ~joined)[: len(owner)]
+    closes = np.append(~joined, True)[: len(owner)]
+    start = ordered.start[opens]
+    stop = ordered.stop[closes]
+    owner = owner[opens]
     frame_end = np.cumsum(_pixels(spans.size))
     spans_each = np.bincount(owner, minlength=len(frame_end))
     spans_end = np.cumsum(spans_each)
     before = np.concatenate([[0], stop[:-1]])[: len(stop)]
     gap = start - np.maximum(before, _starts(frame_end)[owner])
-    final = np.where(spans_each > 0, np.append(stop, 0)[spans_end - 1], _starts(frame_end))
+    final = np.where(
+        spans_each > 0, np.append(stop, 0)[spans_end - 1], _starts(frame_end)
+    )
     rest = frame_end - final
     end = np.cumsum(2 * spans_each + ((rest > 0) | (spans_each == 0)))
     at = _starts(end)[owner] + 2 * (np.arange(len(owner)) - _starts(spans_end)[owner])
     length = np.zeros(end[-1] if len(end) else 0, np.int64)
-    length[at], length[at + 1] = gap, stop - start
+    length[at] = gap
+    length[at + 1] = stop - start
     length[end[rest > 0] - 1] = rest[rest > 0]
     return _compress(Runs(length, end, spans.size))
 
@@ -622,8 +719,11 @@ def _spans(runs: Runs) -> Spans:
 
 
 def _take(runs: Runs, item: int) -> Runs:
-    first, last = _starts(runs.end)[item], runs.end[item]
-    return Runs(runs.length[first:last], np.array([last - first]), runs.size[item : item + 1])
+    first = _starts(runs.end)[item]
+    last = runs.end[item]
+    return Runs(
+        runs.length[first:last], np.array([last - first]), runs.size[item : item + 1]
+    )
 
 
 def _areas(runs: Runs) -> Int64Array:
@@ -634,16 +734,22 @@ def _area_within(runs: Runs, spans: Spans, every: bool = False) -> Int64Array:
     """Pixels of runs inside the spans of each mask; with `every`, of one mask inside the spans of all masks."""
     owner, start, stop = spans.local()
     if not every:
-        start, stop = spans.start, spans.stop
-    end, inside = np.cumsum(runs.length), runs.inside()
+        start = spans.start
+        stop = spans.stop
+    end = np.cumsum(runs.length)
+    inside = runs.inside()
     area = np.cumsum(runs.length * inside)
 
     def area_before(position: Int64Array) -> Int64Array:
         run = np.searchsorted(end, position)
         return area[run] - inside[run] * (end[run] - position)
 
-    within = area_before(stop) - area_before(start) if len(end) else np.zeros(0, np.int64)
-    return _sums(within, np.searchsorted(owner, np.arange(len(spans.size)), side="right"))
+    within = (
+        area_before(stop) - area_before(start) if len(end) else np.zeros(0, np.int64)
+    )
+    return _sums(
+        within, np.searchsorted(owner, np.arange(len(spans.size)), side="right")
+    )
 
 
 def _boxes(spans: Spans) -> Int64Array:
@@ -652,12 +758,15 @@ def _boxes(spans: Spans) -> Int64Array:
     if not len(owner):
         return out
     height = spans.size[owner, 0].astype(np.int64)
-    left, right = start // height, (stop - 1) // height
+    left = start // height
+    right = (stop - 1) // height
     top = np.where(left < right, 0, start % height)
     bottom = np.where(left < right, height - 1, (stop - 1) % height)
     first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
-    x, y = np.minimum.reduceat(left, first), np.minimum.reduceat(top, first)
-    across, down = np.maximum.reduceat(right, first) + 1 - x, np.maximum.reduceat(bottom, first) + 1 - y
+    x = np.minimum.reduceat(left, first)
+    y = np.minimum.reduceat(top, first)
+    across = np.maximum.reduceat(right, first) + 1 - x
+    down = np.maximum.reduceat(bottom, first) + 1 - y
     out[owner[first]] = np.stack([x, y, across, down], 1)
     return out
 
@@ -675,7 +784,9 @@ def _parsed(a: Batch) -> Iterator[tuple[slice, Runs]]:
 def _slices(weights: Int64Array) -> list[slice]:
     full = np.cumsum(weights) // SLICE
     bounds = [0, *(np.flatnonzero(np.diff(full)) + 1).tolist(), len(weights)]
-    return [slice(first, last) for first, last in itertools.pairwise(bounds) if first < last]
+    return [
+        slice(first, last) for first, last in itertools.pairwise(bounds) if first < last
+    ]
 
 
 def _weights(a: Batch) -> Int64Array:
@@ -694,8 +805,12 @@ def _batch(strings: Strings, size: Int32Array) -> Batch:
 
 def _join(made: list[Strings]) -> Strings:
     ends = np.cumsum([0] + [len(data) for data, _ in made])
-    stops = [np.frombuffer(stop, np.int64) + first for (_, stop), first in zip(made, ends)]
-    return b"".join(data for data, _ in made), b"".join(stop.tobytes() for stop in stops)
+    stops = [
+        np.frombuffer(stop, np.int64) + first for (_, stop), first in zip(made, ends)
+    ]
+    return b"".join(data for data, _ in made), b"".join(
+        stop.tobytes() for stop in stops
+    )
 
 
 def _pixels(size: Int32Array) -> Int64Array:
@@ -715,35 +830,48 @@ def _sums(value: Int64Array, end: Int64Array) -> Int64Array:
 
 def _ranks(end: Int64Array) -> Int64Array:
     """0, 1, ... within each of several adjacent parts."""
-    return np.arange(end[-1] if len(end) else 0) - np.repeat(_starts(end), end - _starts(end))
+    return np.arange(end[-1] if len(end) else 0) - np.repeat(
+        _starts(end), end - _starts(end)
+    )
 
 
 def _ranges(first: Int64Array, count: Int64Array) -> Int64Array:
     """first[0], first[0] + 1, ... count[0] of them, then those of first[1], and so on."""
     end = np.cumsum(count)
-    return np.arange(end[-1] if len(end) else 0) + np.repeat(first - _starts(end), count)
+    return np.arange(end[-1] if len(end) else 0) + np.repeat(
+        first - _starts(end), count
+    )
 
 
 def _check_columns(a: Batch) -> None:
     if not len(a[1]) == len(a[2]) == len(a[3]):
-        raise MaskError(f"columns differ: {len(a[1])} starts, {len(a[2])} stops, {len(a[3])} sizes")
+        raise MaskError(
+            f"columns differ: {len(a[1])} starts, {len(a[2])} stops, {len(a[3])} sizes"
+        )
 
 
 def _check_sizes(size: NDArray[np.integer], first: int = 0) -> Int32Array:
     wide = size.astype(np.int64)
-    height, width = wide[:, 0], wide[:, 1]
+    height = wide[:, 0]
+    width = wide[:, 1]
     bad = (height < 0) | (width < 0) | (height > MAX_PIXELS) | (width > MAX_PIXELS)
     bad |= height * np.where(bad, 0, width) > MAX_PIXELS
     if bad.any():
         item = int(bad.argmax())
         raise MaskError(
-            f"size {tuple(wide[item].tolist())} is not within 0 and {MAX_PIXELS} pixels", first + item
+            f"size {tuple(wide[item].tolist())} is not within 0 and {MAX_PIXELS} pixels",
+            first + item,
         )
     return wide.astype(np.int32)
 
 
 def _check_offsets(offsets: Int64Array, count: int, groups: int) -> None:
-    if len(offsets) != groups + 1 or offsets[0] < 0 or offsets[-1] > count or (np.diff(offsets) < 0).any():
+    if (
+        len(offsets) != groups + 1
+        or offsets[0] < 0
+        or offsets[-1] > count
+        or (np.diff(offsets) < 0).any()
+    ):
         raise MaskError(f"offsets of {groups} groups must rise within 0 and {count}")
 
 
@@ -760,5 +888,6 @@ def _refuse_sizes(a: Int32Array, b: Int32Array, first: int) -> None:
     if differ.any():
         item = int(differ.argmax())
         raise MaskError(
-            f"sizes differ: {tuple(a[item].tolist())} and {tuple(b[item].tolist())}", first + item
+            f"sizes differ: {tuple(a[item].tolist())} and {tuple(b[item].tolist())}",
+            first + item,
         )

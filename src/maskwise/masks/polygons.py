@@ -16,8 +16,12 @@ NOT_NUMBERS = "coordinates must be a flat list of numbers"
 
 def draw_polygons(polygons: Sequence[Any], size: Int32Array) -> Strings:
     """One mask per flat polygon `[x, y, ...]`, drawn bit by bit as pycocotools draws it. size: int32 [n, 2]."""
-    xy, offsets = kernel.coordinates([flatten(part, item) for item, part in enumerate(polygons)])
-    return kernel.from_polygons(np.frombuffer(xy, np.float64), np.frombuffer(offsets, np.int64), size)
+    xy, offsets = kernel.coordinates(
+        [flatten(part, item) for item, part in enumerate(polygons)]
+    )
+    return kernel.from_polygons(
+        np.frombuffer(xy, np.float64), np.frombuffer(offsets, np.int64), size
+    )
 
 
 def draw_objects(objects: Sequence[Sequence[Any]], size: Int32Array) -> Strings:
@@ -31,9 +35,16 @@ def draw_objects(objects: Sequence[Sequence[Any]], size: Int32Array) -> Strings:
     try:
         data, stop = draw_polygons(flat, size[owner])
     except MaskError as error:
-        raise MaskError(error.message, None if error.item is None else owner[error.item]) from None
+        raise MaskError(
+            error.message, None if error.item is None else owner[error.item]
+        ) from None
     ends = np.frombuffer(stop, np.int64)
-    drawn = (np.frombuffer(data, np.uint8), _shift_right(ends), ends, np.ascontiguousarray(size[owner]))
+    drawn = (
+        np.frombuffer(data, np.uint8),
+        _shift_right(ends),
+        ends,
+        np.ascontiguousarray(size[owner]),
+    )
     return kernel.merge(OR, drawn, count_offsets(objects), size)
 
 
@@ -47,7 +58,9 @@ def object_polygons(source: Any) -> list[Any]:
         parts = list(source)
         shapes = {np.shape(part) for part in parts}
     except (TypeError, ValueError):
-        raise MaskError(f"expected polygons, got {type(source).__name__}: {NOT_NUMBERS}") from None
+        raise MaskError(
+            f"expected polygons, got {type(source).__name__}: {NOT_NUMBERS}"
+        ) from None
     if shapes == {()} or (shapes == {(2,)} and len(parts) > 2):
         return [to_floats(parts, None)]
     return parts
@@ -55,13 +68,18 @@ def object_polygons(source: Any) -> list[Any]:
 
 def is_geometry(source: Any) -> bool:
     """Whether an object offers the geo interface, as shapely's geometries do."""
-    return hasattr(source, "__geo_interface__") or (isinstance(source, Mapping) and "coordinates" in source)
+    return hasattr(source, "__geo_interface__") or (
+        isinstance(source, Mapping) and "coordinates" in source
+    )
 
 
 def geometry_polygons(geometry: Any) -> list[Float64Array]:
     """The polygons of a Polygon or MultiPolygon, holes included; an empty geometry has none."""
-    form: Any = geometry if isinstance(geometry, Mapping) else geometry.__geo_interface__
-    kind, coordinates = form.get("type"), form.get("coordinates")
+    form: Any = (
+        geometry if isinstance(geometry, Mapping) else geometry.__geo_interface__
+    )
+    kind = form.get("type")
+    coordinates = form.get("coordinates")
     if kind not in ("Polygon", "MultiPolygon"):
         raise MaskError(f"expected a Polygon or a MultiPolygon, got {kind}")
     polygons = [coordinates] if kind == "Polygon" else coordinates
@@ -72,12 +90,16 @@ def geometry_polygons(geometry: Any) -> list[Float64Array]:
             if len(rings)
         ]
     except (ValueError, TypeError, IndexError):
-        raise MaskError(f"the coordinates of the {kind} are not rings of points") from None
+        raise MaskError(
+            f"the coordinates of the {kind} are not rings of points"
+        ) from None
 
 
 def flatten(part: Any, item: int | None) -> Any:
     """As the kernel takes it: a list of numbers as it is, anything else as a flat float64 array."""
-    if isinstance(part, list) and not (part and isinstance(part[0], list | tuple | np.ndarray)):
+    if isinstance(part, list) and not (
+        part and isinstance(part[0], list | tuple | np.ndarray)
+    ):
         return part
     return to_floats(part, item)
 

@@ -17,7 +17,11 @@ from maskwise.masks import Mask
 from maskwise.models.convex_hull import fill_hull
 from maskwise.models.intent import classify_intent
 from maskwise.models.tiny.encoded_image import EncodedImage
-from maskwise.models.tiny.greedy_matching import match_masks, match_targets, resized_mask
+from maskwise.models.tiny.greedy_matching import (
+    match_masks,
+    match_targets,
+    resized_mask,
+)
 from maskwise.models.tiny.model import Tiny, load
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.models.tiny.train.scene_dataset import scene_to_example
@@ -30,9 +34,13 @@ class Baseline:
     """A predictor that calls the bundled model in another way."""
 
     def __init__(
-        self, name: str, answer: Callable[[Tiny, Image.Image, Sequence[str]], list[Prediction]]
+        self,
+        name: str,
+        answer: Callable[[Tiny, Image.Image, Sequence[str]], list[Prediction]],
     ) -> None:
-        self.name, self.answer, self.model = name, answer, load()
+        self.name = name
+        self.answer = answer
+        self.model = load()
         self.weights_hash = self.model.weights_hash
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -43,11 +51,19 @@ class Baseline:
 class StageOracle:
     """The bundled model with the output of one stage corrected by the ground truth."""
 
-    def __init__(self, name: str, correct: Callable[[EncodedImage, Prediction, Sample], Prediction]) -> None:
-        self.name, self.correct, self.model = name, correct, load()
+    def __init__(
+        self,
+        name: str,
+        correct: Callable[[EncodedImage, Prediction, Sample], Prediction],
+    ) -> None:
+        self.name = name
+        self.correct = correct
+        self.model = load()
         self.weights_hash = self.model.weights_hash
 
-    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
         """One prediction per sample."""
         encoded = self.model.encode(image)
         predictions = encoded.answer([sample.question for sample in samples])
@@ -63,7 +79,9 @@ class DetectorOracle:
         self.model = load()
         self.weights_hash = self.model.weights_hash
 
-    def predict_with_ground_truth(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_with_ground_truth(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
         """One prediction per sample."""
         objects = scene_to_example(_find_scene(samples[0].image_id)).objects()
         encoded = EncodedImage(self.model.networks, objects, image.size)
@@ -73,21 +91,32 @@ class DetectorOracle:
 def _find_scene(image: str) -> Scene:
     """The scene that an image id names."""
     split, *numbers = image.split("-")
-    if split not in SPLITS or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
-        raise ModelError(f"oracle-detector needs an image of the world benchmark; {image!r} is not one")
+    if (
+        split not in SPLITS
+        or len(numbers) != 2
+        or not all(number.isdecimal() for number in numbers)
+    ):
+        raise ModelError(
+            f"oracle-detector needs an image of the world benchmark; {image!r} is not one"
+        )
     return make_scene(int(numbers[0]), int(numbers[1]), split, IMAGE_SIZE)
 
 
 def text_blind() -> Baseline:
     """The bundled model, every question replaced by an empty one."""
-    return Baseline("text-blind", lambda model, image, questions: model.predict(image, [""] * len(questions)))
+    return Baseline(
+        "text-blind",
+        lambda model, image, questions: model.predict(image, [""] * len(questions)),
+    )
 
 
 def image_blind() -> Baseline:
     """The bundled model, every image replaced by a grey one."""
     return Baseline(
         "image-blind",
-        lambda model, image, questions: model.predict(Image.new("RGB", image.size, "grey"), questions),
+        lambda model, image, questions: model.predict(
+            Image.new("RGB", image.size, "grey"), questions
+        ),
     )
 
 
@@ -126,34 +155,54 @@ def oracle_masks() -> StageOracle:
     return StageOracle("oracle-masks", _correct_masks)
 
 
-def _predict_whole_image(_: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+def _predict_whole_image(
+    _: Tiny, image: Image.Image, questions: Sequence[str]
+) -> list[Prediction]:
     width, height = image.size
     everything = Mask.from_dense(np.ones((height, width), np.bool_))
     regions = (PredictedRegion(visible=everything, amodal=everything),)
     return [
-        Prediction(sample="", mask_type=one.mask_type, regions=regions) for one in classify_intent(questions)
+        Prediction(sample="", mask_type=one.mask_type, regions=regions)
+        for one in classify_intent(questions)
     ]
 
 
-def _predict_visible_copies(model: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-    return [_replace_amodal(one, lambda visible: visible) for one in model.predict(image, questions)]
+def _predict_visible_copies(
+    model: Tiny, image: Image.Image, questions: Sequence[str]
+) -> list[Prediction]:
+    return [
+        _replace_amodal(one, lambda visible: visible)
+        for one in model.predict(image, questions)
+    ]
 
 
-def _predict_hulls(model: Tiny, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+def _predict_hulls(
+    model: Tiny, image: Image.Image, questions: Sequence[str]
+) -> list[Prediction]:
     encoded = model.encode(image)
-    objects = encoded.predict_targets([key for key in encoded.candidates if key[1] == 0], "visible").regions
-    visible_objects = [region.visible.to_dense() for region in objects if region.visible is not None]
+    objects = encoded.predict_targets(
+        [key for key in encoded.candidates if key[1] == 0], "visible"
+    ).regions
+    visible_objects = [
+        region.visible.to_dense() for region in objects if region.visible is not None
+    ]
 
     def complete(visible: Mask) -> Mask:
         own = visible.to_dense()
         # An object does not occlude itself: the object that a mask lies on is left out.
         occluders = [plane for plane in visible_objects if not (plane & own).any()]
-        return Mask.from_dense(own | (fill_hull(own) & np.any(occluders, 0))) if occluders else visible
+        return (
+            Mask.from_dense(own | (fill_hull(own) & np.any(occluders, 0)))
+            if occluders
+            else visible
+        )
 
     return [_replace_amodal(one, complete) for one in encoded.answer(questions)]
 
 
-def _replace_amodal(prediction: Prediction, complete: Callable[[Mask], Mask]) -> Prediction:
+def _replace_amodal(
+    prediction: Prediction, complete: Callable[[Mask], Mask]
+) -> Prediction:
     """Every amodal mask computed from its visible one."""
     regions = [
         msgspec.structs.replace(region, amodal=complete(region.visible))
@@ -163,24 +212,40 @@ def _replace_amodal(prediction: Prediction, complete: Callable[[Mask], Mask]) ->
     return msgspec.structs.replace(prediction, regions=tuple(regions))
 
 
-def _correct_mask_type(_: EncodedImage, prediction: Prediction, sample: Sample) -> Prediction:
+def _correct_mask_type(
+    _: EncodedImage, prediction: Prediction, sample: Sample
+) -> Prediction:
     return msgspec.structs.replace(prediction, mask_type=sample.mask_type)
 
 
-def _correct_targets(encoded: EncodedImage, prediction: Prediction, sample: Sample) -> Prediction:
+def _correct_targets(
+    encoded: EncodedImage, prediction: Prediction, sample: Sample
+) -> Prediction:
     targets = match_targets(encoded, sample.targets)
-    return encoded.predict_targets(targets, "amodal" if prediction.mask_type == "amodal" else "visible")
+    return encoded.predict_targets(
+        targets, "amodal" if prediction.mask_type == "amodal" else "visible"
+    )
 
 
-def _correct_masks(_: EncodedImage, prediction: Prediction, sample: Sample) -> Prediction:
+def _correct_masks(
+    _: EncodedImage, prediction: Prediction, sample: Sample
+) -> Prediction:
     """Ground-truth masks for the regions that match a target, objects and parts separately."""
     regions = list(prediction.regions)
     for part in (False, True):
-        rows = [row for row, region in enumerate(regions) if (" of the " in (region.name or "")) == part]
-        targets = [region for region in sample.targets if (region.part_of is not None) == part]
+        rows = [
+            row
+            for row, region in enumerate(regions)
+            if (" of the " in (region.name or "")) == part
+        ]
+        targets = [
+            region for region in sample.targets if (region.part_of is not None) == part
+        ]
         if rows and targets:
             masks = np.stack([resized_mask(regions[row]) for row in rows])
-            matches = match_masks(masks, np.stack([resized_mask(one) for one in targets]))
+            matches = match_masks(
+                masks, np.stack([resized_mask(one) for one in targets])
+            )
             for row, match in zip(rows, matches):
                 if match >= 0:
                     target = targets[match]

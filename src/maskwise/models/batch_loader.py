@@ -6,7 +6,12 @@ from typing import Any
 
 
 def load_batches(
-    make_batch: Callable[[int], Any], first: int, stop: int, *, process: int = 0, processes: int = 1
+    make_batch: Callable[[int], Any],
+    first: int,
+    stop: int,
+    *,
+    process: int = 0,
+    processes: int = 1,
 ) -> Generator[Any, None, None]:
     """The batches of steps `first` to `stop` - 1; a thread prepares the next batch while one is in use.
 

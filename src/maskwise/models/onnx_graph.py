@@ -9,11 +9,18 @@ from typing import NamedTuple
 
 from maskwise.errors import MaskwiseError
 
-GRAPH, NODE, GRAPH_OUTPUT = 7, 1, 12
-NODE_INPUT, NODE_OUTPUT, OP_TYPE = 1, 2, 4
+GRAPH = 7
+NODE = 1
+GRAPH_OUTPUT = 12
+NODE_INPUT = 1
+NODE_OUTPUT = 2
+OP_TYPE = 4
 NAME = 1
 
-VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
+VARINT = 0
+FIXED_64 = 1
+BYTES = 2
+FIXED_32 = 5
 """Wire types of protobuf."""
 
 
@@ -42,7 +49,9 @@ def add_outputs(model: bytes, names: Sequence[str]) -> bytes:
 
     Protobuf merges messages that follow each other, so that a second graph with nothing but outputs is enough.
     """
-    outputs = b"".join(_encode(GRAPH_OUTPUT, _encode(NAME, name.encode())) for name in names)
+    outputs = b"".join(
+        _encode(GRAPH_OUTPUT, _encode(NAME, name.encode())) for name in names
+    )
     return model + _encode(GRAPH, outputs) if names else model
 
 
@@ -73,7 +82,9 @@ def _read_varint(message: memoryview, place: int) -> tuple[int, int]:
     value = shift = 0
     while place < len(message):
         byte = message[place]
-        value, shift, place = value | (byte & 0x7F) << shift, shift + 7, place + 1
+        value = value | (byte & 0x7F) << shift
+        shift = shift + 7
+        place = place + 1
         if byte < 0x80:
             return value, place
     raise MaskwiseError("this is no ONNX file: it ends inside a number")
@@ -86,4 +97,8 @@ def _encode(number: int, content: bytes) -> bytes:
 
 def _encode_varint(value: int) -> bytes:
     low = value & 0x7F
-    return bytes([low]) if value < 0x80 else bytes([low | 0x80]) + _encode_varint(value >> 7)
+    return (
+        bytes([low])
+        if value < 0x80
+        else bytes([low | 0x80]) + _encode_varint(value >> 7)
+    )

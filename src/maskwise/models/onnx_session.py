@@ -20,7 +20,9 @@ def open_session(
     options.intra_op_num_threads = threads or (int(limit) if limit.isdecimal() else 0)
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            model, options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:  # onnxruntime has no common base class for its errors
         shown = model if isinstance(model, Path) else name
         raise MaskwiseError(f"onnxruntime cannot open {shown}: {error}") from error

@@ -55,7 +55,9 @@ def export_adapters(trainer: Trainer, run: Path, out: Path) -> list[Path]:
     """Write a model with its adapters not merged; only some trainers have the function `export_adapters`."""
     export = getattr(trainer, "export_adapters", None)
     if export is None:
-        raise MaskwiseError(f"{run} holds a model without adapters; export it without --keep-adapters")
+        raise MaskwiseError(
+            f"{run} holds a model without adapters; export it without --keep-adapters"
+        )
     found: list[Path] = export(run, out)
     return found
 
@@ -69,7 +71,9 @@ def trainer_of_run(run: Path) -> Trainer:
     """The trainer that wrote a run's folder."""
     path = run / "config.json"
     if not path.exists():
-        raise MaskwiseError(f"{run} has no config.json; expected a folder that `maskwise train` wrote")
+        raise MaskwiseError(
+            f"{run} has no config.json; expected a folder that `maskwise train` wrote"
+        )
     try:
         content = json.loads(path.read_bytes())
     except ValueError as error:
@@ -88,15 +92,20 @@ def find_trainer(name: Any, *, where: str = "") -> Trainer:
     except ImportError as error:
         if error.name is None or error.name.startswith("maskwise"):
             raise
-        raise MissingDependencyError(f"training {name}", error.name, extra=extra) from None
+        raise MissingDependencyError(
+            f"training {name}", error.name, extra=extra
+        ) from None
 
 
-def record_config(config: msgspec.Struct, folder: Path, *, ignored: Collection[str] = ()) -> None:
+def record_config(
+    config: msgspec.Struct, folder: Path, *, ignored: Collection[str] = ()
+) -> None:
     """Write the config of a run to its folder, or compare it with the one there: another config would mix two runs.
 
     ignored: fields that do not change the result.
     """
-    path, new = folder / "config.json", json.loads(msgspec.json.encode(config))
+    path = folder / "config.json"
+    new = json.loads(msgspec.json.encode(config))
     if not path.exists():
         with atomic_write(path) as file:
             file.write(json.dumps(new, indent=2).encode() + b"\n")

@@ -17,12 +17,16 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; expected a TOML config such as configs/tiny.toml") from None
+        raise ConfigError(
+            f"{path}: no such file; expected a TOML config such as configs/tiny.toml"
+        ) from None
     except (msgspec.MsgspecError, UnicodeError, OSError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def to_config(content: object, kind: type[Config], path: Path, *, table: str = "") -> Config:
+def to_config(
+    content: object, kind: type[Config], path: Path, *, table: str = ""
+) -> Config:
     """The content of a config, or of a table of it, as a struct. path, table: where it comes from, for messages."""
     _check_keys(content, inspect.type_info(kind), path, table)
     try:
@@ -36,7 +40,9 @@ def open_dataset(folder: str, *, images: str | None = None) -> Dataset:
     try:
         return Dataset.open(folder, image_root=images)
     except StoreError as error:
-        raise ConfigError(f"{error}; `maskwise read` and `maskwise build` make dataset folders") from None
+        raise ConfigError(
+            f"{error}; `maskwise read` and `maskwise build` make dataset folders"
+        ) from None
 
 
 def _check_keys(content: object, kind: inspect.Type, path: Path, place: str) -> None:
@@ -47,7 +53,10 @@ def _check_keys(content: object, kind: inspect.Type, path: Path, place: str) -> 
             for key, value in content.items():
                 if key not in known:
                     raise UnknownNameError(
-                        "key", key, known, where=f"{path}, {place}" if place else str(path)
+                        "key",
+                        key,
+                        known,
+                        where=f"{path}, {place}" if place else str(path),
                     )
                 _check_keys(value, known[key], path, f"{place}.{key}".lstrip("."))
         case inspect.UnionType(types=types), _:

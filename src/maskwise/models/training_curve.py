@@ -4,7 +4,13 @@ import json
 import time
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 
@@ -29,10 +35,17 @@ class TrainingCurve:
 
     def __init__(self, folder: Path, name: str, step: int) -> None:
         self.path = folder / f"{name}.jsonl"
-        known = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
-        self.path.write_text("".join(line for line in known if json.loads(line)["step"] <= step))
+        known = (
+            self.path.read_text().splitlines(keepends=True)
+            if self.path.exists()
+            else []
+        )
+        self.path.write_text(
+            "".join(line for line in known if json.loads(line)["step"] <= step)
+        )
         self.events = SummaryWriter(str(folder / "events" / name), purge_step=step + 1)
-        self.started, self.last_step = time.perf_counter(), step
+        self.started = time.perf_counter()
+        self.last_step = step
         self.sums: dict[str, float] = {}
 
     def add(self, terms: dict[str, Tensor]) -> None:
@@ -45,12 +58,22 @@ class TrainingCurve:
         steps = step - self.last_step
         means = {name: total / steps for name, total in self.sums.items()}
         pace = (time.perf_counter() - self.started) / steps
-        row = {"step": step, "loss": sum(means.values()), **means, **metrics, "seconds_per_step": pace}
+        row = {
+            "step": step,
+            "loss": sum(means.values()),
+            **means,
+            **metrics,
+            "seconds_per_step": pace,
+        }
         with self.path.open("a") as file:
-            file.write(json.dumps({key: round(value, 5) for key, value in row.items()}) + "\n")
+            file.write(
+                json.dumps({key: round(value, 5) for key, value in row.items()}) + "\n"
+            )
         for name, value in row.items():
             self.events.add_scalar(name, value, step)
-        self.started, self.last_step, self.sums = time.perf_counter(), step, {}
+        self.started = time.perf_counter()
+        self.last_step = step
+        self.sums = {}
 
     def close(self) -> None:
         """Flush the TensorBoard events."""
@@ -59,5 +82,10 @@ class TrainingCurve:
 
 def training_progress(shown: bool) -> Progress:
     """A progress bar of steps on standard error; standard output may be read by a program."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     return Progress(*columns, console=make_console(stderr=True), disable=not shown)

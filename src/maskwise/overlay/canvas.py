@@ -55,14 +55,17 @@ class CanvasRegion:
 
     def crop(self, canvas: NDArray[Any]) -> NDArray[Any]:
         """A writable view of the region's part of the canvas."""
-        (top, left), (height, width) = self.corner, self.extent.shape
+        (top, left) = self.corner
+        (height, width) = self.extent.shape
         return canvas[top : top + height, left : left + width]
 
 
 def legible_size(size: tuple[int, int]) -> tuple[int, int]:
     """Width and height of the canvas: enlarged by a whole factor, or reduced."""
     longest = max(size)
-    scale = min(1.0, MAX_SIDE / longest) if longest >= MIN_SIDE else -(-MIN_SIDE // longest)
+    scale = (
+        min(1.0, MAX_SIDE / longest) if longest >= MIN_SIDE else -(-MIN_SIDE // longest)
+    )
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
@@ -88,7 +91,8 @@ def _bounds(masks: Masks, margin: int) -> tuple[slice, slice]:
     """Rows and columns that contain all masks and a margin, inside the canvas."""
     boxes = masks.box()
     boxes = boxes[boxes[:, 2] > 0] if boxes[:, 2].any() else boxes
-    (left, top), (right, bottom) = boxes[:, :2].min(0), (boxes[:, :2] + boxes[:, 2:]).max(0)
+    (left, top) = boxes[:, :2].min(0)
+    (right, bottom) = (boxes[:, :2] + boxes[:, 2:]).max(0)
     height, width = masks.size[0].tolist()
     return (
         slice(max(0, int(top) - margin), min(height, int(bottom) + margin)),

@@ -8,7 +8,12 @@ from PIL import Image, ImageDraw, ImageFont
 from maskwise.masks import Mask
 from maskwise.overlay.canvas import DARK, LIGHT, MIN_SIDE, CanvasRegion, Colour
 from maskwise.overlay.labels import default_font
-from maskwise.overlay.paint import paint_hidden, paint_ignored, paint_outline, paint_visible
+from maskwise.overlay.paint import (
+    paint_hidden,
+    paint_ignored,
+    paint_outline,
+    paint_visible,
+)
 from maskwise.schema import Answer, MaskType
 
 ColouredWord = tuple[str, Colour | None]
@@ -26,7 +31,8 @@ def add_caption(
 ) -> Image.Image:
     """The image with question, answer and legend below it; unchanged where there is nothing to write."""
     font = default_font(image.size)
-    line, margin = round(font.size * 1.5), round(font.size * 0.8)
+    line = round(font.size * 1.5)
+    margin = round(font.size * 0.8)
     width = max(image.width, MIN_SIDE // 2)
     lines: list[list[ColouredWord]] = []
     for words in (_split_question(question), _split_answer(answer, regions)):
@@ -38,7 +44,9 @@ def add_caption(
     sheet = Image.new("RGB", (width, image.height + rows * line + margin), LIGHT)
     sheet.paste(image)
     for number, words in enumerate(lines):
-        _write_words(sheet, words, (margin, image.height + margin // 2 + number * line), font)
+        _write_words(
+            sheet, words, (margin, image.height + margin // 2 + number * line), font
+        )
     if legend:
         place = (margin, image.height + margin // 2 + len(lines) * line)
         _write_legend(sheet, legend, place, mask_type=mask_type, font=font)
@@ -49,7 +57,9 @@ def _split_question(text: str | None) -> list[ColouredWord]:
     return [(word, None) for word in text.split()] if text else []
 
 
-def _split_answer(answer: Answer | None, regions: list[CanvasRegion]) -> list[ColouredWord]:
+def _split_answer(
+    answer: Answer | None, regions: list[CanvasRegion]
+) -> list[ColouredWord]:
     """The words of the answer, each with the colour of the first region its phrase refers to."""
     if answer is None:
         return []
@@ -63,11 +73,15 @@ def _split_answer(answer: Answer | None, regions: list[CanvasRegion]) -> list[Co
             for region in phrase.regions
             if region < len(regions)
         ]
-        words.append((answer.text[start:stop], regions[owners[0]].colour if owners else None))
+        words.append(
+            (answer.text[start:stop], regions[owners[0]].colour if owners else None)
+        )
     return words
 
 
-def _wrap(words: list[ColouredWord], font: ImageFont.FreeTypeFont, width: int) -> list[list[ColouredWord]]:
+def _wrap(
+    words: list[ColouredWord], font: ImageFont.FreeTypeFont, width: int
+) -> list[list[ColouredWord]]:
     lines: list[list[ColouredWord]] = []
     remaining = 0.0
     for word in words:
@@ -81,7 +95,10 @@ def _wrap(words: list[ColouredWord], font: ImageFont.FreeTypeFont, width: int) -
 
 
 def _write_words(
-    sheet: Image.Image, words: list[ColouredWord], place: tuple[int, int], font: ImageFont.FreeTypeFont
+    sheet: Image.Image,
+    words: list[ColouredWord],
+    place: tuple[int, int],
+    font: ImageFont.FreeTypeFont,
 ) -> None:
     draw = ImageDraw.Draw(sheet)
     x, y = place
@@ -95,14 +112,19 @@ def _write_words(
         x += round(font.getlength(text + " "))
 
 
-def _legend_entries(regions: list[CanvasRegion], mask_type: MaskType, *, ignored: bool) -> list[str]:
+def _legend_entries(
+    regions: list[CanvasRegion], mask_type: MaskType, *, ignored: bool
+) -> list[str]:
     """The drawing styles that occur in the image."""
-    both = [region.visible is not None and region.amodal is not None for region in regions]
+    both = [
+        region.visible is not None and region.amodal is not None for region in regions
+    ]
     entries = {
         "visible": any(region.visible is not None for region in regions),
         "hidden": mask_type != "visible" and any(both),
         "amodal outline": any(
-            region.amodal is not None and (mask_type != "visible" or region.visible is None)
+            region.amodal is not None
+            and (mask_type != "visible" or region.visible is None)
             for region in regions
         ),
         "ignored": ignored,
@@ -122,7 +144,10 @@ def _write_legend(
     x, y = place
     height = round(font.size)
     for entry in entries:
-        sheet.paste(_swatch(entry, (2 * height, height), mask_type), (x, y + round(font.size * 0.2)))
+        sheet.paste(
+            _swatch(entry, (2 * height, height), mask_type),
+            (x, y + round(font.size * 0.2)),
+        )
         x += round(2.5 * height)
         draw.text((x, y), entry, font=font, fill=DARK)
         x += round(font.getlength(entry + "    "))
@@ -134,7 +159,15 @@ def _swatch(entry: str, size: tuple[int, int], mask_type: MaskType) -> Image.Ima
     empty = np.zeros(size[::-1], np.bool_)
     full = np.pad(~empty[1:-1, 1:-1], 1)
     visible = full if entry == "visible" else empty
-    region = CanvasRegion(visible, full, corner=(0, 0), name="", colour=(120, 120, 120), stripes=0, depth=0)
+    region = CanvasRegion(
+        visible,
+        full,
+        corner=(0, 0),
+        name="",
+        colour=(120, 120, 120),
+        stripes=0,
+        depth=0,
+    )
     if entry == "ignored":
         paint_ignored(canvas, Mask.from_dense(full), max(1, size[1] // 8))
     elif entry == "hidden":

@@ -11,7 +11,13 @@ from maskwise.masks import Mask
 from maskwise.overlay.canvas import CanvasRegion, Drawable, legible_size, place_region
 from maskwise.overlay.caption import add_caption
 from maskwise.overlay.labels import default_font, write_labels
-from maskwise.overlay.paint import dim_background, paint_hidden, paint_ignored, paint_outline, paint_visible
+from maskwise.overlay.paint import (
+    dim_background,
+    paint_hidden,
+    paint_ignored,
+    paint_outline,
+    paint_visible,
+)
 from maskwise.schema import Answer, MaskType
 
 
@@ -35,16 +41,30 @@ def draw_overlay(
     masks = [mask for region in regions for mask in (region.visible, region.amodal)]
     for mask in (*masks, ignore):
         _check_size(mask, image)
-    base = image.convert("RGB").resize(legible_size(image.size), Image.Resampling.BICUBIC)
-    placed = [place_region(region, index, base.size) for index, region in enumerate(regions)]
+    base = image.convert("RGB").resize(
+        legible_size(image.size), Image.Resampling.BICUBIC
+    )
+    placed = [
+        place_region(region, index, base.size) for index, region in enumerate(regions)
+    ]
     drawn = Image.fromarray(_paint(base, placed, mask_type, ignore))
     if labels:
         write_labels(drawn, placed, default_font(base.size))
-    return add_caption(drawn, placed, mask_type, question=question, answer=answer, ignored=ignore is not None)
+    return add_caption(
+        drawn,
+        placed,
+        mask_type,
+        question=question,
+        answer=answer,
+        ignored=ignore is not None,
+    )
 
 
 def _paint(
-    base: Image.Image, regions: list[CanvasRegion], mask_type: MaskType, ignore: Mask | None
+    base: Image.Image,
+    regions: list[CanvasRegion],
+    mask_type: MaskType,
+    ignore: Mask | None,
 ) -> UInt8Array:
     """All masks painted on the image: uint8 [height, width, 3]."""
     canvas = np.array(base)

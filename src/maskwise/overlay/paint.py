@@ -7,11 +7,14 @@ from maskwise.masks import Mask, Masks
 from maskwise.overlay.canvas import DARK, LIGHT, CanvasRegion, Colour
 from maskwise.schema import MaskType
 
-FILL, UNKNOWN_FILL = 0.35, 0.2
+FILL = 0.35
+UNKNOWN_FILL = 0.2
 """Opacity of a visible mask, and of an amodal mask whose visible part is unknown."""
 
 
-def dim_background(canvas: UInt8Array, regions: list[CanvasRegion], mask_type: MaskType) -> None:
+def dim_background(
+    canvas: UInt8Array, regions: list[CanvasRegion], mask_type: MaskType
+) -> None:
     """Make everything outside the regions paler and greyer."""
     if not regions:
         return
@@ -20,10 +23,14 @@ def dim_background(canvas: UInt8Array, regions: list[CanvasRegion], mask_type: M
         visible_only = mask_type == "visible" and region.visible is not None
         region.crop(rest)[region.visible if visible_only else region.extent] = False
     grey = canvas[rest].mean(1, keepdims=True)
-    canvas[rest] = (canvas[rest] * 0.45 + grey * 0.3 + 255 * 0.15).round().astype(np.uint8)
+    canvas[rest] = (
+        (canvas[rest] * 0.45 + grey * 0.3 + 255 * 0.15).round().astype(np.uint8)
+    )
 
 
-def paint_visible(canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType) -> None:
+def paint_visible(
+    canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType
+) -> None:
     """Fill the visible mask; where it is unknown, the amodal mask with a lighter fill."""
     if region.visible is not None:
         _blend(region.crop(canvas), region.visible, region.colour, FILL)
@@ -32,7 +39,9 @@ def paint_visible(canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType)
         _blend(region.crop(canvas), region.amodal, region.colour, opacity)
 
 
-def paint_hidden(canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType, stroke: int) -> None:
+def paint_hidden(
+    canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType, stroke: int
+) -> None:
     """Stripe the hidden part, where both masks are known."""
     if mask_type == "visible" or region.visible is None or region.amodal is None:
         return
@@ -42,15 +51,21 @@ def paint_hidden(canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType, 
     _blend(region.crop(canvas), hidden & stripes, region.colour, 0.95)
 
 
-def paint_outline(canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType, stroke: int) -> None:
+def paint_outline(
+    canvas: UInt8Array, region: CanvasRegion, mask_type: MaskType, stroke: int
+) -> None:
     """A solid line around the requested mask, a dashed one around the rest of the amodal extent."""
-    crop, visible, amodal = region.crop(canvas), region.visible, region.amodal
+    crop = region.crop(canvas)
+    visible = region.visible
+    amodal = region.amodal
     if amodal is not None and mask_type == "amodal":
         _line(crop, _edge(amodal, stroke), region.colour, stroke)
         return
     if amodal is not None and (mask_type == "both" or visible is None):
         edge = _edge(amodal, stroke)
-        beyond = edge if visible is None else edge & ~_dilate(_edge(visible, stroke), stroke)
+        beyond = (
+            edge if visible is None else edge & ~_dilate(_edge(visible, stroke), stroke)
+        )
         _line(crop, beyond & _dashes(amodal, 5 * stroke), region.colour, stroke)
     if visible is not None:
         _line(crop, _edge(visible, stroke), region.colour, stroke)
@@ -66,20 +81,33 @@ def paint_ignored(canvas: UInt8Array, ignore: Mask, stroke: int) -> None:
 
 def deepest_pixels(mask: BoolArray) -> BoolArray:
     """The last nonempty erosion of a mask that has pixels: those deepest inside."""
-    width, deep = 1, mask
+    width = 1
+    deep = mask
     while (inner := mask & ~_edge(mask, width)).any():
-        width, deep = width + 1, inner
+        width = width + 1
+        deep = inner
     return deep
 
 
-def _blend(canvas: UInt8Array, where: BoolArray, colour: Colour, opacity: float) -> None:
-    canvas[where] = (canvas[where] * (1 - opacity) + np.array(colour) * opacity).round().astype(np.uint8)
+def _blend(
+    canvas: UInt8Array, where: BoolArray, colour: Colour, opacity: float
+) -> None:
+    canvas[where] = (
+        (canvas[where] * (1 - opacity) + np.array(colour) * opacity)
+        .round()
+        .astype(np.uint8)
+    )
 
 
 def _stripes(shape: tuple[int, ...], direction: int, stroke: int) -> BoolArray:
     """Slanted stripes in one of four directions."""
     down, right = np.ogrid[: shape[0], : shape[1]]
-    slant = (down + right, down - right, (5 * down + 2 * right) // 4, (2 * down - 5 * right) // 4)[direction]
+    slant = (
+        down + right,
+        down - right,
+        (5 * down + 2 * right) // 4,
+        (2 * down - 5 * right) // 4,
+    )[direction]
     stripes: BoolArray = slant % (6 * stroke) < 5 * stroke // 2
     return stripes
 
@@ -99,7 +127,12 @@ def _box_counts(mask: BoolArray, width: int) -> Int32Array:
     sums = np.pad(mask.astype(np.int32), ((width + 1, width), (width + 1, width)))
     for axis in (0, 1):
         np.cumsum(sums, axis, out=sums)
-    counts: Int32Array = sums[side:, side:] - sums[side:, :-side] - sums[:-side, side:] + sums[:-side, :-side]
+    counts: Int32Array = (
+        sums[side:, side:]
+        - sums[side:, :-side]
+        - sums[:-side, side:]
+        + sums[:-side, :-side]
+    )
     return counts
 
 

@@ -56,7 +56,10 @@ class Protocol:
 
     def score(self, inputs: ScoringInput, **options: Any) -> Scores:
         """Score a whole dataset; an option the rule does not know, or a value it does not take, is refused."""
-        return self.function(inputs, **{name: self._check(name, value) for name, value in options.items()})
+        return self.function(
+            inputs,
+            **{name: self._check(name, value) for name, value in options.items()},
+        )
 
     def _check(self, name: str, value: Any) -> Any:
         """The value as the option takes it: text may stand for yes, no and names."""
@@ -68,17 +71,25 @@ class Protocol:
         try:
             return msgspec.convert(value, kind, strict=False)
         except msgspec.ValidationError:
-            known = "true, false" if kind is bool else ", ".join(map(str, get_args(kind)))
-            raise ProtocolError(f"{self.name}: option {name} is {value!r}; it takes {known}") from None
+            known = (
+                "true, false" if kind is bool else ", ".join(map(str, get_args(kind)))
+            )
+            raise ProtocolError(
+                f"{self.name}: option {name} is {value!r}; it takes {known}"
+            ) from None
 
 
 def _protocol(module: ModuleType) -> Protocol:
-    return Protocol(module.__name__.rpartition(".")[2], module.DESCRIPTION, module.score)
+    return Protocol(
+        module.__name__.rpartition(".")[2], module.DESCRIPTION, module.score
+    )
 
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol
-    for protocol in map(_protocol, (strict, lisa, mmr, muse, gres, gsva, union, aura, r2sm))
+    for protocol in map(
+        _protocol, (strict, lisa, mmr, muse, gres, gsva, union, aura, r2sm)
+    )
 }
 """All rules, the recommended one first."""
 

@@ -29,7 +29,9 @@ def normalise(name: str) -> str:
     return _ARTICLE.sub("", _BREAK.sub(" ", plain).strip())
 
 
-def answer_metrics(inputs: ScoringInput, rows: BoolArray, counted: BoolArray) -> dict[str, MetricTerms]:
+def answer_metrics(
+    inputs: ScoringInput, rows: BoolArray, counted: BoolArray
+) -> dict[str, MetricTerms]:
     """`answer_exact`: share of predictions that name exactly the targets, each as often as it is a target;
     `answer_f1`: mean F1 of the names.
 
@@ -37,7 +39,8 @@ def answer_metrics(inputs: ScoringInput, rows: BoolArray, counted: BoolArray) ->
     bool [regions], the predicted regions that count. The names of a prediction are those of its counted regions, or, if
     none of them has one, the words of its phrases. A prediction without names is wrong.
     """
-    ground_truth, count = inputs.ground_truth, len(inputs)
+    ground_truth = inputs.ground_truth
+    count = len(inputs)
     pred_sample, predicted = _predicted_names(inputs.predictions, counted)
     rows = rows & ground_truth.has_answer
     true_code, pred_code = _common_codes(ground_truth.names, predicted)
@@ -55,9 +58,12 @@ def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> MetricT
     """`judge`: the mean of the judge function over the rows that have a ground truth answer, 0 without a predicted
     one.
     """
-    ground_truth, predictions = inputs.ground_truth, inputs.predictions
+    ground_truth = inputs.ground_truth
+    predictions = inputs.predictions
     if not len(ground_truth.answers):
-        raise ProtocolError("the judge needs the dataset's answers: read the ground truth with texts=True")
+        raise ProtocolError(
+            "the judge needs the dataset's answers: read the ground truth with texts=True"
+        )
     value = np.zeros(len(ground_truth))
     rows = rows & ground_truth.has_answer
     for sample in np.flatnonzero(rows).tolist():
@@ -72,12 +78,15 @@ def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> MetricT
     return MetricTerms(value, rows.astype(np.int64))
 
 
-def _predicted_names(predictions: PredictionColumns, counted: BoolArray) -> tuple[Int64Array, Codes]:
+def _predicted_names(
+    predictions: PredictionColumns, counted: BoolArray
+) -> tuple[Int64Array, Codes]:
     """Sample and name of all counted regions that have one, and of the phrases of predictions without such a region."""
     has = np.array([name is not None for name in predictions.names.names], bool)
     named = counted & has[predictions.names.codes] if len(has) else np.zeros(0, bool)
     sample = predictions.sample[named]
-    codes, names = predictions.names.codes[named], predictions.names.names
+    codes = predictions.names.codes[named]
+    names = predictions.names.names
     if predictions.phrases is None or predictions.phrases.words is None:
         return sample, Codes(codes, names)
     unnamed = np.ones(len(predictions), bool)
@@ -86,7 +95,10 @@ def _predicted_names(predictions: PredictionColumns, counted: BoolArray) -> tupl
     words = predictions.phrases.words
     return (
         np.concatenate([sample, predictions.phrases.sample[used]]),
-        Codes(np.concatenate([codes, words.codes[used] + np.int32(len(names))]), (*names, *words.names)),
+        Codes(
+            np.concatenate([codes, words.codes[used] + np.int32(len(names))]),
+            (*names, *words.names),
+        ),
     )
 
 
@@ -95,8 +107,12 @@ def _common_codes(one: Codes, other: Codes) -> tuple[Int64Array, Int64Array]:
     code: dict[str, int] = {}
 
     def recode(column: Codes) -> Int64Array:
-        table = [code.setdefault(normalise(name or ""), len(code)) for name in column.names]
-        return np.array(table, np.int64)[column.codes] if table else np.zeros(0, np.int64)
+        table = [
+            code.setdefault(normalise(name or ""), len(code)) for name in column.names
+        ]
+        return (
+            np.array(table, np.int64)[column.codes] if table else np.zeros(0, np.int64)
+        )
 
     return recode(one), recode(other)
 
@@ -108,6 +124,8 @@ def _shared(
     width = 1 + max((int(codes.max(initial=0)) for _, codes in (one, other)), default=0)
     keys, times = np.unique(one[0] * width + one[1], return_counts=True)
     other_keys, other_times = np.unique(other[0] * width + other[1], return_counts=True)
-    both, left, right = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
+    both, left, right = np.intersect1d(
+        keys, other_keys, assume_unique=True, return_indices=True
+    )
     least: Float64Array = np.minimum(times[left], other_times[right]).astype(np.float64)
     return np.bincount(both // width, least, minlength=count).astype(np.int64)

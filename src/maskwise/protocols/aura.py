@@ -41,9 +41,7 @@ from maskwise.protocols.overlaps import Overlaps, break_ties
 from maskwise.protocols.phrases import merge_phrases
 from maskwise.protocols.scoring_input import NO_TARGET, ScoringInput
 
-DESCRIPTION = (
-    "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)"
-)
+DESCRIPTION = "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)"
 Answers = Literal["any", "free", "forced"]
 Matching = Literal["iou", "order"]
 Unit = Literal["image", "question", "mask"]
@@ -74,7 +72,10 @@ def score(
     types = {"visible": inputs.overlaps("visible"), "amodal": inputs.overlaps("amodal")}
     pairs = match_types(inputs, list(types.values()), matching)
     options: dict[str, UnpairedMasks] = {"unmatched": unmatched, "extra": extra}
-    parts = {name: _score_type(overlaps, pairs, unit=unit, **options) for name, overlaps in types.items()}
+    parts = {
+        name: _score_type(overlaps, pairs, unit=unit, **options)
+        for name, overlaps in types.items()
+    }
     some = inputs.ground_truth.counts > 0
     areas = np.sum([one.target.area for one in types.values()], axis=0)
     empty: BoolArray = int_sums(inputs.ground_truth.sample, areas, len(some)) == 0
@@ -101,7 +102,11 @@ def score(
 def check_answers(protocol: str, inputs: ScoringInput, answers: Answers) -> None:
     """Raise if predictions are not all of the kind asked for."""
     forced = inputs.predictions.forced
-    wrong = np.zeros(len(inputs), bool) if answers == "any" else forced == (answers == "free")
+    wrong = (
+        np.zeros(len(inputs), bool)
+        if answers == "any"
+        else forced == (answers == "free")
+    )
     rows = np.flatnonzero(wrong & (inputs.predictions.counts > 0))
     if len(rows):
         raise ProtocolError(
@@ -110,7 +115,9 @@ def check_answers(protocol: str, inputs: ScoringInput, answers: Answers) -> None
         )
 
 
-def match_types(inputs: ScoringInput, types: list[Overlaps], matching: Matching) -> RegionPairs:
+def match_types(
+    inputs: ScoringInput, types: list[Overlaps], matching: Matching
+) -> RegionPairs:
     """One matching for all given mask types."""
     pairs = inputs.pairs
     if matching == "order":
@@ -126,21 +133,37 @@ def match_types(inputs: ScoringInput, types: list[Overlaps], matching: Matching)
 
 
 def _score_type(
-    overlaps: Overlaps, pairs: RegionPairs, *, unmatched: UnpairedMasks, extra: UnpairedMasks, unit: Unit
+    overlaps: Overlaps,
+    pairs: RegionPairs,
+    *,
+    unmatched: UnpairedMasks,
+    extra: UnpairedMasks,
+    unit: Unit,
 ) -> dict[str, MetricTerms]:
     """gIoU and cIoU of one mask type."""
-    ground_truth, count = overlaps.ground_truth, len(overlaps.ground_truth)
+    ground_truth = overlaps.ground_truth
+    count = len(overlaps.ground_truth)
     keep = overlaps.scorable[ground_truth.sample[pairs.target]]
-    pred, target = pairs.pred[keep], pairs.target[keep]
-    sample, shared = ground_truth.sample[target], overlaps.shared(pred, target)
+    pred = pairs.pred[keep]
+    target = pairs.target[keep]
+    sample = ground_truth.sample[target]
+    shared = overlaps.shared(pred, target)
     union = overlaps.pred.area[pred] + overlaps.target.area[target] - shared
     value = np.where(union == 0, 1.0, shared / np.maximum(union, 1))
     terms = np.bincount(sample, minlength=count)
     pixels = int_sums(sample, union, count)
-    has_target = int_sums(ground_truth.sample, overlaps.target.known.astype(np.int64), count) > 0
-    for masks, paired, counts in ((overlaps.target, target, unmatched), (overlaps.pred, pred, extra)):
+    has_target = (
+        int_sums(ground_truth.sample, overlaps.target.known.astype(np.int64), count) > 0
+    )
+    for masks, paired, counts in (
+        (overlaps.target, target, unmatched),
+        (overlaps.pred, pred, extra),
+    ):
         left = unpaired(len(masks.area), paired)
-        left = left[(overlaps.scorable & has_target)[masks.sample[left]] & (masks.area[left] > 0)]
+        left = left[
+            (overlaps.scorable & has_target)[masks.sample[left]]
+            & (masks.area[left] > 0)
+        ]
         if counts == "count":
             terms += np.bincount(masks.sample[left], minlength=count)
             pixels += int_sums(masks.sample[left], masks.area[left], count)
@@ -172,4 +195,6 @@ def _pool(parts: dict[str, dict[str, MetricTerms]]) -> dict[str, MetricTerms]:
         )
         for name in names
     }
-    return pooled | {f"{name}_{kind}": parts[kind][name] for kind in parts for name in names}
+    return pooled | {
+        f"{name}_{kind}": parts[kind][name] for kind in parts for name in names
+    }

@@ -29,8 +29,13 @@ class Phrases:
 def mask_column(masks: Sequence[Mask | None]) -> MaskColumn:
     """Masks of which some are not known."""
     counts = [mask.counts if mask else "" for mask in masks]
-    sizes = np.array([mask.size if mask else (0, 0) for mask in masks], np.int64).reshape(-1, 2)
-    return MaskColumn(Masks.from_strings(counts, sizes), np.array([mask is not None for mask in masks], bool))
+    sizes = np.array(
+        [mask.size if mask else (0, 0) for mask in masks], np.int64
+    ).reshape(-1, 2)
+    return MaskColumn(
+        Masks.from_strings(counts, sizes),
+        np.array([mask is not None for mask in masks], bool),
+    )
 
 
 def encode_strings(texts: Sequence[str | None]) -> Codes:
@@ -40,7 +45,9 @@ def encode_strings(texts: Sequence[str | None]) -> Codes:
     return Codes(np.array([code[text] for text in texts], np.int32), names)
 
 
-def take_masks(column: MaskColumn, rows: Int32Array | BoolArray | Int64Array) -> MaskColumn:
+def take_masks(
+    column: MaskColumn, rows: Int32Array | BoolArray | Int64Array
+) -> MaskColumn:
     return MaskColumn(column.masks[rows], column.present[rows])
 
 
@@ -48,7 +55,11 @@ def phrase_columns(answers: Sequence[tuple[Answer | None, int]]) -> Phrases | No
     """The phrases of answers, each given with the number of its sample's regions; None where there are none."""
     starts = counts_to_offsets([count for _, count in answers])
     found = [
-        (sample, [first + region for region in phrase.regions], answer.text[phrase.start : phrase.stop])
+        (
+            sample,
+            [first + region for region in phrase.regions],
+            answer.text[phrase.start : phrase.stop],
+        )
         for sample, ((answer, _), first) in enumerate(zip(answers, starts.tolist()))
         if answer is not None
         for phrase in answer.phrases
@@ -63,11 +74,15 @@ def phrase_columns(answers: Sequence[tuple[Answer | None, int]]) -> Phrases | No
     )
 
 
-def take_phrases(phrases: Phrases, place: Int64Array, regions: Int64Array, *, count: int) -> Phrases:
+def take_phrases(
+    phrases: Phrases, place: Int64Array, regions: Int64Array, *, count: int
+) -> Phrases:
     """The phrases of the samples kept, in their new order. place: int64, the new position of each sample, `count` where
     it is not kept; regions: int64, the regions kept, in their new order.
     """
-    position = np.zeros(int(max(phrases.members.max(initial=-1), regions.max(initial=-1))) + 1, np.int64)
+    position = np.zeros(
+        int(max(phrases.members.max(initial=-1), regions.max(initial=-1))) + 1, np.int64
+    )
     position[regions] = np.arange(len(regions))
     stay = np.flatnonzero(place[phrases.sample] < count)
     order = stay[np.argsort(place[phrases.sample[stay]], kind="stable")]

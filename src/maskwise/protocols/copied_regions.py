@@ -11,7 +11,9 @@ from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import ScoringInput
 
 
-def find_copies(inputs: ScoringInput, overlaps: Overlaps, counted: BoolArray) -> BoolArray:
+def find_copies(
+    inputs: ScoringInput, overlaps: Overlaps, counted: BoolArray
+) -> BoolArray:
     """Whether each counted region is a copy, bool [regions]: as many regions of its sample with the same mask come
     before it as there are equal targets in the sample (usually one).
 
@@ -37,7 +39,8 @@ def _same_area(masks: SelectedMasks, counted: BoolArray) -> Int64Array:
     """The counted regions that share their area with another one of their sample, ascending."""
     rows = np.flatnonzero(counted)
     order = rows[np.lexsort((masks.area[rows], masks.sample[rows]))]
-    area, sample = masks.area[order], masks.sample[order]
+    area = masks.area[order]
+    sample = masks.sample[order]
     same = (area[1:] == area[:-1]) & (sample[1:] == sample[:-1])
     either = np.zeros(len(order), bool)
     either[1:] |= same
@@ -64,7 +67,9 @@ def _keys(
     return list(zip(sample.tolist(), strings, more))
 
 
-def _equal_targets(inputs: ScoringInput, overlaps: Overlaps, samples: Int64Array) -> dict[int, int]:
+def _equal_targets(
+    inputs: ScoringInput, overlaps: Overlaps, samples: Int64Array
+) -> dict[int, int]:
     """The largest number of equal targets in each of the samples."""
     asked = np.zeros(len(inputs), bool)
     asked[samples] = True

@@ -22,27 +22,36 @@ A missing or failed prediction counts as an empty mask without the flag. `mask_t
 import numpy as np
 
 from maskwise.protocols.metrics import MetricTerms, Scores
-from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
-
-DESCRIPTION = (
-    "union of masks per question; the flag of the prediction decides no-target questions; mean over questions"
+from maskwise.protocols.scoring_input import (
+    NO_TARGET_MASK,
+    OfficialMaskType,
+    ScoringInput,
 )
+
+DESCRIPTION = "union of masks per question; the flag of the prediction decides no-target questions; mean over questions"
 THRESHOLDS = (0.7, 0.8, 0.9)
 
 
 def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
     overlaps = inputs.overlaps(mask_type)
-    merged, scorable = overlaps.merged, overlaps.scorable
-    empty, called_empty = inputs.ground_truth.counts == 0, inputs.predictions.no_target
+    merged = overlaps.merged
+    scorable = overlaps.scorable
+    empty = inputs.ground_truth.counts == 0
+    called_empty = inputs.predictions.no_target
     hit = scorable & ~empty & ~called_empty
     intersection = np.where(hit, merged.intersection, 0)
     union = np.where(scorable & ~(empty & called_empty), merged.union, 0)
     iou = np.where(empty & called_empty, 1.0, intersection / np.maximum(union, 1))
-    targeted, no_target = (scorable & ~empty).astype(np.int64), empty.astype(np.int64)
-    found, kept = (empty & called_empty).astype(np.int64), hit.astype(np.int64)
+    targeted = (scorable & ~empty).astype(np.int64)
+    no_target = empty.astype(np.int64)
+    found = (empty & called_empty).astype(np.int64)
+    kept = hit.astype(np.int64)
     precision = {
-        f"p@{t}": MetricTerms((scorable & ~empty & (iou >= t)).astype(np.int64), targeted) for t in THRESHOLDS
+        f"p@{t}": MetricTerms(
+            (scorable & ~empty & (iou >= t)).astype(np.int64), targeted
+        )
+        for t in THRESHOLDS
     }
     return Scores(
         protocol="gres",

@@ -8,12 +8,20 @@ import numpy as np
 import pyarrow.compute as pc
 
 from maskwise.arrays import BoolArray, Int8Array, Int32Array, Int64Array
-from maskwise.protocols.columns import Phrases, encode_strings, mask_column, phrase_columns, take_masks
+from maskwise.protocols.columns import (
+    Phrases,
+    encode_strings,
+    mask_column,
+    phrase_columns,
+    take_masks,
+)
 from maskwise.protocols.ragged import counts_to_offsets
 from maskwise.schema import Region, Sample
 from maskwise.store import MASK_TYPES, Codes, Dataset, MaskColumn
 
-VISIBLE, AMODAL, BOTH = (MASK_TYPES.index(name) for name in ("visible", "amodal", "both"))
+VISIBLE, AMODAL, BOTH = (
+    MASK_TYPES.index(name) for name in ("visible", "amodal", "both")
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,9 @@ class GroundTruth:
     @cached_property
     def cluster(self) -> Int64Array:
         """Images numbered in the order they first appear, int64 [n]."""
-        _, first, inverse = np.unique(self.image, return_index=True, return_inverse=True)
+        _, first, inverse = np.unique(
+            self.image, return_index=True, return_inverse=True
+        )
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
         return rank[inverse]
@@ -72,9 +82,13 @@ class GroundTruth:
     @classmethod
     def from_dataset(cls, dataset: Dataset, *, texts: bool = False) -> "GroundTruth":
         """The columns of a dataset, sharing its memory; questions and answers only if `texts`."""
-        samples, regions = dataset.samples, dataset.regions
+        samples = dataset.samples
+        regions = dataset.regions
         offsets, rows = samples.targets
-        picked = {kind: take_masks(regions.masks(kind), rows) for kind in ("visible", "amodal", "overlap")}
+        picked = {
+            kind: take_masks(regions.masks(kind), rows)
+            for kind in ("visible", "amodal", "overlap")
+        }
         names = [str(name) for name in regions.name.names]
         colon = np.array([":" in name for name in names], bool)
         codes = regions.name.codes[rows]
@@ -90,7 +104,8 @@ class GroundTruth:
             overlap=picked["overlap"],
             ignore=samples.ignore,
             names=Codes(codes, tuple(names)),
-            part=regions.part_of.present[rows] | (colon[codes] if names else np.zeros(len(rows), bool)),
+            part=regions.part_of.present[rows]
+            | (colon[codes] if names else np.zeros(len(rows), bool)),
             has_answer=_has_answer(dataset),
             tags=_Tags(dataset),
             phrases=_dataset_phrases(dataset),
@@ -99,7 +114,9 @@ class GroundTruth:
         )
 
     @classmethod
-    def from_samples(cls, samples: Sequence[Sample], frames: Sequence[tuple[int, int]]) -> "GroundTruth":
+    def from_samples(
+        cls, samples: Sequence[Sample], frames: Sequence[tuple[int, int]]
+    ) -> "GroundTruth":
         """From records and the heights and widths of their images, both [n]."""
         targets = [region for sample in samples for region in sample.targets]
         images = list(dict.fromkeys(sample.image_id for sample in samples))
@@ -110,7 +127,9 @@ class GroundTruth:
             image=np.array([row[sample.image_id] for sample in samples], np.int64),
             image_ids=images,
             image_size=np.array(frames, np.int32).reshape(-1, 2),
-            requested_type=np.array([MASK_TYPES.index(sample.mask_type) for sample in samples], np.int8),
+            requested_type=np.array(
+                [MASK_TYPES.index(sample.mask_type) for sample in samples], np.int8
+            ),
             offsets=counts_to_offsets([len(sample.targets) for sample in samples]),
             visible=mask_column([region.visible for region in targets]),
             amodal=mask_column([region.amodal for region in targets]),
@@ -118,11 +137,20 @@ class GroundTruth:
             ignore=mask_column([sample.ignore for sample in samples]),
             names=encode_strings([region.name for region in targets]),
             part=np.array([is_part(region) for region in targets], bool),
-            has_answer=np.array([bool(sample.answer and sample.answer.text) for sample in samples], bool),
-            tags={key: encode_strings([sample.tags.get(key) for sample in samples]) for key in keys},
-            phrases=phrase_columns([(sample.answer, len(sample.targets)) for sample in samples]),
+            has_answer=np.array(
+                [bool(sample.answer and sample.answer.text) for sample in samples], bool
+            ),
+            tags={
+                key: encode_strings([sample.tags.get(key) for sample in samples])
+                for key in keys
+            },
+            phrases=phrase_columns(
+                [(sample.answer, len(sample.targets)) for sample in samples]
+            ),
             questions=[sample.question for sample in samples],
-            answers=[sample.answer.text if sample.answer else None for sample in samples],
+            answers=[
+                sample.answer.text if sample.answer else None for sample in samples
+            ],
         )
 
 

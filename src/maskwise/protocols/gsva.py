@@ -19,11 +19,13 @@ import numpy as np
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.protocols.lisa_counts import CIOU_EPSILON, GIOU_EPSILON
 from maskwise.protocols.metrics import MetricTerms, Scores
-from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
-
-DESCRIPTION = (
-    "as gres, but an empty target makes a no-target question, and a wrong 'nothing here' keeps its IoU"
+from maskwise.protocols.scoring_input import (
+    NO_TARGET_MASK,
+    OfficialMaskType,
+    ScoringInput,
 )
+
+DESCRIPTION = "as gres, but an empty target makes a no-target question, and a wrong 'nothing here' keeps its IoU"
 PAIR_EPSILON = 1e-8
 
 
@@ -37,11 +39,14 @@ def score(
 ) -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
     overlaps = inputs.overlaps(mask_type)
-    scorable, called_empty = overlaps.scorable, inputs.predictions.no_target
+    scorable = overlaps.scorable
+    called_empty = inputs.predictions.no_target
     empty = scorable & (overlaps.merged.target == 0)
     targeted = scorable & ~empty
     intersection = np.where(targeted, overlaps.merged.intersection, 0)
-    union = np.where(targeted | (empty & ~called_empty & grefcoco), overlaps.merged.union, 0)
+    union = np.where(
+        targeted | (empty & ~called_empty & grefcoco), overlaps.merged.union, 0
+    )
     iou = _iou(intersection, union, targeted=targeted, epsilon=epsilon)
     iou[empty] = called_empty[empty]
     count = scorable.astype(np.int64)
@@ -55,17 +60,33 @@ def score(
         },
         statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
         metrics={
-            "giou": MetricTerms(iou, count, GIOU_EPSILON if epsilon else 0.0, gate=count),
-            "ciou": MetricTerms(intersection, union, CIOU_EPSILON if epsilon else 0.0, gate=count),
-            "n_acc": MetricTerms((empty & called_empty).astype(np.int64), empty.astype(np.int64)),
-            "t_acc": MetricTerms((targeted & ~called_empty).astype(np.int64), targeted.astype(np.int64)),
+            "giou": MetricTerms(
+                iou, count, GIOU_EPSILON if epsilon else 0.0, gate=count
+            ),
+            "ciou": MetricTerms(
+                intersection, union, CIOU_EPSILON if epsilon else 0.0, gate=count
+            ),
+            "n_acc": MetricTerms(
+                (empty & called_empty).astype(np.int64), empty.astype(np.int64)
+            ),
+            "t_acc": MetricTerms(
+                (targeted & ~called_empty).astype(np.int64), targeted.astype(np.int64)
+            ),
         },
-        legacy=_sum_in_float32(iou, intersection, union, count) if legacy_float32 and scorable.any() else {},
+        legacy=_sum_in_float32(iou, intersection, union, count)
+        if legacy_float32 and scorable.any()
+        else {},
     )
 
 
-def _iou(intersection: Int64Array, union: Int64Array, *, targeted: BoolArray, epsilon: bool) -> Float64Array:
-    value = intersection / (union + PAIR_EPSILON) if epsilon else intersection / np.maximum(union, 1)
+def _iou(
+    intersection: Int64Array, union: Int64Array, *, targeted: BoolArray, epsilon: bool
+) -> Float64Array:
+    value = (
+        intersection / (union + PAIR_EPSILON)
+        if epsilon
+        else intersection / np.maximum(union, 1)
+    )
     return np.where(targeted, value, 0.0)
 
 
@@ -73,6 +94,11 @@ def _sum_in_float32(
     iou: Float64Array, intersection: Int64Array, union: Int64Array, count: Int64Array
 ) -> dict[str, float]:
     """The official meters: IoU per mask in float64, pixel counts and the final division in float32."""
-    top, bottom = (np.cumsum(column, dtype=np.float32)[-1] for column in (intersection, union))
+    top, bottom = (
+        np.cumsum(column, dtype=np.float32)[-1] for column in (intersection, union)
+    )
     total = np.float32(iou.sum()) / np.float32(float(count.sum()) + GIOU_EPSILON)
-    return {"giou": float(total), "ciou": float(top / (bottom + np.float32(CIOU_EPSILON)))}
+    return {
+        "giou": float(total),
+        "ciou": float(top / (bottom + np.float32(CIOU_EPSILON))),
+    }

@@ -15,11 +15,16 @@ class ImageGroups:
     65536. A cell is one image within one group.
     """
 
-    def __init__(self, codes: NDArray[np.integer[Any]], cluster: Int64Array, count: int) -> None:
+    def __init__(
+        self, codes: NDArray[np.integer[Any]], cluster: Int64Array, count: int
+    ) -> None:
         by_image = np.argsort(cluster, kind="stable")
         # The second sort is stable, so the samples of one image stay together within a group.
-        self._order = by_image[np.argsort(codes[by_image].astype(np.uint16), kind="stable")]
-        group, image = codes[self._order], cluster[self._order]
+        self._order = by_image[
+            np.argsort(codes[by_image].astype(np.uint16), kind="stable")
+        ]
+        group = codes[self._order]
+        image = cluster[self._order]
         new = np.ones(len(group), bool)
         new[1:] = (group[1:] != group[:-1]) | (image[1:] != image[:-1])
         self._starts = np.flatnonzero(new)
@@ -58,5 +63,7 @@ class ImageGroups:
         """Sums of values of cells over each group, float64 [groups]."""
         out = np.zeros(len(self))
         if len(self._filled):
-            out[self._filled] = np.add.reduceat(cells, self._firsts[self._filled], dtype=np.float64)
+            out[self._filled] = np.add.reduceat(
+                cells, self._firsts[self._filled], dtype=np.float64
+            )
         return out

@@ -34,10 +34,12 @@ MIN_IMAGES = 10
 """Fewer images get no interval: no method covers there."""
 MAX_ITEMS = 200
 """A proportion counts at most this many items per image; larger numbers are areas."""
-PRIOR_CORRELATION, PRIOR_IMAGES = 0.3, 5.0
+PRIOR_CORRELATION = 0.3
+PRIOR_IMAGES = 5.0
 """Assumed intra-image correlation of proportions, and the number of images at which the data have the same weight."""
 
-WILSON, JACKKNIFE = "wilson", "jackknife"
+WILSON = "wilson"
+JACKKNIFE = "jackknife"
 TOO_FEW_IMAGES = f"fewer than {MIN_IMAGES} images"
 NO_VARIATION = "no variation between images"
 FIXED = "fixed by the protocol"
@@ -71,13 +73,19 @@ class Ratios:
     effective_images: Float64Array
 
 
-def estimate(metric: MetricTerms, groups: ImageGroups, level: float = 0.95) -> list[Estimate]:
+def estimate(
+    metric: MetricTerms, groups: ImageGroups, level: float = 0.95
+) -> list[Estimate]:
     """The value of a metric in each group, with its interval."""
     ratios = ratio_of_sums(metric, groups)
     with np.errstate(all="ignore"):
         low, high, method = _interval(metric, groups, ratios, level)
     rows = zip(ratios.ratio.tolist(), low.tolist(), high.tolist(), method)
-    gates = [1.0] * len(groups) if metric.gate is None else groups.add(groups.cells(metric.gate)).tolist()
+    gates = (
+        [1.0] * len(groups)
+        if metric.gate is None
+        else groups.add(groups.cells(metric.gate)).tolist()
+    )
     return [
         _estimate(*row) if gate else Estimate(metric.empty, Interval(None, None, FIXED))
         for row, gate in zip(rows, gates)
@@ -86,43 +94,59 @@ def estimate(metric: MetricTerms, groups: ImageGroups, level: float = 0.95) -> l
 
 def ratio_of_sums(metric: MetricTerms, groups: ImageGroups) -> Ratios:
     """The metric's ratio in each group, and how many images it rests on."""
-    y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
-    total, squares = groups.add(x), groups.add(x * x)
+    y = groups.cells(metric.numerator)
+    x = groups.cells(metric.denominator)
+    total = groups.add(x)
+    squares = groups.add(x * x)
     divisor = total + metric.epsilon
     return Ratios(
         images=groups.add((x != 0) | (y != 0)),
         denominator=total,
-        ratio=np.divide(groups.add(y), divisor, out=np.full(len(groups), np.nan), where=divisor > 0),
-        effective_images=np.divide(total**2, squares, out=np.zeros(len(groups)), where=squares > 0),
+        ratio=np.divide(
+            groups.add(y), divisor, out=np.full(len(groups), np.nan), where=divisor > 0
+        ),
+        effective_images=np.divide(
+            total**2, squares, out=np.zeros(len(groups)), where=squares > 0
+        ),
     )
 
 
 def is_share(metric: MetricTerms, groups: ImageGroups) -> BoolArray:
     """Whether every image of a group lies between 0 and 1, bool [groups]."""
-    y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
+    y = groups.cells(metric.numerator)
+    x = groups.cells(metric.denominator)
     return np.asarray(groups.add((y < 0) | (y > x * (1 + 1e-9))) == 0)
 
 
 def influence(metric: MetricTerms, groups: ImageGroups, ratios: Ratios) -> Float64Array:
     """The ratio of each group minus the ratio without one image, for every cell: float64 [cells]."""
-    y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
+    y = groups.cells(metric.numerator)
+    x = groups.cells(metric.denominator)
     rest = ratios.denominator[groups.group] - x
-    change: Float64Array = (y - ratios.ratio[groups.group] * x) / np.where(rest > 0, rest, np.nan)
+    change: Float64Array = (y - ratios.ratio[groups.group] * x) / np.where(
+        rest > 0, rest, np.nan
+    )
     return change
 
 
 def jackknife(
-    influences: Float64Array, groups: ImageGroups, images: Float64Array, effective: Float64Array
+    influences: Float64Array,
+    groups: ImageGroups,
+    images: Float64Array,
+    effective: Float64Array,
 ) -> tuple[Float64Array, Float64Array]:
     """Variance and degrees of freedom of each group, float64 [groups] each.
 
     influences: float64 [cells]; images, effective: float64 [groups].
     """
     squares = influences * influences
-    second, fourth = groups.add(squares), groups.add(squares * squares)
+    second = groups.add(squares)
+    fourth = groups.add(squares * squares)
     variation = images * fourth / second**2 - 1
     freedom = np.minimum(2 * images / np.maximum(variation, 1e-9), effective - 1)
-    return second * (images - 1) / images, np.clip(freedom, 2, np.maximum(images - 1, 2))
+    return second * (images - 1) / images, np.clip(
+        freedom, 2, np.maximum(images - 1, 2)
+    )
 
 
 def t_quantile(freedom: Float64Array, level: float) -> Float64Array:
@@ -143,13 +167,18 @@ def _interval(
     metric: MetricTerms, groups: ImageGroups, ratios: Ratios, level: float
 ) -> tuple[Float64Array, Float64Array, list[str]]:
     """Ends and method of each group; NaN ends where there is no interval, then with the reason as method."""
-    y, x = groups.cells(metric.numerator), groups.cells(metric.denominator)
+    y = groups.cells(metric.numerator)
+    x = groups.cells(metric.denominator)
     influences = influence(metric, groups, ratios)
-    variance, freedom = jackknife(influences, groups, ratios.images, ratios.effective_images)
+    variance, freedom = jackknife(
+        influences, groups, ratios.images, ratios.effective_images
+    )
     within = is_share(metric, groups)
     items = within & (groups.add((y % 1 != 0) | (x % 1 != 0) | (x > MAX_ITEMS)) == 0)
     constant = within & ((variance == 0) | (ratios.ratio <= 0) | (ratios.ratio >= 1))
-    count = np.where(items, ratios.denominator / _design_effect(groups, y, x, ratios, variance), 0.0)
+    count = np.where(
+        items, ratios.denominator / _design_effect(groups, y, x, ratios, variance), 0.0
+    )
     count = np.where(constant & ~items, ratios.effective_images, count)
     wilson = _wilson(ratios.ratio, count, t_quantile(ratios.images - 1, level))
     reach = t_quantile(freedom, level) * np.sqrt(variance)
@@ -164,7 +193,11 @@ def _interval(
 
 
 def _design_effect(
-    groups: ImageGroups, y: Float64Array, x: Float64Array, ratios: Ratios, variance: Float64Array
+    groups: ImageGroups,
+    y: Float64Array,
+    x: Float64Array,
+    ratios: Ratios,
+    variance: Float64Array,
 ) -> Float64Array:
     """Variance over that of independent items, mixed with an assumed one where few images differ from the rest."""
     binomial = ratios.ratio * (1 - ratios.ratio) / ratios.denominator
@@ -190,11 +223,15 @@ def _t_interval(
     ratio: Float64Array, reach: Float64Array, *, within: BoolArray, positive: BoolArray
 ) -> tuple[Float64Array, Float64Array]:
     """The interval of the ratio on the scale of logit, log or the ratio itself."""
-    odds, factor = reach / (ratio * (1 - ratio)), np.exp(reach / ratio)
+    odds = reach / (ratio * (1 - ratio))
+    factor = np.exp(reach / ratio)
     low, high = (
         np.select(
             [within, positive],
-            [1 / (1 + (1 - ratio) / ratio * np.exp(-sign * odds)), ratio * factor**sign],
+            [
+                1 / (1 + (1 - ratio) / ratio * np.exp(-sign * odds)),
+                ratio * factor**sign,
+            ],
             ratio + sign * reach,
         )
         for sign in (-1.0, 1.0)
@@ -206,4 +243,6 @@ def _estimate(value: float, low: float, high: float, method: str) -> Estimate:
     if np.isnan(value):
         return Estimate(None, Interval(None, None, TOO_FEW_IMAGES))
     known = not np.isnan(low)
-    return Estimate(value, Interval(low if known else None, high if known else None, method))
+    return Estimate(
+        value, Interval(low if known else None, high if known else None, method)
+    )

@@ -39,7 +39,11 @@ from maskwise.protocols.metrics import MetricTerms, Scores, int_sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.prediction_columns import PREDICTED
 from maskwise.protocols.ragged import flatten
-from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
+from maskwise.protocols.scoring_input import (
+    NO_TARGET_MASK,
+    OfficialMaskType,
+    ScoringInput,
+)
 
 DESCRIPTION = "k-th mask with k-th target of the question, mean over target masks; extra masks are free"
 
@@ -60,10 +64,15 @@ def score(
         pair(overlaps),
         weight=np.where(scorable, np.maximum(inputs.ground_truth.counts, 1), 0),
         statuses=inputs.statuses({NO_TARGET_MASK: ~scorable}),
-        options={"mask_type": mask_type, "epsilon": epsilon, "legacy_float32": legacy_float32},
+        options={
+            "mask_type": mask_type,
+            "epsilon": epsilon,
+            "legacy_float32": legacy_float32,
+        },
         more={
             "no_mask": MetricTerms(
-                (scorable & (overlaps.pairs.preds == 0)).astype(np.int64), scorable.astype(np.int64)
+                (scorable & (overlaps.pairs.preds == 0)).astype(np.int64),
+                scorable.astype(np.int64),
             )
         },
     )
@@ -71,10 +80,13 @@ def score(
 
 def pair(overlaps: Overlaps) -> TwoClassCounts:
     """The scored pairs, in dataset order."""
-    pairs, scorable = overlaps.pairs, overlaps.scorable
+    pairs = overlaps.pairs
+    scorable = overlaps.scorable
     sample, pred, target = pair_in_order(pairs.pred_offsets, pairs.target_offsets)
     keep = scorable[sample]
-    no_target = scorable & (pairs.targets == 0) & (overlaps.predictions.state == PREDICTED)
+    no_target = (
+        scorable & (pairs.targets == 0) & (overlaps.predictions.state == PREDICTED)
+    )
     silent = np.flatnonzero(no_target & (pairs.preds == 0))
     zero = np.zeros(len(silent), np.int64)
     image = np.stack([overlaps.counted_pixels[silent], zero], 1)
@@ -82,7 +94,9 @@ def pair(overlaps: Overlaps) -> TwoClassCounts:
         [
             count_pairs(overlaps, pred[keep], target[keep]),
             count_targets(overlaps, _targets_without_masks(overlaps)),
-            count_predictions(overlaps, pairs.pred_offsets[:-1][no_target & (pairs.preds > 0)]),
+            count_predictions(
+                overlaps, pairs.pred_offsets[:-1][no_target & (pairs.preds > 0)]
+            ),
             TwoClassCounts(silent, image, image),
         ]
     )
@@ -93,10 +107,14 @@ def _targets_without_masks(overlaps: Overlaps) -> Int64Array:
     """The targets that are compared with an empty mask because nothing was predicted for their question: the first of
     each question, or all of them where none has a pixel.
     """
-    pairs, area = overlaps.pairs, overlaps.target.area
+    pairs = overlaps.pairs
+    area = overlaps.target.area
     missing: BoolArray = overlaps.scorable & (pairs.preds == 0) & (pairs.targets > 0)
     empty = int_sums(overlaps.ground_truth.sample, area, len(missing)) == 0
     all_empty = flatten(
-        pairs.target_offsets, np.flatnonzero(missing & empty & (overlaps.predictions.state == PREDICTED))
+        pairs.target_offsets,
+        np.flatnonzero(missing & empty & (overlaps.predictions.state == PREDICTED)),
     )
-    return np.sort(np.concatenate([pairs.target_offsets[:-1][missing & ~empty], all_empty]))
+    return np.sort(
+        np.concatenate([pairs.target_offsets[:-1][missing & ~empty], all_empty])
+    )

@@ -14,11 +14,19 @@ import numpy as np
 
 from maskwise.arrays import Float32Array, Float64Array, Int64Array
 from maskwise.masks import pair_areas
-from maskwise.protocols.metrics import MetricTerms, SampleStatuses, Scores, int_sums, sums
+from maskwise.protocols.metrics import (
+    MetricTerms,
+    SampleStatuses,
+    Scores,
+    int_sums,
+    sums,
+)
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import ScoringInput
 
-PAIR_EPSILON, GIOU_EPSILON, CIOU_EPSILON = 1e-5, 1e-5, 1e-10
+PAIR_EPSILON = 1e-5
+GIOU_EPSILON = 1e-5
+CIOU_EPSILON = 1e-10
 FOREGROUND = 1
 
 
@@ -32,24 +40,36 @@ class TwoClassCounts:
 
     def iou(self, *, epsilon: bool = True) -> Float64Array:
         """The score of each pair, float64 [k, 2]; without epsilon I / U, and 1 where U is 0."""
-        divisor = self.union + PAIR_EPSILON if epsilon else np.maximum(self.union, 1).astype(np.float64)
+        divisor = (
+            self.union + PAIR_EPSILON
+            if epsilon
+            else np.maximum(self.union, 1).astype(np.float64)
+        )
         value: Float64Array = self.intersection / divisor + (self.union == 0)
         return value
 
-    def metrics(self, weight: Float64Array | Int64Array, *, epsilon: bool = True) -> dict[str, MetricTerms]:
+    def metrics(
+        self, weight: Float64Array | Int64Array, *, epsilon: bool = True
+    ) -> dict[str, MetricTerms]:
         """gIoU and cIoU; weight [samples] is each sample's share of gIoU's denominator."""
         count = len(weight)
         value = sums(self.sample, self.iou(epsilon=epsilon)[:, FOREGROUND], count)
         top = int_sums(self.sample, self.intersection[:, FOREGROUND], count)
         bottom = int_sums(self.sample, self.union[:, FOREGROUND], count)
         return {
-            "giou": MetricTerms(value, weight, GIOU_EPSILON if epsilon else 0.0, gate=weight),
-            "ciou": MetricTerms(top, bottom, CIOU_EPSILON if epsilon else 0.0, gate=weight),
+            "giou": MetricTerms(
+                value, weight, GIOU_EPSILON if epsilon else 0.0, gate=weight
+            ),
+            "ciou": MetricTerms(
+                top, bottom, CIOU_EPSILON if epsilon else 0.0, gate=weight
+            ),
         }
 
     def select(self, rows: Int64Array) -> "TwoClassCounts":
         """Some of the pairs, in the order given."""
-        return TwoClassCounts(self.sample[rows], self.intersection[rows], self.union[rows])
+        return TwoClassCounts(
+            self.sample[rows], self.intersection[rows], self.union[rows]
+        )
 
     @staticmethod
     def concat(parts: "list[TwoClassCounts]") -> "TwoClassCounts":
@@ -61,45 +81,55 @@ class TwoClassCounts:
         )
 
 
-def count_pairs(overlaps: Overlaps, pred: Int64Array, target: Int64Array) -> TwoClassCounts:
+def count_pairs(
+    overlaps: Overlaps, pred: Int64Array, target: Int64Array
+) -> TwoClassCounts:
     """The two-class counts of pairs (positions among all regions); the sample is the target's.
 
     Pixels where pieces of a target overlap have value 2 or more in the official code and belong to neither class.
     """
-    shared, pieces = overlaps.shared(pred, target), overlaps.piece_overlap
+    shared = overlaps.shared(pred, target)
+    pieces = overlaps.piece_overlap
     rows = np.flatnonzero(pieces.present[target])
     doubled = np.zeros(len(pred), np.int64)
-    doubled[rows] = pair_areas(overlaps.pred.masks[pred[rows]], pieces.masks[target[rows]]).intersection
+    doubled[rows] = pair_areas(
+        overlaps.pred.masks[pred[rows]], pieces.masks[target[rows]]
+    ).intersection
     sample = overlaps.ground_truth.sample[target]
-    area, any_target = overlaps.pred.area[pred], overlaps.target.area[target]
+    area = overlaps.pred.area[pred]
+    any_target = overlaps.target.area[target]
     inside = shared - doubled
     union = area + (any_target - pieces.area[target]) - inside
     frame = overlaps.counted_pixels[sample]
     background = np.stack([frame - (area + any_target - shared), frame - shared])
-    return TwoClassCounts(sample, np.stack([background[0], inside], 1), np.stack([background[1], union], 1))
+    return TwoClassCounts(
+        sample,
+        np.stack([background[0], inside], 1),
+        np.stack([background[1], union], 1),
+    )
 
 
 def count_targets(overlaps: Overlaps, target: Int64Array) -> TwoClassCounts:
     """Targets against an empty prediction."""
-    sample, frame = (
-        overlaps.ground_truth.sample[target],
-        overlaps.counted_pixels[overlaps.ground_truth.sample[target]],
-    )
+    sample = overlaps.ground_truth.sample[target]
+    frame = overlaps.counted_pixels[overlaps.ground_truth.sample[target]]
     area = overlaps.target.area[target]
     single = area - overlaps.piece_overlap.area[target]
     nothing = np.zeros(len(target), np.int64)
-    return TwoClassCounts(sample, np.stack([frame - area, nothing], 1), np.stack([frame, single], 1))
+    return TwoClassCounts(
+        sample, np.stack([frame - area, nothing], 1), np.stack([frame, single], 1)
+    )
 
 
 def count_predictions(overlaps: Overlaps, pred: Int64Array) -> TwoClassCounts:
     """Predictions against an empty target."""
-    sample, frame = (
-        overlaps.predictions.sample[pred],
-        overlaps.counted_pixels[overlaps.predictions.sample[pred]],
-    )
+    sample = overlaps.predictions.sample[pred]
+    frame = overlaps.counted_pixels[overlaps.predictions.sample[pred]]
     area = overlaps.pred.area[pred]
     nothing = np.zeros(len(pred), np.int64)
-    return TwoClassCounts(sample, np.stack([frame - area, nothing], 1), np.stack([frame, area], 1))
+    return TwoClassCounts(
+        sample, np.stack([frame - area, nothing], 1), np.stack([frame, area], 1)
+    )
 
 
 def finish(
@@ -118,7 +148,9 @@ def finish(
     legacy: dict[str, float] = {}
     if options["legacy_float32"]:
         ground_truth = inputs.ground_truth
-        per_image = np.rint(sums(ground_truth.cluster, weight, ground_truth.cluster_count)).astype(np.int64)
+        per_image = np.rint(
+            sums(ground_truth.cluster, weight, ground_truth.cluster_count)
+        ).astype(np.int64)
         totals = sum_in_float32(counts, ground_truth.cluster, per_image)
         if totals.giou is not None and totals.ciou is not None:
             legacy = {"giou": totals.giou, "ciou": totals.ciou}
@@ -145,7 +177,9 @@ class Float32Sums:
     ciou: float | None
 
 
-def sum_in_float32(counts: TwoClassCounts, cluster: Int64Array, weight: Int64Array) -> Float32Sums:
+def sum_in_float32(
+    counts: TwoClassCounts, cluster: Int64Array, weight: Int64Array
+) -> Float32Sums:
     """Sum as the official code does: pairs within an image, then images, all in float32.
 
     cluster: int64 [samples], the images in the order they are evaluated. weight: int64 [images], the number each
@@ -168,12 +202,21 @@ def sum_in_float32(counts: TwoClassCounts, cluster: Int64Array, weight: Int64Arr
         return Float32Sums(per_image[0], per_image[1], mean, count, None, None)
     top, bottom, total = (
         np.cumsum(column, axis=0, dtype=np.float32)[-1]
-        for column in (per_image[0], per_image[1], np.multiply(mean, count[:, None], dtype=np.float32))
+        for column in (
+            per_image[0],
+            per_image[1],
+            np.multiply(mean, count[:, None], dtype=np.float32),
+        )
     )
     giou = total / np.float32(float(np.float32(count.sum())) + GIOU_EPSILON)
     ciou = top / (bottom + np.float32(CIOU_EPSILON))
     return Float32Sums(
-        per_image[0], per_image[1], mean, count, float(giou[FOREGROUND]), float(ciou[FOREGROUND])
+        per_image[0],
+        per_image[1],
+        mean,
+        count,
+        float(giou[FOREGROUND]),
+        float(ciou[FOREGROUND]),
     )
 
 

@@ -22,7 +22,8 @@ class MaskGeometry:
     @staticmethod
     def concat(parts: "Sequence[MaskGeometry]") -> "MaskGeometry":
         """Several columns, concatenated."""
-        areas, boxes = [part.area for part in parts], [part.box for part in parts]
+        areas = [part.area for part in parts]
+        boxes = [part.box for part in parts]
         return MaskGeometry(
             np.concatenate([np.zeros(0, np.int64), *areas]),
             np.concatenate([np.zeros((0, 4), np.int32), *boxes]),
@@ -39,7 +40,8 @@ class RegionGeometry:
     @property
     def box(self) -> Int32Array:
         """The box around both masks of each region, int32 [regions, 4]; zeros where neither has a pixel."""
-        visible, amodal = self.visible, self.amodal
+        visible = self.visible
+        amodal = self.amodal
         both = ((visible.area > 0) & (amodal.area > 0))[:, None]
         hull = np.concatenate(
             [
@@ -48,7 +50,9 @@ class RegionGeometry:
             ],
             axis=1,
         )
-        return np.where(both, hull, np.where((visible.area > 0)[:, None], visible.box, amodal.box))
+        return np.where(
+            both, hull, np.where((visible.area > 0)[:, None], visible.box, amodal.box)
+        )
 
     def take(self, rows: Int64Array) -> "RegionGeometry":
         """Those of some regions."""
@@ -56,9 +60,12 @@ class RegionGeometry:
         return RegionGeometry(*(MaskGeometry(area, box) for area, box in parts))
 
 
-def measure_masks(column: MaskColumn, usable: BoolArray, threads: int) -> tuple[MaskGeometry, Int64Array]:
+def measure_masks(
+    column: MaskColumn, usable: BoolArray, threads: int
+) -> tuple[MaskGeometry, Int64Array]:
     """MaskGeometry of the usable masks, and the rows of those that turn out to be malformed."""
-    area, box = np.zeros(len(usable), np.int64), np.zeros((len(usable), 4), np.int64)
+    area = np.zeros(len(usable), np.int64)
+    box = np.zeros((len(usable), 4), np.int64)
     bad: list[int] = []
     waiting = [np.flatnonzero(usable)]
     while waiting:

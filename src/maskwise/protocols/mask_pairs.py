@@ -36,8 +36,14 @@ class MaskPairs:
     def all(cls, pred_offsets: Int64Array, target_offsets: Int64Array) -> "MaskPairs":
         """Every predicted region with every target of its sample."""
         parts = list(_pair_blocks(pred_offsets, target_offsets))
-        columns = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*parts))
-        return cls(pred_offsets, target_offsets, *(columns if parts else [np.zeros(0, np.int64)] * 3))
+        columns = (
+            np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*parts)
+        )
+        return cls(
+            pred_offsets,
+            target_offsets,
+            *(columns if parts else [np.zeros(0, np.int64)] * 3),
+        )
 
     @classmethod
     def overlapping(
@@ -53,7 +59,11 @@ class MaskPairs:
         for sample, pred, target in _pair_blocks(pred_offsets, target_offsets):
             rows = np.flatnonzero(boxes_overlap(pred_box[pred], target_box[target]))
             kept.append((sample[rows], pred[rows], target[rows]))
-        return cls(pred_offsets, target_offsets, *(np.concatenate(column) for column in zip(*kept)))
+        return cls(
+            pred_offsets,
+            target_offsets,
+            *(np.concatenate(column) for column in zip(*kept)),
+        )
 
     @cached_property
     def preds(self) -> Int64Array:
@@ -77,9 +87,12 @@ class MaskPairs:
         return np.where(listed, position, ABSENT)
 
 
-def _pair_blocks(pred_offsets: Int64Array, target_offsets: Int64Array) -> Iterator[tuple[Int64Array, ...]]:
+def _pair_blocks(
+    pred_offsets: Int64Array, target_offsets: Int64Array
+) -> Iterator[tuple[Int64Array, ...]]:
     """Sample, region and target of all pairs within samples, in blocks of about BLOCK pairs."""
-    preds, targets = np.diff(pred_offsets), np.diff(target_offsets)
+    preds = np.diff(pred_offsets)
+    targets = np.diff(target_offsets)
     owner = np.repeat(np.arange(len(preds)), preds)
     ends = np.cumsum(targets[owner])
     first = 0
@@ -96,11 +109,14 @@ def _pair_blocks(pred_offsets: Int64Array, target_offsets: Int64Array) -> Iterat
 
 def boxes_overlap(one: Int32Array, other: Int32Array) -> BoolArray:
     """Whether two boxes share pixels, row by row; a box without pixels overlaps nothing."""
-    low, high = np.maximum(one[:, :2], other[:, :2]), np.minimum(one[:, 2:], other[:, 2:])
+    low = np.maximum(one[:, :2], other[:, :2])
+    high = np.minimum(one[:, 2:], other[:, 2:])
     return (low[:, 0] < high[:, 0]) & (low[:, 1] < high[:, 1])
 
 
-def pair_in_order(first: Int64Array, second: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def pair_in_order(
+    first: Int64Array, second: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Pair the k-th of each group with the k-th, as far as the shorter list goes (Python's zip).
 
     first, second: int64 [groups + 1] offsets. Returns the group and the two positions of every pair.
@@ -123,4 +139,6 @@ def pairs_within(offsets: Int64Array) -> tuple[Int64Array, Int64Array]:
     counts = np.diff(offsets)
     later = np.repeat(offsets[1:], counts) - np.arange(offsets[-1]) - 1
     one = np.repeat(np.arange(offsets[-1]), later)
-    return one, one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)
+    return one, one + 1 + np.arange(len(one)) - np.repeat(
+        np.cumsum(later) - later, later
+    )

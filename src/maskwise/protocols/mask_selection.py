@@ -28,7 +28,11 @@ class MaskSelection:
 
     def same(self, other: "MaskSelection") -> bool:
         """Whether both select the same masks."""
-        pairs = ((self.amodal, other.amodal), (self.known, other.known), (self.exact, other.exact))
+        pairs = (
+            (self.amodal, other.amodal),
+            (self.known, other.known),
+            (self.exact, other.exact),
+        )
         return all(np.array_equal(one, another) for one, another in pairs)
 
 
@@ -69,7 +73,9 @@ class SelectedMasks:
         counts = np.diff(self.offsets)
         few = np.flatnonzero((counts > 1) & (counts <= FEW_REGIONS))
         rows = flatten(self.offsets, few)
-        one, other = (rows[part] for part in pairs_within(counts_to_offsets(counts[few])))
+        one, other = (
+            rows[part] for part in pairs_within(counts_to_offsets(counts[few]))
+        )
         shared = intersection_areas((self, one), (self, other), threads=self.threads)
         found = counts > FEW_REGIONS
         found[self.sample[one[shared > 0]]] = True
@@ -86,7 +92,13 @@ class SelectedMasks:
             return self.masks[rows[self.known[rows]]].merge(offsets, size[part])
 
         with ThreadPoolExecutor(self.threads) as pool:
-            return Masks.concat(list(pool.map(merge, np.array_split(np.arange(len(samples)), self.threads))))
+            return Masks.concat(
+                list(
+                    pool.map(
+                        merge, np.array_split(np.arange(len(samples)), self.threads)
+                    )
+                )
+            )
 
 
 class MaskSelector:
@@ -103,7 +115,10 @@ class MaskSelector:
         *,
         threads: int,
     ) -> None:
-        self.table, self.geometry, self.ignore, self.threads = table, geometry, ignore, threads
+        self.table = table
+        self.geometry = geometry
+        self.ignore = ignore
+        self.threads = threads
         self._made: list[SelectedMasks] = []
 
     def select(self, selection: MaskSelection) -> SelectedMasks:
@@ -120,9 +135,11 @@ class MaskSelector:
         return self.select(MaskSelection(amodal, known, known))
 
     def _make(self, selection: MaskSelection) -> SelectedMasks:
-        table, taken = self.table, selection.amodal & selection.known
+        table = self.table
+        taken = selection.amodal & selection.known
         masks = _choose(table.visible.masks, table.amodal.masks, taken)
-        area, box = self.geometry.visible.area, self.geometry.visible.box
+        area = self.geometry.visible.area
+        box = self.geometry.visible.box
         if taken.any():
             area = np.where(taken, self.geometry.amodal.area, area)
             box = np.where(taken[:, None], self.geometry.amodal.box, box)
@@ -130,19 +147,28 @@ class MaskSelector:
         rows = np.flatnonzero(self.ignore.present[table.sample] & selection.known)
         if len(rows):
             left = without_ignored(masks[rows], self.ignore, table.sample[rows])
-            masks, area[rows] = replace_masks(masks, rows, left), left.area(threads=self.threads)
-        return SelectedMasks(masks, selection, MaskGeometry(area, box), table.offsets, self.threads)
+            masks = replace_masks(masks, rows, left)
+            area[rows] = left.area(threads=self.threads)
+        return SelectedMasks(
+            masks, selection, MaskGeometry(area, box), table.offsets, self.threads
+        )
 
 
 def intersection_areas(
-    one: tuple[SelectedMasks, Int64Array], other: tuple[SelectedMasks, Int64Array], *, threads: int
+    one: tuple[SelectedMasks, Int64Array],
+    other: tuple[SelectedMasks, Int64Array],
+    *,
+    threads: int,
 ) -> Int64Array:
     """Pixels shared by the regions of each pair, int64 [k]. Masks are read only where the boxes overlap."""
-    (left, a), (right, b) = one, other
+    (left, a) = one
+    (right, b) = other
     out = np.zeros(len(a), np.int64)
     rows = np.flatnonzero(left.known[a] & right.known[b])
     rows = rows[boxes_overlap(left.geometry.box[a[rows]], right.geometry.box[b[rows]])]
-    out[rows] = pair_areas(left.masks[a[rows]], right.masks[b[rows]], threads=threads).intersection
+    out[rows] = pair_areas(
+        left.masks[a[rows]], right.masks[b[rows]], threads=threads
+    ).intersection
     return out
 
 

@@ -29,17 +29,24 @@ def match(pairs: MaskPairs, gain: Float64Array) -> Int64Array:
     """
     chosen, settled = _settle_by_best(pairs, gain)
     for sample in np.flatnonzero(~settled).tolist():
-        first, last = np.searchsorted(pairs.pred, pairs.pred_offsets[sample : sample + 2])
+        first, last = np.searchsorted(
+            pairs.pred, pairs.pred_offsets[sample : sample + 2]
+        )
         part = first + np.flatnonzero(gain[first:last] > 0)
         columns = (pairs.pred[part], pairs.target[part], gain[part])
-        matched = [pair for component in _components(*columns) for pair in _solve(component)]
+        matched = [
+            pair for component in _components(*columns) for pair in _solve(component)
+        ]
         found = np.array(matched, np.int64).reshape(-1, 2)
         chosen[pairs.find(found[:, 0], found[:, 1])] = True
     return np.flatnonzero(chosen)
 
 
 def pair_remaining(
-    pairs: MaskPairs, matched: tuple[Int64Array, Int64Array], *, empty: tuple[BoolArray, BoolArray]
+    pairs: MaskPairs,
+    matched: tuple[Int64Array, Int64Array],
+    *,
+    empty: tuple[BoolArray, BoolArray],
 ) -> tuple[Int64Array, Int64Array]:
     """Pair what the matching left over in each sample, as far as it goes: empty masks with empty masks first, then in
     order.
@@ -49,7 +56,9 @@ def pair_remaining(
     """
     pred, target = matched
     for only_empty in (True, False):
-        free = [unpaired(len(part), taken) for part, taken in zip(empty, (pred, target))]
+        free = [
+            unpaired(len(part), taken) for part, taken in zip(empty, (pred, target))
+        ]
         if only_empty:
             free = [rows[part[rows]] for rows, part in zip(free, empty)]
         starts = [
@@ -63,9 +72,15 @@ def pair_remaining(
     return pred[order], target[order]
 
 
-def _components(pred: Int64Array, target: Int64Array, gain: Float64Array) -> Iterator[Component]:
+def _components(
+    pred: Int64Array, target: Int64Array, gain: Float64Array
+) -> Iterator[Component]:
     """The connected components of pairs that gain: no region is in two of them."""
-    label = _label_few(pred, target) if len(pred) <= MANY_PAIRS else _label_many(pred, target)
+    label = (
+        _label_few(pred, target)
+        if len(pred) <= MANY_PAIRS
+        else _label_many(pred, target)
+    )
     order = np.argsort(label, kind="stable")
     bounds = np.flatnonzero(np.diff(label[order])) + 1
     for rows in np.split(order, bounds):
@@ -84,7 +99,9 @@ def _label_few(pred: Int64Array, target: Int64Array) -> Int64Array:
     for one, other in zip(pred.tolist(), target.tolist()):
         parent[root(("pred", one))] = root(("target", other))
     number: dict[tuple[str, int], int] = {}
-    labels = [number.setdefault(root(("pred", one)), len(number)) for one in pred.tolist()]
+    labels = [
+        number.setdefault(root(("pred", one)), len(number)) for one in pred.tolist()
+    ]
     return np.array(labels, np.int64)
 
 
@@ -96,7 +113,9 @@ def _label_many(pred: Int64Array, target: Int64Array) -> Int64Array:
     rows, row = np.unique(pred, return_inverse=True)
     columns, column = np.unique(target, return_inverse=True)
     count = len(rows) + len(columns)
-    graph = coo_array((np.ones(len(row), np.int8), (row, len(rows) + column)), shape=(count, count))
+    graph = coo_array(
+        (np.ones(len(row), np.int8), (row, len(rows) + column)), shape=(count, count)
+    )
     _, label = connected_components(graph.tocsr(), directed=False)
     found: Int64Array = label[row].astype(np.int64)
     return found
@@ -107,19 +126,27 @@ def _solve(component: Component) -> list[tuple[int, int]]:
     pred, target, gain = component
     if len(pred) == 1:
         return [(pred[0], target[0])]
-    rows, columns = sorted(set(pred)), sorted(set(target))
+    rows = sorted(set(pred))
+    columns = sorted(set(target))
     row = {region: item for item, region in enumerate(rows)}
     column = {region: item for item, region in enumerate(columns)}
-    cells = [(row[one], column[other], value) for one, other, value in zip(pred, target, gain)]
+    cells = [
+        (row[one], column[other], value)
+        for one, other, value in zip(pred, target, gain)
+    ]
     if len(rows) * len(columns) > DENSE_CELLS:
         solved = _solve_sparse(cells, len(rows), len(columns))
     else:
         solved = _solve_dense(cells, len(rows), len(columns))
     listed = {(one, other) for one, other, _ in cells}
-    return [(rows[one], columns[other]) for one, other in solved if (one, other) in listed]
+    return [
+        (rows[one], columns[other]) for one, other in solved if (one, other) in listed
+    ]
 
 
-def _solve_dense(cells: list[tuple[int, int, float]], rows: int, columns: int) -> list[tuple[int, int]]:
+def _solve_dense(
+    cells: list[tuple[int, int, float]], rows: int, columns: int
+) -> list[tuple[int, int]]:
     if rows > columns:
         flipped = [(column, row, value) for row, column, value in cells]
         return [(row, column) for column, row in _solve_dense(flipped, columns, rows)]
@@ -133,10 +160,14 @@ def _solve_dense(cells: list[tuple[int, int, float]], rows: int, columns: int) -
     matrix = np.zeros((rows, columns))
     for row, column, value in cells:
         matrix[row, column] = value
-    return list(zip(*(side.tolist() for side in linear_sum_assignment(matrix, maximize=True))))
+    return list(
+        zip(*(side.tolist() for side in linear_sum_assignment(matrix, maximize=True)))
+    )
 
 
-def _solve_sparse(cells: list[tuple[int, int, float]], rows: int, columns: int) -> list[tuple[int, int]]:
+def _solve_sparse(
+    cells: list[tuple[int, int, float]], rows: int, columns: int
+) -> list[tuple[int, int]]:
     """Each row has a column of its own with no gain, so a full matching of the rows exists."""
     from scipy.sparse import coo_array  # noqa: PLC0415
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching  # noqa: PLC0415
@@ -148,25 +179,38 @@ def _solve_sparse(cells: list[tuple[int, int, float]], rows: int, columns: int) 
     place = (np.concatenate([row, own]), np.concatenate([column, columns + own]))
     matrix = coo_array((weight, place), shape=(rows, columns + rows)).tocsr()
     found = min_weight_full_bipartite_matching(matrix, maximize=True)
-    return [(one, other) for one, other in zip(*(side.tolist() for side in found)) if other < columns]
+    return [
+        (one, other)
+        for one, other in zip(*(side.tolist() for side in found))
+        if other < columns
+    ]
 
 
 def _augment(table: list[list[float]]) -> list[tuple[int, int]]:
     """The Hungarian method with potentials: rows get their columns one by one, each along a cheapest path of
     exchanges. There are no more rows than columns.
     """
-    rows, columns = len(table), len(table[0])
-    row_price, column_price = [0.0] * rows, [0.0] * columns
+    rows = len(table)
+    columns = len(table[0])
+    row_price = [0.0] * rows
+    column_price = [0.0] * columns
     holder: list[int | None] = [None] * columns
     for start in range(rows):
-        slack, before = [math.inf] * columns, [-1] * columns
-        done, row, last = set[int](), start, -1
+        slack = [math.inf] * columns
+        before = [-1] * columns
+        done = set[int]()
+        row = start
+        last = -1
         while True:
             for column in range(columns):
                 cost = -table[row][column] - row_price[row] - column_price[column]
                 if column not in done and cost < slack[column]:
-                    slack[column], before[column] = cost, last
-            last = min((column for column in range(columns) if column not in done), key=slack.__getitem__)
+                    slack[column] = cost
+                    before[column] = last
+            last = min(
+                (column for column in range(columns) if column not in done),
+                key=slack.__getitem__,
+            )
             step = slack[last]
             row_price[start] += step
             for column in range(columns):
@@ -186,7 +230,9 @@ def _augment(table: list[list[float]]) -> list[tuple[int, int]]:
     return [(row, column) for column, row in enumerate(holder) if row is not None]
 
 
-def _settle_by_best(pairs: MaskPairs, gain: Float64Array) -> tuple[BoolArray, BoolArray]:
+def _settle_by_best(
+    pairs: MaskPairs, gain: Float64Array
+) -> tuple[BoolArray, BoolArray]:
     """Give every prediction its best target where no two share it (then no matching has a larger total), or every
     target its best prediction. Returns the chosen pairs and whether each sample is solved.
     """
@@ -210,7 +256,8 @@ def _best(side: Int64Array, gain: Float64Array) -> Int64Array:
     regions = side[useful]
     if (np.diff(regions) < 0).any():
         order = np.argsort(regions, kind="stable")
-        useful, regions = useful[order], regions[order]
+        useful = useful[order]
+        regions = regions[order]
     starts = np.flatnonzero(np.concatenate([[True], regions[1:] != regions[:-1]]))
     top = np.maximum.reduceat(gain[useful], starts)
     lengths = np.diff(np.append(starts, len(regions)))

@@ -10,7 +10,14 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from maskwise.arrays import BoolArray, Float64Array, Int8Array, Int32Array, Int64Array, NumberArray
+from maskwise.arrays import (
+    BoolArray,
+    Float64Array,
+    Int8Array,
+    Int32Array,
+    Int64Array,
+    NumberArray,
+)
 from maskwise.errors import ProtocolError
 from maskwise.schema import Score, Status
 
@@ -38,7 +45,10 @@ class MetricTerms:
 
     def value(self, rows: BoolArray | Int64Array | None = None) -> float | None:
         """The value over all samples, or over some."""
-        top, bottom, gate = (_total(column, rows) for column in (self.numerator, self.denominator, self.gate))
+        top, bottom, gate = (
+            _total(column, rows)
+            for column in (self.numerator, self.denominator, self.gate)
+        )
         if self.gate is not None and not gate:
             return self.empty
         whole = float(bottom) + self.epsilon
@@ -58,11 +68,18 @@ class SampleStatuses:
     @staticmethod
     def concat(parts: "Sequence[SampleStatuses]") -> "SampleStatuses":
         """The statuses of several shards, in order."""
-        reasons = tuple(dict.fromkeys(("", *(reason for part in parts for reason in part.reasons))))
+        reasons = tuple(
+            dict.fromkeys(("", *(reason for part in parts for reason in part.reasons)))
+        )
         code = {reason: item for item, reason in enumerate(reasons)}
-        recoded = [np.array([code[text] for text in part.reasons], np.int32)[part.reason] for part in parts]
+        recoded = [
+            np.array([code[text] for text in part.reasons], np.int32)[part.reason]
+            for part in parts
+        ]
         return SampleStatuses(
-            np.concatenate([part.status for part in parts]), np.concatenate(recoded), reasons
+            np.concatenate([part.status for part in parts]),
+            np.concatenate(recoded),
+            reasons,
         )
 
 
@@ -92,17 +109,25 @@ class Scores:
         """gIoU of each sample, float64 [samples]; meaningful where the status is scored and the weight positive."""
         giou = self.metrics["giou"]
         return np.divide(
-            giou.numerator, giou.denominator, out=np.zeros(len(self)), where=giou.denominator > 0
+            giou.numerator,
+            giou.denominator,
+            out=np.zeros(len(self)),
+            where=giou.denominator > 0,
         )
 
     def headline(self) -> dict[str, float | None]:
         """Every metric over all samples; the legacy value where requested."""
-        return {name: self.legacy.get(name, metric.value()) for name, metric in self.metrics.items()}
+        return {
+            name: self.legacy.get(name, metric.value())
+            for name, metric in self.metrics.items()
+        }
 
     def rows(self, samples: Sequence[str]) -> list[Score]:
         """One record per sample, given the samples' ids."""
-        giou, ciou = self.metrics["giou"], self.metrics["ciou"]
-        value, statuses = self.value, self.statuses
+        giou = self.metrics["giou"]
+        ciou = self.metrics["ciou"]
+        value = self.value
+        statuses = self.statuses
         return [
             Score(
                 sample=sample,
@@ -123,12 +148,20 @@ def concat(shards: Sequence[Scores]) -> Scores:
     sum and are dropped.
     """
     first = shards[0]
-    if any((shard.protocol, shard.options) != (first.protocol, first.options) for shard in shards):
-        raise ProtocolError("shards were scored under different protocols or options; score them again alike")
+    if any(
+        (shard.protocol, shard.options) != (first.protocol, first.options)
+        for shard in shards
+    ):
+        raise ProtocolError(
+            "shards were scored under different protocols or options; score them again alike"
+        )
     return replace(
         first,
         statuses=SampleStatuses.concat([shard.statuses for shard in shards]),
-        metrics={name: _concat_metric([shard.metrics[name] for shard in shards]) for name in first.metrics},
+        metrics={
+            name: _concat_metric([shard.metrics[name] for shard in shards])
+            for name in first.metrics
+        },
         legacy={},
         confusion=_add([shard.confusion for shard in shards]),
         calibration=_add([shard.calibration for shard in shards]),
@@ -143,7 +176,9 @@ def share_columns(metrics: Mapping[Key, MetricTerms]) -> dict[Key, MetricTerms]:
     def share(column: NumberArray) -> NumberArray:
         if id(column) not in by_id:
             kin = alike.setdefault((column.dtype.str, column[::1009].tobytes()), [])
-            known = next((other for other in kin if np.array_equal(other, column)), None)
+            known = next(
+                (other for other in kin if np.array_equal(other, column)), None
+            )
             if known is None:
                 kin.append(column)
             by_id[id(column)] = column if known is None else known
@@ -185,7 +220,9 @@ def _add(tables: Sequence[Any]) -> Any:
     return np.sum(known, axis=0) if known else None
 
 
-def _total(column: NumberArray | None, rows: BoolArray | Int64Array | None) -> float | int:
+def _total(
+    column: NumberArray | None, rows: BoolArray | Int64Array | None
+) -> float | int:
     if column is None:
         return 0
     total: float | int = (column if rows is None else column[rows]).sum().item()

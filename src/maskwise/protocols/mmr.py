@@ -27,9 +27,7 @@ from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.ragged import counts_to_offsets, flatten
 from maskwise.protocols.scoring_input import NO_TARGET, OfficialMaskType, ScoringInput
 
-DESCRIPTION = (
-    "all questions of an image in one list, k-th mask with k-th target; images without any mask left out"
-)
+DESCRIPTION = "all questions of an image in one list, k-th mask with k-th target; images without any mask left out"
 
 
 def score(
@@ -55,7 +53,11 @@ def score(
         pair(overlaps),
         weight=np.where(kept & scorable, inputs.ground_truth.counts, 0),
         statuses=statuses,
-        options={"mask_type": mask_type, "epsilon": epsilon, "legacy_float32": legacy_float32},
+        options={
+            "mask_type": mask_type,
+            "epsilon": epsilon,
+            "legacy_float32": legacy_float32,
+        },
     )
 
 
@@ -70,7 +72,8 @@ def evaluated(overlaps: Overlaps) -> tuple[BoolArray, BoolArray]:
 
 def pair(overlaps: Overlaps) -> TwoClassCounts:
     """The scored pairs, image by image in the order images first appear."""
-    cluster, pairs = overlaps.ground_truth.cluster, overlaps.pairs
+    cluster = overlaps.ground_truth.cluster
+    pairs = overlaps.pairs
     images = overlaps.ground_truth.cluster_count
     order = np.argsort(cluster, kind="stable")
     preds = counts_to_offsets(int_sums(cluster, pairs.preds, images))

@@ -39,9 +39,7 @@ from maskwise.protocols.metrics import Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
 
-DESCRIPTION = (
-    "matched per question, remaining masks and targets count, divided by the larger count of the whole image"
-)
+DESCRIPTION = "matched per question, remaining masks and targets count, divided by the larger count of the whole image"
 
 
 def score(
@@ -68,23 +66,36 @@ def score(
                 "no target and no prediction: the protocol has no term for it": (
                     (overlaps.pairs.preds == 0) & (overlaps.pairs.targets == 0)
                 ),
-                "a target of the image has no mask of the requested type": ~scorable_images(overlaps),
+                "a target of the image has no mask of the requested type": ~scorable_images(
+                    overlaps
+                ),
             }
         ),
-        options={"mask_type": mask_type, "epsilon": epsilon, "legacy_float32": legacy_float32},
+        options={
+            "mask_type": mask_type,
+            "epsilon": epsilon,
+            "legacy_float32": legacy_float32,
+        },
     )
 
 
 def scorable_images(overlaps: Overlaps) -> BoolArray:
     """Whether all targets of each sample's image have a mask, bool [samples]."""
-    cluster, images = overlaps.ground_truth.cluster, overlaps.ground_truth.cluster_count
-    scorable: BoolArray = int_sums(cluster, (~overlaps.scorable).astype(np.int64), images) == 0
+    cluster = overlaps.ground_truth.cluster
+    images = overlaps.ground_truth.cluster_count
+    scorable: BoolArray = (
+        int_sums(cluster, (~overlaps.scorable).astype(np.int64), images) == 0
+    )
     return scorable[cluster]
 
 
-def pair(overlaps: Overlaps, *, raw_logits: bool = False, pairs: Int64Array | None = None) -> TwoClassCounts:
+def pair(
+    overlaps: Overlaps, *, raw_logits: bool = False, pairs: Int64Array | None = None
+) -> TwoClassCounts:
     """The scored pairs, question by question: matched by prediction, remaining targets, remaining predictions."""
-    pred, target = (pairs[:, 0], pairs[:, 1]) if pairs is not None else match_by_iou(overlaps)
+    pred, target = (
+        (pairs[:, 0], pairs[:, 1]) if pairs is not None else match_by_iou(overlaps)
+    )
     alone_target = unpaired(len(overlaps.target.area), target)
     alone_pred = unpaired(len(overlaps.pred.area), pred)
     extra = count_raw_logits if raw_logits else count_predictions
@@ -101,7 +112,8 @@ def pair(overlaps: Overlaps, *, raw_logits: bool = False, pairs: Int64Array | No
 
 def match_by_iou(overlaps: Overlaps) -> tuple[Int64Array, Int64Array]:
     """The matching with the largest total IoU of the matched-pair rule (0 / 0 = 1), sorted by prediction."""
-    pairs, area = overlaps.pairs, overlaps.target.area - overlaps.piece_overlap.area
+    pairs = overlaps.pairs
+    area = overlaps.target.area - overlaps.piece_overlap.area
     if overlaps.piece_overlap.present.any():
         counts = count_pairs(overlaps, pairs.pred, pairs.target)
         matched = match(pairs, counts.iou(epsilon=False)[:, FOREGROUND])
@@ -111,7 +123,9 @@ def match_by_iou(overlaps: Overlaps) -> tuple[Int64Array, Int64Array]:
         overlaps.pred.known & (overlaps.pred.area == 0),
         overlaps.target.known & (area == 0),
     )
-    return pair_remaining(pairs, (pairs.pred[matched], pairs.target[matched]), empty=empty)
+    return pair_remaining(
+        pairs, (pairs.pred[matched], pairs.target[matched]), empty=empty
+    )
 
 
 def count_raw_logits(overlaps: Overlaps, pred: Int64Array) -> TwoClassCounts:
@@ -125,16 +139,20 @@ def count_raw_logits(overlaps: Overlaps, pred: Int64Array) -> TwoClassCounts:
     sample = overlaps.predictions.sample[pred]
     pixels = overlaps.counted_pixels[sample]
     return TwoClassCounts(
-        sample, np.stack([zero, np.zeros_like(zero)], 1), np.stack([low + pixels - zero, high], 1)
+        sample,
+        np.stack([zero, np.zeros_like(zero)], 1),
+        np.stack([low + pixels - zero, high], 1),
     )
 
 
 def share_divisor(overlaps: Overlaps, counts: TwoClassCounts) -> Float64Array:
     """Each sample's share of its image's divisor, by its number of scored pairs: float64 [samples]."""
-    cluster, images = overlaps.ground_truth.cluster, overlaps.ground_truth.cluster_count
+    cluster = overlaps.ground_truth.cluster
+    images = overlaps.ground_truth.cluster_count
     scored = np.bincount(counts.sample, minlength=len(cluster))
     divisor = np.maximum(
-        int_sums(cluster, overlaps.pairs.preds, images), int_sums(cluster, overlaps.pairs.targets, images)
+        int_sums(cluster, overlaps.pairs.preds, images),
+        int_sums(cluster, overlaps.pairs.targets, images),
     )
     of_image = np.maximum(sums(cluster, scored, images), 1.0)
     return scored * (divisor / of_image)[cluster]

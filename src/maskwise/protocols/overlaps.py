@@ -69,13 +69,22 @@ class Overlaps:
         target: SelectedMasks,
         same: "Overlaps | None" = None,
     ) -> None:
-        self.ground_truth, self.predictions, self.pairs = ground_truth, predictions, pairs
-        self.pred, self.target, self.threads = pred, target, pred.threads
+        self.ground_truth = ground_truth
+        self.predictions = predictions
+        self.pairs = pairs
+        self.pred = pred
+        self.target = target
+        self.threads = pred.threads
         self._same = same
         ignored = np.zeros(len(ground_truth), np.int64)
-        ignored[ground_truth.ignore.present] = ground_truth.ignore.masks[ground_truth.ignore.present].area()
+        ignored[ground_truth.ignore.present] = ground_truth.ignore.masks[
+            ground_truth.ignore.present
+        ].area()
         self.counted_pixels = ground_truth.image_size.astype(np.int64).prod(1) - ignored
-        self.scorable = np.bincount(ground_truth.sample[~target.known], minlength=len(ground_truth)) == 0
+        self.scorable = (
+            np.bincount(ground_truth.sample[~target.known], minlength=len(ground_truth))
+            == 0
+        )
 
     @cached_property
     def intersection(self) -> Int64Array:
@@ -88,8 +97,14 @@ class Overlaps:
     def iou(self) -> Float64Array:
         """IoU of each of the pairs, 1 where both masks are known and empty, 0 where one is not known."""
         pairs = self.pairs
-        union = self.pred.area[pairs.pred] + self.target.area[pairs.target] - self.intersection
-        empty = (union == 0) & self.pred.known[pairs.pred] & self.target.known[pairs.target]
+        union = (
+            self.pred.area[pairs.pred]
+            + self.target.area[pairs.target]
+            - self.intersection
+        )
+        empty = (
+            (union == 0) & self.pred.known[pairs.pred] & self.target.known[pairs.target]
+        )
         return np.where(empty, 1.0, self.intersection / np.maximum(union, 1))
 
     @cached_property
@@ -105,7 +120,9 @@ class Overlaps:
         """Pixels shared by predicted regions and targets of one image, int64 [k]. Known pairs are looked up."""
         position = self.pairs.find(pred, target)
         listed = position != ABSENT
-        other = ~listed & (self.predictions.sample[pred] != self.ground_truth.sample[target])
+        other = ~listed & (
+            self.predictions.sample[pred] != self.ground_truth.sample[target]
+        )
         out = np.zeros(len(pred), np.int64)
         out[listed] = self.intersection[position[listed]]
         out[other] = self._measure(pred[other], target[other])
@@ -132,18 +149,24 @@ class Overlaps:
         """
         count = len(self.ground_truth)
         intersection = int_sums(self.pairs.sample, self.intersection, count)
-        pred, target = (int_sums(part.sample, part.area, count) for part in (self.pred, self.target))
+        pred, target = (
+            int_sums(part.sample, part.area, count) for part in (self.pred, self.target)
+        )
         pred_masks = self.pred if self._same is None else self._same.pred
         samples = np.flatnonzero(pred_masks.overlapping | self.target.overlapping)
         if len(samples):
             size = self.ground_truth.image_size[samples]
             unions = (part.unions(samples, size) for part in (self.pred, self.target))
             areas = pair_areas(*unions, threads=self.threads)
-            intersection[samples], pred[samples], target[samples] = areas.intersection, areas.a, areas.b
+            intersection[samples] = areas.intersection
+            pred[samples] = areas.a
+            target[samples] = areas.b
         return MergedAreas(intersection, pred, target)
 
     def _measure(self, pred: Int64Array, target: Int64Array) -> Int64Array:
-        return intersection_areas((self.pred, pred), (self.target, target), threads=self.threads)
+        return intersection_areas(
+            (self.pred, pred), (self.target, target), threads=self.threads
+        )
 
 
 def break_ties(gain: Float64Array, intersection: Int64Array) -> Float64Array:
@@ -151,4 +174,6 @@ def break_ties(gain: Float64Array, intersection: Int64Array) -> Float64Array:
     regions does not decide between equal totals. Pairs without shared pixels gain nothing.
     """
     shares = intersection / max(int(intersection.max(initial=1)), 1)
-    return np.where(intersection > 0, gain + TIE * (gain >= HIT) + 0.1 * TIE * shares, 0.0)
+    return np.where(
+        intersection > 0, gain + TIE * (gain >= HIT) + 0.1 * TIE * shares, 0.0
+    )

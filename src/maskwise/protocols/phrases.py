@@ -20,7 +20,8 @@ def merge_phrases(inputs: ScoringInput) -> ScoringInput:
     A region that no phrase refers to stays by itself, after the phrases of its sample. Where no phrase refers to
     several regions nothing changes. A predicted union is that of the known masks; a target union needs all of them.
     """
-    ground_truth, predictions = inputs.ground_truth, inputs.predictions
+    ground_truth = inputs.ground_truth
+    predictions = inputs.predictions
     if not _joins(ground_truth.phrases) and not _joins(predictions.phrases):
         return inputs
     if ground_truth.phrases is not None:
@@ -39,7 +40,9 @@ def _merge_targets(ground_truth: GroundTruth, phrases: Phrases) -> GroundTruth:
     first = groups.members[groups.offsets[:-1]]
     return replace(
         ground_truth,
-        offsets=counts_to_offsets(np.bincount(groups.sample, minlength=len(ground_truth))),
+        offsets=counts_to_offsets(
+            np.bincount(groups.sample, minlength=len(ground_truth))
+        ),
         visible=_merge(ground_truth.visible, groups),
         amodal=_merge(ground_truth.amodal, groups),
         overlap=_merge(ground_truth.overlap, groups, partial=True),
@@ -49,15 +52,21 @@ def _merge_targets(ground_truth: GroundTruth, phrases: Phrases) -> GroundTruth:
     )
 
 
-def _merge_predictions(predictions: PredictionColumns, phrases: Phrases) -> PredictionColumns:
+def _merge_predictions(
+    predictions: PredictionColumns, phrases: Phrases
+) -> PredictionColumns:
     groups = _group(phrases, predictions.sample)
     first = groups.members[groups.offsets[:-1]]
     return replace(
         predictions,
-        offsets=counts_to_offsets(np.bincount(groups.sample, minlength=len(predictions))),
+        offsets=counts_to_offsets(
+            np.bincount(groups.sample, minlength=len(predictions))
+        ),
         visible=_merge(predictions.visible, groups, partial=True),
         amodal=_merge(predictions.amodal, groups, partial=True),
-        score=np.maximum.reduceat(predictions.score[groups.members], groups.offsets[:-1]),
+        score=np.maximum.reduceat(
+            predictions.score[groups.members], groups.offsets[:-1]
+        ),
         names=Codes(predictions.names.codes[first], predictions.names.names),
         phrases=None,
         logits=None,
@@ -92,5 +101,7 @@ def _merge(column: MaskColumn, groups: Phrases, *, partial: bool = False) -> Mas
     size = np.zeros((count, 2), np.int32)
     size[owner[present]] = column.masks.size[groups.members[present]]
     size[~known] = 0
-    masks: Masks = column.masks[rows].merge(counts_to_offsets(np.where(known, having, 0)), size)
+    masks: Masks = column.masks[rows].merge(
+        counts_to_offsets(np.where(known, having, 0)), size
+    )
     return MaskColumn(masks, known)

@@ -83,14 +83,17 @@ class PredictionColumns:
                     f"a prediction is for sample {prediction.sample!r}, which the ground truth lacks"
                 )
             if row[prediction.sample] in by_row:
-                raise ProtocolError(f"two predictions for sample {prediction.sample!r}; keep one")
+                raise ProtocolError(
+                    f"two predictions for sample {prediction.sample!r}; keep one"
+                )
             by_row[row[prediction.sample]] = prediction
         return cls._from_rows([by_row.get(item) for item in range(len(ground_truth))])
 
     @classmethod
     def _from_rows(cls, rows: Sequence[Prediction | None]) -> "PredictionColumns":
         usable = [
-            prediction if prediction is not None and prediction.error is None else None for prediction in rows
+            prediction if prediction is not None and prediction.error is None else None
+            for prediction in rows
         ]
         parts: list[tuple[PredictedRegion, ...]] = [
             prediction.regions if prediction else () for prediction in usable
@@ -104,7 +107,11 @@ class PredictionColumns:
         }
         return cls(
             state=np.array(
-                [MISSING if row is None else FAILED if row.error else PREDICTED for row in rows], np.int8
+                [
+                    MISSING if row is None else FAILED if row.error else PREDICTED
+                    for row in rows
+                ],
+                np.int8,
             ),
             reasons=failed,
             offsets=counts_to_offsets([len(part) for part in parts]),
@@ -112,11 +119,20 @@ class PredictionColumns:
             amodal=mask_column([region.amodal for region in regions]),
             score=np.array([region.score for region in regions], np.float64),
             names=encode_strings([region.name for region in regions]),
-            mask_type=np.array([_mask_type_code(prediction) for prediction in usable], np.int8),
-            no_target=np.array([bool(prediction and prediction.no_target) for prediction in usable], bool),
-            forced=np.array([bool(prediction and prediction.forced) for prediction in usable], bool),
+            mask_type=np.array(
+                [_mask_type_code(prediction) for prediction in usable], np.int8
+            ),
+            no_target=np.array(
+                [bool(prediction and prediction.no_target) for prediction in usable],
+                bool,
+            ),
+            forced=np.array(
+                [bool(prediction and prediction.forced) for prediction in usable], bool
+            ),
             answers=[answer.text if answer else None for answer in answers],
-            phrases=phrase_columns([(answer, len(part)) for answer, part in zip(answers, parts)]),
+            phrases=phrase_columns(
+                [(answer, len(part)) for answer, part in zip(answers, parts)]
+            ),
         )
 
     def fail(self, reasons: Mapping[int, str]) -> "PredictionColumns":
@@ -145,7 +161,9 @@ class PredictionColumns:
         return PredictionColumns(
             state=np.append(self.state, np.int8(MISSING))[rows],
             reasons={
-                int(place[sample]): text for sample, text in self.reasons.items() if place[sample] < len(rows)
+                int(place[sample]): text
+                for sample, text in self.reasons.items()
+                if place[sample] < len(rows)
             },
             offsets=counts_to_offsets(counts),
             visible=take_masks(self.visible, regions),
@@ -156,7 +174,8 @@ class PredictionColumns:
             no_target=np.append(self.no_target, False)[rows],
             forced=np.append(self.forced, False)[rows],
             answers=[answers[row] for row in rows.tolist()] if answers else (),
-            phrases=self.phrases and take_phrases(self.phrases, place, regions, count=len(rows)),
+            phrases=self.phrases
+            and take_phrases(self.phrases, place, regions, count=len(rows)),
             logits=None if self.logits is None else self.logits[regions],
             measured=None if self.measured is None else self.measured.take(regions),
         )

@@ -29,7 +29,11 @@ from maskwise.protocols.mask_pairs import unpaired
 from maskwise.protocols.metrics import MetricTerms, Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.prediction_columns import PREDICTED
-from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
+from maskwise.protocols.scoring_input import (
+    NO_TARGET_MASK,
+    OfficialMaskType,
+    ScoringInput,
+)
 
 Ratio = tuple[NumberArray, NumberArray]
 """Numerator and denominator of a metric, [samples] each."""
@@ -60,12 +64,17 @@ def score(
     ):
         keep = scorable & rows
         for name, (top, bottom) in (("giou", giou), ("ciou", ciou)):
-            metrics[name + suffix] = MetricTerms(np.where(keep, top, 0), np.where(keep, bottom, 0))
+            metrics[name + suffix] = MetricTerms(
+                np.where(keep, top, 0), np.where(keep, bottom, 0)
+            )
     return Scores(
         protocol="r2sm",
         options={"mask_type": mask_type, "matching": matching, "answers": answers},
         statuses=inputs.statuses(
-            {"the question requests both masks": requested == BOTH, NO_TARGET_MASK: ~overlaps.scorable}
+            {
+                "the question requests both masks": requested == BOTH,
+                NO_TARGET_MASK: ~overlaps.scorable,
+            }
         ),
         metrics=metrics,
     )
@@ -83,15 +92,23 @@ def _by_target(overlaps: Overlaps, pairs: RegionPairs) -> tuple[Ratio, Ratio]:
     """gIoU and cIoU of matched pairs. An unmatched target scores 0 and adds its pixels to the union; a question whose
     targets have no pixels is one term, right if nothing was predicted.
     """
-    area, sample, count = overlaps.target.area, overlaps.ground_truth.sample, len(overlaps.ground_truth)
+    area = overlaps.target.area
+    sample = overlaps.ground_truth.sample
+    count = len(overlaps.ground_truth)
     keep = area[pairs.target] > 0
-    pred, target = pairs.pred[keep], pairs.target[keep]
+    pred = pairs.pred[keep]
+    target = pairs.target[keep]
     shared = overlaps.shared(pred, target)
     areas = overlaps.pred.area[pred] + area[target] - shared
     left = unpaired(len(area), target)
-    union = int_sums(sample[target], areas, count) + int_sums(sample[left], area[left], count)
+    union = int_sums(sample[target], areas, count) + int_sums(
+        sample[left], area[left], count
+    )
     terms = np.bincount(sample[area > 0], minlength=count)
     predicted = int_sums(overlaps.predictions.sample, overlaps.pred.area, count)
     silent = (terms == 0) & (predicted == 0) & (overlaps.predictions.state == PREDICTED)
     value = sums(sample[target], shared / np.maximum(areas, 1), count) + silent
-    return (value, np.maximum(terms, 1)), (int_sums(sample[target], shared, count), union)
+    return (value, np.maximum(terms, 1)), (
+        int_sums(sample[target], shared, count),
+        union,
+    )

@@ -9,7 +9,9 @@ from maskwise.arrays import Int64Array
 
 def counts_to_offsets(counts: Sequence[int] | Int64Array) -> Int64Array:
     """Where lists of these lengths begin and the last one ends, int64 [n + 1]."""
-    return np.concatenate([[0], np.cumsum(np.asarray(counts, np.int64), dtype=np.int64)])
+    return np.concatenate(
+        [[0], np.cumsum(np.asarray(counts, np.int64), dtype=np.int64)]
+    )
 
 
 def flatten(offsets: Int64Array, order: Int64Array) -> Int64Array:
@@ -19,4 +21,6 @@ def flatten(offsets: Int64Array, order: Int64Array) -> Int64Array:
     """
     counts = np.diff(offsets)[order]
     starts = offsets[:-1][order]
-    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(
+        int(counts.sum())
+    )

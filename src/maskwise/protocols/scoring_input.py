@@ -19,7 +19,13 @@ from maskwise.protocols.mask_selection import (
 )
 from maskwise.protocols.metrics import SampleStatuses
 from maskwise.protocols.overlaps import Overlaps
-from maskwise.protocols.prediction_columns import FAILED, MALFORMED, MISSING, UNSTATED, PredictionColumns
+from maskwise.protocols.prediction_columns import (
+    FAILED,
+    MALFORMED,
+    MISSING,
+    UNSTATED,
+    PredictionColumns,
+)
 
 MAX_PAIRS = 4_000_000
 """Predicted regions times targets of one sample; a prediction with more fails, and only that one."""
@@ -52,10 +58,15 @@ class ScoringInput:
             raise ProtocolError(
                 f"{len(predictions)} predictions for {len(ground_truth)} samples; align them first"
             )
-        self.ground_truth, self.threads = ground_truth, threads
-        self._targets = targets if targets is not None else measure_targets(ground_truth, threads)
+        self.ground_truth = ground_truth
+        self.threads = threads
+        self._targets = (
+            targets if targets is not None else measure_targets(ground_truth, threads)
+        )
         self.predictions, geometry = _check(ground_truth, predictions, threads)
-        self._preds = MaskSelector(self.predictions, geometry, ground_truth.ignore, threads=threads)
+        self._preds = MaskSelector(
+            self.predictions, geometry, ground_truth.ignore, threads=threads
+        )
         self.pairs = MaskPairs.overlapping(
             self.predictions.offsets,
             ground_truth.offsets,
@@ -90,8 +101,12 @@ class ScoringInput:
         take = amodal_pixels & (wants | ~visible_pixels)
         known = visible_pixels | amodal_pixels
         selection = MaskSelection(take, known, known & (take == wants))
-        requested = (self.ground_truth.requested_type == AMODAL)[self.ground_truth.sample]
-        return self._share(self._preds.select(selection), self._targets.of_type(requested))
+        requested = (self.ground_truth.requested_type == AMODAL)[
+            self.ground_truth.sample
+        ]
+        return self._share(
+            self._preds.select(selection), self._targets.of_type(requested)
+        )
 
     def _share(self, pred: SelectedMasks, target: SelectedMasks) -> Overlaps:
         """The overlaps of these masks, made once."""
@@ -99,10 +114,19 @@ class ScoringInput:
         for made in self._made:
             if made.target is target and made.pred is pred:
                 return made
-            if made.target is target and np.array_equal(made.pred.selection.amodal, pred.selection.amodal):
+            if made.target is target and np.array_equal(
+                made.pred.selection.amodal, pred.selection.amodal
+            ):
                 same = made
         self._made.append(
-            Overlaps(self.ground_truth, self.predictions, self.pairs, pred=pred, target=target, same=same)
+            Overlaps(
+                self.ground_truth,
+                self.predictions,
+                self.pairs,
+                pred=pred,
+                target=target,
+                same=same,
+            )
         )
         return self._made[-1]
 
@@ -111,44 +135,60 @@ class ScoringInput:
         """Mask type of each prediction, int8 [n]: the stated one, else that of the non-empty masks it holds, else
         UNSTATED.
         """
-        predictions, count = self.predictions, len(self)
+        predictions = self.predictions
+        count = len(self)
         visible, amodal = self.nonempty
         holds_visible = np.bincount(predictions.sample[visible], minlength=count) > 0
         holds_amodal = np.bincount(predictions.sample[amodal], minlength=count) > 0
         held = np.select(
-            [holds_visible & holds_amodal, holds_visible, holds_amodal], [BOTH, VISIBLE, AMODAL], UNSTATED
+            [holds_visible & holds_amodal, holds_visible, holds_amodal],
+            [BOTH, VISIBLE, AMODAL],
+            UNSTATED,
         )
-        return np.where(predictions.mask_type == UNSTATED, held, predictions.mask_type).astype(np.int8)
+        return np.where(
+            predictions.mask_type == UNSTATED, held, predictions.mask_type
+        ).astype(np.int8)
 
     @cached_property
     def nonempty(self) -> tuple[BoolArray, BoolArray]:
         """Whether the visible and the amodal mask of each predicted region have pixels: bool [regions] each."""
-        return self._preds.geometry.visible.area > 0, self._preds.geometry.amodal.area > 0
+        return (
+            self._preds.geometry.visible.area > 0,
+            self._preds.geometry.amodal.area > 0,
+        )
 
     def _select(self, kind: MaskChoice) -> tuple[SelectedMasks, SelectedMasks]:
         """The masks of predicted regions and of targets."""
-        ground_truth, predictions = self.ground_truth, self.predictions
+        ground_truth = self.ground_truth
+        predictions = self.predictions
         requested = ground_truth.requested_type == AMODAL
         if kind in ("visible", "amodal"):
             requested = np.full(len(self), kind == "amodal")
             pred = self._preds.of_type(requested[predictions.sample])
         else:
             chosen = self.predicted_type == AMODAL if kind == "predicted" else requested
-            visible, amodal = predictions.visible.present, predictions.amodal.present
+            visible = predictions.visible.present
+            amodal = predictions.amodal.present
             take = np.where(chosen[predictions.sample], amodal, ~visible)
             pred = self._preds.select(
-                MaskSelection(take, visible | amodal, take == requested[predictions.sample])
+                MaskSelection(
+                    take, visible | amodal, take == requested[predictions.sample]
+                )
             )
         return pred, self._targets.of_type(requested[ground_truth.sample])
 
-    def statuses(self, excluded: Mapping[str, BoolArray] | None = None) -> SampleStatuses:
+    def statuses(
+        self, excluded: Mapping[str, BoolArray] | None = None
+    ) -> SampleStatuses:
         """Status and reason of every sample; `excluded` gives reasons to exclude samples, which take precedence."""
         reasons: dict[str, int] = {"": 0}
         reason = np.zeros(len(self), np.int32)
         status = np.full(len(self), metrics.SCORED, np.int8)
         status[self.predictions.state == FAILED] = metrics.FAILED
         status[self.predictions.state == MISSING] = metrics.MISSING
-        reason[self.predictions.state == MISSING] = reasons.setdefault("no prediction", len(reasons))
+        reason[self.predictions.state == MISSING] = reasons.setdefault(
+            "no prediction", len(reasons)
+        )
         for sample, text in self.predictions.reasons.items():
             reason[sample] = reasons.setdefault(text, len(reasons))
         for text, rows in (excluded or {}).items():
@@ -170,19 +210,28 @@ def _check(
             f"{predictions.counts[sample]} masks: more than {MAX_PAIRS} pairs of masks and targets"
         )
     for column in columns:
-        wrong = column.present & (column.masks.size != ground_truth.image_size[predictions.sample]).any(1)
-        reasons.update(dict.fromkeys(predictions.sample[wrong].tolist(), "mask size differs from the image"))
+        wrong = column.present & (
+            column.masks.size != ground_truth.image_size[predictions.sample]
+        ).any(1)
+        reasons.update(
+            dict.fromkeys(
+                predictions.sample[wrong].tolist(), "mask size differs from the image"
+            )
+        )
     predictions = predictions.fail(reasons)
     if predictions.measured is not None:
         return predictions, predictions.measured
     found = [
-        measure_masks(column, column.present, threads) for column in (predictions.visible, predictions.amodal)
+        measure_masks(column, column.present, threads)
+        for column in (predictions.visible, predictions.amodal)
     ]
     bad = np.concatenate([rows for _, rows in found])
     if len(bad):
         return _check(
             ground_truth,
-            predictions.fail(dict.fromkeys(predictions.sample[bad].tolist(), MALFORMED)),
+            predictions.fail(
+                dict.fromkeys(predictions.sample[bad].tolist(), MALFORMED)
+            ),
             threads,
         )
     return predictions, RegionGeometry(*(part for part, _ in found))
@@ -191,7 +240,10 @@ def _check(
 def measure_targets(ground_truth: GroundTruth, threads: int = 1) -> MaskSelector:
     """Measure the targets; needs no predictions. A malformed mask is an error."""
     geometry = []
-    for name, column in (("visible", ground_truth.visible), ("amodal", ground_truth.amodal)):
+    for name, column in (
+        ("visible", ground_truth.visible),
+        ("amodal", ground_truth.amodal),
+    ):
         found, bad = measure_masks(column, column.present, threads)
         if len(bad):
             raise ProtocolError(
@@ -199,7 +251,11 @@ def measure_targets(ground_truth: GroundTruth, threads: int = 1) -> MaskSelector
                 "check the dataset with `maskwise validate`"
             )
         geometry.append(found)
-    selector = MaskSelector(ground_truth, RegionGeometry(*geometry), ground_truth.ignore, threads=threads)
-    _ = selector.of_type((ground_truth.requested_type == AMODAL)[ground_truth.sample]).overlapping
+    selector = MaskSelector(
+        ground_truth, RegionGeometry(*geometry), ground_truth.ignore, threads=threads
+    )
+    _ = selector.of_type(
+        (ground_truth.requested_type == AMODAL)[ground_truth.sample]
+    ).overlapping
     _ = dict(ground_truth.tags)
     return selector

@@ -54,7 +54,9 @@ def compare_metric(
         )
     ratios = [ratio_of_sums(metric, groups) for metric in (a, b)]
     with np.errstate(all="ignore"):
-        one, other = (influence(metric, groups, ratio) for metric, ratio in zip((a, b), ratios))
+        one, other = (
+            influence(metric, groups, ratio) for metric, ratio in zip((a, b), ratios)
+        )
         images = np.maximum(ratios[0].images, ratios[1].images)
         effective = np.minimum(ratios[0].effective_images, ratios[1].effective_images)
         variance, freedom = jackknife(other - one, groups, images, effective)
@@ -62,25 +64,36 @@ def compare_metric(
         reach = t_quantile(freedom, level) * error
         p_value = t_p_value((ratios[1].ratio - ratios[0].ratio) / error, freedom)
     limit = np.where(is_share(a, groups) & is_share(b, groups), 1.0, np.inf)
-    tests = zip(reach.tolist(), limit.tolist(), p_value.tolist(), images.tolist(), strict=True)
+    tests = zip(
+        reach.tolist(), limit.tolist(), p_value.tolist(), images.tolist(), strict=True
+    )
     return [
         _comparison(a_value, b_value, test, int(count))
         for a_value, b_value, test, count in zip(
-            ratios[0].ratio.tolist(), ratios[1].ratio.tolist(), tests, groups.images(), strict=True
+            ratios[0].ratio.tolist(),
+            ratios[1].ratio.tolist(),
+            tests,
+            groups.images(),
+            strict=True,
         )
     ]
 
 
-def _comparison(a: float, b: float, test: tuple[float, float, float, float], images: int) -> Comparison:
+def _comparison(
+    a: float, b: float, test: tuple[float, float, float, float], images: int
+) -> Comparison:
     """test: half the width of the interval, largest possible difference, p-value, number of images that count."""
     reach, limit, p_value, used = test
     first, second = (None if np.isnan(value) else value for value in (a, b))
     difference = None if first is None or second is None else second - first
-    interval, p = Interval(None, None, TOO_FEW_IMAGES), None
+    interval = Interval(None, None, TOO_FEW_IMAGES)
+    p = None
     if difference is not None and used >= MIN_IMAGES:
         if reach > 0:
-            low, high = max(difference - reach, -limit), min(difference + reach, limit)
-            interval, p = Interval(low, high, JACKKNIFE), p_value
+            low = max(difference - reach, -limit)
+            high = min(difference + reach, limit)
+            interval = Interval(low, high, JACKKNIFE)
+            p = p_value
         else:
             interval = Interval(None, None, NO_VARIATION)
             p = 0.5 ** (used - 1) if difference else 1.0
@@ -94,7 +107,9 @@ def adjust_p_values(values: Sequence[float | None]) -> list[float | None]:
     is real, the chance of any such difference is at most 5 %.
     """
     adjusted: list[float | None] = [None] * len(values)
-    known = sorted((value, item) for item, value in enumerate(values) if value is not None)
+    known = sorted(
+        (value, item) for item, value in enumerate(values) if value is not None
+    )
     lowest = 1.0
     for rank in range(len(known), 0, -1):
         value, item = known[rank - 1]

@@ -72,12 +72,13 @@ from maskwise.protocols.overlaps import HIT, Overlaps, break_ties
 from maskwise.protocols.prediction_columns import PREDICTED, UNSTATED
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, ScoringInput
 
-DESCRIPTION = (
-    "free answers, one-to-one matching by IoU, extra and missing masks cost, the mask type must be right"
-)
+DESCRIPTION = "free answers, one-to-one matching by IoU, extra and missing masks cost, the mask type must be right"
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 BINS = 10
-KINDS: tuple[tuple[Literal["visible", "amodal"], int], ...] = (("visible", VISIBLE), ("amodal", AMODAL))
+KINDS: tuple[tuple[Literal["visible", "amodal"], int], ...] = (
+    ("visible", VISIBLE),
+    ("amodal", AMODAL),
+)
 
 StrictMaskType = Literal["exact", "lenient"]
 Unoccluded = Literal["either", "exact"]
@@ -103,7 +104,9 @@ def score(
         **hidden_metrics(inputs, requests_amodal, matches.pred, matches.target),
         "visible_outside_amodal": visible_outside_amodal(
             inputs,
-            matches.counted & ~matches.copy & requests_amodal[inputs.predictions.sample],
+            matches.counted
+            & ~matches.copy
+            & requests_amodal[inputs.predictions.sample],
             pairs=(matches.pred, matches.target),
         ),
     }
@@ -164,12 +167,17 @@ class QuestionMatches:
     @property
     def regions(self) -> Int64Array:
         """Counted regions of each sample."""
-        return np.bincount(self.overlaps.pred.sample[self.counted], minlength=len(self.scorable))
+        return np.bincount(
+            self.overlaps.pred.sample[self.counted], minlength=len(self.scorable)
+        )
 
     @property
     def targets(self) -> Int64Array:
         """Counted targets of each sample."""
-        return np.bincount(self.overlaps.target.sample[self.counted_target], minlength=len(self.scorable))
+        return np.bincount(
+            self.overlaps.target.sample[self.counted_target],
+            minlength=len(self.scorable),
+        )
 
     @property
     def size(self) -> Int64Array:
@@ -181,7 +189,8 @@ def match_questions(
     inputs: ScoringInput, mask_type: StrictMaskType, unoccluded: Unoccluded
 ) -> QuestionMatches:
     """Match regions and targets of every question by the largest total IoU."""
-    pairs, both = inputs.pairs, inputs.ground_truth.requested_type == BOTH
+    pairs = inputs.pairs
+    both = inputs.ground_truth.requested_type == BOTH
     scored_type, right_type = _accepted_types(inputs, unoccluded)
     overlaps = inputs.overlaps_with_pixels(scored_type == AMODAL)
     scorable = overlaps.scorable | both
@@ -199,13 +208,23 @@ def match_questions(
     if np.array_equal(iou, overlaps.iou):
         chosen = overlaps.matched
     else:
-        chosen = match(pairs, np.where(iou > 0, break_ties(iou, np.maximum(overlaps.intersection, 1)), 0.0))
-    return QuestionMatches(overlaps, chosen, iou[chosen], counted, counted_target, copy, scorable)
+        chosen = match(
+            pairs,
+            np.where(
+                iou > 0, break_ties(iou, np.maximum(overlaps.intersection, 1)), 0.0
+            ),
+        )
+    return QuestionMatches(
+        overlaps, chosen, iou[chosen], counted, counted_target, copy, scorable
+    )
 
 
-def _accepted_types(inputs: ScoringInput, unoccluded: Unoccluded) -> tuple[Int8Array, BoolArray]:
+def _accepted_types(
+    inputs: ScoringInput, unoccluded: Unoccluded
+) -> tuple[Int8Array, BoolArray]:
     """The type of the mask that is scored, and whether the predicted type is accepted: [samples] each."""
-    requested, predicted = inputs.ground_truth.requested_type, inputs.predicted_type
+    requested = inputs.ground_truth.requested_type
+    predicted = inputs.predicted_type
     right: BoolArray = predicted == requested
     if unoccluded == "exact":
         return requested, right
@@ -224,7 +243,9 @@ def _unoccluded_samples(inputs: ScoringInput, samples: Int64Array) -> Int64Array
     asked[ground_truth.sample[~known]] = False
     rows = np.flatnonzero(asked[ground_truth.sample])
     masks = (
-        without_ignored(column.masks[rows], ground_truth.ignore, ground_truth.sample[rows])
+        without_ignored(
+            column.masks[rows], ground_truth.ignore, ground_truth.sample[rows]
+        )
         for column in (ground_truth.visible, ground_truth.amodal)
     )
     areas = pair_areas(*masks, threads=inputs.threads)
@@ -238,7 +259,9 @@ def _counted_regions(inputs: ScoringInput) -> BoolArray:
     visible, amodal = inputs.nonempty
     pixels = visible | amodal
     if (inputs.ground_truth.ignore.present[predictions.sample] & pixels).any():
-        pixels = (inputs.overlaps("visible").pred.area > 0) | (inputs.overlaps("amodal").pred.area > 0)
+        pixels = (inputs.overlaps("visible").pred.area > 0) | (
+            inputs.overlaps("amodal").pred.area > 0
+        )
     return pixels & ~predictions.no_target[predictions.sample]
 
 
@@ -268,8 +291,10 @@ def _describes_hidden_target(inputs: ScoringInput, overlaps: Overlaps) -> BoolAr
 
 def _mean_of_types(inputs: ScoringInput, pairs: Int64Array) -> Float64Array:
     """Mean of visible and amodal IoU of pairs, over the types in which either mask has pixels."""
-    total, types = np.zeros(len(pairs)), np.zeros(len(pairs))
-    pred, target = inputs.pairs.pred[pairs], inputs.pairs.target[pairs]
+    total = np.zeros(len(pairs))
+    types = np.zeros(len(pairs))
+    pred = inputs.pairs.pred[pairs]
+    target = inputs.pairs.target[pairs]
     for kind, _ in KINDS:
         overlaps = inputs.overlaps(kind)
         pixels = (overlaps.pred.area[pred] > 0) | (overlaps.target.area[target] > 0)
@@ -290,9 +315,13 @@ def _by_type(
     return list(zip(types, (~both, both, both)))
 
 
-def _overlap_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, MetricTerms]:
+def _overlap_metrics(
+    inputs: ScoringInput, matches: QuestionMatches
+) -> dict[str, MetricTerms]:
     """gIoU, cIoU, boundary IoU and P@t."""
-    count, size, scorable = len(inputs), matches.size, matches.scorable
+    count = len(inputs)
+    size = matches.size
+    scorable = matches.scorable
     predicted = inputs.predictions.state == PREDICTED
     silent = (matches.regions == 0) & (matches.targets == 0) & predicted
     value = sums(matches.sample, matches.iou, count) / size + silent
@@ -308,14 +337,21 @@ def _overlap_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str
     }
 
 
-def _pixels(inputs: ScoringInput, matches: QuestionMatches) -> tuple[Int64Array, Int64Array]:
+def _pixels(
+    inputs: ScoringInput, matches: QuestionMatches
+) -> tuple[Int64Array, Int64Array]:
     """Pixels shared by pairs, and summed areas of counted regions and targets, int64 [samples] each."""
     count = len(inputs)
-    shared, total = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    shared = np.zeros(count, np.int64)
+    total = np.zeros(count, np.int64)
     for overlaps, looked_at in _by_type(inputs, matches, np.arange(count)):
         rows = looked_at & matches.scorable
         inside = int_sums(matches.sample, overlaps.intersection[matches.pair], count)
-        areas = int_sums(overlaps.pred.sample, np.where(matches.counted, overlaps.pred.area, 0), count)
+        areas = int_sums(
+            overlaps.pred.sample,
+            np.where(matches.counted, overlaps.pred.area, 0),
+            count,
+        )
         areas += int_sums(overlaps.target.sample, overlaps.target.area, count)
         shared += np.where(rows, inside, 0)
         total += np.where(rows, areas, 0)
@@ -324,8 +360,10 @@ def _pixels(inputs: ScoringInput, matches: QuestionMatches) -> tuple[Int64Array,
 
 def _boundary_iou(inputs: ScoringInput, matches: QuestionMatches) -> Float64Array:
     """IoU of the boundary bands of each pair, mean over the requested types, float64 [pairs]."""
-    total, types = np.zeros(len(matches.iou)), np.zeros(len(matches.iou))
-    pred, target = matches.pred, matches.target
+    total = np.zeros(len(matches.iou))
+    types = np.zeros(len(matches.iou))
+    pred = matches.pred
+    target = matches.target
     for overlaps, looked_at in _by_type(inputs, matches, matches.sample):
         pixels = (overlaps.pred.area[pred] > 0) | (overlaps.target.area[target] > 0)
         rows = np.flatnonzero(looked_at & overlaps.target.known[target] & pixels)
@@ -337,14 +375,19 @@ def _boundary_iou(inputs: ScoringInput, matches: QuestionMatches) -> Float64Arra
 
 def _band_iou(overlaps: Overlaps, pairs: Int64Array) -> Float64Array:
     """Boundary IoU of pairs. Where neither mask is thick enough to have an inside, the bands are the masks."""
-    pred, target = overlaps.pairs.pred[pairs], overlaps.pairs.target[pairs]
+    pred = overlaps.pairs.pred[pairs]
+    target = overlaps.pairs.target[pairs]
     value: Float64Array = overlaps.iou[pairs]
     size = overlaps.ground_truth.image_size[overlaps.pairs.sample[pairs]]
     width = 2 * boundary_width(size).astype(np.int64) + 1
-    thick = _is_thick(overlaps.pred, pred, width) | _is_thick(overlaps.target, target, width)
+    thick = _is_thick(overlaps.pred, pred, width) | _is_thick(
+        overlaps.target, target, width
+    )
     rows = np.flatnonzero(thick)
     bands = boundary_areas(
-        overlaps.pred.masks[pred[rows]], overlaps.target.masks[target[rows]], threads=overlaps.threads
+        overlaps.pred.masks[pred[rows]],
+        overlaps.target.masks[target[rows]],
+        threads=overlaps.threads,
     )
     value[rows] = bands.iou(empty=1.0)
     return value
@@ -360,8 +403,12 @@ def _is_thick(masks: SelectedMasks, rows: Int64Array, width: Int64Array) -> Bool
 
 def _target_metrics(matches: QuestionMatches) -> dict[str, MetricTerms]:
     """Precision, recall and F1 of targets."""
-    hits = np.bincount(matches.sample[matches.iou >= HIT], minlength=len(matches.scorable))
-    regions, targets = (np.where(matches.scorable, one, 0) for one in (matches.regions, matches.targets))
+    hits = np.bincount(
+        matches.sample[matches.iou >= HIT], minlength=len(matches.scorable)
+    )
+    regions, targets = (
+        np.where(matches.scorable, one, 0) for one in (matches.regions, matches.targets)
+    )
     return {
         "precision": MetricTerms(hits, regions),
         "recall": MetricTerms(hits, targets),
@@ -369,12 +416,21 @@ def _target_metrics(matches: QuestionMatches) -> dict[str, MetricTerms]:
     }
 
 
-def _question_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[str, MetricTerms]:
+def _question_metrics(
+    inputs: ScoringInput, matches: QuestionMatches
+) -> dict[str, MetricTerms]:
     """What the prediction decided: mask type, no target, how many."""
-    predicted, scorable = inputs.predictions.state == PREDICTED, matches.scorable
-    regions, targets = matches.regions, matches.targets
-    empty, targeted = scorable & (targets == 0), scorable & (targets > 0)
-    right = targeted & predicted & (inputs.predicted_type == inputs.ground_truth.requested_type)
+    predicted = inputs.predictions.state == PREDICTED
+    scorable = matches.scorable
+    regions = matches.regions
+    targets = matches.targets
+    empty = scorable & (targets == 0)
+    targeted = scorable & (targets > 0)
+    right = (
+        targeted
+        & predicted
+        & (inputs.predicted_type == inputs.ground_truth.requested_type)
+    )
     copies = np.bincount(inputs.predictions.sample[matches.copy], minlength=len(inputs))
     error = np.abs(regions - copies - targets) + copies
     return {
@@ -390,7 +446,9 @@ def _question_metrics(inputs: ScoringInput, matches: QuestionMatches) -> dict[st
 def _confusion(inputs: ScoringInput, rows: BoolArray) -> Int64Array:
     """Requested mask types (rows) and predicted ones (columns, the last for none), int64 [3, 4]."""
     requested = inputs.ground_truth.requested_type[rows] * np.int64(UNSTATED + 1)
-    cells = np.bincount(requested + inputs.predicted_type[rows], minlength=UNSTATED * (UNSTATED + 1))
+    cells = np.bincount(
+        requested + inputs.predicted_type[rows], minlength=UNSTATED * (UNSTATED + 1)
+    )
     return cells.reshape(UNSTATED, UNSTATED + 1)
 
 
@@ -401,7 +459,12 @@ def _calibration(inputs: ScoringInput, matches: QuestionMatches) -> Float64Array
     iou[matches.pred] = matches.iou
     rows = np.flatnonzero(matches.counted & matches.scorable[inputs.predictions.sample])
     bins = np.minimum((score[rows] * BINS).astype(np.int64), BINS - 1)
-    columns = (np.ones(len(rows)), score[rows], (iou[rows] >= HIT).astype(np.float64), iou[rows])
+    columns = (
+        np.ones(len(rows)),
+        score[rows],
+        (iou[rows] >= HIT).astype(np.float64),
+        iou[rows],
+    )
     return np.stack([sums(bins, column, BINS) for column in columns], 1)
 
 

@@ -12,7 +12,11 @@ import numpy as np
 
 from maskwise.protocols.metrics import MetricTerms, Scores
 from maskwise.protocols.prediction_columns import PREDICTED
-from maskwise.protocols.scoring_input import NO_TARGET_MASK, OfficialMaskType, ScoringInput
+from maskwise.protocols.scoring_input import (
+    NO_TARGET_MASK,
+    OfficialMaskType,
+    ScoringInput,
+)
 
 DESCRIPTION = "union of masks per question against the union of targets, both empty = 1; mean over questions"
 
@@ -20,8 +24,10 @@ DESCRIPTION = "union of masks per question against the union of targets, both em
 def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") -> Scores:
     """Score a whole dataset; see the module's text for the rule."""
     overlaps = inputs.overlaps(mask_type)
-    scorable, merged = overlaps.scorable, overlaps.merged
-    intersection, union = np.where(scorable, merged.intersection, 0), np.where(scorable, merged.union, 0)
+    scorable = overlaps.scorable
+    merged = overlaps.merged
+    intersection = np.where(scorable, merged.intersection, 0)
+    union = np.where(scorable, merged.union, 0)
     empty = scorable & (union == 0) & (inputs.predictions.state == PREDICTED)
     iou = np.where(empty, 1.0, intersection / np.maximum(union, 1))
     return Scores(

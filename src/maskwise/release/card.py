@@ -93,14 +93,21 @@ def card_fields() -> Iterator[tuple[str, str, bool]]:
 def read_card(path: Path) -> CardFields:
     """The fields of a card file; unknown ones are an error."""
     if not path.is_file():
-        raise ReleaseError(f"the card file {path} does not exist; --card-template FILE writes one to fill in")
+        raise ReleaseError(
+            f"the card file {path} does not exist; --card-template FILE writes one to fill in"
+        )
     given: CardFields = {
-        section: fields or {} for section, fields in read_yaml(path, dict[str, dict[str, Any] | None]).items()
+        section: fields or {}
+        for section, fields in read_yaml(path, dict[str, dict[str, Any] | None]).items()
     }
     known = {f"{section}.{field}" for section, field, _ in card_fields()}
-    found = {f"{section}.{field}" for section, fields in given.items() for field in fields}
+    found = {
+        f"{section}.{field}" for section, fields in given.items() for field in fields
+    }
     if measured := found.intersection(MEASURED):
-        raise ReleaseError(f"{path}: remove {', '.join(sorted(measured))}: measured by maskwise")
+        raise ReleaseError(
+            f"{path}: remove {', '.join(sorted(measured))}: measured by maskwise"
+        )
     if unknown := found - known:
         raise ReleaseError(
             f"{path}: unknown fields {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
@@ -127,7 +134,9 @@ def complete_card(given: CardFields, measured: MeasuredFacts) -> ReleaseCard:
         merged[section][field] = _tidy(value)
     if blank:
         raise ReleaseError(
-            "these fields of the card are blank: " + ", ".join(blank) + ". Fill them in (--card FILE; "
+            "these fields of the card are blank: "
+            + ", ".join(blank)
+            + ". Fill them in (--card FILE; "
             "--card-template FILE writes a file with all of them). What does not apply says why, for example "
             '"Not applicable: the images are synthetic"'
         )
@@ -138,7 +147,10 @@ def complete_card(given: CardFields, measured: MeasuredFacts) -> ReleaseCard:
     }
     release = merged.pop("release")
     try:
-        complete = ReleaseCard(msgspec.convert(merged, BenchmarkCard), msgspec.convert(release, ReleaseFacts))
+        complete = ReleaseCard(
+            msgspec.convert(merged, BenchmarkCard),
+            msgspec.convert(release, ReleaseFacts),
+        )
     except msgspec.ValidationError as error:
         raise FormatError(f"the card has a field of another type: {error}") from None
     _check_risks(complete.card)
@@ -193,13 +205,17 @@ def card_template(measured: MeasuredFacts) -> str:
 
 def _to_yaml(value: Any) -> str:
     """A value on one line."""
-    text = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True)
+    text = yaml.safe_dump(
+        value, default_flow_style=True, width=10**6, allow_unicode=True
+    )
     return text.removesuffix("\n").removesuffix("\n...")
 
 
 def card_to_yaml(complete: ReleaseCard) -> str:
     """The card as YAML: the sections of `BenchmarkCard`, and the section `release`."""
-    content = msgspec.to_builtins(complete.card) | {"release": msgspec.to_builtins(complete.release)}
+    content = msgspec.to_builtins(complete.card) | {
+        "release": msgspec.to_builtins(complete.release)
+    }
     text: str = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
     return text
 
@@ -214,7 +230,13 @@ def card_to_markdown(card: BenchmarkCard) -> str:
                 lines += ["**Atlas Risks**:", *_risk_lines(value), ""]
             elif isinstance(value, list):
                 lines += (
-                    [f"**{_title(field)}**:", *(f"- {_link(item)}" for item in value), ""] if value else []
+                    [
+                        f"**{_title(field)}**:",
+                        *(f"- {_link(item)}" for item in value),
+                        "",
+                    ]
+                    if value
+                    else []
                 )
             else:
                 lines += [f"**{_title(field)}**: {value}", ""] if value else []
@@ -237,7 +259,11 @@ def _title(field: str) -> str:
 
 
 def _link(text: str) -> str:
-    return f"[{text}]({text})" if text.startswith(("http://", "https://")) and " " not in text else text
+    return (
+        f"[{text}]({text})"
+        if text.startswith(("http://", "https://")) and " " not in text
+        else text
+    )
 
 
 def _risk_lines(ids: list[str]) -> Iterator[str]:

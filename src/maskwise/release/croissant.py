@@ -42,7 +42,9 @@ def to_croissant(manifest: ReleaseManifest, complete: ReleaseCard) -> Json:
         "description": card.benchmark_details.overview,
         "conformsTo": CONFORMS_TO,
         "license": release.license,
-        "creator": [{"@type": "sc:Organization", "name": name} for name in release.creators],
+        "creator": [
+            {"@type": "sc:Organization", "name": name} for name in release.creators
+        ],
         "version": manifest.version,
         "keywords": card.purpose_and_intended_users.tasks,
         "inLanguage": card.benchmark_details.languages,
@@ -89,7 +91,9 @@ def _record_set(split: str, manifest: ReleaseManifest) -> Json:
     columns = {name: feature for name, feature in FEATURES.items() if name != "image"}
     fields = [_field(split, name, feature) for name, feature in columns.items()]
     if manifest.images == "embedded":
-        fields.insert(0, _leaf(split, "image", "sc:ImageObject", column="image", path="bytes"))
+        fields.insert(
+            0, _leaf(split, "image", "sc:ImageObject", column="image", path="bytes")
+        )
     return {
         "@type": "cr:RecordSet",
         "@id": split,
@@ -129,11 +133,17 @@ def _leaves(feature: Any, before: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def _leaf(split: str, name: str, kind: str, *, column: str, path: str | None = None) -> Json:
+def _leaf(
+    split: str, name: str, kind: str, *, column: str, path: str | None = None
+) -> Json:
     source: Json = {"fileSet": {"@id": f"{split}-files"}, "extract": {"column": column}}
     if path is not None:
         source["transform"] = {"jsonPath": path}
-    field: Json = {"@type": "cr:Field", "@id": f"{split}/{name}", "name": name.rpartition("/")[2]}
+    field: Json = {
+        "@type": "cr:Field",
+        "@id": f"{split}/{name}",
+        "name": name.rpartition("/")[2],
+    }
     if name in ABOUT:
         field["description"] = ABOUT[name]
     return field | {"dataType": kind, "source": source}

@@ -19,9 +19,14 @@ SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M")
 
 def to_dataset_card(manifest: ReleaseManifest, complete: ReleaseCard) -> str:
     """The content of README.md."""
-    header = yaml.safe_dump(_header(manifest, complete), sort_keys=False, allow_unicode=True, width=1000)
+    header = yaml.safe_dump(
+        _header(manifest, complete), sort_keys=False, allow_unicode=True, width=1000
+    )
     environment = jinja2.Environment(
-        autoescape=False, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     body = template.render(
@@ -39,22 +44,31 @@ def _header(manifest: ReleaseManifest, complete: ReleaseCard) -> dict[str, Any]:
     return {
         "pretty_name": card.benchmark_details.name,
         "license": release.license,
-        "language": [to_language_code(language) for language in card.benchmark_details.languages],
+        "language": [
+            to_language_code(language) for language in card.benchmark_details.languages
+        ],
         "task_categories": ["image-segmentation", "visual-question-answering"],
         "size_categories": [_size_category(manifest.counts["images"])],
-        "tags": ["reasoning-segmentation", "amodal-segmentation", "referring-segmentation", "maskwise"],
+        "tags": [
+            "reasoning-segmentation",
+            "amodal-segmentation",
+            "referring-segmentation",
+            "maskwise",
+        ],
         "configs": [
             {
                 "config_name": "default",
                 "data_files": [
-                    {"split": split, "path": f"{DATA}/{split}-*.parquet"} for split in manifest.splits
+                    {"split": split, "path": f"{DATA}/{split}-*.parquet"}
+                    for split in manifest.splits
                 ],
             }
         ],
         "dataset_info": {
             "features": features_to_yaml(FEATURES),
             "splits": [
-                {"name": name, "num_examples": split.images} for name, split in manifest.splits.items()
+                {"name": name, "num_examples": split.images}
+                for name, split in manifest.splits.items()
             ],
         },
     }
@@ -62,7 +76,9 @@ def _header(manifest: ReleaseManifest, complete: ReleaseCard) -> dict[str, Any]:
 
 def features_to_yaml(features: dict[str, Any]) -> list[dict[str, Any]]:
     """Features in the form that the header of a dataset card has."""
-    return [{"name": name} | _feature_to_yaml(feature) for name, feature in features.items()]
+    return [
+        {"name": name} | _feature_to_yaml(feature) for name, feature in features.items()
+    ]
 
 
 def _feature_to_yaml(feature: Any) -> dict[str, Any]:

@@ -64,7 +64,11 @@ class RecordChanges(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fields(self) -> dict[str, int]:
         """How many records differ in each field."""
-        return dict(Counter(field for fields in self.changed.values() for field in fields).most_common())
+        return dict(
+            Counter(
+                field for fields in self.changed.values() for field in fields
+            ).most_common()
+        )
 
 
 class DatasetDiff(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,18 +99,26 @@ def diff_datasets(
     threads: int = 1,
 ) -> DatasetDiff:
     """Compare two datasets. cards: their cards; if None, what their manifests say about them is compared."""
-    images, regions, samples = _Changes({}), _Changes({}), _Changes({})
+    images = _Changes({})
+    regions = _Changes({})
+    samples = _Changes({})
     if not _same_files(old, new, "images"):
         images = _compare(_image_columns(old), _image_columns(new))
         _add_changed_bytes(images.changed, old, new)
     if not _same_files(old, new, "images", "regions"):
         regions = _compare(_region_columns(old), _region_columns(new))
-    masks = {key: kinds for key, fields in regions.changed.items() if (kinds := _mask_kinds(fields))}
+    masks = {
+        key: kinds
+        for key, fields in regions.changed.items()
+        if (kinds := _mask_kinds(fields))
+    }
     if not _same_files(old, new, "images", "regions", "samples"):
         samples = _compare(_sample_columns(old), _sample_columns(new))
         _add_changed_masks(samples, new, masks.keys())
     about = (old.manifest.about, new.manifest.about)
-    fields = list(_field_changes(*(about if cards is None else map(_name_statistics, cards))))
+    fields = list(
+        _field_changes(*(about if cards is None else map(_name_statistics, cards)))
+    )
     return DatasetDiff(
         old=old.name,
         new=new.name,
@@ -146,7 +158,10 @@ def _same_files(old: Dataset, new: Dataset, *tables: str) -> bool:
     """Whether the files of these tables are equal, by the hashes in the manifests."""
 
     def hashes(dataset: Dataset) -> list[str | None]:
-        facts = {name.partition(".")[0]: file.sha256 for name, file in dataset.manifest.files.items()}
+        facts = {
+            name.partition(".")[0]: file.sha256
+            for name, file in dataset.manifest.files.items()
+        }
         return [facts.get(table) for table in tables]
 
     return hashes(old) == hashes(new)
@@ -154,7 +169,9 @@ def _same_files(old: Dataset, new: Dataset, *tables: str) -> bool:
 
 def _compare(old: _Columns, new: _Columns) -> _Changes:
     changed: dict[Key, list[str]] = {}
-    pairs = [(key, row, new.rows[key]) for key, row in old.rows.items() if key in new.rows]
+    pairs = [
+        (key, row, new.rows[key]) for key, row in old.rows.items() if key in new.rows
+    ]
     for field, values in old.fields.items():
         others = new.fields[field]
         for key, one, two in pairs:
@@ -177,13 +194,17 @@ def _image_columns(dataset: Dataset) -> _Columns:
     return _Columns({(id,): row for row, id in enumerate(images.id)}, fields)
 
 
-def _add_changed_bytes(changed: dict[Key, list[str]], old: Dataset, new: Dataset) -> None:
+def _add_changed_bytes(
+    changed: dict[Key, list[str]], old: Dataset, new: Dataset
+) -> None:
     """Add the images whose embedded files differ; files given by path are not read."""
     common = [id for id in old.images.id if id in new.images.row]
     for first in range(0, len(common), BLOCK):
         ids = common[first : first + BLOCK]
         one, two = (
-            dataset.images.table["data"].take(pa.array([dataset.images.row[id] for id in ids]))
+            dataset.images.table["data"].take(
+                pa.array([dataset.images.row[id] for id in ids])
+            )
             for dataset in (old, new)
         )
         differ = pc.fill_null(pc.not_equal(one, two), False).to_pylist()
@@ -193,23 +214,33 @@ def _add_changed_bytes(changed: dict[Key, list[str]], old: Dataset, new: Dataset
 
 
 def _region_columns(dataset: Dataset) -> _Columns:
-    regions, images = dataset.regions, dataset.images.id
+    regions = dataset.regions
+    images = dataset.images.id
     ids = regions.id
-    parents, known = regions.part_of.values.tolist(), regions.part_of.present.tolist()
+    parents = regions.part_of.values.tolist()
+    known = regions.part_of.present.tolist()
     fields: dict[str, list[Any]] = {
         "name": regions.table["name"].to_pylist(),
-        "part_of": [ids[parent] if there else None for parent, there in zip(parents, known)],
+        "part_of": [
+            ids[parent] if there else None for parent, there in zip(parents, known)
+        ],
         "order": regions.table["order"].to_pylist(),
         "crowd": regions.table["crowd"].to_pylist(),
     }
-    fields |= {kind: pc.struct_field(regions.table[kind], "counts").to_pylist() for kind in MASK_KINDS}
+    fields |= {
+        kind: pc.struct_field(regions.table[kind], "counts").to_pylist()
+        for kind in MASK_KINDS
+    }
     keys = ((images[image], id) for image, id in zip(regions.image.tolist(), ids))
     return _Columns({key: row for row, key in enumerate(keys)}, fields)
 
 
 def _sample_columns(dataset: Dataset) -> _Columns:
-    samples, images, regions = dataset.samples, dataset.images.id, dataset.regions.id
-    offsets, values = samples.targets.offsets.tolist(), samples.targets.values.tolist()
+    samples = dataset.samples
+    images = dataset.images.id
+    regions = dataset.regions.id
+    offsets = samples.targets.offsets.tolist()
+    values = samples.targets.values.tolist()
     table = samples.table
     fields: dict[str, list[Any]] = {
         "image": [images[row] for row in samples.image.tolist()],
@@ -217,10 +248,14 @@ def _sample_columns(dataset: Dataset) -> _Columns:
         "mask_type": table["mask_type"].to_pylist(),
         "answer": list(zip(table["answer"].to_pylist(), table["phrases"].to_pylist())),
         "targets": [
-            [regions[row] for row in values[start:stop]] for start, stop in itertools.pairwise(offsets)
+            [regions[row] for row in values[start:stop]]
+            for start, stop in itertools.pairwise(offsets)
         ],
         "ignore": pc.struct_field(table["ignore"], "counts").to_pylist(),
-        "tags": [sorted(pair for pair in tags if pair[0] != "split") for tags in table["tags"].to_pylist()],
+        "tags": [
+            sorted(pair for pair in tags if pair[0] != "split")
+            for tags in table["tags"].to_pylist()
+        ],
     }
     return _Columns({(id,): row for row, id in enumerate(samples.id)}, fields)
 
@@ -233,10 +268,13 @@ def _add_changed_masks(samples: _Changes, new: Dataset, masks: Collection[Key]) 
     """Add the field `masks` to samples that have a target whose mask changed."""
     rows = {
         row
-        for row, (image, id) in enumerate(zip(new.regions.image.tolist(), new.regions.id))
+        for row, (image, id) in enumerate(
+            zip(new.regions.image.tolist(), new.regions.id)
+        )
         if (new.images.id[image], id) in masks
     }
-    offsets, values = new.samples.targets.offsets.tolist(), new.samples.targets.values.tolist()
+    offsets = new.samples.targets.offsets.tolist()
+    values = new.samples.targets.values.tolist()
     added = set(samples.added)
     for id, (start, stop) in zip(new.samples.id, itertools.pairwise(offsets)):
         if (id,) not in added and not rows.isdisjoint(values[start:stop]):
@@ -252,17 +290,29 @@ def _mask_changes(
     for kind in MASK_KINDS:
         keys = [key for key, kinds in masks.items() if kind in kinds]
         one, two = (
-            (dataset.regions.masks(kind), np.array([row[key] for key in keys], np.int64))
+            (
+                dataset.regions.masks(kind),
+                np.array([row[key] for key in keys], np.int64),
+            )
             for dataset, row in zip((old, new), rows)
         )
         same_size = (
-            (old.regions.size[one[1]] == new.regions.size[two[1]]).all(1) if keys else np.empty(0, bool)
+            (old.regions.size[one[1]] == new.regions.size[two[1]]).all(1)
+            if keys
+            else np.empty(0, bool)
         )
         both = one[0].present[one[1]] & two[0].present[two[1]] & same_size
-        areas = pair_areas(one[0].masks[one[1][both]], two[0].masks[two[1][both]], threads=threads)
+        areas = pair_areas(
+            one[0].masks[one[1][both]], two[0].masks[two[1][both]], threads=threads
+        )
         values = iter(areas.iou(empty=1.0).tolist())
         found += [
-            MaskChange(image=image, region=region, kind=kind, iou=next(values) if pair else None)
+            MaskChange(
+                image=image,
+                region=region,
+                kind=kind,
+                iou=next(values) if pair else None,
+            )
             for (image, region), pair in zip(keys, both.tolist())
         ]
     return sorted(found, key=lambda change: -1.0 if change.iou is None else change.iou)
@@ -271,12 +321,16 @@ def _mask_changes(
 def _rows_of(dataset: Dataset, keys: Collection[Key]) -> dict[Key, int]:
     """The region rows of these images and ids."""
     images = dataset.images.id
-    pairs = ((images[image], id) for image, id in zip(dataset.regions.image.tolist(), dataset.regions.id))
+    pairs = (
+        (images[image], id)
+        for image, id in zip(dataset.regions.image.tolist(), dataset.regions.id)
+    )
     return {key: row for row, key in enumerate(pairs) if key in keys}
 
 
 def _moves(old: Dataset, new: Dataset) -> list[SplitMove]:
-    before, after = image_splits(old), image_splits(new)
+    before = image_splits(old)
+    after = image_splits(new)
     return [
         SplitMove(image=image, old=split, new=after[image])
         for image, split in before.items()
@@ -305,10 +359,13 @@ def _name_statistics(card: Mapping[str, Any]) -> dict[str, Any]:
     return dict(card) | {"data": data}
 
 
-def _field_changes(old: Mapping[str, Any], new: Mapping[str, Any], before: str = "") -> Iterator[FieldChange]:
+def _field_changes(
+    old: Mapping[str, Any], new: Mapping[str, Any], before: str = ""
+) -> Iterator[FieldChange]:
     """Fields that differ; those of nested mappings by their paths."""
     for name in dict.fromkeys([*old, *new]):
-        one, two = old.get(name), new.get(name)
+        one = old.get(name)
+        two = new.get(name)
         if isinstance(one, Mapping) and isinstance(two, Mapping):
             yield from _field_changes(one, two, f"{before}{name}.")
         elif one != two:

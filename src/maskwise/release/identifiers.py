@@ -5,7 +5,9 @@ from pathlib import Path
 
 from maskwise.errors import ReleaseError, did_you_mean
 
-LICENCES = tuple(Path(__file__).with_name("hub_licences.txt").read_text(encoding="utf-8").split())
+LICENCES = tuple(
+    Path(__file__).with_name("hub_licences.txt").read_text(encoding="utf-8").split()
+)
 """Licences that the hub knows. `other` is for any licence without an identifier."""
 
 LANGUAGES = {

@@ -37,7 +37,8 @@ def measure(
     """Measure a dataset whose images were assigned to splits, given in row order. order: which splits come first."""
     stats = compute_dataset_stats(dataset, threads=threads)
     by_split = _count_splits(dataset, splits, order)
-    images, questions = len(dataset.images), len(dataset)
+    images = len(dataset.images)
+    questions = len(dataset)
     parts = ", ".join(
         f"{name} {split.images:,} images and {split.questions:,} questions"
         for name, split in by_split.items()
@@ -58,8 +59,11 @@ def measure(
     )
 
 
-def _count_splits(dataset: Dataset, splits: list[str], order: Iterable[str]) -> dict[str, ReleaseSplit]:
-    images, questions = Counter(splits), Counter(splits[row] for row in dataset.samples.image.tolist())
+def _count_splits(
+    dataset: Dataset, splits: list[str], order: Iterable[str]
+) -> dict[str, ReleaseSplit]:
+    images = Counter(splits)
+    questions = Counter(splits[row] for row in dataset.samples.image.tolist())
     return {
         name: ReleaseSplit(images=images[name], questions=questions[name])
         for name in dict.fromkeys([*order, *splits])
@@ -69,7 +73,9 @@ def _count_splits(dataset: Dataset, splits: list[str], order: Iterable[str]) -> 
 
 def _source(about: Mapping[str, str]) -> str:
     """The source that the dataset itself names."""
-    parts = [about.get("recipe_source") or about.get("source") or about.get("title") or ""]
+    parts = [
+        about.get("recipe_source") or about.get("source") or about.get("title") or ""
+    ]
     parts += [f"recipe {about['recipe']}"] if "recipe" in about else []
     return "; ".join(filter(None, parts))
 
@@ -85,10 +91,16 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
         "targets per question": _join(stats.targets_per_question),
         "questions without target": f"{no_target:,}",
         "questions with an answer in words": f"{counts['answers']:,}",
-        "occlusion of regions (hidden share of the amodal mask)": _join(stats.occlusion),
+        "occlusion of regions (hidden share of the amodal mask)": _join(
+            stats.occlusion
+        ),
         "size of regions": _join(stats.region_sizes),
-        "size of images": ", ".join(f"{name} {size}" for name, size in stats.image_sizes.items()),
-        "categories": f"{stats.category_count:,}; most frequent: {_join(common)}" if common else "",
+        "size of images": ", ".join(
+            f"{name} {size}" for name, size in stats.image_sizes.items()
+        ),
+        "categories": f"{stats.category_count:,}; most frequent: {_join(common)}"
+        if common
+        else "",
         "licences of images": _count_licences(dataset),
     }
     lines |= {
@@ -106,14 +118,19 @@ def _count_licences(dataset: Dataset) -> str:
         for text in dataset.images.licence
         for licence in dict.fromkeys((text or "not stated").split("; "))
     )
-    several = "; an image made from several photos counts once for each of their licences"
+    several = (
+        "; an image made from several photos counts once for each of their licences"
+    )
     return _join(counts) + (several if counts.total() > len(dataset.images) else "")
 
 
 def count_restricted(dataset: Dataset) -> int:
     """How many images have a licence that forbids commercial use or derivatives, by the words Creative Commons uses."""
     pattern = re.compile(r"non-?commercial|no-?deriv|\bnc\b|\bnd\b", re.IGNORECASE)
-    return sum(text is not None and pattern.search(text) is not None for text in dataset.images.licence)
+    return sum(
+        text is not None and pattern.search(text) is not None
+        for text in dataset.images.licence
+    )
 
 
 def _join(values: Mapping[str, int]) -> str:

@@ -17,12 +17,16 @@ def push_release(folder: Path, repository: str, *, public: bool = False) -> str:
         from huggingface_hub import HfApi  # noqa: PLC0415
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError  # noqa: PLC0415
     except ImportError:
-        raise MissingDependencyError("uploading", "huggingface_hub", extra="release") from None
+        raise MissingDependencyError(
+            "uploading", "huggingface_hub", extra="release"
+        ) from None
     check_release(folder)
     manifest = read_release(folder)
     api = HfApi()
     try:
-        api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
+        api.create_repo(
+            repository, repo_type="dataset", private=not public, exist_ok=True
+        )
         commit = api.upload_folder(
             repo_id=repository,
             folder_path=folder,
@@ -31,14 +35,20 @@ def push_release(folder: Path, repository: str, *, public: bool = False) -> str:
             delete_patterns=["data/*"],
         )
     except HFValidationError as error:
-        raise ReleaseError(f"{repository!r} is no repository name (USER/NAME): {error}") from None
+        raise ReleaseError(
+            f"{repository!r} is no repository name (USER/NAME): {error}"
+        ) from None
     except HfHubHTTPError as error:
         login = error.response is not None and error.response.status_code == 401
         hint = " Log in with `hf auth login`, or set HF_TOKEN." if login else ""
-        raise ReleaseError(f"the hub refused the upload to {repository}.{hint} {error}") from None
+        raise ReleaseError(
+            f"the hub refused the upload to {repository}.{hint} {error}"
+        ) from None
     except Exception as error:
         # Failures of the connection have the types of whichever HTTP library huggingface_hub uses.
-        raise ReleaseError(f"the upload to {repository} failed: {type(error).__name__}: {error}") from error
+        raise ReleaseError(
+            f"the upload to {repository} failed: {type(error).__name__}: {error}"
+        ) from error
     return str(commit.commit_url)
 
 
@@ -51,4 +61,6 @@ def check_release(folder: Path) -> None:
         sha256, _, name = line.partition("  ")
         path = folder / name
         if not path.is_file() or file_facts(path).sha256 != sha256:
-            raise ReleaseError(f"{path} is missing or was changed after the release was written")
+            raise ReleaseError(
+                f"{path} is missing or was changed after the release was written"
+            )

@@ -12,8 +12,20 @@ from maskwise import __version__
 from maskwise.errors import ReleaseError
 from maskwise.formats.exported_dataset import export_images, to_dataset_fields
 from maskwise.formats.huggingface import DATA, SHARD_BYTES, ParquetSplits
-from maskwise.formats.release_folder import CARD, CHECKSUMS, RELEASE, VERSION, ReleaseManifest
-from maskwise.release.card import CardFields, ReleaseCard, card_to_markdown, card_to_yaml, complete_card
+from maskwise.formats.release_folder import (
+    CARD,
+    CHECKSUMS,
+    RELEASE,
+    VERSION,
+    ReleaseManifest,
+)
+from maskwise.release.card import (
+    CardFields,
+    ReleaseCard,
+    card_to_markdown,
+    card_to_yaml,
+    complete_card,
+)
 from maskwise.release.croissant import to_croissant
 from maskwise.release.dataset_card import to_dataset_card
 from maskwise.release.measured import MeasuredFacts, measure
@@ -36,7 +48,9 @@ class SplitOptions(msgspec.Struct, frozen=True, kw_only=True):
     def rule(self) -> str:
         """The rule in words."""
         shares = ", ".join(f"{name} {ratio:g}" for name, ratio in self.ratios.items())
-        tags = "the tag `split` of their samples and otherwise " if self.keep_tags else ""
+        tags = (
+            "the tag `split` of their samples and otherwise " if self.keep_tags else ""
+        )
         return f"{tags}the hash of the image file ({shares}; seed {self.seed})"
 
 
@@ -51,13 +65,23 @@ class PlannedRelease(NamedTuple):
 
 
 def plan_release(
-    dataset: Dataset, options: SplitOptions = SplitOptions(), *, with_images: bool = True, threads: int = 1
+    dataset: Dataset,
+    options: SplitOptions = SplitOptions(),
+    *,
+    with_images: bool = True,
+    threads: int = 1,
 ) -> PlannedRelease:
     """Assign the images to splits and measure the dataset. with_images: the release will hold the image files."""
     if not len(dataset):
-        raise ReleaseError(f"{dataset.path} has no questions; there is nothing to release")
-    splits = assign_splits(dataset, options.ratios, seed=options.seed, keep_tags=options.keep_tags)
-    facts = measure(dataset, splits, order=options.ratios, with_images=with_images, threads=threads)
+        raise ReleaseError(
+            f"{dataset.path} has no questions; there is nothing to release"
+        )
+    splits = assign_splits(
+        dataset, options.ratios, seed=options.seed, keep_tags=options.keep_tags
+    )
+    facts = measure(
+        dataset, splits, order=options.ratios, with_images=with_images, threads=threads
+    )
     return PlannedRelease(dataset, splits, facts, options, with_images)
 
 
@@ -78,7 +102,9 @@ def write_release(
         raise ReleaseError(f"a version looks like 1.0.0, not like {version!r}")
     complete = complete_card(card, plan.facts)
     with staged(Path(out), overwrite=False) as folder:
-        _write_data(plan, folder, version, complete, shard_bytes=shard_bytes, progress=progress)
+        _write_data(
+            plan, folder, version, complete, shard_bytes=shard_bytes, progress=progress
+        )
         manifest = _manifest(plan, folder, version, complete)
         _write_documents(folder, manifest, complete)
         _write_checksums(folder)
@@ -99,9 +125,14 @@ def _write_data(
     fields = msgspec.structs.replace(fields, about=about)
     split_of = dict(zip(plan.dataset.images.id, plan.splits))
     with ParquetSplits(folder / DATA, fields, shard_bytes=shard_bytes) as files:
-        for done, exported in enumerate(export_images(plan.dataset, with_images=plan.with_images), 1):
+        for done, exported in enumerate(
+            export_images(plan.dataset, with_images=plan.with_images), 1
+        ):
             split = split_of[exported.image.id]
-            files.add(split, exported._replace(samples=tuple(_tagged(exported.samples, split))))
+            files.add(
+                split,
+                exported._replace(samples=tuple(_tagged(exported.samples, split))),
+            )
             progress(done, len(split_of))
 
 
@@ -111,7 +142,9 @@ def _tagged(samples: tuple[Sample, ...], split: str) -> Iterator[Sample]:
         yield msgspec.structs.replace(sample, tags=sample.tags | {"split": split})
 
 
-def _manifest(plan: PlannedRelease, folder: Path, version: str, complete: ReleaseCard) -> ReleaseManifest:
+def _manifest(
+    plan: PlannedRelease, folder: Path, version: str, complete: ReleaseCard
+) -> ReleaseManifest:
     paths = sorted((folder / DATA).iterdir())
     return ReleaseManifest(
         schema_version=VERSION,
@@ -128,7 +161,9 @@ def _manifest(plan: PlannedRelease, folder: Path, version: str, complete: Releas
     )
 
 
-def _write_documents(folder: Path, manifest: ReleaseManifest, complete: ReleaseCard) -> None:
+def _write_documents(
+    folder: Path, manifest: ReleaseManifest, complete: ReleaseCard
+) -> None:
     croissant = to_croissant(manifest, complete)
     documents = {
         "README.md": to_dataset_card(manifest, complete),
@@ -147,6 +182,10 @@ def _to_json(content: object) -> str:
 
 def _write_checksums(folder: Path) -> None:
     """Write the checksums of all files, last."""
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    names = sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
     lines = [f"{file_facts(folder / name).sha256}  {name}\n" for name in names]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")

@@ -30,7 +30,9 @@ def parse_ratios(text: str) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise ReleaseError(f"splits are given as train=0.8,val=0.1,test=0.1, not {text!r}")
+            raise ReleaseError(
+                f"splits are given as train=0.8,val=0.1,test=0.1, not {text!r}"
+            )
     check_ratios(ratios)
     return ratios
 
@@ -39,7 +41,9 @@ def check_ratios(ratios: Mapping[str, float]) -> None:
     """ReleaseError unless the names are valid and the ratios are shares of 1."""
     for name in ratios:
         check_split_name(name)
-    fine = all(0 <= ratio <= 1 for ratio in ratios.values()) and math.isclose(sum(ratios.values()), 1)
+    fine = all(0 <= ratio <= 1 for ratio in ratios.values()) and math.isclose(
+        sum(ratios.values()), 1
+    )
     if not fine:
         raise ReleaseError(
             f"the ratios of the splits must be between 0 and 1 and add up to 1: {dict(ratios)}"
@@ -55,7 +59,11 @@ def check_split_name(name: str) -> None:
 
 
 def assign_splits(
-    dataset: Dataset, ratios: Mapping[str, float], *, seed: int = 0, keep_tags: bool = True
+    dataset: Dataset,
+    ratios: Mapping[str, float],
+    *,
+    seed: int = 0,
+    keep_tags: bool = True,
 ) -> list[str]:
     """The split of each image, in row order. keep_tags: respect the tag `split`."""
     check_ratios(ratios)
@@ -71,7 +79,9 @@ def assign_splits(
                 f"images {dataset.images.id[first]!r} and {dataset.images.id[second]!r} belong together (equal files, "
                 f"or made from one image), but their samples have the splits {one!r} and {two!r}"
             )
-        chosen = next(iter(known), None) or _draw(_key(group, hashes, originals), ratios, seed)
+        chosen = next(iter(known), None) or _draw(
+            _key(group, hashes, originals), ratios, seed
+        )
         for row in group:
             splits[row] = chosen
     return splits
@@ -129,13 +139,21 @@ def _groups(dataset: Dataset, hashes: list[str]) -> list[list[int]]:
 
 def _key(group: list[int], hashes: list[str], originals: set[int]) -> str:
     """The hash that decides about a group: that of its original, which no later composite changes."""
-    return min(hashes[row] for row in group if row in originals or not originals.intersection(group))
+    return min(
+        hashes[row]
+        for row in group
+        if row in originals or not originals.intersection(group)
+    )
 
 
 def _originals(dataset: Dataset) -> set[int]:
     """Rows of images that are the original of a pair."""
     pairs = map(parse_pair_id, dataset.images.id)
-    return {row for row, pair in enumerate(pairs) if pair is not None and pair[1] == "original"}
+    return {
+        row
+        for row, pair in enumerate(pairs)
+        if pair is not None and pair[1] == "original"
+    }
 
 
 def _draw(key: str, ratios: Mapping[str, float], seed: int) -> str:

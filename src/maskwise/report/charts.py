@@ -35,7 +35,12 @@ class Bar:
 
 def fraction_axis(metrics: Iterable[MetricValue]) -> Axis:
     """From 0 to a round number that no value or interval exceeds; symmetric where a value is negative."""
-    known = [end for metric in metrics for end in (metric.value, metric.low, metric.high) if end is not None]
+    known = [
+        end
+        for metric in metrics
+        for end in (metric.value, metric.low, metric.high)
+        if end is not None
+    ]
     highest = max(known, default=1.0)
     high = next((end for end in NICE if highest <= end), 1.0)
     if min(known, default=0.0) < 0:
@@ -54,7 +59,8 @@ def make_bar(metric: MetricValue, axis: Axis) -> Bar | None:
     """The bar of a metric; None where it is undefined."""
     if metric.value is None:
         return None
-    zero, end = axis.place(0.0), axis.place(metric.value)
+    zero = axis.place(0.0)
+    end = axis.place(metric.value)
     low = None if metric.low is None else axis.place(metric.low)
     high = None if metric.high is None else axis.place(metric.high)
     return Bar(min(zero, end), round(abs(end - zero), 2), end, low, high)
@@ -72,7 +78,8 @@ class HistogramBar:
 
 def make_histogram(counts: Mapping[str, int]) -> list[HistogramBar]:
     """The bars of a histogram in the order given; none if nothing was counted."""
-    total, most = sum(counts.values()), max(counts.values(), default=0)
+    total = sum(counts.values())
+    most = max(counts.values(), default=0)
     if not total:
         return []
     return [
@@ -113,10 +120,15 @@ def make_reliability(bins: Sequence[CalibrationBin]) -> Reliability | None:
         )
         for item in bins
     )
-    error = sum(item.count * abs(item.score - item.precision) for item in bins) / regions
+    error = (
+        sum(item.count * abs(item.score - item.precision) for item in bins) / regions
+    )
     return Reliability(columns, tuple(bins), regions, error)
 
 
 def row_shares(confusion: ConfusionMatrix) -> list[list[float | None]]:
     """Each count as a share of its row; None in rows without any."""
-    return [[count / sum(row) if sum(row) else None for count in row] for row in confusion.counts]
+    return [
+        [count / sum(row) if sum(row) else None for count in row]
+        for row in confusion.counts
+    ]

@@ -86,9 +86,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         giou = self.metrics["giou"].difference
         change = "unknown" if giou is None else f"{giou:+.3f}"
-        return (
-            f"RunComparison({self.a!r}, {self.b!r}, {self.protocol}, {self.samples} samples, giou {change})"
-        )
+        return f"RunComparison({self.a!r}, {self.b!r}, {self.protocol}, {self.samples} samples, giou {change})"
 
     def _repr_html_(self) -> str:
         """The differences of all metrics as a table, for notebooks."""
@@ -116,7 +114,8 @@ class RunPair:
 
 def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:
     """Check that two runs can be compared: one dataset, and one protocol with the same options."""
-    one, other = a.info.dataset, b.info.dataset
+    one = a.info.dataset
+    other = b.info.dataset
     if one.sha256 == other.sha256 and a.ids != b.ids:
         raise ProtocolError(
             f"{a.location} has {len(a.ids)} questions of {one.path}, {b.location} {len(b.ids)}, and not the same ones: "
@@ -151,11 +150,16 @@ def compare_runs(pair: RunPair) -> RunComparison:
     metrics = [_comparable(run, pair.protocol) for run in (pair.a, pair.b)]
     everything = ImageGroups.single(pair.a.clusters)
     overall = {
-        name: _change(compare_metric(one, metrics[1][name], everything, level)[0], one.unit)
+        name: _change(
+            compare_metric(one, metrics[1][name], everything, level)[0], one.unit
+        )
         for name, one in metrics[0].items()
         if name in metrics[1]
     }
-    slices = {slicing: _slice_changes(pair, slicing, metrics, level) for slicing in _slicings(pair)}
+    slices = {
+        slicing: _slice_changes(pair, slicing, metrics, level)
+        for slicing in _slicings(pair)
+    }
     overall, slices, family = _adjust(overall, slices)
     return RunComparison(
         format=FORMAT,
@@ -176,7 +180,11 @@ def compare_runs(pair: RunPair) -> RunComparison:
 def _comparable(run: Run, protocol: str) -> dict[str, MetricTerms]:
     """The metrics that follow from the samples, without those whose value the protocol fixes for lack of samples."""
     values = run.scores.protocols[protocol].metrics
-    return {name: metric for name, metric in run.metrics(protocol).items() if not values[name].gated}
+    return {
+        name: metric
+        for name, metric in run.metrics(protocol).items()
+        if not values[name].gated
+    }
 
 
 def _slicings(pair: RunPair) -> list[str]:
@@ -185,23 +193,35 @@ def _slicings(pair: RunPair) -> list[str]:
 
 
 def _slice_changes(
-    pair: RunPair, slicing: str, metrics: Sequence[Mapping[str, MetricTerms]], level: float
+    pair: RunPair,
+    slicing: str,
+    metrics: Sequence[Mapping[str, MetricTerms]],
+    level: float,
 ) -> list[SliceChange]:
     """The largest groups of a slicing. cIoU is left out where a group has none in the run's own table."""
     codes = pair.a.rows(pair.protocol).slices.get(slicing)
     if codes is None:
-        raise StoreError(f"{pair.a.location}: its tables lack the slicing {slicing!r}; score the run again")
+        raise StoreError(
+            f"{pair.a.location}: its tables lack the slicing {slicing!r}; score the run again"
+        )
     groups = ImageGroups(codes.codes, pair.a.clusters, len(codes.names))
-    found = {name: compare_metric(metrics[0][name], metrics[1][name], groups, level) for name in MAIN_METRICS}
+    found = {
+        name: compare_metric(metrics[0][name], metrics[1][name], groups, level)
+        for name in MAIN_METRICS
+    }
     out = []
-    for group in largest(pair.a.scores.protocols[pair.protocol].slices[slicing], MAX_GROUPS):
+    for group in largest(
+        pair.a.scores.protocols[pair.protocol].slices[slicing], MAX_GROUPS
+    ):
         if group.name not in codes.names:
             raise StoreError(
                 f"{pair.a.location}: its tables lack {slicing} = {group.name!r}; score the run again"
             )
         item = codes.names.index(group.name)
         known = [name for name in MAIN_METRICS if group.metrics[name].value is not None]
-        changes = {name: _change(found[name][item], metrics[0][name].unit) for name in known}
+        changes = {
+            name: _change(found[name][item], metrics[0][name].unit) for name in known
+        }
         out.append(SliceChange(name=group.name, samples=group.samples, metrics=changes))
     return out
 
@@ -229,12 +249,18 @@ def _adjust(
     family += [change for group in groups for change in group.metrics.values()]
     adjusted = adjust_p_values([change.p for change in family])
     renewed = iter(
-        msgspec.structs.replace(change, p_adjusted=p) for change, p in zip(family, adjusted, strict=True)
+        msgspec.structs.replace(change, p_adjusted=p)
+        for change, p in zip(family, adjusted, strict=True)
     )
-    changed = {name: change if name == HEADLINE else next(renewed) for name, change in overall.items()}
+    changed = {
+        name: change if name == HEADLINE else next(renewed)
+        for name, change in overall.items()
+    }
     sliced = {
         slicing: [
-            msgspec.structs.replace(group, metrics={name: next(renewed) for name in group.metrics})
+            msgspec.structs.replace(
+                group, metrics={name: next(renewed) for name in group.metrics}
+            )
             for group in several
         ]
         for slicing, several in slices.items()

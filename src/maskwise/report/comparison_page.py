@@ -5,8 +5,19 @@ from dataclasses import dataclass
 
 from maskwise.errors import MaskwiseError
 from maskwise.report.charts import Axis, Bar, difference_axis, make_bar
-from maskwise.report.comparison import HEADLINE, MetricChange, RunComparison, RunPair, SliceChange
-from maskwise.report.formatting import format_difference, format_p, format_value, shorten
+from maskwise.report.comparison import (
+    HEADLINE,
+    MetricChange,
+    RunComparison,
+    RunPair,
+    SliceChange,
+)
+from maskwise.report.formatting import (
+    format_difference,
+    format_p,
+    format_value,
+    shorten,
+)
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
 from maskwise.report.metric_labels import METRIC_GROUPS, metric_label, slice_label
 from maskwise.report.render import render
@@ -41,7 +52,11 @@ class DifferenceChart:
 
 
 def comparison_to_html(
-    pair: RunPair, found: RunComparison, *, samples: int = 10, paths: tuple[RunPaths, RunPaths] | None = None
+    pair: RunPair,
+    found: RunComparison,
+    *,
+    samples: int = 10,
+    paths: tuple[RunPaths, RunPaths] | None = None,
 ) -> str:
     """One offline page below 10 MB. samples: of each kind in the gallery; paths: of run A and of run B."""
     return render(
@@ -89,7 +104,9 @@ def _figure_charts(found: RunComparison) -> list[DifferenceChart]:
         axis = _axis(changes.values())
         lines = [
             _line(label.label, label.meaning, change, axis=axis, better=label.better)
-            for label, change in ((metric_label(name), change) for name, change in changes.items())
+            for label, change in (
+                (metric_label(name), change) for name, change in changes.items()
+            )
         ]
         if lines:
             charts.append(DifferenceChart(group_name, axis, lines))
@@ -104,7 +121,13 @@ def _slice_chart(slicing: str, groups: list[SliceChange]) -> DifferenceChart:
     known = [group for group in groups if HEADLINE in group.metrics]
     axis = _axis([group.metrics[HEADLINE] for group in known])
     lines = [
-        _line(shorten(group.name, MAX_NAME), "", group.metrics[HEADLINE], axis=axis, samples=group.samples)
+        _line(
+            shorten(group.name, MAX_NAME),
+            "",
+            group.metrics[HEADLINE],
+            axis=axis,
+            samples=group.samples,
+        )
         for group in known
     ]
     return DifferenceChart(shorten(slice_label(slicing), MAX_NAME), axis, lines)
@@ -146,7 +169,10 @@ def _bar(change: MetricChange, axis: Axis) -> Bar | None:
     if change.unit != "fraction":
         return None
     return make_bar(
-        MetricValue(value=change.difference, low=change.low, high=change.high, unit="fraction"), axis
+        MetricValue(
+            value=change.difference, low=change.low, high=change.high, unit="fraction"
+        ),
+        axis,
     )
 
 

@@ -46,7 +46,9 @@ class DatasetCheck(msgspec.Struct, frozen=True):
         return kinds
 
 
-def validate_dataset(dataset: Dataset, *, images: bool = True, threads: int = 1) -> DatasetCheck:
+def validate_dataset(
+    dataset: Dataset, *, images: bool = True, threads: int = 1
+) -> DatasetCheck:
     """Check the hashes of the files, every mask and every reference; images: also that every image exists and fits.
 
     Only the headers of images are read; no pixels are decoded.
@@ -67,7 +69,9 @@ def validate_dataset(dataset: Dataset, *, images: bool = True, threads: int = 1)
         try:
             findings += check()
         except MaskwiseError as error:
-            findings.append(Finding("error", "damaged table", str(dataset.path), str(error)))
+            findings.append(
+                Finding("error", "damaged table", str(dataset.path), str(error))
+            )
     return DatasetCheck(str(dataset.path), findings)
 
 
@@ -87,7 +91,9 @@ def _check_ids(dataset: Dataset) -> Iterator[Finding]:
     for what, ids in names.items():
         for name, count in Counter(ids).items():
             if count > 1:
-                yield Finding("error", "duplicate id", name, f"{count} {what}s have this id")
+                yield Finding(
+                    "error", "duplicate id", name, f"{count} {what}s have this id"
+                )
 
 
 def _region_name(dataset: Dataset, row: int) -> str:
@@ -96,25 +102,44 @@ def _region_name(dataset: Dataset, row: int) -> str:
 
 
 def _check_masks(dataset: Dataset, threads: int) -> Iterator[Finding]:
-    regions, samples = dataset.regions, dataset.samples
+    regions = dataset.regions
+    samples = dataset.samples
     for kind in MASK_KINDS:
-        for row, finding, message in _mask_faults(regions.masks(kind), regions.size, threads):
-            yield Finding("error", finding, _region_name(dataset, row), f"{kind} mask {message}")
+        for row, finding, message in _mask_faults(
+            regions.masks(kind), regions.size, threads
+        ):
+            yield Finding(
+                "error", finding, _region_name(dataset, row), f"{kind} mask {message}"
+            )
     for row, finding, message in _mask_faults(samples.ignore, samples.size, threads):
         yield Finding("error", finding, samples.id[row], f"ignore mask {message}")
-    for row in np.flatnonzero(~regions.masks("visible").present & ~regions.masks("amodal").present).tolist():
-        yield Finding("error", "no mask", _region_name(dataset, row), "neither a visible nor an amodal mask")
+    for row in np.flatnonzero(
+        ~regions.masks("visible").present & ~regions.masks("amodal").present
+    ).tolist():
+        yield Finding(
+            "error",
+            "no mask",
+            _region_name(dataset, row),
+            "neither a visible nor an amodal mask",
+        )
 
 
-def _mask_faults(column: MaskColumn, size: Int32Array, threads: int) -> Iterator[tuple[int, str, str]]:
+def _mask_faults(
+    column: MaskColumn, size: Int32Array, threads: int
+) -> Iterator[tuple[int, str, str]]:
     """Row, kind of finding and message for every present mask that is malformed or not of the image's size."""
     rows = np.flatnonzero(column.present)
     masks = column.masks[rows]
     for item, reason in _malformed(masks, threads):
         yield int(rows[item]), "malformed mask", f"is malformed: {reason}"
     for item in np.flatnonzero((masks.size != size[rows]).any(1)).tolist():
-        found, expected = tuple(masks.size[item].tolist()), tuple(size[rows[item]].tolist())
-        yield int(rows[item]), "mask size", f"has height and width {found}, the image {expected}"
+        found = tuple(masks.size[item].tolist())
+        expected = tuple(size[rows[item]].tolist())
+        yield (
+            int(rows[item]),
+            "mask size",
+            f"has height and width {found}, the image {expected}",
+        )
 
 
 def _malformed(masks: Masks, threads: int) -> Iterator[tuple[int, str]]:
@@ -136,13 +161,25 @@ def _check_parts(dataset: Dataset) -> Iterator[Finding]:
     parts = np.flatnonzero(regions.part_of.present)
     wholes = regions.part_of.values[parts]
     for row in parts[regions.image[parts] != regions.image[wholes]].tolist():
-        yield Finding("error", "part", _region_name(dataset, row), "is a part of a region of another image")
-    up = np.where(regions.part_of.present, regions.part_of.values, np.arange(len(regions)))
+        yield Finding(
+            "error",
+            "part",
+            _region_name(dataset, row),
+            "is a part of a region of another image",
+        )
+    up = np.where(
+        regions.part_of.present, regions.part_of.values, np.arange(len(regions))
+    )
     # Following parents twice as far each time ends in a fixed point, unless there is a cycle.
     for _ in range(max(1, len(regions)).bit_length()):
         up = up[up]
     for row in np.flatnonzero(regions.part_of.present[up]).tolist():
-        yield Finding("error", "part", _region_name(dataset, row), "is, through others, a part of itself")
+        yield Finding(
+            "error",
+            "part",
+            _region_name(dataset, row),
+            "is, through others, a part of itself",
+        )
 
 
 def _check_targets(dataset: Dataset) -> Iterator[Finding]:
@@ -156,21 +193,33 @@ def _check_targets(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _check_phrases(dataset: Dataset) -> Iterator[Finding]:
-    samples, first = dataset.samples, 0
+    samples = dataset.samples
+    first = 0
     targets = np.diff(samples.targets.offsets)
     for batch in samples.table.select(["answer", "phrases"]).to_batches():
         length = pc.fill_null(pc.utf8_length(batch["answer"]), 0).to_numpy()
         owner, phrases = _flatten(batch["phrases"])
-        start, stop = (phrases.field(name).to_numpy(zero_copy_only=False) for name in ("start", "stop"))
+        start, stop = (
+            phrases.field(name).to_numpy(zero_copy_only=False)
+            for name in ("start", "stop")
+        )
         outside = ~((start >= 0) & (start < stop) & (stop <= length[owner]))
         phrase, masks = _flatten(phrases.field("regions"))
         number = masks.to_numpy(zero_copy_only=False)
         unknown = ~((number >= 0) & (number < targets[first + owner[phrase]]))
         for row in np.unique(owner[outside]).tolist():
-            yield Finding("error", "phrase", samples.id[first + row], "a phrase lies outside the answer")
+            yield Finding(
+                "error",
+                "phrase",
+                samples.id[first + row],
+                "a phrase lies outside the answer",
+            )
         for row in np.unique(owner[phrase[unknown]]).tolist():
             yield Finding(
-                "error", "phrase", samples.id[first + row], "a phrase speaks of a mask that is not there"
+                "error",
+                "phrase",
+                samples.id[first + row],
+                "a phrase speaks of a mask that is not there",
             )
         first += len(batch)
 
@@ -182,7 +231,8 @@ def _flatten(column: pa.Array) -> tuple[Int64Array, pa.Array]:
 
 def _check_containment(dataset: Dataset, threads: int) -> Iterator[Finding]:
     regions = dataset.regions
-    visible, amodal = regions.masks("visible"), regions.masks("amodal")
+    visible = regions.masks("visible")
+    amodal = regions.masks("amodal")
     rows = np.flatnonzero(visible.present & amodal.present)
     try:
         areas = pair_areas(visible.masks[rows], amodal.masks[rows], threads=threads)
@@ -191,15 +241,25 @@ def _check_containment(dataset: Dataset, threads: int) -> Iterator[Finding]:
     beyond = areas.a - areas.intersection
     for item in np.flatnonzero(beyond).tolist():
         message = f"{beyond[item]} of {areas.a[item]} visible pixels lie outside the amodal mask"
-        yield Finding("warning", "visible outside amodal", _region_name(dataset, rows[item]), message)
+        yield Finding(
+            "warning",
+            "visible outside amodal",
+            _region_name(dataset, rows[item]),
+            message,
+        )
 
 
 def _check_images(dataset: Dataset) -> Iterator[Finding]:
-    if dataset.image_root is None and any(path is not None for path in dataset.images.path):
-        message = "images given by path were not looked for: the dataset has no image root"
+    if dataset.image_root is None and any(
+        path is not None for path in dataset.images.path
+    ):
+        message = (
+            "images given by path were not looked for: the dataset has no image root"
+        )
         yield Finding("warning", "images", str(dataset.path), message)
     for row, name in enumerate(dataset.images.id):
-        data, path = dataset.images.table["data"][row], dataset.images.path[row]
+        data = dataset.images.table["data"][row]
+        path = dataset.images.path[row]
         height, width = dataset.images.size[row].tolist()
         try:
             if data.is_valid:

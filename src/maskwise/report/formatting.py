@@ -44,7 +44,13 @@ def format_p(value: float | None) -> str:
     """A p-value; below 0.001 as a bound."""
     if value is None:
         return UNDEFINED
-    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+    return (
+        "< 0.001"
+        if value < 0.001
+        else f"{value:.3f}"
+        if value < 0.1
+        else f"{value:.2f}"
+    )
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
@@ -54,4 +60,10 @@ def shorten(text: str, limit: int = MAX_TEXT) -> str:
 
 def _minus(text: str) -> str:
     """The text with a minus sign instead of a hyphen, and without one before zero."""
-    return text if not text.startswith("-") else text[1:] if not float(text) else "−" + text[1:]
+    return (
+        text
+        if not text.startswith("-")
+        else text[1:]
+        if not float(text)
+        else "−" + text[1:]
+    )

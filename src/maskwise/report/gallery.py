@@ -21,15 +21,26 @@ from maskwise.report.run_data import RunData
 from maskwise.report.sample_selection import SelectedSample
 from maskwise.report.svg_contours import canvas_size, mask_to_path
 from maskwise.runs.tables import ScoreRows
-from maskwise.schema import Answer, ImageInfo, PredictedRegion, Prediction, Region, Sample
+from maskwise.schema import (
+    Answer,
+    ImageInfo,
+    PredictedRegion,
+    Prediction,
+    Region,
+    Sample,
+)
 
 MAX_BYTES = 7_000_000
 """Limit for all cards and images together; the rest of a page has limits of its own and stays below 3 MB."""
-MAX_SIDE, MAX_IMAGE_BYTES = 640, 100_000
+MAX_SIDE = 640
+MAX_IMAGE_BYTES = 100_000
 QUALITIES = (78, 60, 40, 20)
 """JPEG qualities; the next one is used if an image is still too large."""
-MAX_REGIONS, MAX_NAME, MAX_TAG = 24, 60, 40
-CARD_BYTES, SHAPE_BYTES = 4000, 900
+MAX_REGIONS = 24
+MAX_NAME = 60
+MAX_TAG = 40
+CARD_BYTES = 4000
+SHAPE_BYTES = 900
 """Bytes of a card, and of each of its regions, beside texts and paths."""
 
 ColouredText = tuple[str, int | None]
@@ -64,8 +75,14 @@ class CardPanel:
     @property
     def bytes(self) -> int:
         """Its approximate length as text."""
-        paths = [path for shape in self.shapes for path in (shape.visible, shape.amodal, shape.hidden)]
-        drawn = sum(len(path or "") for path in (*paths, self.ignored)) + SHAPE_BYTES * len(self.shapes)
+        paths = [
+            path
+            for shape in self.shapes
+            for path in (shape.visible, shape.amodal, shape.hidden)
+        ]
+        drawn = sum(
+            len(path or "") for path in (*paths, self.ignored)
+        ) + SHAPE_BYTES * len(self.shapes)
         # An escaped character may need six, as &quot; does.
         return drawn + 6 * sum(len(text) + 10 for text, _ in self.words)
 
@@ -127,7 +144,10 @@ class Gallery:
     def filters(self) -> dict[str, list[str]]:
         """The values of the cards by slicing, where they differ."""
         names = dict.fromkeys(name for card in self.cards for name in card.slices)
-        values = {name: {card.slices[name] for card in self.cards if name in card.slices} for name in names}
+        values = {
+            name: {card.slices[name] for card in self.cards if name in card.slices}
+            for name in names
+        }
         return {name: sorted(found) for name, found in values.items() if len(found) > 1}
 
     @property
@@ -153,7 +173,9 @@ class GalleryRun:
     rows: ScoreRows
 
 
-def fill_gallery(selected: Sequence[SelectedSample], runs: Sequence[GalleryRun]) -> Gallery:
+def fill_gallery(
+    selected: Sequence[SelectedSample], runs: Sequence[GalleryRun]
+) -> Gallery:
     """Cards for the selected samples, up to the size limit; cards of one kind are adjacent."""
     dataset = runs[0].data.dataset
     frames: dict[str, CardImage] = {}
@@ -164,7 +186,9 @@ def fill_gallery(selected: Sequence[SelectedSample], runs: Sequence[GalleryRun])
             id = sample.image_id
             if id not in frames:
                 load = functools.partial(dataset.open_image, id)
-                frames[id] = make_card_image(dataset.image(id), load, key=f"p{len(frames)}")
+                frames[id] = make_card_image(
+                    dataset.image(id), load, key=f"p{len(frames)}"
+                )
             yield make_card(kind, row, sample, frame=frames[id], runs=runs)
 
     return collect_cards(make_cards())
@@ -172,12 +196,15 @@ def fill_gallery(selected: Sequence[SelectedSample], runs: Sequence[GalleryRun])
 
 def collect_cards(cards: Iterable[Card]) -> Gallery:
     """Cards up to the size limit, the first ones first; cards of one kind are adjacent."""
-    gallery, used = Gallery(), 0
+    gallery = Gallery()
+    used = 0
     shown: set[str] = set()
     kinds: dict[str, int] = {}
     for card in cards:
         kinds.setdefault(card.kind, len(kinds))
-        size = card.bytes + (len(card.frame.uri or "") if card.frame.key not in shown else 0)
+        size = card.bytes + (
+            len(card.frame.uri or "") if card.frame.key not in shown else 0
+        )
         if used + size > MAX_BYTES:
             gallery.left_out += 1
             continue
@@ -188,7 +215,9 @@ def collect_cards(cards: Iterable[Card]) -> Gallery:
     return gallery
 
 
-def make_card_image(image: ImageInfo, load: Callable[[], Image.Image], *, key: str) -> CardImage:
+def make_card_image(
+    image: ImageInfo, load: Callable[[], Image.Image], *, key: str
+) -> CardImage:
     """An image, small enough for a page; if it cannot be opened, a frame with the problem."""
     width, height = canvas_size(image.width, image.height)
     try:
@@ -206,21 +235,34 @@ def image_to_data_uri(image: Image.Image) -> str:
         image.save(buffer, "JPEG", quality=quality, optimize=True)
         if buffer.tell() <= MAX_IMAGE_BYTES:
             break
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode(
+        "ascii"
+    )
 
 
-def make_card(kind: str, row: int, sample: Sample, *, frame: CardImage, runs: Sequence[GalleryRun]) -> Card:
+def make_card(
+    kind: str, row: int, sample: Sample, *, frame: CardImage, runs: Sequence[GalleryRun]
+) -> Card:
     """One sample: the ground truth and the prediction of each run."""
     size = runs[0].data.dataset.samples.size[row].tolist()
     panels = [_ground_truth_panel(sample)]
     for run in runs:
         prediction = run.data.prediction(row)
-        panels.append(_prediction_panel(sample, prediction, (size[0], size[1]), run=run, row=row))
+        panels.append(
+            _prediction_panel(sample, prediction, (size[0], size[1]), run=run, row=row)
+        )
     slices = {
         name: shorten(str(codes.names[codes.codes[row]]), MAX_TAG)
         for name, codes in runs[0].rows.slices.items()
     }
-    return Card(kind, shorten(sample.id, MAX_NAME), shorten(sample.question), frame, tuple(panels), slices)
+    return Card(
+        kind,
+        shorten(sample.id, MAX_NAME),
+        shorten(sample.question),
+        frame,
+        tuple(panels),
+        slices,
+    )
 
 
 # -- panels ------------------------------------------------------------------------------------------------------------
@@ -241,22 +283,38 @@ def _ground_truth_panel(sample: Sample) -> CardPanel:
 
 
 def _prediction_panel(
-    sample: Sample, prediction: Prediction | None, size: tuple[int, int], *, run: GalleryRun, row: int
+    sample: Sample,
+    prediction: Prediction | None,
+    size: tuple[int, int],
+    *,
+    run: GalleryRun,
+    row: int,
 ) -> CardPanel:
     rows = run.rows
     value = format_value(float(rows.value[row])) if rows.scored[row] else None
     reason = rows.reason.names[rows.reason.codes[row]]
     if prediction is None or prediction.error is not None:
-        problem = "No prediction." if prediction is None else f"Failed: {prediction.error}"
+        problem = (
+            "No prediction." if prediction is None else f"Failed: {prediction.error}"
+        )
         return CardPanel(title=run.title, value=value, note=shorten(problem))
-    fits = all(mask.size == size for region in prediction.regions for mask in _masks(region))
+    fits = all(
+        mask.size == size for region in prediction.regions for mask in _masks(region)
+    )
     regions = prediction.regions if fits else ()
     colours, overlaps = match_colours(sample, regions)
-    ious = [f"IoU {format_value(overlap)} · " if sample.targets else "" for overlap in overlaps]
+    ious = [
+        f"IoU {format_value(overlap)} · " if sample.targets else ""
+        for overlap in overlaps
+    ]
     notes = [f"{iou}score {region.score:.2f}" for iou, region in zip(ious, regions)]
     remark = "" if reason is None else f"Without a score: {reason}."
     if prediction.no_target or not prediction.regions:
-        remark = f"Predicted: no target. {remark}" if prediction.no_target else f"No mask. {remark}"
+        remark = (
+            f"Predicted: no target. {remark}"
+            if prediction.no_target
+            else f"No mask. {remark}"
+        )
     return CardPanel(
         title=run.title,
         shapes=make_shapes(regions, colours, notes),
@@ -278,7 +336,11 @@ def _masks(region: Drawable) -> list[Mask]:
 
 
 def _too_many(regions: int) -> str | None:
-    return f"{regions - MAX_REGIONS} more regions are not drawn." if regions > MAX_REGIONS else None
+    return (
+        f"{regions - MAX_REGIONS} more regions are not drawn."
+        if regions > MAX_REGIONS
+        else None
+    )
 
 
 def make_shapes(
@@ -292,17 +354,23 @@ def make_shapes(
 
 
 def _shape(region: Drawable, colour: int, note: str) -> RegionPaths:
-    visible, amodal = region.visible, region.amodal
+    visible = region.visible
+    amodal = region.amodal
     hidden = None if visible is None or amodal is None else amodal - visible
     return RegionPaths(
         colour % len(PALETTE),
         shorten(region.name or "", MAX_NAME),
         note,
-        *(None if mask is None else mask_to_path(mask) for mask in (visible, amodal, hidden)),
+        *(
+            None if mask is None else mask_to_path(mask)
+            for mask in (visible, amodal, hidden)
+        ),
     )
 
 
-def match_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[list[int], list[float]]:
+def match_colours(
+    sample: Sample, regions: Sequence[PredictedRegion]
+) -> tuple[list[int], list[float]]:
     """The colour of each predicted region, which is that of its matched target if any, and its IoU with that target.
 
     The IoU is that of the requested mask type, for `both` the mean of the two; a missing mask counts as 0. Ignored
@@ -311,29 +379,44 @@ def match_colours(sample: Sample, regions: Sequence[PredictedRegion]) -> tuple[l
     overlaps = np.zeros((len(regions), len(sample.targets)))
     types = ("visible", "amodal") if sample.mask_type == "both" else (sample.mask_type,)
     for mask_type in types:
-        overlaps += _overlaps(regions, sample.targets, mask_type, sample.ignore) / len(types)
+        overlaps += _overlaps(regions, sample.targets, mask_type, sample.ignore) / len(
+            types
+        )
     colours = [len(sample.targets) + item for item in range(len(regions))]
     values = [0.0] * len(regions)
-    index = MaskPairs.all(np.array([0, len(regions)]), np.array([0, len(sample.targets)]))
+    index = MaskPairs.all(
+        np.array([0, len(regions)]), np.array([0, len(sample.targets)])
+    )
     for pair in match(index, overlaps.ravel()):
-        item, target = int(index.pred[pair]), int(index.target[pair])
+        item = int(index.pred[pair])
+        target = int(index.target[pair])
         if overlaps[item, target] > 0:
-            colours[item], values[item] = target, float(overlaps[item, target])
+            colours[item] = target
+            values[item] = float(overlaps[item, target])
     return colours, values
 
 
 def _overlaps(
-    regions: Sequence[PredictedRegion], targets: Sequence[Region], mask_type: str, ignore: Mask | None
+    regions: Sequence[PredictedRegion],
+    targets: Sequence[Region],
+    mask_type: str,
+    ignore: Mask | None,
 ) -> Float64Array:
     """IoU of every region with every target, float64 [regions, targets]."""
     known = [
-        [(item, getattr(region, mask_type)) for item, region in enumerate(side) if getattr(region, mask_type)]
+        [
+            (item, getattr(region, mask_type))
+            for item, region in enumerate(side)
+            if getattr(region, mask_type)
+        ]
         for side in (regions, targets)
     ]
     out = np.zeros((len(regions), len(targets)))
     if known[0] and known[1]:
         pred, target = (
-            Masks.from_masks([mask if ignore is None else mask - ignore for _, mask in side])
+            Masks.from_masks(
+                [mask if ignore is None else mask - ignore for _, mask in side]
+            )
             for side in known
         )
         rows, columns = ([item for item, _ in side] for side in known)
@@ -341,15 +424,23 @@ def _overlaps(
     return out
 
 
-def colour_phrases(answer: Answer | None, colours: Sequence[int]) -> tuple[ColouredText, ...]:
+def colour_phrases(
+    answer: Answer | None, colours: Sequence[int]
+) -> tuple[ColouredText, ...]:
     """An answer in parts; a phrase has the colour of its region. Of overlapping phrases the first one counts."""
     if answer is None:
         return ()
-    text, end = shorten(answer.text), 0
+    text = shorten(answer.text)
+    end = 0
     pieces: list[ColouredText] = []
     for phrase in sorted(answer.phrases, key=lambda phrase: phrase.start):
         if phrase.start >= end and phrase.stop <= len(text) and phrase.regions:
             pieces += [(text[end : phrase.start], None)]
-            pieces += [(text[phrase.start : phrase.stop], colours[phrase.regions[0]] % len(PALETTE))]
+            pieces += [
+                (
+                    text[phrase.start : phrase.stop],
+                    colours[phrase.regions[0]] % len(PALETTE),
+                )
+            ]
             end = phrase.stop
     return tuple(piece for piece in (*pieces, (text[end:], None)) if piece[0])

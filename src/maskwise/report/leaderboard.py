@@ -28,7 +28,9 @@ from maskwise.runs.schema import MetricValue, ProtocolScores, StatusCounts
 from maskwise.runs.tables import MAIN_METRICS
 from maskwise.store.atomic import PARTIAL, atomic_write
 
-PAGE, DATA, REPORTS = "index.html", "leaderboard.json", "reports"
+PAGE = "index.html"
+DATA = "leaderboard.json"
+REPORTS = "reports"
 FORMAT = "maskwise leaderboard 3"
 
 
@@ -81,9 +83,13 @@ def make_leaderboard(runs: Sequence[Run]) -> Leaderboard:
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for name in sorted(unique):
         run = unique[name]
-        groups.setdefault((run.info.dataset.name, run.info.dataset.sha256, _hash_ids(run)), []).append(run)
+        groups.setdefault(
+            (run.info.dataset.name, run.info.dataset.sha256, _hash_ids(run)), []
+        ).append(run)
     # The whole dataset comes before its subsets.
-    keys = sorted(groups, key=lambda key: (*key[:2], -groups[key][0].info.dataset.samples, key[2]))
+    keys = sorted(
+        groups, key=lambda key: (*key[:2], -groups[key][0].info.dataset.samples, key[2])
+    )
     datasets = [_dataset_tables(groups[key]) for key in keys]
     return Leaderboard(format=FORMAT, datasets=datasets, published=read_published())
 
@@ -100,7 +106,8 @@ def write_site(
 
     write_report: the page of a run. The reports are written again, so that they agree with the tables.
     """
-    out, found = Path(folder), make_leaderboard(runs)
+    out = Path(folder)
+    found = make_leaderboard(runs)
     reports = out / (REPORTS + PARTIAL)
     with write_errors(out):
         _check_place(out)
@@ -135,7 +142,9 @@ def _check_place(out: Path) -> None:
     """Refuse to replace a folder that is not a site."""
     known = (out / DATA).is_file() or not out.is_dir()
     if not known and any(not entry.name.endswith(PARTIAL) for entry in out.iterdir()):
-        raise StoreError(f"{out} holds something that is not a leaderboard; choose another folder")
+        raise StoreError(
+            f"{out} holds something that is not a leaderboard; choose another folder"
+        )
 
 
 def _remove(folder: Path) -> None:
@@ -173,7 +182,9 @@ def _dataset_tables(runs: Sequence[Run]) -> LeaderboardDataset:
     )
 
 
-def _table(protocol: str, found: Sequence[tuple[Run, ProtocolScores]]) -> LeaderboardTable:
+def _table(
+    protocol: str, found: Sequence[tuple[Run, ProtocolScores]]
+) -> LeaderboardTable:
     result = found[0][1]
     rows = [_row(run, one) for run, one in found]
     return LeaderboardTable(
@@ -186,13 +197,23 @@ def _table(protocol: str, found: Sequence[tuple[Run, ProtocolScores]]) -> Leader
 
 
 def _row(run: Run, result: ProtocolScores) -> LeaderboardRow:
-    wanted = [name for name in (*MAIN_METRICS, *HEADLINE_METRICS) if name in result.metrics]
-    shown = [name for name in wanted if name != "mask_type_accuracy" or states_mask_types(run)]
+    wanted = [
+        name for name in (*MAIN_METRICS, *HEADLINE_METRICS) if name in result.metrics
+    ]
+    shown = [
+        name
+        for name in wanted
+        if name != "mask_type_accuracy" or states_mask_types(run)
+    ]
     return LeaderboardRow(
         model=run.model_name,
         run=run.name,
         tags=_tags(run),
-        metrics={name: result.metrics[name] for name in shown if not result.metrics[name].gated},
+        metrics={
+            name: result.metrics[name]
+            for name in shown
+            if not result.metrics[name].gated
+        },
         counts=result.counts,
         report=f"{REPORTS}/{report_name(run)}",
     )
@@ -200,19 +221,31 @@ def _row(run: Run, result: ProtocolScores) -> LeaderboardRow:
 
 def _sort_key(row: LeaderboardRow) -> tuple[bool, bool, float, str]:
     value = row.metrics["giou"].value
-    return KNOWS in row.tags, FORCED in row.tags, -value if value is not None else 1.0, row.report
+    return (
+        KNOWS in row.tags,
+        FORCED in row.tags,
+        -value if value is not None else 1.0,
+        row.report,
+    )
 
 
-KNOWS, FORCED = "given the ground truth", "teacher-forced"
+KNOWS = "given the ground truth"
+FORCED = "teacher-forced"
 
 
 def _tags(run: Run) -> list[str]:
-    return [tag for tag, holds in ((KNOWS, run.uses_ground_truth), (FORCED, run.teacher_forced)) if holds]
+    return [
+        tag
+        for tag, holds in ((KNOWS, run.uses_ground_truth), (FORCED, run.teacher_forced))
+        if holds
+    ]
 
 
 def _describe_subset(run: Run) -> str:
     subset = run.subset
-    return "" if subset is None else f"{subset.limit} images drawn with seed {subset.seed}"
+    return (
+        "" if subset is None else f"{subset.limit} images drawn with seed {subset.seed}"
+    )
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -236,7 +269,14 @@ def leaderboard_to_html(found: Leaderboard) -> str:
         "leaderboard.html",
         script="leaderboard.js",
         datasets=datasets,
-        runs=len({row.report for one in found.datasets for table in one.tables for row in table.rows}),
+        runs=len(
+            {
+                row.report
+                for one in found.datasets
+                for table in one.tables
+                for row in table.rows
+            }
+        ),
         published=[(table, table.benchmark in names) for table in found.published],
     )
 
@@ -246,7 +286,15 @@ def _view(table: LeaderboardTable) -> TableView:
     known = [
         name
         for name in (*MAIN_METRICS, *HEADLINE_METRICS)
-        if any(name in row.metrics and row.metrics[name].value is not None for row in table.rows)
+        if any(
+            name in row.metrics and row.metrics[name].value is not None
+            for row in table.rows
+        )
     ]
     columns = [(name, metric_label(name).label) for name in known]
-    return TableView(table, columns, [make_bar(row.metrics["giou"], axis) for row in table.rows], axis)
+    return TableView(
+        table,
+        columns,
+        [make_bar(row.metrics["giou"], axis) for row in table.rows],
+        axis,
+    )

@@ -26,38 +26,69 @@ class MetricLabel:
     better: str = "higher"
 
 
-_MASKS, _TARGETS, _DECISIONS, _ANSWER, _HIDDEN = "Masks", "Targets", "Decisions", "Answer", "Hidden parts"
+_MASKS = "Masks"
+_TARGETS = "Targets"
+_DECISIONS = "Decisions"
+_ANSWER = "Answer"
+_HIDDEN = "Hidden parts"
 METRIC_GROUPS = (_MASKS, _TARGETS, _DECISIONS, _ANSWER, _HIDDEN)
 
 METRIC_LABELS = {
     "giou": MetricLabel("gIoU", "mean IoU, as the protocol averages", _MASKS),
     "ciou": MetricLabel(
-        "cIoU", "summed intersection over summed union; under strict, of matched masks", _MASKS
+        "cIoU",
+        "summed intersection over summed union; under strict, of matched masks",
+        _MASKS,
     ),
-    "boundary_iou": MetricLabel("Boundary IoU", "like gIoU, on bands along the outlines", _MASKS),
-    "precision": MetricLabel("Precision", "predicted masks that match a target (IoU 0.5 or more)", _TARGETS),
-    "recall": MetricLabel("Recall", "targets that are matched (IoU 0.5 or more)", _TARGETS),
+    "boundary_iou": MetricLabel(
+        "Boundary IoU", "like gIoU, on bands along the outlines", _MASKS
+    ),
+    "precision": MetricLabel(
+        "Precision", "predicted masks that match a target (IoU 0.5 or more)", _TARGETS
+    ),
+    "recall": MetricLabel(
+        "Recall", "targets that are matched (IoU 0.5 or more)", _TARGETS
+    ),
     "f1": MetricLabel("F1", "harmonic mean of precision and recall", _TARGETS),
-    "target_accuracy": MetricLabel("Target accuracy", "questions with targets that got a mask", _DECISIONS),
+    "target_accuracy": MetricLabel(
+        "Target accuracy", "questions with targets that got a mask", _DECISIONS
+    ),
     "no_target_accuracy": MetricLabel(
         "No-target accuracy", "questions without targets that got no mask", _DECISIONS
     ),
-    "t_acc": MetricLabel("T-acc", "target accuracy as the official code computes it", _DECISIONS),
-    "n_acc": MetricLabel("N-acc", "no-target accuracy as the official code computes it", _DECISIONS),
-    "no_mask": MetricLabel(
-        "No mask", "predictions without a mask, each counted as one empty mask", _DECISIONS, "lower"
+    "t_acc": MetricLabel(
+        "T-acc", "target accuracy as the official code computes it", _DECISIONS
     ),
-    "mask_type_accuracy": MetricLabel("Mask type", "predictions of the requested mask type", _DECISIONS),
+    "n_acc": MetricLabel(
+        "N-acc", "no-target accuracy as the official code computes it", _DECISIONS
+    ),
+    "no_mask": MetricLabel(
+        "No mask",
+        "predictions without a mask, each counted as one empty mask",
+        _DECISIONS,
+        "lower",
+    ),
+    "mask_type_accuracy": MetricLabel(
+        "Mask type", "predictions of the requested mask type", _DECISIONS
+    ),
     "target_count_error": MetricLabel(
         "Count error", "mean number of masks too many or too few", _DECISIONS, "lower"
     ),
-    "answer_exact": MetricLabel("Answer, exact", "answers that name exactly the targets", _ANSWER),
+    "answer_exact": MetricLabel(
+        "Answer, exact", "answers that name exactly the targets", _ANSWER
+    ),
     "answer_f1": MetricLabel("Answer, F1", "target names in the answer", _ANSWER),
     "judge": MetricLabel("Judge", "mean score of the given judge", _ANSWER),
-    "occluded_iou": MetricLabel("Hidden IoU", "IoU of the hidden parts, mean over targets", _HIDDEN),
-    "occluded_ciou": MetricLabel("Hidden cIoU", "IoU of the hidden parts, summed over pixels", _HIDDEN),
+    "occluded_iou": MetricLabel(
+        "Hidden IoU", "IoU of the hidden parts, mean over targets", _HIDDEN
+    ),
+    "occluded_ciou": MetricLabel(
+        "Hidden cIoU", "IoU of the hidden parts, summed over pixels", _HIDDEN
+    ),
     "copy_gain": MetricLabel(
-        "Gain over copying", "amodal IoU minus the IoU of the true visible mask", _HIDDEN
+        "Gain over copying",
+        "amodal IoU minus the IoU of the true visible mask",
+        _HIDDEN,
     ),
     "visible_outside_amodal": MetricLabel(
         "Visible outside amodal",
@@ -81,7 +112,9 @@ def metric_label(metric: str) -> MetricLabel:
     for base in ("giou", "ciou"):
         for kind in ("visible", "amodal"):
             if metric == f"{base}_{kind}":
-                return MetricLabel(f"{METRIC_LABELS[base].label}, {kind}", f"{kind} masks only", _MASKS)
+                return MetricLabel(
+                    f"{METRIC_LABELS[base].label}, {kind}", f"{kind} masks only", _MASKS
+                )
     return MetricLabel(metric.replace("_", " "), "", _MASKS)
 
 

@@ -2,7 +2,8 @@
 
 from maskwise.runs import Run
 
-OFFICIAL, RECOMMENDED = "official", "recommended"
+OFFICIAL = "official"
+RECOMMENDED = "recommended"
 NOTES = {
     "mmr": "Published MMR results are teacher-forced: the true answer is in the prompt. Targets without a predicted "
     "mask are left out of cIoU, as in the official code.",
@@ -44,7 +45,9 @@ def describe_questions(run: Run) -> str:
     images = f"{found.images:,} image" + ("" if found.images == 1 else "s")
     if found.all_samples is not None and found.all_samples != found.samples:
         return f"{found.samples:,} of {found.all_samples:,} questions, on {images}"
-    return f"{found.samples:,} question{'' if found.samples == 1 else 's'} about {images}"
+    return (
+        f"{found.samples:,} question{'' if found.samples == 1 else 's'} about {images}"
+    )
 
 
 def states_mask_types(run: Run) -> bool:

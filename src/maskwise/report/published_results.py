@@ -12,7 +12,9 @@ MISSING = "-"
 """What the file has where the source prints nothing."""
 
 
-class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PublishedTable(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """One table of one source.
 
     protocol: the rule of maskwise that its figures follow, or why there is none. rows: a system, then for every split
@@ -31,7 +33,10 @@ class PublishedTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     @property
     def cells(self) -> list[tuple[str, list[str]]]:
         """Each system with its values as printed, split after split."""
-        return [(name, [text for part in parts for text in part.split("/")]) for name, *parts in self.rows]
+        return [
+            (name, [text for part in parts for text in part.split("/")])
+            for name, *parts in self.rows
+        ]
 
 
 def read_published(path: Path = FILE) -> list[PublishedTable]:
@@ -39,8 +44,12 @@ def read_published(path: Path = FILE) -> list[PublishedTable]:
     tables = read_yaml(path, list[PublishedTable])
     for table in tables:
         for name, cells in table.cells:
-            if len(cells) != len(table.splits) * len(table.figures) or not all(map(_is_figure, cells)):
-                raise FormatError(f"{path}, {table.title}, {name}: expected one number per metric and split")
+            if len(cells) != len(table.splits) * len(table.figures) or not all(
+                map(_is_figure, cells)
+            ):
+                raise FormatError(
+                    f"{path}, {table.title}, {name}: expected one number per metric and split"
+                )
     return tables
 
 

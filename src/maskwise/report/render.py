@@ -34,7 +34,9 @@ def render(template: str, script: str = "page.js", **context: Any) -> str:
         script_hash=digest,
         version=maskwise.__version__,
         palette=["#" + bytes(colour).hex() for colour in PALETTE],
-        angles=[STRIPE_ANGLES[item % len(STRIPE_ANGLES)] for item in range(len(PALETTE))],
+        angles=[
+            STRIPE_ANGLES[item % len(STRIPE_ANGLES)] for item in range(len(PALETTE))
+        ],
         **context,
     )
 

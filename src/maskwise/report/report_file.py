@@ -14,7 +14,12 @@ from maskwise.store.atomic import atomic_write
 
 ReportFormat = Literal["html", "md", "json"]
 
-SUFFIXES: dict[str, ReportFormat] = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+SUFFIXES: dict[str, ReportFormat] = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".json": "json",
+}
 
 
 def write_report(
@@ -28,7 +33,13 @@ def write_report(
 ) -> Path:
     """Write a report and return its path. format: if not the one of the suffix. Otherwise as `format_report`."""
     out = Path(path)
-    text = format_report(run, format or detect_format(out), protocol=protocol, samples=samples, paths=paths)
+    text = format_report(
+        run,
+        format or detect_format(out),
+        protocol=protocol,
+        samples=samples,
+        paths=paths,
+    )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(out) as file:
@@ -51,7 +62,10 @@ def format_report(
         return run_to_html(run, protocol=protocol, samples=samples, paths=paths)
     if format == "md":
         return run_to_markdown(run, protocol=protocol)
-    return msgspec.json.format(msgspec.json.encode(run_to_summary(run)), indent=2).decode() + "\n"
+    return (
+        msgspec.json.format(msgspec.json.encode(run_to_summary(run)), indent=2).decode()
+        + "\n"
+    )
 
 
 def detect_format(path: Path) -> ReportFormat:

@@ -4,10 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maskwise.errors import MaskwiseError
-from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar, make_reliability, row_shares
+from maskwise.report.charts import (
+    Axis,
+    Bar,
+    fraction_axis,
+    make_bar,
+    make_reliability,
+    row_shares,
+)
 from maskwise.report.formatting import shorten
 from maskwise.report.gallery import Gallery, GalleryRun, fill_gallery
-from maskwise.report.metric_labels import HEADLINE_METRICS, METRIC_GROUPS, metric_label, slice_label
+from maskwise.report.metric_labels import (
+    HEADLINE_METRICS,
+    METRIC_GROUPS,
+    metric_label,
+    slice_label,
+)
 from maskwise.report.protocol_order import (
     describe_questions,
     leading_protocols,
@@ -23,7 +35,10 @@ from maskwise.runs import Run
 from maskwise.runs.schema import MetricValue, ProtocolScores, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS
 
-MAX_SLICINGS, MAX_GROUPS, MAX_REASONS, MAX_NAME = 16, 12, 10, 80
+MAX_SLICINGS = 16
+MAX_GROUPS = 12
+MAX_REASONS = 10
+MAX_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -70,12 +85,19 @@ class ProtocolView:
 
 
 def run_to_html(
-    run: Run, *, protocol: str | None = None, samples: int = 12, paths: RunPaths | None = None
+    run: Run,
+    *,
+    protocol: str | None = None,
+    samples: int = 12,
+    paths: RunPaths | None = None,
 ) -> str:
     """One offline page below 10 MB. protocol: shown first and ranked by; samples: of each kind in the gallery."""
-    main, results = run.main_protocol(protocol), run.scores.protocols
+    main = run.main_protocol(protocol)
+    results = run.scores.protocols
     names = order_protocols(run, protocol)
-    axis = fraction_axis(results[name].metrics[metric] for name in names for metric in MAIN_METRICS)
+    axis = fraction_axis(
+        results[name].metrics[metric] for name in names for metric in MAIN_METRICS
+    )
     slices_axis = fraction_axis(
         group.metrics[metric]
         for name in names
@@ -83,14 +105,19 @@ def run_to_html(
         for group in groups
         for metric in MAIN_METRICS
     )
-    leading = [name for name in names if name == protocol or name in leading_protocols(run)]
+    leading = [
+        name for name in names if name == protocol or name in leading_protocols(run)
+    ]
     confusion = results[main].confusion if states_mask_types(run) else None
     return render(
         "report.html",
         run=run,
         main=main,
         questions=describe_questions(run),
-        views=[_view(run, name, overview_axis=axis, slices_axis=slices_axis) for name in names],
+        views=[
+            _view(run, name, overview_axis=axis, slices_axis=slices_axis)
+            for name in names
+        ],
         leading=len(leading),
         overview_axis=axis,
         reliability=make_reliability(results[main].calibration),
@@ -111,23 +138,39 @@ def _gallery(run: Run, protocol: str, samples: int, paths: RunPaths) -> Gallery:
     return fill_gallery(selected, [GalleryRun("Prediction", data, rows)])
 
 
-def _view(run: Run, name: str, *, overview_axis: Axis, slices_axis: Axis) -> ProtocolView:
+def _view(
+    run: Run, name: str, *, overview_axis: Axis, slices_axis: Axis
+) -> ProtocolView:
     result = run.scores.protocols[name]
     reasons = sorted(result.counts.reasons.items(), key=lambda item: -item[1])
-    slicings = [(title, groups) for title, groups in result.slices.items() if len(groups) > 1]
+    slicings = [
+        (title, groups) for title, groups in result.slices.items() if len(groups) > 1
+    ]
     return ProtocolView(
         name=name,
         role=protocol_role(run, name),
         note=protocol_note(run, name),
         result=result,
         description=result.rule[:1].upper() + result.rule[1:] + ".",
-        options={key: shorten(str(value), MAX_NAME) for key, value in result.options.items()},
+        options={
+            key: shorten(str(value), MAX_NAME) for key, value in result.options.items()
+        },
         overview=_overview_line(name, result, overview_axis),
         tiles=_tiles(run, result),
         metrics=_metric_charts(result),
-        slices=[_slice_chart(title, groups, slices_axis) for title, groups in slicings[:MAX_SLICINGS]],
-        fixed=[metric_label(key).label for key, metric in result.metrics.items() if metric.gated],
-        reasons=[(shorten(reason, 2 * MAX_NAME), count) for reason, count in reasons[:MAX_REASONS]],
+        slices=[
+            _slice_chart(title, groups, slices_axis)
+            for title, groups in slicings[:MAX_SLICINGS]
+        ],
+        fixed=[
+            metric_label(key).label
+            for key, metric in result.metrics.items()
+            if metric.gated
+        ],
+        reasons=[
+            (shorten(reason, 2 * MAX_NAME), count)
+            for reason, count in reasons[:MAX_REASONS]
+        ],
         more_reasons=max(0, len(reasons) - MAX_REASONS),
     )
 
@@ -146,11 +189,21 @@ def _metric_charts(result: ProtocolScores) -> list[Chart]:
     charts = []
     for group in METRIC_GROUPS:
         metrics = {
-            name: metric for name, metric in _shown(result).items() if metric_label(name).group == group
+            name: metric
+            for name, metric in _shown(result).items()
+            if metric_label(name).group == group
         }
-        axis = fraction_axis(metric for metric in metrics.values() if metric.unit == "fraction")
+        axis = fraction_axis(
+            metric for metric in metrics.values() if metric.unit == "fraction"
+        )
         if metrics:
-            charts.append(Chart(group, axis, [_line(name, metric, axis) for name, metric in metrics.items()]))
+            charts.append(
+                Chart(
+                    group,
+                    axis,
+                    [_line(name, metric, axis) for name, metric in metrics.items()],
+                )
+            )
     return charts
 
 
@@ -163,18 +216,30 @@ def _line(name: str, metric: MetricValue, axis: Axis) -> ChartLine:
 def _slice_chart(slicing: str, groups: Sequence[SliceGroup], axis: Axis) -> Chart:
     """The groups with most samples, in the order of the slicing."""
     lines = [_group_line(group, axis) for group in largest(groups, MAX_GROUPS)]
-    return Chart(shorten(slice_label(slicing), MAX_NAME), axis, lines, len(groups) - len(lines))
+    return Chart(
+        shorten(slice_label(slicing), MAX_NAME), axis, lines, len(groups) - len(lines)
+    )
 
 
 def _group_line(group: SliceGroup, axis: Axis) -> ChartLine:
     first, second = (group.metrics[name] for name in MAIN_METRICS)
     bars = make_bar(first, axis), make_bar(second, axis)
-    return ChartLine(shorten(group.name, MAX_NAME), "", first, bars[0], second, bars[1], group.samples)
+    return ChartLine(
+        shorten(group.name, MAX_NAME),
+        "",
+        first,
+        bars[0],
+        second,
+        bars[1],
+        group.samples,
+    )
 
 
 def _overview_line(name: str, result: ProtocolScores, axis: Axis) -> ChartLine:
     first, second = (result.metrics[metric] for metric in MAIN_METRICS)
-    return ChartLine(name, "", first, make_bar(first, axis), second, make_bar(second, axis))
+    return ChartLine(
+        name, "", first, make_bar(first, axis), second, make_bar(second, axis)
+    )
 
 
 def _tiles(run: Run, result: ProtocolScores) -> list[ChartLine]:

@@ -23,7 +23,8 @@ FORMAT = "maskwise report 3"
 
 def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
     """Protocols, all metrics and slices of the main protocol, and counts, as Markdown tables."""
-    main, results = run.main_protocol(protocol), run.scores.protocols
+    main = run.main_protocol(protocol)
+    results = run.scores.protocols
     names = order_protocols(run, protocol)
     notes = [*run.notices, *filter(None, (protocol_note(run, name) for name in names))]
     lines = [
@@ -34,13 +35,24 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
         f"intervals over images. maskwise {_escape(run.info.maskwise)}.",
         "",
         *_table(
-            ("protocol", "gIoU", "cIoU", "scored", "counted as zero", "left out", "rule"),
+            (
+                "protocol",
+                "gIoU",
+                "cIoU",
+                "scored",
+                "counted as zero",
+                "left out",
+                "rule",
+            ),
             [_protocol_row(run, name) for name in names],
         ),
         "",
         f"## Metrics under {main}",
         "",
-        *_table(("metric", "value", "interval", "method", ""), _metric_rows(run, results[main])),
+        *_table(
+            ("metric", "value", "interval", "method", ""),
+            _metric_rows(run, results[main]),
+        ),
     ]
     for slicing, groups in list(results[main].slices.items())[:MAX_SLICINGS]:
         if len(groups) > 1:
@@ -50,12 +62,20 @@ def run_to_markdown(run: Run, *, protocol: str | None = None) -> str:
 
 
 def _protocol_row(run: Run, name: str) -> tuple[str, ...]:
-    result, role = run.scores.protocols[name], protocol_role(run, name)
+    result = run.scores.protocols[name]
+    role = protocol_role(run, name)
     counts = result.counts
     return (
         f"{name} ({role})" if role else name,
         *(_with_interval(result.metrics[metric]) for metric in MAIN_METRICS),
-        *(str(number) for number in (counts.scored, counts.failed + counts.missing, counts.excluded)),
+        *(
+            str(number)
+            for number in (
+                counts.scored,
+                counts.failed + counts.missing,
+                counts.excluded,
+            )
+        ),
         result.rule,
     )
 
@@ -78,12 +98,18 @@ def _metric_rows(run: Run, result: ProtocolScores) -> list[tuple[str, ...]]:
 
 def _with_interval(metric: MetricValue) -> str:
     interval = format_interval(metric)
-    return f"{format_metric(metric)} ({interval})" if interval else format_metric(metric)
+    return (
+        f"{format_metric(metric)} ({interval})" if interval else format_metric(metric)
+    )
 
 
 def _slice_table(groups: Sequence[SliceGroup]) -> list[str]:
     rows = [
-        (group.name, str(group.samples), *(_with_interval(group.metrics[name]) for name in MAIN_METRICS))
+        (
+            group.name,
+            str(group.samples),
+            *(_with_interval(group.metrics[name]) for name in MAIN_METRICS),
+        )
         for group in groups
     ]
     return _table(("group", "questions", "gIoU", "cIoU"), rows)
@@ -116,7 +142,10 @@ def run_to_summary(run: Run) -> dict[str, Any]:
         "all_samples": info.dataset.all_samples,
         "images": info.dataset.images,
         "level": info.intervals.level,
-        "protocols": {name: _summarize(run.scores.protocols[name]) for name in order_protocols(run)},
+        "protocols": {
+            name: _summarize(run.scores.protocols[name])
+            for name in order_protocols(run)
+        },
     }
 
 
@@ -126,10 +155,14 @@ def _summarize(result: ProtocolScores) -> dict[str, Any]:
         "rule": result.rule,
         "options": result.options,
         "counts": {
-            name: getattr(counts, name) for name in ("samples", "scored", "failed", "missing", "excluded")
+            name: getattr(counts, name)
+            for name in ("samples", "scored", "failed", "missing", "excluded")
         },
         "metrics": {
-            name: {key: getattr(metric, key) for key in ("value", "low", "high", "method", "unit")}
+            name: {
+                key: getattr(metric, key)
+                for key in ("value", "low", "high", "method", "unit")
+            }
             for name, metric in result.metrics.items()
         },
     }

@@ -45,13 +45,17 @@ def load_run_data(run: Run, paths: RunPaths) -> RunData:
         return RunData(dataset, load_predictions(run, paths, dataset))
     except (OSError, ValueError) as error:
         # The paths come from a file: opening them may raise any OSError.
-        raise StoreError(f"what {run.location} was scored on cannot be opened: {error}") from None
+        raise StoreError(
+            f"what {run.location} was scored on cannot be opened: {error}"
+        ) from None
 
 
 def load_predictions(run: Run, paths: RunPaths, dataset: Dataset) -> PredictionColumns:
     """The predictions of a run, in the dataset's order."""
     if run.predictions is not None:
-        return load_records(run.predictions, GroundTruth.from_dataset(dataset)).predictions
+        return load_records(
+            run.predictions, GroundTruth.from_dataset(dataset)
+        ).predictions
     facts = run.predictions_info
     path = paths.predictions or Path(facts.path or "")
     if not path.exists():
@@ -74,7 +78,9 @@ def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
     if run.ids == dataset.samples.id:
         return dataset
     # The manifest is the same, so all ids exist: the run was on a subset of the dataset.
-    return dataset.take(np.array([dataset.samples.row[name] for name in run.ids], np.int64))
+    return dataset.take(
+        np.array([dataset.samples.row[name] for name in run.ids], np.int64)
+    )
 
 
 def _check_unchanged(path: Path, sha256: str, option: str) -> None:
@@ -84,7 +90,9 @@ def _check_unchanged(path: Path, sha256: str, option: str) -> None:
         )
 
 
-def prediction_at(columns: PredictionColumns, row: int, sample: str) -> Prediction | None:
+def prediction_at(
+    columns: PredictionColumns, row: int, sample: str
+) -> Prediction | None:
     """One prediction as a record. A mask that cannot be read makes it a failed one."""
     state = columns.state[row]
     if state == MISSING:
@@ -97,7 +105,10 @@ def prediction_at(columns: PredictionColumns, row: int, sample: str) -> Predicti
             sample=sample,
             answer=_answer(columns, row),
             mask_type=None if stated == UNSTATED else MASK_TYPES[stated],
-            regions=tuple(_region(columns, item) for item in range(*columns.offsets[row : row + 2].tolist())),
+            regions=tuple(
+                _region(columns, item)
+                for item in range(*columns.offsets[row : row + 2].tolist())
+            ),
             no_target=bool(columns.no_target[row]),
         )
     except (MaskError, RecordError) as error:
@@ -106,10 +117,13 @@ def prediction_at(columns: PredictionColumns, row: int, sample: str) -> Predicti
 
 def _region(columns: PredictionColumns, item: int) -> PredictedRegion:
     visible, amodal = (
-        column.masks[item] if column.present[item] else None for column in (columns.visible, columns.amodal)
+        column.masks[item] if column.present[item] else None
+        for column in (columns.visible, columns.amodal)
     )
     name = columns.names.names[columns.names.codes[item]]
-    return PredictedRegion(visible=visible, amodal=amodal, score=float(columns.score[item]), name=name)
+    return PredictedRegion(
+        visible=visible, amodal=amodal, score=float(columns.score[item]), name=name
+    )
 
 
 def _answer(columns: PredictionColumns, row: int) -> Answer | None:
@@ -117,14 +131,24 @@ def _answer(columns: PredictionColumns, row: int) -> Answer | None:
     text = columns.answers[row] if len(columns.answers) else None
     if text is None:
         return None
-    phrases, found = [], columns.phrases
+    phrases = []
+    found = columns.phrases
     if found is not None and found.words is not None:
         cursor = 0
         for item in range(*np.searchsorted(found.sample, [row, row + 1]).tolist()):
             words = found.words.names[found.words.codes[item]]
             start = text.find(words, cursor) if words else -1
             if words and start >= 0:
-                members = found.members[found.offsets[item] : found.offsets[item + 1]] - columns.offsets[row]
-                phrases.append(Phrase(start=start, stop=start + len(words), regions=tuple(members.tolist())))
+                members = (
+                    found.members[found.offsets[item] : found.offsets[item + 1]]
+                    - columns.offsets[row]
+                )
+                phrases.append(
+                    Phrase(
+                        start=start,
+                        stop=start + len(words),
+                        regions=tuple(members.tolist()),
+                    )
+                )
                 cursor = start + len(words)
     return Answer(text=text, phrases=tuple(phrases))

@@ -13,7 +13,9 @@ SelectedSample = tuple[str, int]
 """Why a sample is shown, and its row."""
 
 
-def select_samples(rows: ScoreRows, clusters: Int64s, count: int) -> list[SelectedSample]:
+def select_samples(
+    rows: ScoreRows, clusters: Int64s, count: int
+) -> list[SelectedSample]:
     """Up to `count` samples of each kind, each sample once, kinds in turn: worst, best, typical, not scored.
 
     worst, best: by the sample's gIoU, ties in a random but repeatable order. typical: at random from the middle half.
@@ -33,10 +35,14 @@ def select_samples(rows: ScoreRows, clusters: Int64s, count: int) -> list[Select
     return list(_in_turn(wanted, clusters, count))
 
 
-def select_disagreements(a: ScoreRows, b: ScoreRows, clusters: Int64s, count: int) -> list[SelectedSample]:
+def select_disagreements(
+    a: ScoreRows, b: ScoreRows, clusters: Int64s, count: int
+) -> list[SelectedSample]:
     """Up to `count` samples on each side where two runs differ most in gIoU; one without a value counts as 0."""
     order = np.random.default_rng(0).permutation(len(a.value))
-    change = (np.nan_to_num(b.value) - np.nan_to_num(a.value)) * ((a.weight > 0) | (b.weight > 0))
+    change = (np.nan_to_num(b.value) - np.nan_to_num(a.value)) * (
+        (a.weight > 0) | (b.weight > 0)
+    )
     ranked = order[np.argsort(change[order], kind="stable")]
     wanted = {
         "B is better": ranked[::-1][change[ranked[::-1]] > 0],
@@ -55,10 +61,15 @@ def _turns(codes: NDArray[np.int32]) -> Int64s:
     return turns
 
 
-def _in_turn(wanted: Mapping[str, Int64s], clusters: Int64s, count: int) -> Iterator[SelectedSample]:
+def _in_turn(
+    wanted: Mapping[str, Int64s], clusters: Int64s, count: int
+) -> Iterator[SelectedSample]:
     """One sample of each kind in turn, so that a gallery that does not fit still has all kinds."""
     taken: set[int] = set()
-    queues = {kind: _other_images_first(rows, clusters, count) for kind, rows in wanted.items()}
+    queues = {
+        kind: _other_images_first(rows, clusters, count)
+        for kind, rows in wanted.items()
+    }
     for _ in range(count):
         for kind, queue in queues.items():
             row = next((row for row in queue if row not in taken), None)

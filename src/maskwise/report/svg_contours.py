@@ -12,7 +12,8 @@ TOLERANCE = 1.6
 """Largest distance of the simplified outline from the true one in path units: about half a pixel on a screen."""
 STAIR = 0.75
 """Smallest tolerance in mask pixels: the stairs of a slanted edge, which deviate by 0.71, are removed."""
-MAX_CORNERS, MAX_POINTS = 20_000, 1500
+MAX_CORNERS = 20_000
+MAX_POINTS = 1500
 """Limits of one mask, before and after simplification. A mask with more is traced on every 2nd, 4th, ... pixel."""
 
 Points = NDArray[np.int64]
@@ -29,11 +30,15 @@ def mask_to_path(mask: Mask) -> str:
     """The `d` of an SVG path, to be filled by the even-odd rule, in path units; empty for an empty mask."""
     scale = CANVAS / max(1, *mask.size)
     tolerance = max(TOLERANCE / scale, STAIR)
-    step, points = 1, MAX_POINTS + 1
+    step = 1
+    points = MAX_POINTS + 1
     while points > MAX_POINTS:
         rings = [simplify(ring, tolerance * step) for ring in trace(mask, step)]
-        points, step = sum(map(len, rings)), 2 * step
-    return "".join(_ring_to_path(np.rint(ring * scale).astype(np.int64)) for ring in rings)
+        points = sum(map(len, rings))
+        step = 2 * step
+    return "".join(
+        _ring_to_path(np.rint(ring * scale).astype(np.int64)) for ring in rings
+    )
 
 
 def trace(mask: Mask, step: int = 1) -> list[Points]:
@@ -75,11 +80,14 @@ def simplify(ring: Points, tolerance: float) -> Points:
 
 def _distances(points: Points, start: Points, end: Points) -> NDArray[np.float64]:
     """How far points lie from the line between two others, or from the one where they are the same."""
-    along, away = end - start, points - start
+    along = end - start
+    away = points - start
     length = float(np.hypot(*along))
     if not length:
         return np.asarray(np.hypot(away[:, 0], away[:, 1]), np.float64)
-    return np.asarray(np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length, np.float64)
+    return np.asarray(
+        np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length, np.float64
+    )
 
 
 def _ring_to_path(ring: Points) -> str:
@@ -89,4 +97,8 @@ def _ring_to_path(ring: Points) -> str:
     x, y = ring[0].tolist()
     if len(steps) < 2:
         return f"M{x} {y}h1v1h-1z"
-    return f"M{x} {y}l" + " ".join(f"{right} {down}" for right, down in steps.tolist()) + "z"
+    return (
+        f"M{x} {y}l"
+        + " ".join(f"{right} {down}" for right, down in steps.tolist())
+        + "z"
+    )

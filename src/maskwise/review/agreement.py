@@ -11,7 +11,8 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
     uses each value (Cohen 1960, equation 1). None where it is not defined: no pairs, or both use one value only.
     """
     count = len(pairs)
-    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    first = Counter(a for a, _ in pairs)
+    second = Counter(b for _, b in pairs)
     # In whole numbers, so that complete agreement on one value is recognised exactly.
     chance = sum(first[value] * second[value] for value in first)
     if not count or chance == count * count:
@@ -31,7 +32,9 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
     paired = [Counter(unit) for unit in units if len(unit) > 1]
     totals = sum(paired, Counter[Hashable]())
     n = totals.total()
-    observed = sum(_disagreeing(unit, unit.total()) / (unit.total() - 1) for unit in paired)
+    observed = sum(
+        _disagreeing(unit, unit.total()) / (unit.total() - 1) for unit in paired
+    )
     expected = _disagreeing(totals, n)
     return 1 - (n - 1) * observed / expected if expected else None
 

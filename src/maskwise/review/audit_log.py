@@ -27,7 +27,13 @@ from sqlalchemy import (
 
 from maskwise.review import tables
 from maskwise.review.consensus import Opinion, settle
-from maskwise.review.records import STATUS_OF, ControlAnswer, DecidedPayload, EditedSample, ReviewItem
+from maskwise.review.records import (
+    STATUS_OF,
+    ControlAnswer,
+    DecidedPayload,
+    EditedSample,
+    ReviewItem,
+)
 
 BATCH = 500
 """Events that `read_events` takes from the database at once."""
@@ -137,29 +143,48 @@ def apply_event(connection: Connection, event: Event) -> None:
 
 
 def _create_project(connection: Connection, event: Event) -> None:
-    connection.execute(insert(tables.project).values(**msgspec.json.decode(event.payload)))
+    connection.execute(
+        insert(tables.project).values(**msgspec.json.decode(event.payload))
+    )
 
 
 def _add_items(connection: Connection, event: Event) -> None:
     added = msgspec.json.decode(event.payload, type=list[ReviewItem])
     connection.execute(
         insert(tables.items),
-        [{**msgspec.structs.asdict(one), "status": "open", "final": None, "control": None} for one in added],
+        [
+            {
+                **msgspec.structs.asdict(one),
+                "status": "open",
+                "final": None,
+                "control": None,
+            }
+            for one in added
+        ],
     )
     connection.execute(
         insert(tables.slots),
-        [_slot(one.item, slot, "review", place=one.place) for one in added for slot in range(one.needed)],
+        [
+            _slot(one.item, slot, "review", place=one.place)
+            for one in added
+            for slot in range(one.needed)
+        ],
     )
 
 
 def _add_controls(connection: Connection, event: Event) -> None:
     """Control items are decided already; each reviewer gets a slot of their own."""
     names = connection.scalars(_measured_reviewers()).all()
-    for item, answer in msgspec.json.decode(event.payload, type=dict[int, ControlAnswer]).items():
+    for item, answer in msgspec.json.decode(
+        event.payload, type=dict[int, ControlAnswer]
+    ).items():
         connection.execute(
             update(tables.items)
             .where(tables.items.c.item == item)
-            .values(status=STATUS_OF[answer.verdict], control=msgspec.json.encode(answer).decode())
+            .values(
+                status=STATUS_OF[answer.verdict],
+                control=msgspec.json.encode(answer).decode(),
+            )
         )
         connection.execute(delete(tables.slots).where(tables.slots.c.item == item))
         for name in names:
@@ -174,7 +199,9 @@ def _add_reviewer(connection: Connection, event: Event) -> None:
         return
     connection.execute(insert(tables.reviewers).values(**values))
     if values["role"] != "owner":
-        controls = select(tables.items.c.item).where(tables.items.c.control.is_not(None))
+        controls = select(tables.items.c.item).where(
+            tables.items.c.control.is_not(None)
+        )
         for item in connection.scalars(controls.order_by(tables.items.c.item)).all():
             _add_control_slot(connection, item, values["name"])
 
@@ -192,7 +219,9 @@ def _decide(connection: Connection, event: Event) -> None:
         "verdict": payload.verdict,
         "reason": payload.reason,
         "note": payload.note,
-        "edit": None if payload.edit is None else msgspec.json.encode(payload.edit).decode(),
+        "edit": None
+        if payload.edit is None
+        else msgspec.json.encode(payload.edit).decode(),
         "seconds": payload.seconds,
         "at": event.at,
         "undone": False,
@@ -208,7 +237,9 @@ def _undo(connection: Connection, event: Event) -> None:
     found = tables.decisions.c.id == msgspec.json.decode(event.payload)["decision"]
     connection.execute(update(tables.decisions).where(found).values(undone=True))
     row = connection.execute(
-        select(tables.decisions.c.item, tables.decisions.c.slot, tables.decisions.c.verdict).where(found)
+        select(
+            tables.decisions.c.item, tables.decisions.c.slot, tables.decisions.c.verdict
+        ).where(found)
     ).one()
     if row.verdict != "skip":
         _set_slot(connection, row.item, row.slot, None)
@@ -236,7 +267,10 @@ _SET_SLOT = update(tables.slots).where(
 _SET_ITEM = update(tables.items).where(tables.items.c.item == bindparam("item_"))
 _OPINIONS = (
     select(
-        tables.decisions.c.id, tables.decisions.c.kind, tables.decisions.c.verdict, tables.decisions.c.edit
+        tables.decisions.c.id,
+        tables.decisions.c.kind,
+        tables.decisions.c.verdict,
+        tables.decisions.c.edit,
     )
     .where(
         tables.decisions.c.item == bindparam("item_"),
@@ -247,7 +281,9 @@ _OPINIONS = (
 )
 
 
-def _set_slot(connection: Connection, item: int, slot: int, decided_by: str | None) -> None:
+def _set_slot(
+    connection: Connection, item: int, slot: int, decided_by: str | None
+) -> None:
     values = {"done": decided_by is not None, "holder": decided_by, "expires": None}
     connection.execute(_SET_SLOT, {"item_": item, "slot_": slot, **values})
 
@@ -258,16 +294,23 @@ def _settle_item(connection: Connection, item: int) -> None:
     if row.control is not None:
         return
     found = connection.execute(_OPINIONS, {"item_": item}).all()
-    outcome = settle(_opinions(found, "review"), _opinions(found, "adjudication"), row.needed)
+    outcome = settle(
+        _opinions(found, "review"), _opinions(found, "adjudication"), row.needed
+    )
     if (outcome.status, outcome.final) != (row.status, row.final):
-        connection.execute(_SET_ITEM, {"item_": item, "status": outcome.status, "final": outcome.final})
+        connection.execute(
+            _SET_ITEM, {"item_": item, "status": outcome.status, "final": outcome.final}
+        )
     if row.needed > 1:
         _open_adjudication(connection, row, disputed=outcome.status == "disputed")
 
 
-def _open_adjudication(connection: Connection, item: Row[Any], *, disputed: bool) -> None:
+def _open_adjudication(
+    connection: Connection, item: Row[Any], *, disputed: bool
+) -> None:
     """Offer a disputed item for adjudication, and withdraw the offer where the dispute is over."""
-    slots, number = tables.slots, item.needed
+    slots = tables.slots
+    number = item.needed
     place = and_(slots.c.item == item.item, slots.c.slot == number)
     exists = connection.scalar(select(func.count()).select_from(slots).where(place))
     if disputed and not exists:
@@ -278,7 +321,11 @@ def _open_adjudication(connection: Connection, item: Row[Any], *, disputed: bool
 
 
 def _opinions(rows: Sequence[Any], kind: str) -> list[Opinion]:
-    return [Opinion(row.id, row.verdict, decode_edit(row.edit)) for row in rows if row.kind == kind]
+    return [
+        Opinion(row.id, row.verdict, decode_edit(row.edit))
+        for row in rows
+        if row.kind == kind
+    ]
 
 
 def decode_edit(text: str | None) -> EditedSample | None:
@@ -291,9 +338,16 @@ def _add_control_slot(connection: Connection, item: int, reviewer: str) -> None:
     row = connection.execute(
         select(func.coalesce(func.max(slots.c.slot), -1)).where(slots.c.item == item)
     ).scalar_one()
-    place = connection.scalar(select(tables.items.c.place).where(tables.items.c.item == item)) or 0
+    place = (
+        connection.scalar(
+            select(tables.items.c.place).where(tables.items.c.item == item)
+        )
+        or 0
+    )
     connection.execute(
-        insert(slots).values(**_slot(item, row + 1, "control", place=place, reserved=reviewer))
+        insert(slots).values(
+            **_slot(item, row + 1, "control", place=place, reserved=reviewer)
+        )
     )
 
 
@@ -302,7 +356,9 @@ def _measured_reviewers() -> Any:
     return select(names.name).where(names.role != "owner").order_by(names.name)
 
 
-def _slot(item: int, slot: int, kind: str, *, place: int, reserved: str | None = None) -> dict[str, Any]:
+def _slot(
+    item: int, slot: int, kind: str, *, place: int, reserved: str | None = None
+) -> dict[str, Any]:
     return {
         "item": item,
         "slot": slot,

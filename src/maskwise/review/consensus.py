@@ -25,7 +25,9 @@ class Outcome(NamedTuple):
     final: str | None
 
 
-def settle(reviews: Sequence[Opinion], adjudications: Sequence[Opinion], needed: int) -> Outcome:
+def settle(
+    reviews: Sequence[Opinion], adjudications: Sequence[Opinion], needed: int
+) -> Outcome:
     """The outcome of an item. Both lists are in the order of time.
 
     An adjudication counts before all reviews. Without one, `needed` reviews must agree; the first of them counts.
@@ -60,7 +62,10 @@ def mask_ious(a: EditedSample, b: EditedSample) -> list[float]:
     for region in a.targets:
         if region.id in others:
             other = others[region.id]
-            for one, two in ((region.visible, other.visible), (region.amodal, other.amodal)):
+            for one, two in (
+                (region.visible, other.visible),
+                (region.amodal, other.amodal),
+            ):
                 if one is not None and two is not None:
                     found.append(_iou(one, two))
     return found

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import URL, Connection, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, InternalError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    IntegrityError,
+    InternalError,
+    OperationalError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
@@ -48,9 +53,13 @@ class ReviewDatabase:
         self._writer = threading.Lock()
         self._waiting: list[_Job[Any]] = []
         try:
-            self.engine = create_engine(self.url, poolclass=QueuePool, **_engine_options(self.is_sqlite))
+            self.engine = create_engine(
+                self.url, poolclass=QueuePool, **_engine_options(self.is_sqlite)
+            )
         except ModuleNotFoundError:
-            raise MissingDependencyError("a review on PostgreSQL", "psycopg", extra="postgres") from None
+            raise MissingDependencyError(
+                "a review on PostgreSQL", "psycopg", extra="postgres"
+            ) from None
         if self.is_sqlite:
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
@@ -102,7 +111,8 @@ class ReviewDatabase:
         return job.result()
 
     def _write_waiting(self) -> None:
-        jobs, self._waiting = self._waiting, []
+        jobs = self._waiting
+        self._waiting = []
         try:
             with self._errors(), self.engine.begin() as connection:
                 for job in jobs:
@@ -117,7 +127,10 @@ class ReviewDatabase:
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that only reads, from one state of the database where the database can (SQLite)."""
-        with self._errors(), self.engine.connect().execution_options(only_reads=True) as connection:
+        with (
+            self._errors(),
+            self.engine.connect().execution_options(only_reads=True) as connection,
+        ):
             yield connection
 
     def close(self) -> None:
@@ -133,7 +146,10 @@ class ReviewDatabase:
             contextlib.closing(self.engine.raw_connection()) as connection,
             contextlib.suppress(sqlite3.Error),
         ):
-            for setting in (f"busy_timeout={CHECKPOINT_MS}", "wal_checkpoint(TRUNCATE)"):
+            for setting in (
+                f"busy_timeout={CHECKPOINT_MS}",
+                "wal_checkpoint(TRUNCATE)",
+            ):
                 connection.cursor().execute(f"PRAGMA {setting}")
 
     @contextlib.contextmanager
@@ -142,14 +158,17 @@ class ReviewDatabase:
         try:
             yield
         except (OperationalError, InternalError, PoolTimeoutError) as error:
-            raise DatabaseUnavailableError(f"{self.name}: {getattr(error, 'orig', error)}") from error
+            raise DatabaseUnavailableError(
+                f"{self.name}: {getattr(error, 'orig', error)}"
+            ) from error
 
 
 class _Job(Generic[T]):
     """A function to run in a transaction, and what it returned or raised."""
 
     def __init__(self, work: Callable[[Connection], T]) -> None:
-        self._work, self._value = work, list[T]()
+        self._work = work
+        self._value = list[T]()
         self.error: BaseException | None = None
         self.finished = False
 
@@ -190,24 +209,39 @@ def _parse_url(url: str | Path) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise StoreError(f"expected the URL of a database, found {url.partition(':')[0]}:...") from None
+        raise StoreError(
+            f"expected the URL of a database, found {url.partition(':')[0]}:..."
+        ) from None
     backend = parsed.get_backend_name()
     if backend not in (SQLITE, POSTGRES, "postgres"):
-        raise StoreError(f"expected a URL sqlite:///FILE or postgresql://..., found {backend}://")
+        raise StoreError(
+            f"expected a URL sqlite:///FILE or postgresql://..., found {backend}://"
+        )
     return parsed if backend == SQLITE else parsed.set(drivername=f"{POSTGRES}+psycopg")
 
 
 def _engine_options(is_sqlite: bool) -> dict[str, Any]:
-    options: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
+    options: dict[str, Any] = {
+        "pool_size": CONNECTIONS,
+        "max_overflow": 0,
+        "pool_timeout": BUSY_SECONDS,
+    }
     if is_sqlite:
-        return options | {"connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}}
+        return options | {
+            "connect_args": {"timeout": BUSY_SECONDS, "check_same_thread": False}
+        }
     return options | {"pool_pre_ping": True}
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # Transactions begin where `_begin_sqlite` says.
     cursor = connection.cursor()
-    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", _CHECKPOINTS):
+    for setting in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        _CHECKPOINTS,
+    ):
         cursor.execute(f"PRAGMA {setting}")
     cursor.close()
 

@@ -16,7 +16,12 @@ from maskwise.errors import MaskwiseError
 from maskwise.review import tables
 from maskwise.review.audit_log import Event, append_event, find_event
 from maskwise.review.queue import Reviewer, free_slot, lease_slot, lock_slots
-from maskwise.review.records import DecidedPayload, DecisionDraft, EditedSample, NewDecision
+from maskwise.review.records import (
+    DecidedPayload,
+    DecisionDraft,
+    EditedSample,
+    NewDecision,
+)
 
 made = tables.decisions.c
 
@@ -34,14 +39,22 @@ class Undone(NamedTuple):
 
 
 def decide(
-    connection: Connection, reviewer: Reviewer, decision: NewDecision, edited: EditedSample | None
+    connection: Connection,
+    reviewer: Reviewer,
+    decision: NewDecision,
+    edited: EditedSample | None,
 ) -> bool:
     """Append a decision to the audit log; returns whether it was there already. edited: the sample after a fix."""
     sent = _hash_request(decision)
     rows = lock_slots(connection, decision.item)
     event = find_event(connection, str(decision.id))
     if event is not None:
-        _check_replay(event, reviewer, "decided", msgspec.json.decode(event.payload).get("sent") == sent)
+        _check_replay(
+            event,
+            reviewer,
+            "decided",
+            msgspec.json.decode(event.payload).get("sent") == sent,
+        )
         return True
     slot = free_slot(rows, reviewer)
     if slot is None:
@@ -56,13 +69,25 @@ def decide(
         edit=edited,
         seconds=decision.seconds,
     )
-    append_event(connection, "decided", payload, actor=reviewer.name, item=decision.item, id=str(decision.id))
+    append_event(
+        connection,
+        "decided",
+        payload,
+        actor=reviewer.name,
+        item=decision.item,
+        id=str(decision.id),
+    )
     discard_draft(connection, reviewer.name, decision.item)
     return False
 
 
 def undo(
-    connection: Connection, reviewer: Reviewer, id: str, *, decision: str | None, seconds: float
+    connection: Connection,
+    reviewer: Reviewer,
+    id: str,
+    *,
+    decision: str | None,
+    seconds: float,
 ) -> Undone:
     """Take back a decision, by default the reviewer's latest, and lease its item to the reviewer again.
 
@@ -80,8 +105,17 @@ def undo(
     if row.verdict == "skip":
         slot = free_slot(slots, reviewer)
     if slot is None:
-        raise ReviewConflictError(f"item {row.item} cannot be given back: somebody else is reviewing it now")
-    append_event(connection, "undone", {"decision": row.id}, actor=reviewer.name, item=row.item, id=id)
+        raise ReviewConflictError(
+            f"item {row.item} cannot be given back: somebody else is reviewing it now"
+        )
+    append_event(
+        connection,
+        "undone",
+        {"decision": row.id},
+        actor=reviewer.name,
+        item=row.item,
+        id=id,
+    )
     lease_slot(connection, reviewer, slot, seconds=seconds)
     save_draft(connection, reviewer.name, row.item, _to_draft(row))
     return Undone(row.id, row.item, False)
@@ -92,7 +126,9 @@ def find_decision(connection: Connection, id: str) -> Any:
     return connection.execute(_FIND_DECISION, {"id_": id}).one()
 
 
-def list_decisions(connection: Connection, reviewer: str, *, before: int | None, limit: int) -> Sequence[Any]:
+def list_decisions(
+    connection: Connection, reviewer: str, *, before: int | None, limit: int
+) -> Sequence[Any]:
     """A reviewer's decisions, latest first, with the ids of their samples. before: only those with a smaller `seq`."""
     query = _DECISIONS.where(made.reviewer == reviewer)
     if before is not None:
@@ -114,11 +150,16 @@ def has_decided(connection: Connection, reviewer: str, item: int) -> bool:
 # -- drafts
 
 
-def save_draft(connection: Connection, reviewer: str, item: int, draft: DecisionDraft) -> float:
+def save_draft(
+    connection: Connection, reviewer: str, item: int, draft: DecisionDraft
+) -> float:
     """Store a draft in place of the one before; returns the time."""
-    now, body = time.time(), msgspec.json.encode(draft).decode()
+    now = time.time()
+    body = msgspec.json.encode(draft).decode()
     mine = (tables.drafts.c.item == item, tables.drafts.c.reviewer == reviewer)
-    changed = connection.execute(update(tables.drafts).where(*mine).values(at=now, body=body))
+    changed = connection.execute(
+        update(tables.drafts).where(*mine).values(at=now, body=body)
+    )
     if not changed.rowcount:
         values = {"item": item, "reviewer": reviewer, "at": now, "body": body}
         connection.execute(insert(tables.drafts).values(**values))
@@ -130,7 +171,9 @@ def discard_draft(connection: Connection, reviewer: str, item: int) -> None:
     connection.execute(_DISCARD_DRAFT, {"item_": item, "me": reviewer})
 
 
-def read_drafts(connection: Connection, reviewer: str, items: Sequence[int]) -> dict[int, DecisionDraft]:
+def read_drafts(
+    connection: Connection, reviewer: str, items: Sequence[int]
+) -> dict[int, DecisionDraft]:
     """A reviewer's drafts about these items."""
     rows = connection.execute(_READ_DRAFTS, {"me": reviewer, "wanted": list(items)})
     return {row.item: msgspec.json.decode(row.body, type=DecisionDraft) for row in rows}
@@ -139,11 +182,17 @@ def read_drafts(connection: Connection, reviewer: str, items: Sequence[int]) -> 
 # -- inside
 
 
-def _decision_to_undo(connection: Connection, reviewer: str, decision: str | None) -> Any:
-    query = select(tables.decisions).where(made.reviewer == reviewer, made.undone.is_(False))
+def _decision_to_undo(
+    connection: Connection, reviewer: str, decision: str | None
+) -> Any:
+    query = select(tables.decisions).where(
+        made.reviewer == reviewer, made.undone.is_(False)
+    )
     if decision is not None:
         query = query.where(made.id == decision)
-    row = connection.execute(query.order_by(made.seq.desc()).limit(1).with_for_update()).first()
+    row = connection.execute(
+        query.order_by(made.seq.desc()).limit(1).with_for_update()
+    ).first()
     if row is None:
         raise ReviewConflictError("there is no decision to undo")
     return row
@@ -159,11 +208,21 @@ def _to_draft(row: Any) -> DecisionDraft:
             "answer": content.answer,
             "mask_type": content.mask_type,
             "targets": [
-                {"id": region.id, "name": region.name, "visible": region.visible, "amodal": region.amodal}
+                {
+                    "id": region.id,
+                    "name": region.name,
+                    "visible": region.visible,
+                    "amodal": region.amodal,
+                }
                 for region in content.targets
             ],
         }
-    draft = {"verdict": row.verdict, "reason": row.reason, "note": row.note, "edit": edit}
+    draft = {
+        "verdict": row.verdict,
+        "reason": row.reason,
+        "note": row.note,
+        "edit": edit,
+    }
     return msgspec.convert(draft | {"seconds": row.seconds}, DecisionDraft)
 
 
@@ -174,7 +233,9 @@ def _hash_request(decision: NewDecision) -> str:
 
 def _check_replay(event: Event, reviewer: Reviewer, kind: str, same: bool) -> None:
     if event.actor != reviewer.name or event.kind != kind or not same:
-        raise ReviewConflictError(f"the id {event.uuid} was used for another decision; make a new one")
+        raise ReviewConflictError(
+            f"the id {event.uuid} was used for another decision; make a new one"
+        )
 
 
 def _why_not(rows: Sequence[Any], reviewer: Reviewer, item: int) -> str:
@@ -192,10 +253,13 @@ _FIND_DECISION = _DECISIONS.where(made.id == bindparam("id_"))
 _COUNT_DECISIONS = (
     select(func.count())
     .select_from(tables.decisions)
-    .where(made.reviewer == bindparam("me"), made.undone.is_(False), made.verdict != "skip")
+    .where(
+        made.reviewer == bindparam("me"), made.undone.is_(False), made.verdict != "skip"
+    )
 )
 _DISCARD_DRAFT = delete(tables.drafts).where(
-    tables.drafts.c.item == bindparam("item_"), tables.drafts.c.reviewer == bindparam("me")
+    tables.drafts.c.item == bindparam("item_"),
+    tables.drafts.c.reviewer == bindparam("me"),
 )
 _READ_DRAFTS = select(tables.drafts.c.item, tables.drafts.c.body).where(
     tables.drafts.c.reviewer == bindparam("me"),

@@ -41,16 +41,26 @@ def check_decision(decision: NewDecision | DecisionDraft) -> None:
     if isinstance(decision, DecisionDraft):
         return
     if (decision.verdict == "reject") != (decision.reason is not None):
-        raise InvalidDecisionError("`reject` needs a reason, and no other verdict takes one")
+        raise InvalidDecisionError(
+            "`reject` needs a reason, and no other verdict takes one"
+        )
     if (decision.verdict == "fix") != (decision.edit is not None):
-        raise InvalidDecisionError("`fix` needs an edit, and no other verdict takes one")
+        raise InvalidDecisionError(
+            "`fix` needs an edit, and no other verdict takes one"
+        )
 
 
 def apply_edit(
-    sample: Sample, regions: Iterable[Region], edit: SampleEdit, *, size: tuple[int, int]
+    sample: Sample,
+    regions: Iterable[Region],
+    edit: SampleEdit,
+    *,
+    size: tuple[int, int],
 ) -> EditedSample:
     """The sample after an edit. regions: those of its image. size: height and width of the image."""
-    known = {region.id: region for region in regions} | {region.id: region for region in sample.targets}
+    known = {region.id: region for region in regions} | {
+        region.id: region for region in sample.targets
+    }
     question = sample.question if edit.question is UNSET else edit.question
     answer = sample.answer if edit.answer is UNSET else edit.answer
     mask_type = sample.mask_type if edit.mask_type is UNSET else edit.mask_type
@@ -65,16 +75,27 @@ def apply_edit(
         raise InvalidDecisionError("a region occurs twice among the targets")
     try:
         # The record checks sizes, and that phrases refer to targets.
-        Sample(id=sample.id, image_id=sample.image_id, question=question, answer=answer, targets=targets)
+        Sample(
+            id=sample.id,
+            image_id=sample.image_id,
+            question=question,
+            answer=answer,
+            targets=targets,
+        )
     except RecordError as error:
         raise InvalidDecisionError(str(error)) from None
-    return EditedSample(question=question, mask_type=mask_type, targets=targets, answer=answer)
+    return EditedSample(
+        question=question, mask_type=mask_type, targets=targets, answer=answer
+    )
 
 
 def changes_nothing(sample: Sample, edited: EditedSample) -> bool:
     """Whether an edited sample equals the original."""
     return edited == EditedSample(
-        question=sample.question, mask_type=sample.mask_type, targets=sample.targets, answer=sample.answer
+        question=sample.question,
+        mask_type=sample.mask_type,
+        targets=sample.targets,
+        answer=sample.answer,
     )
 
 
@@ -95,14 +116,18 @@ def to_sample(sample: Sample, edited: EditedSample) -> Sample:
 def check_mask(mask: Mask, size: tuple[int, int], name: str) -> None:
     """Refuse a mask of another size than the image, or with too many bytes. Its runs were checked when it was made."""
     if mask.size != size:
-        raise InvalidDecisionError(f"{name}: expected a mask of height and width {size}, found {mask.size}")
+        raise InvalidDecisionError(
+            f"{name}: expected a mask of height and width {size}, found {mask.size}"
+        )
     if len(mask.counts) > MAX_MASK_BYTES:
         raise InvalidDecisionError(
             f"{name}: the mask has {len(mask.counts)} bytes, more than the limit of {MAX_MASK_BYTES}"
         )
 
 
-def _apply_target(known: dict[str, Region], edit: TargetEdit, size: tuple[int, int]) -> Region:
+def _apply_target(
+    known: dict[str, Region], edit: TargetEdit, size: tuple[int, int]
+) -> Region:
     _check_text("target id", edit.id)
     if edit.name is not UNSET:
         _check_text("target name", edit.name)
@@ -115,7 +140,9 @@ def _apply_target(known: dict[str, Region], edit: TargetEdit, size: tuple[int, i
         if (value := getattr(edit, field)) is not UNSET
     }
     if edit.id not in known and "name" not in changes:
-        raise InvalidDecisionError(f"target {edit.id!r} is a new region and needs a name")
+        raise InvalidDecisionError(
+            f"target {edit.id!r} is a new region and needs a name"
+        )
     try:
         if edit.id in known:
             return msgspec.structs.replace(known[edit.id], **changes)
@@ -138,4 +165,6 @@ def _check_text(name: str, text: str) -> None:
     """Refuse control characters: databases cannot store them all, and no question needs them."""
     found = _CONTROL.search(text)
     if found is not None:
-        raise InvalidDecisionError(f"{name}: control character U+{ord(found[0]):04X} is not allowed")
+        raise InvalidDecisionError(
+            f"{name}: control character U+{ord(found[0]):04X} is not allowed"
+        )

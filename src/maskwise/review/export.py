@@ -68,34 +68,51 @@ class _Item(msgspec.Struct, frozen=True, kw_only=True):
     edit: EditedSample | None
 
 
-def export_review(review: Review, out: str | os.PathLike[str], *, overwrite: bool = False) -> ExportSummary:
+def export_review(
+    review: Review, out: str | os.PathLike[str], *, overwrite: bool = False
+) -> ExportSummary:
     """Write the accepted dataset as the new folder `out`."""
-    dataset, items = review.dataset, _read_items(review)
+    dataset = review.dataset
+    items = _read_items(review)
     statuses = Counter(item.status for item in items.values())
     if not any(statuses[status] for status in EXPORTED):
-        raise StoreError(f"nothing to export: no sample of {dataset.path} was accepted or fixed yet")
+        raise StoreError(
+            f"nothing to export: no sample of {dataset.path} was accepted or fixed yet"
+        )
     root = None if dataset.image_root is None else str(dataset.image_root.resolve())
     about = dict(dataset.manifest.about) | {"reviewed": _describe(statuses)}
     written = images = 0
     with (
-        DatasetWriter(out, name=dataset.name, image_root=root, about=about, overwrite=overwrite) as writer,
+        DatasetWriter(
+            out, name=dataset.name, image_root=root, about=about, overwrite=overwrite
+        ) as writer,
         open(writer.folder / PROVENANCE, "wb") as lines,
     ):
         for image, samples in dataset.groups():
-            found = [(sample, items[dataset.samples.row[sample.id]]) for sample in samples]
+            found = [
+                (sample, items[dataset.samples.row[sample.id]]) for sample in samples
+            ]
             count, renamed = _write_image(writer, dataset, image.id, found)
-            written, images = written + count, images + bool(count)
+            written = written + count
+            images = images + bool(count)
             for sample, item in found:
                 line = _provenance(sample, item, renamed.get(sample.id, {}))
                 lines.write(msgspec.json.encode(line) + b"\n")
-    return ExportSummary(out=str(out), written=written, images=images, statuses=dict(statuses))
+    return ExportSummary(
+        out=str(out), written=written, images=images, statuses=dict(statuses)
+    )
 
 
 def _write_image(
-    writer: DatasetWriter, dataset: Dataset, image: str, found: Sequence[tuple[Sample, _Item]]
+    writer: DatasetWriter,
+    dataset: Dataset,
+    image: str,
+    found: Sequence[tuple[Sample, _Item]],
 ) -> tuple[int, dict[str, dict[str, str]]]:
     """Write an image with its exported samples; returns their number, and the renamed regions of each sample."""
-    exported = [_exported(sample, item) for sample, item in found if item.status in EXPORTED]
+    exported = [
+        _exported(sample, item) for sample, item in found if item.status in EXPORTED
+    ]
     if not exported:
         return 0, {}
     merged = merge_region_versions(dataset.regions_of(image), exported)
@@ -112,7 +129,9 @@ def _exported(sample: Sample, item: _Item) -> Sample:
     tags = {name: value for name, value in sample.tags.items() if name != FLAGS_TAG}
     tags["review"] = item.status
     if item.decisions:
-        tags["reviewed_by"] = ",".join(sorted({decision.reviewer for decision in item.decisions}))
+        tags["reviewed_by"] = ",".join(
+            sorted({decision.reviewer for decision in item.decisions})
+        )
     return msgspec.structs.replace(final, tags=tags)
 
 
@@ -121,7 +140,9 @@ def _read_items(review: Review) -> dict[int, _Item]:
     with review.database.read() as connection:
         items = connection.execute(select(tables.items)).all()
         made = tables.decisions
-        rows = connection.execute(select(made).where(made.c.undone.is_(False)).order_by(made.c.seq)).all()
+        rows = connection.execute(
+            select(made).where(made.c.undone.is_(False)).order_by(made.c.seq)
+        ).all()
     by_item: dict[int, list[Any]] = defaultdict(list)
     for row in rows:
         if row.verdict != "skip":

@@ -92,7 +92,9 @@ def view_item(
         sample=sample.id,
         kind="review" if opinions is None else "adjudication",
         lease_expires=None if expires is None else to_iso(expires),
-        image=ItemImage(id=image.id, url=f"{IMAGE_URL}{row}", width=image.width, height=image.height),
+        image=ItemImage(
+            id=image.id, url=f"{IMAGE_URL}{row}", width=image.width, height=image.height
+        ),
         question=sample.question,
         answer=sample.answer,
         mask_type=sample.mask_type,
@@ -111,7 +113,10 @@ def blind_opinions(connection: Connection, item: int) -> list[BlindOpinion]:
     """The reviews of a disputed item, labelled A, B, ... in an order that says nothing about who made them."""
     made = tables.decisions.c
     query = select(made.id, made.verdict, made.reason, made.note, made.edit).where(
-        made.item == item, made.kind == "review", made.undone.is_(False), made.verdict != "skip"
+        made.item == item,
+        made.kind == "review",
+        made.undone.is_(False),
+        made.verdict != "skip",
     )
     # The ids are random, so their order is, too.
     rows: Sequence[Any] = connection.execute(query.order_by(made.id)).all()
@@ -129,7 +134,11 @@ def blind_opinions(connection: Connection, item: int) -> list[BlindOpinion]:
 
 def sample_flags(sample: Sample) -> list[str]:
     """Why the builder wants a person to look at a sample; empty for most."""
-    return [flag.strip() for flag in sample.tags.get(FLAGS_TAG, "").split(",") if flag.strip()]
+    return [
+        flag.strip()
+        for flag in sample.tags.get(FLAGS_TAG, "").split(",")
+        if flag.strip()
+    ]
 
 
 def to_iso(seconds: float) -> str:

@@ -53,24 +53,36 @@ def write_labelstudio(review: Review, out: Path, *, with_images: bool = True) ->
     """Write the items that are still open or disputed as Label Studio tasks; returns the number of samples."""
     items = tables.items.c
     with review.database.read() as connection:
-        query = select(items.item).where(items.status.in_(("open", "disputed"))).order_by(items.item)
+        query = (
+            select(items.item)
+            .where(items.status.in_(("open", "disputed")))
+            .order_by(items.item)
+        )
         rows = list(connection.scalars(query))
     write_dataset(review.dataset.take(rows), FORMAT, out, with_images=with_images)
     return len(rows)
 
 
-def import_labelstudio(review: Review, path: Path, reviewer: Reviewer) -> dict[str, int]:
+def import_labelstudio(
+    review: Review, path: Path, reviewer: Reviewer
+) -> dict[str, int]:
     """Store what an export of Label Studio says, as decisions of a reviewer; returns counts.
 
     Importing a file again changes nothing. Counts: accept, fix, untouched (nobody worked on the task), unknown (not in
     the dataset), conflict (somebody else has the item, or it was decided), invalid (a target was removed that the
     answer names).
     """
-    counts: Counter[str] = Counter(accept=0, fix=0, untouched=0, unknown=0, conflict=0, invalid=0)
+    counts: Counter[str] = Counter(
+        accept=0, fix=0, untouched=0, unknown=0, conflict=0, invalid=0
+    )
     with tempfile.TemporaryDirectory() as folder:
-        read_dataset(find_format(FORMAT), path, Path(folder) / "data", with_images=False)
+        read_dataset(
+            find_format(FORMAT), path, Path(folder) / "data", with_images=False
+        )
         imported = Dataset.open(Path(folder) / "data")
-        for decision in _decisions(review, imported, _worked_on(path), reviewer, counts):
+        for decision in _decisions(
+            review, imported, _worked_on(path), reviewer, counts
+        ):
             try:
                 review.decide(reviewer, decision)
                 counts[decision.verdict] += 1
@@ -87,12 +99,19 @@ def _worked_on(path: Path) -> set[str]:
     return {
         task.data.maskwise.id
         for task in read_json(file, list[_Task])
-        if any(one.lead_time is not None and not one.was_cancelled for one in task.annotations)
+        if any(
+            one.lead_time is not None and not one.was_cancelled
+            for one in task.annotations
+        )
     }
 
 
 def _decisions(
-    review: Review, imported: Dataset, worked_on: set[str], reviewer: Reviewer, counts: "Counter[str]"
+    review: Review,
+    imported: Dataset,
+    worked_on: set[str],
+    reviewer: Reviewer,
+    counts: "Counter[str]",
 ) -> Iterator[NewDecision]:
     for sample in imported:
         row = review.dataset.samples.row.get(sample.id)
@@ -105,7 +124,9 @@ def _decisions(
             continue
         content = msgspec.json.encode((reviewer.name, sample.id, edit))
         id = uuid.UUID(bytes=hashlib.sha256(content).digest()[:16])
-        yield NewDecision(id=id, item=row, verdict="accept" if edit is None else "fix", edit=edit)
+        yield NewDecision(
+            id=id, item=row, verdict="accept" if edit is None else "fix", edit=edit
+        )
 
 
 def _changes(original: Sample, changed: Sample) -> SampleEdit | None:
@@ -113,7 +134,8 @@ def _changes(original: Sample, changed: Sample) -> SampleEdit | None:
     masks = {region.id: region for region in changed.targets}
     same = all(
         region.id in masks
-        and (region.visible, region.amodal) == (masks[region.id].visible, masks[region.id].amodal)
+        and (region.visible, region.amodal)
+        == (masks[region.id].visible, masks[region.id].amodal)
         for region in original.targets
     )
     if same:
@@ -125,6 +147,8 @@ def _changes(original: Sample, changed: Sample) -> SampleEdit | None:
 def _change(original: Region, changed: Region) -> TargetEdit:
     return TargetEdit(
         id=original.id,
-        visible=msgspec.UNSET if original.visible == changed.visible else changed.visible,
+        visible=msgspec.UNSET
+        if original.visible == changed.visible
+        else changed.visible,
         amodal=msgspec.UNSET if original.amodal == changed.amodal else changed.amodal,
     )

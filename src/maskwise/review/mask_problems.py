@@ -25,7 +25,9 @@ def find_mask_problems(regions: Iterable[Region]) -> list[MaskProblem]:
         if region.visible is not None and region.amodal is not None:
             inside, area, _ = region.visible.areas_with(region.amodal)
             if inside < area:
-                found.append(MaskProblem(region.id, "visible_outside_amodal", area - inside))
+                found.append(
+                    MaskProblem(region.id, "visible_outside_amodal", area - inside)
+                )
     return found
 
 

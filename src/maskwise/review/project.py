@@ -39,10 +39,14 @@ class ProjectOptions:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.double_share <= 1.0:
-            raise MaskwiseError(f"the share of double reviews must be 0 to 1, not {self.double_share}")
+            raise MaskwiseError(
+                f"the share of double reviews must be 0 to 1, not {self.double_share}"
+            )
 
 
-class ControlLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ControlLine(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """A line of a file of control items: the sample and its known answer."""
 
     sample: str
@@ -51,7 +55,9 @@ class ControlLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     edit: SampleEdit | None = None
 
 
-def create_project(connection: Connection, dataset: Dataset, options: ProjectOptions) -> None:
+def create_project(
+    connection: Connection, dataset: Dataset, options: ProjectOptions
+) -> None:
     """Write the beginning of the audit log."""
     if not len(dataset):
         raise StoreError(f"{dataset.path} has no samples to review")
@@ -67,7 +73,10 @@ def create_project(connection: Connection, dataset: Dataset, options: ProjectOpt
     for first in range(0, len(items), ITEMS_PER_EVENT):
         append_event(connection, "items_added", items[first : first + ITEMS_PER_EVENT])
     if options.controls:
-        rows = {dataset.samples.row[sample]: answer for sample, answer in options.controls.items()}
+        rows = {
+            dataset.samples.row[sample]: answer
+            for sample, answer in options.controls.items()
+        }
         append_event(connection, "controls_added", rows)
     analyze_tables(connection)
 
@@ -85,7 +94,9 @@ def check_project(connection: Connection, dataset: Dataset) -> bool:
     return True
 
 
-def add_reviewer(connection: Connection, name: str, role: Role, *, actor: str = "") -> str:
+def add_reviewer(
+    connection: Connection, name: str, role: Role, *, actor: str = ""
+) -> str:
     """Add a reviewer, or give one a new token; returns the token, of which the database has only the hash."""
     if not _NAME.fullmatch(name):
         raise MaskwiseError(
@@ -93,9 +104,13 @@ def add_reviewer(connection: Connection, name: str, role: Role, *, actor: str = 
         )
     if role not in ROLES:
         raise UnknownNameError("role", role, ROLES)
-    before = connection.scalar(select(tables.reviewers.c.role).where(tables.reviewers.c.name == name))
+    before = connection.scalar(
+        select(tables.reviewers.c.role).where(tables.reviewers.c.name == name)
+    )
     if before is not None and before != role:
-        raise MaskwiseError(f"{name!r} is registered as {before}; choose another name for a {role}")
+        raise MaskwiseError(
+            f"{name!r} is registered as {before}; choose another name for a {role}"
+        )
     token = secrets.token_urlsafe(TOKEN_BYTES)
     facts = {"name": name, "role": role, "token_hash": hash_token(token)}
     append_event(connection, "reviewer_added", facts, actor=actor)
@@ -132,23 +147,31 @@ def read_controls(path: Path, dataset: Dataset) -> dict[str, ControlAnswer]:
 
 def _to_answer(control: ControlLine, dataset: Dataset) -> ControlAnswer:
     if control.verdict not in ("accept", "fix", "reject"):
-        raise InvalidDecisionError(f"verdict must be accept, fix or reject, not {control.verdict!r}")
+        raise InvalidDecisionError(
+            f"verdict must be accept, fix or reject, not {control.verdict!r}"
+        )
     if (control.verdict == "fix") != (control.edit is not None):
-        raise InvalidDecisionError("`fix` needs an edit, and no other verdict takes one")
+        raise InvalidDecisionError(
+            "`fix` needs an edit, and no other verdict takes one"
+        )
     sample = dataset.sample(control.sample)
     edit = None
     if control.edit is not None:
         image = dataset.image(sample.image_id)
         regions = dataset.regions_of(sample.image_id)
-        edit = apply_edit(sample, regions, control.edit, size=(image.height, image.width))
+        edit = apply_edit(
+            sample, regions, control.edit, size=(image.height, image.width)
+        )
     return msgspec.convert(
-        {"verdict": control.verdict, "reason": control.reason, "edit": edit}, ControlAnswer
+        {"verdict": control.verdict, "reason": control.reason, "edit": edit},
+        ControlAnswer,
     )
 
 
 def _review_items(dataset: Dataset, options: ProjectOptions) -> Iterator[ReviewItem]:
     """All samples: flagged ones first, otherwise in the order of the dataset."""
-    flagged, seed = _flagged_rows(dataset), dataset_hash(dataset)
+    flagged = _flagged_rows(dataset)
+    seed = dataset_hash(dataset)
     order = [*flagged, *(row for row in range(len(dataset)) if row not in flagged)]
     for place, row in enumerate(order):
         sample = dataset.samples.id[row]

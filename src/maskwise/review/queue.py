@@ -9,7 +9,17 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, Select, bindparam, exists, func, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Select,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from maskwise.review import tables
 from maskwise.review.records import Role, SlotKind
@@ -39,7 +49,9 @@ class Lease(NamedTuple):
     expires: float
 
 
-def lease_items(connection: Connection, reviewer: Reviewer, count: int, *, seconds: float) -> list[Lease]:
+def lease_items(
+    connection: Connection, reviewer: Reviewer, count: int, *, seconds: float
+) -> list[Lease]:
     """Lease items until the reviewer holds `count`, and return them; those already held are renewed and come first."""
     now = time.time()
     expires = now + seconds
@@ -63,15 +75,23 @@ def renew_leases(
     connection: Connection, reviewer: Reviewer, items: Sequence[int], *, seconds: float
 ) -> dict[int, float]:
     """Prolong the reviewer's leases of these items; returns the items still held, with their new end."""
-    expires, found = time.time() + seconds, {}
+    expires = time.time() + seconds
+    found = {}
     for item in sorted(set(items)):
-        values = {"item_": item, "me": reviewer.name, "holder": reviewer.name, "expires": expires}
+        values = {
+            "item_": item,
+            "me": reviewer.name,
+            "holder": reviewer.name,
+            "expires": expires,
+        }
         if connection.execute(_CHANGE_LEASE, values).rowcount:
             found[item] = expires
     return found
 
 
-def release_leases(connection: Connection, reviewer: Reviewer, items: Sequence[int]) -> None:
+def release_leases(
+    connection: Connection, reviewer: Reviewer, items: Sequence[int]
+) -> None:
     """Give items back that the reviewer has not decided."""
     for item in sorted(set(items)):
         values = {"item_": item, "me": reviewer.name, "holder": None, "expires": None}
@@ -81,10 +101,14 @@ def release_leases(connection: Connection, reviewer: Reviewer, items: Sequence[i
 def find_lease(connection: Connection, reviewer: str, item: int) -> Lease | None:
     """A reviewer's lease of an item, even if it expired and nobody took it since."""
     row = connection.execute(_FIND_LEASE, {"item_": item, "me": reviewer}).first()
-    return None if row is None else Lease(row.item, row.slot, row.kind, row.expires or 0.0)
+    return (
+        None if row is None else Lease(row.item, row.slot, row.kind, row.expires or 0.0)
+    )
 
 
-def lease_slot(connection: Connection, reviewer: Reviewer, row: Any, *, seconds: float) -> Lease:
+def lease_slot(
+    connection: Connection, reviewer: Reviewer, row: Any, *, seconds: float
+) -> Lease:
     """Lease one slot that is locked and free."""
     return _take(connection, reviewer, row, time.time() + seconds)
 
@@ -99,10 +123,16 @@ def free_slot(rows: Sequence[Any], reviewer: Reviewer) -> Any:
     mine = [row for row in rows if row.holder == reviewer.name]
     if mine:
         return None if mine[0].done else mine[0]
-    now, allowed = time.time(), _kinds_of(reviewer.role)
+    now = time.time()
+    allowed = _kinds_of(reviewer.role)
     for row in rows:
         free = row.holder is None or (row.expires or 0.0) < now
-        if free and not row.done and row.kind in allowed and row.reserved in (None, reviewer.name):
+        if (
+            free
+            and not row.done
+            and row.kind in allowed
+            and row.reserved in (None, reviewer.name)
+        ):
             return row
     return None
 
@@ -146,11 +176,22 @@ def _kinds_of(role: Role) -> list[SlotKind]:
     """The kinds of slots that a role may decide."""
     if role == "owner":
         return ["adjudication"]
-    return ["review", "control"] if role == "reviewer" else ["review", "control", "adjudication"]
+    return (
+        ["review", "control"]
+        if role == "reviewer"
+        else ["review", "control", "adjudication"]
+    )
 
 
-def _take(connection: Connection, reviewer: Reviewer, row: Any, expires: float) -> Lease:
-    values = {"item_": row.item, "slot_": row.slot, "holder": reviewer.name, "expires": expires}
+def _take(
+    connection: Connection, reviewer: Reviewer, row: Any, expires: float
+) -> Lease:
+    values = {
+        "item_": row.item,
+        "slot_": row.slot,
+        "holder": reviewer.name,
+        "expires": expires,
+    }
     connection.execute(_TAKE, values)
     return Lease(row.item, row.slot, row.kind, expires)
 
@@ -170,7 +211,10 @@ def _free_slots(*, skipped: bool) -> Select[Any]:
     """The first free slot of a kind, in the order of the queue. skipped: among those that the reviewer skipped."""
     made = tables.decisions.c
     was_skipped = exists().where(
-        made.item == slots.item, made.reviewer == _ME, made.verdict == "skip", made.undone.is_(False)
+        made.item == slots.item,
+        made.reviewer == _ME,
+        made.verdict == "skip",
+        made.undone.is_(False),
     )
     query = select(tables.slots).where(
         slots.done.is_(False),
@@ -180,22 +224,43 @@ def _free_slots(*, skipped: bool) -> Select[Any]:
         ~_HAS_OTHER_SLOT,
         was_skipped if skipped else ~was_skipped,
     )
-    return query.order_by(slots.place, slots.slot).limit(1).with_for_update(skip_locked=True)
+    return (
+        query.order_by(slots.place, slots.slot)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
 
 
 _FREE = {skipped: _free_slots(skipped=skipped) for skipped in (False, True)}
-_TAKE = update(tables.slots).where(slots.item == _ITEM, slots.slot == bindparam("slot_"))
-_LOCK_SLOTS = select(tables.slots).where(slots.item == _ITEM).order_by(slots.slot).with_for_update()
-_FIND_LEASE = select(tables.slots).where(slots.item == _ITEM, slots.holder == _ME, slots.done.is_(False))
-_CHANGE_LEASE = update(tables.slots).where(slots.item == _ITEM, slots.holder == _ME, slots.done.is_(False))
+_TAKE = update(tables.slots).where(
+    slots.item == _ITEM, slots.slot == bindparam("slot_")
+)
+_LOCK_SLOTS = (
+    select(tables.slots)
+    .where(slots.item == _ITEM)
+    .order_by(slots.slot)
+    .with_for_update()
+)
+_FIND_LEASE = select(tables.slots).where(
+    slots.item == _ITEM, slots.holder == _ME, slots.done.is_(False)
+)
+_CHANGE_LEASE = update(tables.slots).where(
+    slots.item == _ITEM, slots.holder == _ME, slots.done.is_(False)
+)
 # Another request of the reviewer may be deciding about a held item just now; such rows are left out.
 _HELD = (
     select(tables.slots)
-    .where(slots.holder == _ME, slots.done.is_(False), slots.expires >= bindparam("now"))
+    .where(
+        slots.holder == _ME, slots.done.is_(False), slots.expires >= bindparam("now")
+    )
     .order_by(slots.place, slots.item)
     .with_for_update(skip_locked=True)
 )
-_COUNT_DONE = select(func.count()).select_from(tables.slots).where(slots.holder == _ME, slots.done.is_(True))
+_COUNT_DONE = (
+    select(func.count())
+    .select_from(tables.slots)
+    .where(slots.holder == _ME, slots.done.is_(True))
+)
 _COUNT_OPEN = (
     select(func.count())
     .select_from(tables.items)

@@ -20,7 +20,10 @@ SlotKind = Literal["review", "adjudication", "control"]
 STATUS_OF = {"accept": "accepted", "fix": "fixed", "reject": "rejected"}
 """The status that a final verdict gives an item. Other statuses: `open` and `disputed`."""
 
-MAX_QUESTION, MAX_ANSWER, MAX_NOTE, MAX_NAME = 2000, 8000, 2000, 200
+MAX_QUESTION = 2000
+MAX_ANSWER = 8000
+MAX_NOTE = 2000
+MAX_NAME = 200
 """Characters."""
 
 MAX_TARGETS = 256
@@ -31,7 +34,13 @@ MAX_LEASED = 16
 """Items leased by one request."""
 
 
-class _Received(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class _Received(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+):
     """Base of what is received: unknown fields are refused."""
 
 
@@ -47,10 +56,14 @@ class TargetEdit(_Received, frozen=True, kw_only=True):
 class SampleEdit(_Received, frozen=True, kw_only=True):
     """Changes to a sample. What is absent stays as it is; `targets` is the whole list."""
 
-    question: Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)] | UnsetType = UNSET
+    question: (
+        Annotated[str, Meta(min_length=1, max_length=MAX_QUESTION)] | UnsetType
+    ) = UNSET
     answer: Answer | UnsetType | None = UNSET
     mask_type: MaskType | UnsetType = UNSET
-    targets: Annotated[list[TargetEdit], Meta(max_length=MAX_TARGETS)] | UnsetType = UNSET
+    targets: Annotated[list[TargetEdit], Meta(max_length=MAX_TARGETS)] | UnsetType = (
+        UNSET
+    )
 
 
 class DecisionDraft(_Received, frozen=True, kw_only=True):

@@ -19,6 +19,8 @@ class Click(NamedTuple):
 class Refiner(Protocol):
     """A promptable segmentation model."""
 
-    def refine(self, image: Image.Image, mask: Mask | None, points: Sequence[Click]) -> Mask:
+    def refine(
+        self, image: Image.Image, mask: Mask | None, points: Sequence[Click]
+    ) -> Mask:
         """The mask of the object that the clicks describe, starting from `mask` where it is given."""
         ...

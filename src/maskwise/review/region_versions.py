@@ -21,7 +21,9 @@ class MergedRegions(NamedTuple):
     renamed: dict[str, dict[str, str]]
 
 
-def merge_region_versions(regions: Sequence[Region], samples: Sequence[Sample]) -> MergedRegions:
+def merge_region_versions(
+    regions: Sequence[Region], samples: Sequence[Sample]
+) -> MergedRegions:
     """Give every version of a region that the samples use an id of its own."""
     originals = {region.id: region for region in regions}
     used: dict[str, list[Region]] = {}
@@ -29,18 +31,30 @@ def merge_region_versions(regions: Sequence[Region], samples: Sequence[Sample]) 
         versions = used.setdefault(target.id, [])
         if target not in versions:
             versions.append(target)
-    taken, final, place = set(originals) | set(used), dict(originals), dict[tuple[str, int], Region]()
+    taken = set(originals) | set(used)
+    final = dict(originals)
+    place = dict[tuple[str, int], Region]()
     for id, versions in used.items():
         # The original version keeps its id, where it is used.
         versions.sort(key=lambda version: version != originals.get(id))
         for number, version in enumerate(versions):
-            kept = version if number == 0 else msgspec.structs.replace(version, id=_new_id(id, taken))
+            kept = (
+                version
+                if number == 0
+                else msgspec.structs.replace(version, id=_new_id(id, taken))
+            )
             final[kept.id] = place[id, number] = kept
     changed: list[Sample] = []
     renamed: dict[str, dict[str, str]] = {}
     for sample in samples:
-        targets = tuple(place[target.id, used[target.id].index(target)] for target in sample.targets)
-        names = {old.id: new.id for old, new in zip(sample.targets, targets) if old.id != new.id}
+        targets = tuple(
+            place[target.id, used[target.id].index(target)] for target in sample.targets
+        )
+        names = {
+            old.id: new.id
+            for old, new in zip(sample.targets, targets)
+            if old.id != new.id
+        }
         changed.append(msgspec.structs.replace(sample, targets=targets))
         renamed |= {sample.id: names} if names else {}
     return MergedRegions(list(final.values()), changed, renamed)
@@ -48,6 +62,8 @@ def merge_region_versions(regions: Sequence[Region], samples: Sequence[Sample]) 
 
 def _new_id(id: str, taken: set[str]) -> str:
     """An id that no region has: the old one with a number."""
-    found = next(name for number in itertools.count(2) if (name := f"{id}~{number}") not in taken)
+    found = next(
+        name for number in itertools.count(2) if (name := f"{id}~{number}") not in taken
+    )
     taken.add(found)
     return found

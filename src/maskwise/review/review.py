@@ -18,7 +18,12 @@ from maskwise.errors import MaskwiseError
 from maskwise.review import decisions, project, tables
 from maskwise.review.audit_log import Event, page_of_events, rebuild_state
 from maskwise.review.database import DatabaseUnavailableError, ReviewDatabase
-from maskwise.review.edits import InvalidDecisionError, apply_edit, changes_nothing, check_decision
+from maskwise.review.edits import (
+    InvalidDecisionError,
+    apply_edit,
+    changes_nothing,
+    check_decision,
+)
 from maskwise.review.items import BlindOpinion, ItemView, blind_opinions, view_item
 from maskwise.review.project import ProjectOptions
 from maskwise.review.queue import (
@@ -30,7 +35,13 @@ from maskwise.review.queue import (
     release_leases,
     renew_leases,
 )
-from maskwise.review.records import DecisionDraft, EditedSample, NewDecision, Role, SampleEdit
+from maskwise.review.records import (
+    DecisionDraft,
+    EditedSample,
+    NewDecision,
+    Role,
+    SampleEdit,
+)
 from maskwise.review.statistics import ReviewStats, compute_review_stats
 from maskwise.store import Dataset
 
@@ -74,15 +85,25 @@ class DecisionResult(NamedTuple):
 class Review:
     """A dataset under review. lease_seconds: how long an item is kept for a reviewer who says nothing."""
 
-    def __init__(self, dataset: Dataset, database: ReviewDatabase, *, lease_seconds: float = 900.0) -> None:
-        self.dataset, self.database, self.lease_seconds = dataset, database, lease_seconds
+    def __init__(
+        self,
+        dataset: Dataset,
+        database: ReviewDatabase,
+        *,
+        lease_seconds: float = 900.0,
+    ) -> None:
+        self.dataset = dataset
+        self.database = database
+        self.lease_seconds = lease_seconds
 
     # -- the project
 
     def create(self, options: ProjectOptions | None = None) -> bool:
         """Begin the review, unless the database has it already. Returns whether it was begun now."""
         self.database.create_tables()
-        return self._write(lambda connection: self._create(connection, options or ProjectOptions()))
+        return self._write(
+            lambda connection: self._create(connection, options or ProjectOptions())
+        )
 
     def _create(self, connection: Connection, options: ProjectOptions) -> bool:
         if project.check_project(connection, self.dataset):
@@ -103,15 +124,20 @@ class Review:
         with self.database.read() as connection:
             return connection.execute(select(tables.project)).one()
 
-    def add_reviewer(self, name: str, role: Role = "reviewer", *, actor: str = "") -> str:
+    def add_reviewer(
+        self, name: str, role: Role = "reviewer", *, actor: str = ""
+    ) -> str:
         """Add a reviewer, or make a new token for one; returns the token."""
-        return self._write(lambda connection: project.add_reviewer(connection, name, role, actor=actor))
+        return self._write(
+            lambda connection: project.add_reviewer(connection, name, role, actor=actor)
+        )
 
     def add_reviewers(self, roles: Mapping[str, Role]) -> dict[str, str]:
         """Add all these reviewers, or none if one cannot be added; returns their tokens by name."""
         return self._write(
             lambda connection: {
-                name: project.add_reviewer(connection, name, role) for name, role in roles.items()
+                name: project.add_reviewer(connection, name, role)
+                for name, role in roles.items()
             }
         )
 
@@ -119,7 +145,10 @@ class Review:
         """The roles of all reviewers, by name."""
         names = tables.reviewers.c
         with self.database.read() as connection:
-            return {row.name: row.role for row in connection.execute(select(names.name, names.role))}
+            return {
+                row.name: row.role
+                for row in connection.execute(select(names.name, names.role))
+            }
 
     def find_reviewer(self, token: str) -> Reviewer | None:
         """The reviewer with this token."""
@@ -151,12 +180,16 @@ class Review:
         """Lease items as `queue` does."""
         return self._write(lambda connection: self._hold(connection, reviewer, count))
 
-    def _hold(self, connection: Connection, reviewer: Reviewer, count: int) -> "ReviewerState":
+    def _hold(
+        self, connection: Connection, reviewer: Reviewer, count: int
+    ) -> "ReviewerState":
         leases = self._lease(connection, reviewer, count) if count else []
         decided = decisions.count_decisions(connection, reviewer.name)
         return ReviewerState(_held_items(connection, reviewer, leases), decided)
 
-    def _lease(self, connection: Connection, reviewer: Reviewer, count: int) -> list[Lease]:
+    def _lease(
+        self, connection: Connection, reviewer: Reviewer, count: int
+    ) -> list[Lease]:
         return lease_items(connection, reviewer, count, seconds=self.lease_seconds)
 
     def count_decisions(self, reviewer: Reviewer) -> int:
@@ -174,21 +207,29 @@ class Review:
         self._check_item(item)
         with self.database.read() as connection:
             lease = find_lease(connection, reviewer.name, item)
-            if lease is None and not decisions.has_decided(connection, reviewer.name, item):
+            if lease is None and not decisions.has_decided(
+                connection, reviewer.name, item
+            ):
                 raise BlindItemError(f"item {item} is not yours")
             held = _held_items(connection, reviewer, [] if lease is None else [lease])
         if not held:
-            return view_item(self.dataset, item, expires=None, draft=None, opinions=None)
+            return view_item(
+                self.dataset, item, expires=None, draft=None, opinions=None
+            )
         return self.show(held)[0]
 
-    def renew(self, reviewer: Reviewer, renewed: Sequence[int], released: Sequence[int]) -> dict[int, float]:
+    def renew(
+        self, reviewer: Reviewer, renewed: Sequence[int], released: Sequence[int]
+    ) -> dict[int, float]:
         """Prolong and give back leases; returns the ends of those still held."""
         for item in (*renewed, *released):
             self._check_item(item)
 
         def change(connection: Connection) -> dict[int, float]:
             release_leases(connection, reviewer, released)
-            return renew_leases(connection, reviewer, renewed, seconds=self.lease_seconds)
+            return renew_leases(
+                connection, reviewer, renewed, seconds=self.lease_seconds
+            )
 
         return self._write(change)
 
@@ -211,18 +252,28 @@ class Review:
         """Store a decision, and lease `decision.next` items."""
         self._check_item(decision.item)
         check_decision(decision)
-        edited = None if decision.edit is None else self._apply_edit(decision.item, decision.edit)
+        edited = (
+            None
+            if decision.edit is None
+            else self._apply_edit(decision.item, decision.edit)
+        )
         if edited is not None and changes_nothing(self.dataset[decision.item], edited):
-            raise InvalidDecisionError("the edit changes nothing; accept the sample instead")
+            raise InvalidDecisionError(
+                "the edit changes nothing; accept the sample instead"
+            )
 
         def store(connection: Connection) -> DecisionResult:
             replayed = decisions.decide(connection, reviewer, decision, edited)
             row = decisions.find_decision(connection, str(decision.id))
-            return DecisionResult(row, replayed, self._hold(connection, reviewer, decision.next))
+            return DecisionResult(
+                row, replayed, self._hold(connection, reviewer, decision.next)
+            )
 
         return self._write(store)
 
-    def undo(self, reviewer: Reviewer, id: str, decision: str | None = None) -> decisions.Undone:
+    def undo(
+        self, reviewer: Reviewer, id: str, decision: str | None = None
+    ) -> decisions.Undone:
         """Take back a decision; its item is leased to the reviewer again."""
         return self._write(
             lambda connection: decisions.undo(
@@ -238,7 +289,9 @@ class Review:
             self._apply_edit(item, draft.edit)
 
         def save(connection: Connection) -> float:
-            if not renew_leases(connection, reviewer, [item], seconds=self.lease_seconds):
+            if not renew_leases(
+                connection, reviewer, [item], seconds=self.lease_seconds
+            ):
                 raise BlindItemError(f"item {item} is not yours")
             return decisions.save_draft(connection, reviewer.name, item, draft)
 
@@ -247,12 +300,18 @@ class Review:
     def discard_draft(self, reviewer: Reviewer, item: int) -> None:
         """Remove a draft."""
         self._check_item(item)
-        self._write(lambda connection: decisions.discard_draft(connection, reviewer.name, item))
+        self._write(
+            lambda connection: decisions.discard_draft(connection, reviewer.name, item)
+        )
 
-    def history(self, reviewer: Reviewer, *, before: int | None, limit: int) -> Sequence[Any]:
+    def history(
+        self, reviewer: Reviewer, *, before: int | None, limit: int
+    ) -> Sequence[Any]:
         """A reviewer's decisions, latest first."""
         with self.database.read() as connection:
-            return decisions.list_decisions(connection, reviewer.name, before=before, limit=limit)
+            return decisions.list_decisions(
+                connection, reviewer.name, before=before, limit=limit
+            )
 
     # -- inside
 
@@ -264,7 +323,9 @@ class Review:
 
     def _check_item(self, item: int) -> None:
         if not 0 <= item < len(self.dataset):
-            raise UnknownItemError(f"no item {item}: expected 0 to {len(self.dataset) - 1}")
+            raise UnknownItemError(
+                f"no item {item}: expected 0 to {len(self.dataset) - 1}"
+            )
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         """Run a transaction. It is repeated where another one was in the way."""
@@ -276,15 +337,21 @@ class Review:
         raise DatabaseUnavailableError("other requests were in the way; try again")
 
 
-def _held_items(connection: Connection, reviewer: Reviewer, leases: Sequence[Lease]) -> list[HeldItem]:
+def _held_items(
+    connection: Connection, reviewer: Reviewer, leases: Sequence[Lease]
+) -> list[HeldItem]:
     if not leases:
         return []
-    drafts = decisions.read_drafts(connection, reviewer.name, [lease.item for lease in leases])
+    drafts = decisions.read_drafts(
+        connection, reviewer.name, [lease.item for lease in leases]
+    )
     return [
         HeldItem(
             lease,
             drafts.get(lease.item),
-            blind_opinions(connection, lease.item) if lease.kind == "adjudication" else None,
+            blind_opinions(connection, lease.item)
+            if lease.kind == "adjudication"
+            else None,
         )
         for lease in leases
     ]

@@ -119,7 +119,9 @@ def compute_review_stats(connection: Connection) -> ReviewStats:
         reviewers=_reviewer_stats(connection, rows, controls),
         agreement=_agreement([row for row in counted if row.kind == "review"]),
         reasons=_reasons(counted),
-        double_share=connection.execute(select(tables.project.c.double_share)).scalar_one(),
+        double_share=connection.execute(
+            select(tables.project.c.double_share)
+        ).scalar_one(),
     )
 
 
@@ -127,7 +129,8 @@ def _controls(connection: Connection) -> dict[int, ControlAnswer]:
     items = tables.items.c
     query = select(items.item, items.control).where(items.control.is_not(None))
     return {
-        row.item: msgspec.json.decode(row.control, type=ControlAnswer) for row in connection.execute(query)
+        row.item: msgspec.json.decode(row.control, type=ControlAnswer)
+        for row in connection.execute(query)
     }
 
 
@@ -154,7 +157,10 @@ def _progress(connection: Connection, decisions: int, controls: int) -> ReviewPr
 def _throughput(rows: Sequence[Any]) -> list[HourCount]:
     """Decisions per hour; hours without a decision are left out."""
     hours = Counter(math.floor(row.at / HOUR) for row in rows)
-    return [HourCount(hour=to_iso(hour * HOUR), decisions=count) for hour, count in sorted(hours.items())]
+    return [
+        HourCount(hour=to_iso(hour * HOUR), decisions=count)
+        for hour, count in sorted(hours.items())
+    ]
 
 
 def _reviewer_stats(
@@ -166,7 +172,9 @@ def _reviewer_stats(
         by_name[row.reviewer].append(row)
     return [
         _one_reviewer(name, role, by_name[name], controls)
-        for name, role in connection.execute(select(names.name, names.role).order_by(names.name))
+        for name, role in connection.execute(
+            select(names.name, names.role).order_by(names.name)
+        )
     ]
 
 
@@ -175,7 +183,11 @@ def _one_reviewer(
 ) -> ReviewerStats:
     valid = [row for row in rows if not row.undone]
     verdicts = Counter(row.verdict for row in valid)
-    seconds = [row.seconds for row in valid if row.seconds is not None and row.verdict != "skip"]
+    seconds = [
+        row.seconds
+        for row in valid
+        if row.seconds is not None and row.verdict != "skip"
+    ]
     return ReviewerStats(
         name=name,
         role=role,
@@ -188,7 +200,9 @@ def _one_reviewer(
     )
 
 
-def _control_accuracy(rows: Sequence[Any], controls: Mapping[int, ControlAnswer]) -> ControlAccuracy:
+def _control_accuracy(
+    rows: Sequence[Any], controls: Mapping[int, ControlAnswer]
+) -> ControlAccuracy:
     """A control item is right if the decision agrees with the known answer, as two reviews would."""
     right = [
         agree(
@@ -210,7 +224,9 @@ def _agreement(rows: Sequence[Any]) -> AgreementStats:
     double = [found for found in by_item.values() if len(found) > 1]
     by_pair: dict[tuple[str, str], list[tuple[Any, Any]]] = defaultdict(list)
     for found in double:
-        for one, two in itertools.combinations(sorted(found, key=lambda row: str(row.reviewer)), 2):
+        for one, two in itertools.combinations(
+            sorted(found, key=lambda row: str(row.reviewer)), 2
+        ):
             by_pair[one.reviewer, two.reviewer].append((one, two))
     pairs = [_pair_agreement(*names, found) for names, found in sorted(by_pair.items())]
     masks = sum(pair.masks for pair in pairs)
@@ -219,7 +235,9 @@ def _agreement(rows: Sequence[Any]) -> AgreementStats:
         equal=sum(len({row.verdict for row in found}) == 1 for found in double),
         alpha=krippendorff_alpha([[row.verdict for row in found] for found in double]),
         pairs=pairs,
-        mask_iou=sum((pair.mask_iou or 0.0) * pair.masks for pair in pairs) / masks if masks else None,
+        mask_iou=sum((pair.mask_iou or 0.0) * pair.masks for pair in pairs) / masks
+        if masks
+        else None,
         masks=masks,
     )
 
@@ -240,7 +258,8 @@ def _pair_agreement(a: str, b: str, rows: Sequence[tuple[Any, Any]]) -> PairAgre
 
 def _edited_ious(one: Any, two: Any) -> list[float]:
     """IoU of the masks of two fixes; nothing where a reviewer changed nothing."""
-    first, second = decode_edit(one.edit), decode_edit(two.edit)
+    first = decode_edit(one.edit)
+    second = decode_edit(two.edit)
     return [] if first is None or second is None else mask_ious(first, second)
 
 

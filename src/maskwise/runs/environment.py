@@ -66,7 +66,13 @@ def _commit(folder: Path) -> str | None:
     head = _run("git", "-C", str(folder), "rev-parse", "HEAD")
     # Without the lock: a kill or a full disk would leave it behind, and then no commit would be possible.
     changed = _run(
-        "git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"
+        "git",
+        "--no-optional-locks",
+        "-C",
+        str(folder),
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
     )
     return head and head + ("+" if changed else "")
 
@@ -76,7 +82,11 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    named = (
+        line.partition(":")[2].strip()
+        for line in lines
+        if line.startswith("model name")
+    )
     return next(named, platform.processor())
 
 
@@ -99,7 +109,9 @@ def _run(*command: str) -> str | None:
     if shutil.which(command[0]) is None:
         return None
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=10, check=False
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

@@ -13,8 +13,12 @@ from maskwise.runs.schema import RUN_FORMAT, RunFile
 from maskwise.store.atomic import PARTIAL, atomic_write
 from maskwise.store.lock import locked
 
-RUN, SCORES, PREDICTIONS = "run.json", "scores.json", "predictions.jsonl"
-SCORE_TABLE, METRIC_TABLE, REPORT = "scores.arrow", "metrics.arrow", "report.html"
+RUN = "run.json"
+SCORES = "scores.json"
+PREDICTIONS = "predictions.jsonl"
+SCORE_TABLE = "scores.arrow"
+METRIC_TABLE = "metrics.arrow"
+REPORT = "report.html"
 
 MAX_JSON_BYTES = 2**27
 
@@ -34,14 +38,20 @@ def read_json(path: Path, kind: type[T], format: str) -> T:
     """A JSON file of a run; StoreError if it is too large, malformed or of another format."""
     try:
         if path.stat().st_size > MAX_JSON_BYTES:
-            raise StoreError(f"{path} has {path.stat().st_size} bytes; a run has at most {MAX_JSON_BYTES}")
+            raise StoreError(
+                f"{path} has {path.stat().st_size} bytes; a run has at most {MAX_JSON_BYTES}"
+            )
         text = path.read_bytes()
         found = msgspec.json.decode(text, type=_Format).format
         if found != format:
-            raise StoreError(f"{path} has format {found!r}, expected {format!r}; score the run again")
+            raise StoreError(
+                f"{path} has format {found!r}, expected {format!r}; score the run again"
+            )
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as error:
-        raise StoreError(f"{path} cannot be read: {error}; score the run again") from None
+        raise StoreError(
+            f"{path} cannot be read: {error}; score the run again"
+        ) from None
 
 
 def write_json(path: Path, content: msgspec.Struct) -> None:
@@ -52,12 +62,18 @@ def write_json(path: Path, content: msgspec.Struct) -> None:
 
 def read_run_file(folder: Path) -> RunFile | None:
     """The run.json of a folder in any state; None if there is none yet."""
-    return read_json(folder / RUN, RunFile, RUN_FORMAT) if (folder / RUN).exists() else None
+    return (
+        read_json(folder / RUN, RunFile, RUN_FORMAT)
+        if (folder / RUN).exists()
+        else None
+    )
 
 
 def list_foreign_files(folder: Path) -> list[str]:
     """The names of what a folder without run.json contains, except files whose writing was interrupted."""
-    return sorted(entry.name for entry in folder.iterdir() if not entry.name.endswith(PARTIAL))
+    return sorted(
+        entry.name for entry in folder.iterdir() if not entry.name.endswith(PARTIAL)
+    )
 
 
 @contextlib.contextmanager
@@ -68,7 +84,8 @@ def lock_run(folder: Path) -> Iterator[None]:
     with write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(
-        folder, f"{folder} is being written by another process; wait for it, or choose another folder"
+        folder,
+        f"{folder} is being written by another process; wait for it, or choose another folder",
     ):
         try:
             yield
@@ -95,7 +112,9 @@ def hash_path(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     whole = hashlib.sha256()
     for member in sorted(item for item in path.rglob("*") if item.is_file()):
-        whole.update(f"{member.relative_to(path).as_posix()} {hash_path(member)}\n".encode())
+        whole.update(
+            f"{member.relative_to(path).as_posix()} {hash_path(member)}\n".encode()
+        )
     return whole.hexdigest()
 
 

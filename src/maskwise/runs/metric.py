@@ -20,7 +20,8 @@ class Metric(float):
     ) -> "Metric":
         """Make a metric of a value."""
         metric = super().__new__(cls, value)
-        metric.interval, metric.unit = interval, unit
+        metric.interval = interval
+        metric.unit = unit
         return metric
 
     def __repr__(self) -> str:

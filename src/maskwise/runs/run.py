@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from maskwise.errors import MissingDependencyError, StoreError, UnknownNameError
 from maskwise.protocols import MetricTerms
 from maskwise.runs.files import METRIC_TABLE, SCORE_TABLE
-from maskwise.runs.schema import PredictionsInfo, ProtocolScores, RunFile, ScoresFile, Subset
+from maskwise.runs.schema import (
+    PredictionsInfo,
+    ProtocolScores,
+    RunFile,
+    ScoresFile,
+    Subset,
+)
 from maskwise.runs.tables import (
     ScoreRows,
     column_codes,
@@ -47,9 +53,13 @@ class Run:
         dataset: Dataset | None = None,
         predictions: Sequence[Prediction] | None = None,
     ) -> None:
-        self.info, self.scores, self.folder = info, scores, folder
-        self.dataset, self.predictions = dataset, predictions
-        self._load_scores, self._load_metrics = load_scores, load_metrics
+        self.info = info
+        self.scores = scores
+        self.folder = folder
+        self.dataset = dataset
+        self.predictions = predictions
+        self._load_scores = load_scores
+        self._load_metrics = load_metrics
         self._rows: dict[str, ScoreRows] = {}
 
     def __repr__(self) -> str:
@@ -98,9 +108,13 @@ class Run:
             for protocol, scores in self.scores.protocols.items()
             for name, value in scores.metrics.items()
         ]
-        return pd.DataFrame(rows, columns=["protocol", "metric", "value", "low", "high", "unit"])
+        return pd.DataFrame(
+            rows, columns=["protocol", "metric", "value", "low", "high", "unit"]
+        )
 
-    def report(self, path: str | Path, *, protocol: str | None = None, samples: int = 12) -> Path:
+    def report(
+        self, path: str | Path, *, protocol: str | None = None, samples: int = 12
+    ) -> Path:
         """Write a report: an offline page (.html), Markdown (.md) or JSON (.json). Returns its path.
 
         protocol: the one to show first; samples: how many of each kind are in the gallery of a page.
@@ -131,23 +145,31 @@ class Run:
     def predictions_info(self) -> PredictionsInfo:
         """The predictions that were scored."""
         if self.info.predictions is None:
-            raise StoreError(f"{self.location} does not say which predictions were scored; score it again")
+            raise StoreError(
+                f"{self.location} does not say which predictions were scored; score it again"
+            )
         return self.info.predictions
 
     @property
     def subset(self) -> Subset | None:
         """The random subset of the dataset, if the run is not about all of it."""
-        return None if self.info.evaluation is None else self.info.evaluation.inputs.subset
+        return (
+            None if self.info.evaluation is None else self.info.evaluation.inputs.subset
+        )
 
     @property
     def uses_ground_truth(self) -> bool:
         """Whether the model was given the ground truth."""
-        return self.info.evaluation is not None and self.info.evaluation.inputs.model.uses_ground_truth
+        return (
+            self.info.evaluation is not None
+            and self.info.evaluation.inputs.model.uses_ground_truth
+        )
 
     @property
     def teacher_forced(self) -> bool:
         """Whether the true answer was in the prompt, according to the run's inputs, a prediction, or the user."""
-        evaluation, predictions = self.info.evaluation, self.predictions_info
+        evaluation = self.info.evaluation
+        predictions = self.predictions_info
         asked = evaluation is not None and evaluation.inputs.teacher_forced
         return asked or predictions.teacher_forced or predictions.options.teacher_forced
 
@@ -162,11 +184,17 @@ class Run:
         }
         subset = self.subset
         part = (
-            [f"A subset of the dataset: {subset.limit} images drawn with seed {subset.seed}."]
+            [
+                f"A subset of the dataset: {subset.limit} images drawn with seed {subset.seed}."
+            ]
             if subset
             else []
         )
-        problems = [notice for notice in (self.failure_notice, self.domain_notice) if notice is not None]
+        problems = [
+            notice
+            for notice in (self.failure_notice, self.domain_notice)
+            if notice is not None
+        ]
         return [text for text, holds in notices.items() if holds] + part + problems
 
     @property
@@ -189,7 +217,9 @@ class Run:
         """The protocol asked for, else `strict` if it ran, else the first."""
         known = list(self.scores.protocols)
         if not known:
-            raise StoreError(f"{self.location} was scored under no protocol, so there is nothing to show")
+            raise StoreError(
+                f"{self.location} was scored under no protocol, so there is nothing to show"
+            )
         if wanted is not None and wanted not in known:
             raise UnknownNameError("protocol", wanted, known)
         return wanted or ("strict" if "strict" in known else known[0])
@@ -229,8 +259,12 @@ class Run:
 
     def metrics(self, protocol: str) -> dict[str, MetricTerms]:
         """Every metric of a protocol with each sample's terms."""
-        values, rows = self.scores.protocols[protocol].metrics, self.rows(protocol)
-        terms = {"giou": (rows.numerator, rows.weight), "ciou": (rows.intersection, rows.union)}
+        values = self.scores.protocols[protocol].metrics
+        rows = self.rows(protocol)
+        terms = {
+            "giou": (rows.numerator, rows.weight),
+            "ciou": (rows.intersection, rows.union),
+        }
         for name in values:
             if name not in terms:
                 terms[name] = (
@@ -244,7 +278,9 @@ class Run:
 
     def _column(self, name: str) -> NDArray[np.float64]:
         if name not in self.metric_table.column_names:
-            raise StoreError(f"{self.location}, {METRIC_TABLE} has no column {name!r}; score the run again")
+            raise StoreError(
+                f"{self.location}, {METRIC_TABLE} has no column {name!r}; score the run again"
+            )
         return column_numbers(self.metric_table[name])
 
 
@@ -254,6 +290,8 @@ def _show(scores: ProtocolScores, metric: str) -> str:
     if value is None:
         return "-"
     ends = (
-        "" if value.interval is None else " [{:.1f}, {:.1f}]".format(*(100 * end for end in value.interval))
+        ""
+        if value.interval is None
+        else " [{:.1f}, {:.1f}]".format(*(100 * end for end in value.interval))
     )
     return f"{100 * value:.1f}{ends}"

@@ -198,7 +198,9 @@ class MetricValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """The value as a float with its interval; None if it is undefined."""
         if self.value is None:
             return None
-        interval = None if self.low is None or self.high is None else (self.low, self.high)
+        interval = (
+            None if self.low is None or self.high is None else (self.low, self.high)
+        )
         return Metric(self.value, interval, self.unit)
 
     @property

@@ -18,7 +18,16 @@ from maskwise.store.atomic import atomic_write
 MAIN_METRICS = ("giou", "ciou")
 """The metrics that every protocol has. They are given for every slice and have columns of their own in scores.arrow."""
 
-SCORE_COLUMNS = ("protocol", "status", "value", "weight", "numerator", "intersection", "union", "reason")
+SCORE_COLUMNS = (
+    "protocol",
+    "status",
+    "value",
+    "weight",
+    "numerator",
+    "intersection",
+    "union",
+    "reason",
+)
 METRIC_COLUMNS = ("sample", "image")
 SLICE = "slice:"
 
@@ -73,20 +82,32 @@ def make_metric_table(samples: ScoredSamples, scores: Mapping[str, Scores]) -> p
     for protocol, found in scores.items():
         for name, metric in found.metrics.items():
             if name not in MAIN_METRICS:
-                columns[f"{protocol}/{name}/numerator"] = pa.array(metric.numerator.astype(np.float64))
-                columns[f"{protocol}/{name}/denominator"] = pa.array(metric.denominator.astype(np.float64))
+                columns[f"{protocol}/{name}/numerator"] = pa.array(
+                    metric.numerator.astype(np.float64)
+                )
+                columns[f"{protocol}/{name}/denominator"] = pa.array(
+                    metric.denominator.astype(np.float64)
+                )
     return pa.table(columns)
 
 
-def _score_batches(samples: ScoredSamples, scores: Mapping[str, Scores]) -> Iterator[pa.RecordBatch]:
+def _score_batches(
+    samples: ScoredSamples, scores: Mapping[str, Scores]
+) -> Iterator[pa.RecordBatch]:
     names = list(scores)
-    reasons = list(dict.fromkeys(text for one in scores.values() for text in one.statuses.reasons if text))
+    reasons = list(
+        dict.fromkeys(
+            text for one in scores.values() for text in one.statuses.reasons if text
+        )
+    )
     shared = {
         "sample": _dictionary(np.arange(len(samples.ids)), list(samples.ids)),
         "image": _dictionary(samples.image, list(samples.images)),
     }
     slices = {
-        f"{SLICE}{name}": _dictionary(codes.codes, [str(label) for label in codes.names])
+        f"{SLICE}{name}": _dictionary(
+            codes.codes, [str(label) for label in codes.names]
+        )
         for name, codes in samples.slices.items()
     }
     for item, found in enumerate(scores.values()):
@@ -102,7 +123,8 @@ def _score_batches(samples: ScoredSamples, scores: Mapping[str, Scores]) -> Iter
 
 
 def _terms(scores: Scores) -> dict[str, pa.Array]:
-    giou, ciou = scores.metrics["giou"], scores.metrics["ciou"]
+    giou = scores.metrics["giou"]
+    ciou = scores.metrics["ciou"]
     return {
         "value": pa.array(scores.value, mask=scores.statuses.status != SCORED),
         "weight": pa.array(giou.denominator.astype(np.float64)),
@@ -115,7 +137,9 @@ def _terms(scores: Scores) -> dict[str, pa.Array]:
 def _reasons(scores: Scores, reasons: list[str]) -> pa.Array:
     place = {text: item for item, text in enumerate(reasons)}
     codes = np.array([place.get(text, 0) for text in scores.statuses.reasons], np.int32)
-    return _dictionary(codes[scores.statuses.reason], reasons, mask=scores.statuses.reason == 0)
+    return _dictionary(
+        codes[scores.statuses.reason], reasons, mask=scores.statuses.reason == 0
+    )
 
 
 def _dictionary(codes: Any, names: list[str], mask: Any = None) -> pa.Array:
@@ -129,7 +153,10 @@ def _dictionary(codes: Any, names: list[str], mask: Any = None) -> pa.Array:
 def write_table(path: Path, table: pa.Table) -> None:
     """Write an Arrow IPC file, compressed, completely or not at all."""
     options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with atomic_write(path) as file, pa.ipc.new_file(file, table.schema, options=options) as writer:
+    with (
+        atomic_write(path) as file,
+        pa.ipc.new_file(file, table.schema, options=options) as writer,
+    ):
         writer.write_table(table)
 
 
@@ -140,7 +167,9 @@ def read_table(path: Path, columns: Sequence[str]) -> pa.Table:
             table = pa.ipc.open_file(file).read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise StoreError(f"{path} cannot be read: {error}; score the run again") from None
+        raise StoreError(
+            f"{path} cannot be read: {error}; score the run again"
+        ) from None
     missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise StoreError(f"{path} has no column {missing[0]!r}; score the run again")
@@ -188,6 +217,8 @@ def column_texts(column: pa.ChunkedArray) -> list[str]:
 
 def column_codes(column: pa.ChunkedArray) -> Codes:
     """A text column as codes in order of first appearance; null is a name of its own."""
-    plain = pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column
+    plain = (
+        pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column
+    )
     encoded = pc.dictionary_encode(plain, null_encoding="encode").combine_chunks()
     return Codes(encoded.indices.to_numpy(), tuple(encoded.dictionary.to_pylist()))

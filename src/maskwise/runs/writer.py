@@ -33,7 +33,9 @@ def write_run(folder: str | Path, run: Run) -> None:
     with lock_run(out):
         existing = (out / RUN).exists() or (out / SCORES).exists()
         if not existing and list_foreign_files(out):
-            raise StoreError(f"{out} contains something that is not a run; choose another folder")
+            raise StoreError(
+                f"{out} contains something that is not a run; choose another folder"
+            )
         info = read_run_file(out) if existing else None
         if info is not None and info.evaluation is not None:
             _check_own_predictions(out, run)
@@ -55,9 +57,14 @@ def write_scores(folder: Path, run: Run) -> Run:
     return _copy(run, info, folder)
 
 
-def write_state(folder: Path, evaluation: EvaluationInfo, state: State, dataset: DatasetInfo) -> None:
+def write_state(
+    folder: Path, evaluation: EvaluationInfo, state: State, dataset: DatasetInfo
+) -> None:
     """Write the run.json of an evaluation that is not scored, or no longer."""
-    write_json(folder / RUN, RunFile(format=RUN_FORMAT, state=state, dataset=dataset, evaluation=evaluation))
+    write_json(
+        folder / RUN,
+        RunFile(format=RUN_FORMAT, state=state, dataset=dataset, evaluation=evaluation),
+    )
 
 
 def _begin_scores(folder: Path, run: Run) -> EvaluationInfo | None:
@@ -87,7 +94,9 @@ def _write_predictions(folder: Path, run: Run) -> Run:
     with atomic_write(path) as file:
         for prediction in run.predictions:
             file.write(msgspec.json.encode(prediction) + b"\n")
-    place = msgspec.structs.replace(run.predictions_info, path=str(path.resolve()), format="jsonl")
+    place = msgspec.structs.replace(
+        run.predictions_info, path=str(path.resolve()), format="jsonl"
+    )
     return _copy(run, msgspec.structs.replace(run.info, predictions=place), folder)
 
 

@@ -30,23 +30,36 @@ class AllowedHosts:
     """Middleware that rejects requests for other hosts: a page from elsewhere must not reach this machine."""
 
     def __init__(self, app: Callable[..., Any], hosts: frozenset[str]) -> None:
-        self.app, self.hosts = app, hosts
+        self.app = app
+        self.hosts = hosts
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass a request on, or answer it with 421."""
         if scope["type"] == "http":
-            names = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+            names = [
+                value.decode("latin-1")
+                for name, value in scope["headers"]
+                if name == b"host"
+            ]
             if len(names) != 1 or _host_name(names[0]) not in self.hosts:
-                response = error_response(421, "the request names another host than this server")
+                response = error_response(
+                    421, "the request names another host than this server"
+                )
                 await response(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
-def make_app(routers: Iterable[APIRouter], metrics: ServerMetrics | None = None) -> FastAPI:
+def make_app(
+    routers: Iterable[APIRouter], metrics: ServerMetrics | None = None
+) -> FastAPI:
     """The application with these routers. metrics: counts requests if it is given."""
     app = FastAPI(
-        title="maskwise", version=maskwise.__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
+        title="maskwise",
+        version=maskwise.__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
     )
     for router in routers:
         app.include_router(router)
@@ -73,7 +86,9 @@ def _add_error_handlers(app: FastAPI) -> None:
         return error_response(error.status, str(error), headers=error.headers)
 
     async def reject_route(_request: Request, error: Any) -> Response:
-        return error_response(error.status_code, f"{error.detail}: see /docs", headers=error.headers)
+        return error_response(
+            error.status_code, f"{error.detail}: see /docs", headers=error.headers
+        )
 
     async def reject_parameters(_request: Request, error: Any) -> Response:
         found = error.errors()[0]

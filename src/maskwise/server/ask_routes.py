@@ -29,7 +29,12 @@ from maskwise.server.metrics import ServerMetrics
 from maskwise.server.model_pool import ModelPool
 from maskwise.server.model_process import AskAnswer, AskRequest, ServedModel
 from maskwise.server.openapi import ASK_OPERATION, UPLOAD_OPERATION, error_responses
-from maskwise.server.responses import RequestRejectedError, json_response, read_body, read_json
+from maskwise.server.responses import (
+    RequestRejectedError,
+    json_response,
+    read_body,
+    read_json,
+)
 from maskwise.server.service import RequestLimits, model_error_response
 
 IMAGE_TYPES = {
@@ -66,9 +71,16 @@ class AskService:
     """What answers questions about uploaded images."""
 
     def __init__(
-        self, pool: ModelPool, uploads: ImageUploads, limits: RequestLimits, metrics: ServerMetrics
+        self,
+        pool: ModelPool,
+        uploads: ImageUploads,
+        limits: RequestLimits,
+        metrics: ServerMetrics,
     ) -> None:
-        self.pool, self.uploads, self.limits, self.metrics = pool, uploads, limits, metrics
+        self.pool = pool
+        self.uploads = uploads
+        self.limits = limits
+        self.metrics = metrics
         self._uploading = asyncio.Semaphore(CONCURRENT_UPLOADS)
         metrics.waiting.set_function(lambda: pool.waiting)
         metrics.uploaded.set_function(lambda: uploads.bytes)
@@ -76,7 +88,9 @@ class AskService:
     async def upload(self, request: Request) -> StoredImage:
         """Keep the image of a body."""
         async with self._uploading:
-            data = await read_body(request, self.limits.body_bytes, self.limits.body_seconds)
+            data = await read_body(
+                request, self.limits.body_bytes, self.limits.body_seconds
+            )
             return await asyncio.to_thread(self.uploads.add, data)
 
     async def ask(self, request: Request, question: Question) -> Response:
@@ -93,7 +107,9 @@ class AskService:
             content = await worker.call(
                 request,
                 stored.id,
-                functools.partial(_ask_model, id=stored.id, data=data, text=question.question),
+                functools.partial(
+                    _ask_model, id=stored.id, data=data, text=question.question
+                ),
             )
         except RequestRejectedError:
             raise
@@ -105,7 +121,13 @@ class AskService:
         seconds = time.perf_counter() - started
         plain = StoredImage(id=stored.id, width=stored.width, height=stored.height)
         return json_response(
-            AskResponse(image=plain, model=name, question=question.question, answer=answer, seconds=seconds)
+            AskResponse(
+                image=plain,
+                model=name,
+                question=question.question,
+                answer=answer,
+                seconds=seconds,
+            )
         )
 
 
@@ -117,7 +139,9 @@ def _ask_model(model: ServedModel, *, id: str, data: bytes, text: str) -> bytes:
         return model.ask(AskRequest(id, text, data))
 
 
-def ask_router(service: AskService, access: AccessTokens, descriptions: Mapping[str, str]) -> APIRouter:
+def ask_router(
+    service: AskService, access: AccessTokens, descriptions: Mapping[str, str]
+) -> APIRouter:
     """The routes. descriptions: one line about each model."""
     router = APIRouter()
     pool = service.pool
@@ -126,9 +150,13 @@ def ask_router(service: AskService, access: AccessTokens, descriptions: Mapping[
     async def models(request: Request) -> Response:
         """The models that can be chosen, with one line about each."""
         access.check_read(request)
-        return json_response([_describe_model(pool, name, descriptions) for name in pool.names])
+        return json_response(
+            [_describe_model(pool, name, descriptions) for name in pool.names]
+        )
 
-    @router.post("/v1/models/{name:path}", responses=error_responses(401, 404, 422, 503))
+    @router.post(
+        "/v1/models/{name:path}", responses=error_responses(401, 404, 422, 503)
+    )
     async def start_model(request: Request, name: str) -> Response:
         """Start the process of a model, unless it runs."""
         access.check_write(request)
@@ -152,9 +180,13 @@ def ask_router(service: AskService, access: AccessTokens, descriptions: Mapping[
         """An uploaded image in a format that browsers show."""
         access.check_read(request)
         _, data = service.uploads.find(id)
-        kind = next((kind for start, kind in IMAGE_TYPES.items() if data.startswith(start)), None)
+        kind = next(
+            (kind for start, kind in IMAGE_TYPES.items() if data.startswith(start)),
+            None,
+        )
         if kind is None:
-            data, kind = await asyncio.to_thread(_to_png, data, service.limits.pixels), "image/png"
+            data = await asyncio.to_thread(_to_png, data, service.limits.pixels)
+            kind = "image/png"
         headers = {"Cache-Control": "private, max-age=86400, immutable"}
         return Response(data, headers=headers, media_type=kind)
 
@@ -167,7 +199,9 @@ def ask_router(service: AskService, access: AccessTokens, descriptions: Mapping[
     return router
 
 
-def _describe_model(pool: ModelPool, name: str, descriptions: Mapping[str, str]) -> dict[str, Any]:
+def _describe_model(
+    pool: ModelPool, name: str, descriptions: Mapping[str, str]
+) -> dict[str, Any]:
     return {
         "name": name,
         "description": descriptions.get(name, ""),

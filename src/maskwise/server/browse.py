@@ -73,12 +73,17 @@ class BrowsedRun:
     def statuses(self, protocol: str) -> list[str | None]:
         """Status of each sample of the dataset; None where the run has no such sample."""
         codes, names = self.run.rows(protocol).status
-        return [None if row < 0 else str(names[codes[row]]) for row in self.rows.tolist()]
+        return [
+            None if row < 0 else str(names[codes[row]]) for row in self.rows.tolist()
+        ]
 
     def slices(self, protocol: str) -> dict[str, Codes]:
         """The slicings of the run, for the samples of the dataset: code -1 where the run has no such sample."""
         return {
-            name: Codes(np.where(self.rows < 0, -1, codes.codes[self.rows]).astype(np.int32), codes.names)
+            name: Codes(
+                np.where(self.rows < 0, -1, codes.codes[self.rows]).astype(np.int32),
+                codes.names,
+            )
             for name, codes in self.run.rows(protocol).slices.items()
         }
 
@@ -109,14 +114,19 @@ class BrowsedDataset:
             "name": self.dataset.name,
             "samples": len(self.dataset),
             "images": len(self.dataset.images),
-            "slices": {name: [str(v) for v in codes.names] for name, codes in self.slices.items()},
+            "slices": {
+                name: [str(v) for v in codes.names]
+                for name, codes in self.slices.items()
+            },
             "runs": [
                 {
                     "key": one.key,
                     "title": one.title,
                     "notices": one.run.notices,
                     "protocols": {
-                        name: None if (value := one.run[name]["giou"]) is None else float(value)
+                        name: None
+                        if (value := one.run[name]["giou"]) is None
+                        else float(value)
                         for name in one.run
                     },
                     "main_protocol": one.run.main_protocol(),
@@ -131,10 +141,16 @@ class BrowsedDataset:
         samples = self.dataset.samples
         found = {"mask_type": Codes(samples.mask_type.astype(np.int32), MASK_TYPES)}
         for run in self.runs.values():
-            found |= {k: v for k, v in run.slices(run.run.main_protocol()).items() if k not in found}
+            found |= {
+                k: v
+                for k, v in run.slices(run.run.main_protocol()).items()
+                if k not in found
+            }
         for name in samples.tag_names:
             codes = samples.tag(name)
-            texts = tuple("untagged" if value is None else value for value in codes.names)
+            texts = tuple(
+                "untagged" if value is None else value for value in codes.names
+            )
             found.setdefault(name, Codes(codes.codes, texts))
         return {
             name: codes
@@ -147,15 +163,23 @@ class BrowsedDataset:
         keep = self._matches_text(query.text)
         for name, value in query.slices.items():
             codes, names = self.slices[name]
-            keep &= np.isin(codes, [code for code, one in enumerate(names) if str(one) == value])
+            keep &= np.isin(
+                codes, [code for code, one in enumerate(names) if str(one) == value]
+            )
         run = None if query.run is None else self.runs[query.run]
         if run is None:
             return np.flatnonzero(keep)
         protocol = run.run.main_protocol(query.protocol)
         if query.status is not None:
-            keep &= np.array([status == query.status for status in run.statuses(protocol)], np.bool_)
+            keep &= np.array(
+                [status == query.status for status in run.statuses(protocol)], np.bool_
+            )
         rows = np.flatnonzero(keep)
-        return rows if query.sort == "order" else _sort_by_score(rows, run.values(protocol), query.sort)
+        return (
+            rows
+            if query.sort == "order"
+            else _sort_by_score(rows, run.values(protocol), query.sort)
+        )
 
     def _matches_text(self, text: str) -> BoolArray:
         keep = np.ones(len(self.dataset), np.bool_)
@@ -168,9 +192,12 @@ class BrowsedDataset:
             keep &= found
         return keep
 
-    def summaries(self, rows: Sequence[int], query: SampleQuery) -> list[dict[str, Any]]:
+    def summaries(
+        self, rows: Sequence[int], query: SampleQuery
+    ) -> list[dict[str, Any]]:
         """One line per sample, without masks. scores: of every run, under the query's protocol where it has it."""
-        samples, protocols = self.dataset.samples, {}
+        samples = self.dataset.samples
+        protocols = {}
         for key, run in self.runs.items():
             wanted = query.protocol if query.protocol in list(run.run) else None
             protocols[key] = run.values(run.run.main_protocol(wanted))
@@ -183,7 +210,9 @@ class BrowsedDataset:
                 "question": samples.question[row],
                 "mask_type": MASK_TYPES[samples.mask_type[row]],
                 "targets": int(offsets[row + 1] - offsets[row]),
-                "scores": {key: _number(values[row]) for key, values in protocols.items()},
+                "scores": {
+                    key: _number(values[row]) for key, values in protocols.items()
+                },
             }
             for row in rows
         ]
@@ -195,14 +224,22 @@ class BrowsedDataset:
         return {
             "row": row,
             "sample": sample,
-            "image": {"row": self.dataset.images.row[image.id], "width": image.width, "height": image.height},
-            "predictions": [self._describe_prediction(run, row) for run in self.runs.values()],
+            "image": {
+                "row": self.dataset.images.row[image.id],
+                "width": image.width,
+                "height": image.height,
+            },
+            "predictions": [
+                self._describe_prediction(run, row) for run in self.runs.values()
+            ],
         }
 
     def _describe_prediction(self, run: BrowsedRun, row: int) -> dict[str, Any]:
         prediction = run.prediction(row)
         colours, overlaps = (
-            ([], []) if prediction is None else match_colours(self.dataset[row], prediction.regions)
+            ([], [])
+            if prediction is None
+            else match_colours(self.dataset[row], prediction.regions)
         )
         scores = {name: _number(run.values(name)[row]) for name in run.run}
         return {
@@ -250,7 +287,9 @@ class BrowsedSets:
         data = load_run_data(run, RunPaths())
         browsed = self._add_dataset(data.dataset.path)
         row_of = {name: row for row, name in enumerate(run.ids)}
-        rows = np.array([row_of.get(name, -1) for name in browsed.dataset.samples.id], np.int64)
+        rows = np.array(
+            [row_of.get(name, -1) for name in browsed.dataset.samples.id], np.int64
+        )
         key = _unused(run.name, browsed.runs)
         browsed.runs[key] = BrowsedRun(key, run, data, rows)
 
@@ -265,7 +304,9 @@ def _sort_by_score(rows: Int64Array, values: Float64Array, sort: str) -> Int64Ar
 def _encode_image(image: Image.Image, *, thumbnail: bool) -> tuple[bytes, str]:
     buffer = io.BytesIO()
     if thumbnail:
-        image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
+        image.thumbnail(
+            (THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0
+        )
     if thumbnail or image.width * image.height > LARGE_PIXELS:
         image.save(buffer, "JPEG", quality=85 if thumbnail else 93)
         return buffer.getvalue(), "image/jpeg"
@@ -279,6 +320,12 @@ def _number(value: float) -> float | None:
 
 def _unused(name: str, known: dict[str, Any]) -> str:
     """A key for an address: the name, with a number where it is taken."""
-    plain = "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in name) or "unnamed"
-    tries = (plain if number == 1 else f"{plain}-{number}" for number in range(1, len(known) + 2))
+    plain = (
+        "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in name)
+        or "unnamed"
+    )
+    tries = (
+        plain if number == 1 else f"{plain}-{number}"
+        for number in range(1, len(known) + 2)
+    )
     return next(key for key in tries if key not in known)

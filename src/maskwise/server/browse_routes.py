@@ -36,7 +36,9 @@ def browse_router(browsed: BrowsedSets, access: AccessTokens) -> APIRouter:
     async def datasets(request: Request) -> Response:
         """The datasets that can be browsed, with their slicings and runs."""
         access.check_read(request)
-        return json_response(await _run(lambda: [one.describe() for one in browsed.datasets.values()]))
+        return json_response(
+            await _run(lambda: [one.describe() for one in browsed.datasets.values()])
+        )
 
     @router.get("/v1/datasets/{key}/samples", responses=ERRORS)
     async def samples(
@@ -55,9 +57,16 @@ def browse_router(browsed: BrowsedSets, access: AccessTokens) -> APIRouter:
         """A page of samples. slice: `name=value`, any number of times."""
         access.check_read(request)
         query = SampleQuery(
-            text=text, slices=_read_slices(slice or []), run=run, protocol=protocol, status=status, sort=sort
+            text=text,
+            slices=_read_slices(slice or []),
+            run=run,
+            protocol=protocol,
+            status=status,
+            sort=sort,
         )
-        return json_response(await _run(lambda: _page(_find(browsed, key), query, offset, limit)))
+        return json_response(
+            await _run(lambda: _page(_find(browsed, key), query, offset, limit))
+        )
 
     @router.get("/v1/datasets/{key}/samples/{row}", responses=ERRORS)
     async def sample(request: Request, key: str, row: Row) -> Response:
@@ -68,13 +77,17 @@ def browse_router(browsed: BrowsedSets, access: AccessTokens) -> APIRouter:
         return json_response(await _run(lambda: found.sample(row)))
 
     @router.get("/v1/datasets/{key}/images/{row}", responses=ERRORS)
-    async def image(request: Request, key: str, row: Row, *, thumbnail: bool = False) -> Response:
+    async def image(
+        request: Request, key: str, row: Row, *, thumbnail: bool = False
+    ) -> Response:
         """An image of a dataset, upright."""
         access.check_read(request)
         found = _find(browsed, key)
         _check_row(row, len(found.dataset.images), "images")
         data, kind = await _run(lambda: found.image(row, thumbnail=thumbnail))
-        return Response(data, headers={"Cache-Control": "private, max-age=3600"}, media_type=kind)
+        return Response(
+            data, headers={"Cache-Control": "private, max-age=3600"}, media_type=kind
+        )
 
     return router
 
@@ -94,7 +107,9 @@ async def _run(function: Callable[[], T]) -> T:
 def _find(browsed: BrowsedSets, key: str) -> BrowsedDataset:
     found = browsed.datasets.get(key)
     if found is None:
-        raise RequestRejectedError(404, f"no dataset {key[:100]!r}; GET /v1/datasets lists them")
+        raise RequestRejectedError(
+            404, f"no dataset {key[:100]!r}; GET /v1/datasets lists them"
+        )
     return found
 
 
@@ -106,11 +121,19 @@ def _check_row(row: int, count: int, what: str) -> None:
 def _read_slices(given: list[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given]
     if any(not sign for _, sign, _ in pairs):
-        raise RequestRejectedError(422, "expected slice=NAME=VALUE, for example slice=mask_type=amodal")
+        raise RequestRejectedError(
+            422, "expected slice=NAME=VALUE, for example slice=mask_type=amodal"
+        )
     return {name: value for name, _, value in pairs}
 
 
-def _page(found: BrowsedDataset, query: SampleQuery, offset: int, limit: int) -> dict[str, object]:
+def _page(
+    found: BrowsedDataset, query: SampleQuery, offset: int, limit: int
+) -> dict[str, object]:
     rows = found.select(query)
     chosen = rows[offset : offset + limit].tolist()
-    return {"total": len(rows), "offset": offset, "samples": found.summaries(chosen, query)}
+    return {
+        "total": len(rows),
+        "offset": offset,
+        "samples": found.summaries(chosen, query),
+    }

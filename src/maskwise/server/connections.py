@@ -56,7 +56,10 @@ class ConnectionTable:
         else:
             crowded = None
         if crowded is not None:
-            idle = next((c for c in self._open if c.client_address == crowded and not c.busy), None)
+            idle = next(
+                (c for c in self._open if c.client_address == crowded and not c.busy),
+                None,
+            )
             if idle is None:
                 return False
             self.remove(idle)
@@ -82,8 +85,10 @@ class GuardedConnection(H11Protocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._header_timer, self._write_timer = _Timer(), _Timer()
-        self._received, self._refused = False, False
+        self._header_timer = _Timer()
+        self._write_timer = _Timer()
+        self._received = False
+        self._refused = False
 
     @property
     def client_address(self) -> str:
@@ -126,7 +131,9 @@ class GuardedConnection(H11Protocol):
     def pause_writing(self) -> None:
         """The client does not read: start the timer of the response."""
         super().pause_writing()
-        self._write_timer.start(self.loop, self.table.limits.write_seconds, self.transport.abort)
+        self._write_timer.start(
+            self.loop, self.table.limits.write_seconds, self.transport.abort
+        )
 
     def resume_writing(self) -> None:
         """The client reads again."""
@@ -138,11 +145,16 @@ class GuardedConnection(H11Protocol):
         self._refuse(400, msg)
 
     def _start_header_timer(self) -> None:
-        self._header_timer.start(self.loop, self.table.limits.header_seconds, self._end_waiting)
+        self._header_timer.start(
+            self.loop, self.table.limits.header_seconds, self._end_waiting
+        )
 
     def _end_waiting(self) -> None:
         if self._received:
-            self._refuse(408, f"no complete headers within {self.table.limits.header_seconds:g} seconds")
+            self._refuse(
+                408,
+                f"no complete headers within {self.table.limits.header_seconds:g} seconds",
+            )
         else:
             self.transport.close()
 
@@ -163,7 +175,9 @@ class GuardedConnection(H11Protocol):
 
 def guard_connections(limits: ConnectionLimits) -> type[GuardedConnection]:
     """A protocol class for one uvicorn server, with a table of its own."""
-    return type("ServerConnection", (GuardedConnection,), {"table": ConnectionTable(limits)})
+    return type(
+        "ServerConnection", (GuardedConnection,), {"table": ConnectionTable(limits)}
+    )
 
 
 class _Timer:
@@ -176,7 +190,12 @@ class _Timer:
     def running(self) -> bool:
         return self._handle is not None
 
-    def start(self, loop: asyncio.AbstractEventLoop, seconds: float, call: Callable[[], object]) -> None:
+    def start(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        seconds: float,
+        call: Callable[[], object],
+    ) -> None:
         self.cancel()
         self._handle = loop.call_later(seconds, call)
 

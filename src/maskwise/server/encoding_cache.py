@@ -35,7 +35,8 @@ class EncodingCache:
     """
 
     def __init__(self, model: Predictor, max_pixels: int) -> None:
-        self.model, self.max_pixels = model, max_pixels
+        self.model = model
+        self.max_pixels = max_pixels
         self._known: OrderedDict[str, ServedEncoding] = OrderedDict()
 
     def __len__(self) -> int:
@@ -56,7 +57,8 @@ class EncodingCache:
 
     def _drop_oldest(self) -> None:
         while len(self) > 1 and (
-            len(self) > MAX_IMAGES or sum(one.pixels for one in self._known.values()) > MAX_TOTAL_PIXELS
+            len(self) > MAX_IMAGES
+            or sum(one.pixels for one in self._known.values()) > MAX_TOTAL_PIXELS
         ):
             self._known.popitem(last=False)
 
@@ -70,4 +72,6 @@ def encode_image(model: Predictor, data: bytes, max_pixels: int) -> ServedEncodi
     answer = getattr(encoded, "answer", None)
     if not callable(answer):
         answer = functools.partial(model.predict, image)
-    return ServedEncoding(answer, image.width * image.height, domain_warning(model, image))
+    return ServedEncoding(
+        answer, image.width * image.height, domain_warning(model, image)
+    )

@@ -16,8 +16,11 @@ class FairQueue:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._clients: OrderedDict[Hashable, OrderedDict[Hashable, deque[Waiting]]] = OrderedDict()
-        self._accepted, self._busy = 0, False
+        self._clients: OrderedDict[Hashable, OrderedDict[Hashable, deque[Waiting]]] = (
+            OrderedDict()
+        )
+        self._accepted = 0
+        self._busy = False
 
     def __len__(self) -> int:
         """How many wait or have the turn."""
@@ -44,7 +47,9 @@ class FairQueue:
             self._busy = True
             return
         waiting: Waiting = asyncio.get_running_loop().create_future()
-        self._clients.setdefault(client, OrderedDict()).setdefault(image, deque()).append(waiting)
+        self._clients.setdefault(client, OrderedDict()).setdefault(
+            image, deque()
+        ).append(waiting)
         try:
             await waiting
         except asyncio.CancelledError:

@@ -74,7 +74,9 @@ def open_server(
             f"listening on {host} lets others ask this model, so it needs a token: --token or MASKWISE_TOKEN"
         )
     if local or allowed_hosts:
-        allow_hosts(app, {*LOCAL_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)})
+        allow_hosts(
+            app, {*LOCAL_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
+        )
     limits = limits or ConnectionLimits()
     bound = bound or bind_port(host, port)
     config = uvicorn.Config(
@@ -89,7 +91,9 @@ def open_server(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     name = f"[{host}]" if ":" in host else host
-    return HttpServer(uvicorn.Server(config), bound, f"http://{name}:{bound.getsockname()[1]}")
+    return HttpServer(
+        uvicorn.Server(config), bound, f"http://{name}:{bound.getsockname()[1]}"
+    )
 
 
 def is_local(host: str) -> bool:

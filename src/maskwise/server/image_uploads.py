@@ -42,7 +42,8 @@ class ImageUploads:
     """Images by id, a hash of their bytes."""
 
     def __init__(self, max_pixels: int, max_total_bytes: int = MAX_TOTAL_BYTES) -> None:
-        self.max_pixels, self.max_total_bytes = max_pixels, max_total_bytes
+        self.max_pixels = max_pixels
+        self.max_total_bytes = max_total_bytes
         self._uploaded: OrderedDict[str, _Entry] = OrderedDict()
         self._examples: dict[str, _Entry] = {}
         self.bytes = 0
@@ -63,7 +64,11 @@ class ImageUploads:
 
     def add_examples(self, dataset: Dataset, count: int = EXAMPLES) -> None:
         """Offer images of a dataset that embeds them, from all over it."""
-        groups = [(info, samples) for info, samples in dataset.groups() if len(samples) >= MIN_QUESTIONS]
+        groups = [
+            (info, samples)
+            for info, samples in dataset.groups()
+            if len(samples) >= MIN_QUESTIONS
+        ]
         step = max(1, len(groups) // count)
         for info, samples in groups[::step][:count]:
             data = dataset.images.table["data"][dataset.images.row[info.id]].as_py()
@@ -85,7 +90,9 @@ class ImageUploads:
         """An image by id; 404 if it was never uploaded or is forgotten."""
         entry = self._examples.get(id) or self._uploaded.get(id)
         if entry is None:
-            raise RequestRejectedError(404, f"no image {id[:64]!r}: upload it (again) with POST /v1/images")
+            raise RequestRejectedError(
+                404, f"no image {id[:64]!r}: upload it (again) with POST /v1/images"
+            )
         if id in self._uploaded:
             self._uploaded.move_to_end(id)
         return entry.info, entry.data
@@ -97,6 +104,10 @@ class ImageUploads:
             raise RequestRejectedError(422, str(error)) from None
         if width * height > self.max_pixels or max(width, height) > MAX_SIDE:
             limits = f"{self.max_pixels} pixels and {MAX_SIDE} per side"
-            message = f"the image has {width} x {height} pixels; the limits are {limits}"
+            message = (
+                f"the image has {width} x {height} pixels; the limits are {limits}"
+            )
             raise RequestRejectedError(422, message)
-        return StoredImage(id=hashlib.sha256(data).hexdigest()[:32], width=width, height=height)
+        return StoredImage(
+            id=hashlib.sha256(data).hexdigest()[:32], width=width, height=height
+        )

@@ -45,10 +45,14 @@ class ServerMetrics:
             registry=self.registry,
         )
         self.waiting = Gauge(
-            "maskwise_questions_waiting", "Questions that wait for a model.", registry=self.registry
+            "maskwise_questions_waiting",
+            "Questions that wait for a model.",
+            registry=self.registry,
         )
         self.uploaded = Gauge(
-            "maskwise_uploaded_image_bytes", "Bytes of uploaded images in memory.", registry=self.registry
+            "maskwise_uploaded_image_bytes",
+            "Bytes of uploaded images in memory.",
+            registry=self.registry,
         )
 
     def middleware(self, app: Callable[..., Any]) -> "MeasuredRequests":
@@ -60,14 +64,16 @@ class MeasuredRequests:
     """Middleware that counts requests by the template of their route, so that the number of series is bounded."""
 
     def __init__(self, app: Callable[..., Any], metrics: ServerMetrics) -> None:
-        self.app, self.metrics = app, metrics
+        self.app = app
+        self.metrics = metrics
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass a request on, and note its status and duration."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        status, started = [500], time.perf_counter()
+        status = [500]
+        started = time.perf_counter()
 
         async def note_status(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -79,7 +85,9 @@ class MeasuredRequests:
         finally:
             route = getattr(scope.get("route"), "path", "none")
             method = (
-                scope["method"] if scope["method"] in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
+                scope["method"]
+                if scope["method"] in ("GET", "POST", "PUT", "DELETE", "HEAD")
+                else "other"
             )
             self.metrics.requests.labels(method, route, str(status[0])).inc()
             self.metrics.duration.labels(route).observe(time.perf_counter() - started)
@@ -93,6 +101,9 @@ def metrics_router(metrics: ServerMetrics, access: AccessTokens) -> APIRouter:
     async def read_metrics(request: Request) -> Response:
         """The metrics of this server in the text format of Prometheus."""
         access.check_read(request)
-        return Response(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Response(
+            generate_latest(metrics.registry),
+            headers={"Content-Type": CONTENT_TYPE_LATEST},
+        )
 
     return router

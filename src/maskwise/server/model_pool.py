@@ -28,7 +28,9 @@ class ModelPool:
         names: tuple[str, ...] = (),
         start: Callable[[str], ServedModel] | None = None,
     ) -> None:
-        self.default, self.names, self._start = default, (default, *(n for n in names if n != default)), start
+        self.default = default
+        self.names = (default, *(n for n in names if n != default))
+        self._start = start
         self._running: OrderedDict[str, ModelWorker] = OrderedDict({default: worker})
         self._starting = asyncio.Lock()
 
@@ -69,14 +71,22 @@ class ModelPool:
         try:
             return ModelWorker(await asyncio.to_thread(self._start, name))
         except MaskwiseError as error:
-            raise RequestRejectedError(422, f"model {name!r} cannot be loaded here: {error}") from None
+            raise RequestRejectedError(
+                422, f"model {name!r} cannot be loaded here: {error}"
+            ) from None
 
     def _make_room(self) -> None:
         if len(self._running) < MAX_RUNNING:
             return
-        idle = (n for n, worker in self._running.items() if n != self.default and not len(worker.queue))
+        idle = (
+            n
+            for n, worker in self._running.items()
+            if n != self.default and not len(worker.queue)
+        )
         name = next(idle, None)
         if name is None:
             headers = {"Retry-After": str(RETRY_SECONDS)}
-            raise RequestRejectedError(503, "all model processes are busy; try again", headers)
+            raise RequestRejectedError(
+                503, "all model processes are busy; try again", headers
+            )
         self._running.pop(name).close()

@@ -79,7 +79,14 @@ class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class ModelReply(msgspec.Struct, frozen=True):
     """loaded: ModelInfo as JSON. response: a PredictResponse or an AskAnswer as JSON. Otherwise a text."""
 
-    kind: Literal["loaded", "not loaded", "response", "image needed", "invalid image", "model error"]
+    kind: Literal[
+        "loaded",
+        "not loaded",
+        "response",
+        "image needed",
+        "invalid image",
+        "model error",
+    ]
     content: bytes
 
 
@@ -114,7 +121,8 @@ class ModelProcess:
         timeout: float = 120.0,
         start_timeout: float = 600.0,
     ) -> None:
-        self.timeout, self.start_timeout = timeout, start_timeout
+        self.timeout = timeout
+        self.start_timeout = start_timeout
         self._arguments = (spec, dict(options), max_pixels)
         self._start()
         try:
@@ -143,15 +151,17 @@ class ModelProcess:
             reply = self._receive(time.monotonic() + budget)
         except TimeoutError:
             self._restart()
-            message = (
-                f"the model did not answer within {self.timeout:g} seconds per question and was restarted"
-            )
+            message = f"the model did not answer within {self.timeout:g} seconds per question and was restarted"
             raise ModelTimeoutError(message) from None
         except (EOFError, OSError):
             self._process.join(CLOSE_SECONDS)
-            details = f"the model's process ended with exit code {self._process.exitcode}"
+            details = (
+                f"the model's process ended with exit code {self._process.exitcode}"
+            )
             self._restart()
-            raise ModelFailureError("the model's process ended and was restarted", details) from None
+            raise ModelFailureError(
+                "the model's process ended and was restarted", details
+            ) from None
         return read_response(reply)
 
     def close(self) -> None:
@@ -169,7 +179,8 @@ class ModelProcess:
         self._process.start()
         other.close()
         self._kill = weakref.finalize(self, _kill, self._process, self._pipe)
-        self._loaded, self._load_deadline = False, time.monotonic() + self.start_timeout
+        self._loaded = False
+        self._load_deadline = time.monotonic() + self.start_timeout
 
     def _restart(self) -> None:
         self._kill()
@@ -186,7 +197,8 @@ class ModelProcess:
             raise ModelTimeoutError(message) from None
         except (EOFError, OSError):
             raise ModelFailureError(
-                "the model's process ended while it loaded", f"exit code {self._process.exitcode}"
+                "the model's process ended while it loaded",
+                f"exit code {self._process.exitcode}",
             ) from None
         if reply.kind != "loaded":
             raise MaskwiseError(reply.content.decode())
@@ -199,7 +211,9 @@ class ModelProcess:
         return _REPLIES.decode(self._pipe.recv_bytes())
 
 
-def run_model(pipe: Connection, spec: str, options: dict[str, Any], max_pixels: int) -> None:
+def run_model(
+    pipe: Connection, spec: str, options: dict[str, Any], max_pixels: int
+) -> None:
     """The child's side: load the model, then answer requests until the pipe is closed."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
@@ -207,7 +221,9 @@ def run_model(pipe: Connection, spec: str, options: dict[str, Any], max_pixels: 
     try:
         model = load_model(spec, **options)
         if not isinstance(model, Predictor):
-            raise ModelError(f"model {spec!r} needs the ground truth, which requests do not contain")
+            raise ModelError(
+                f"model {spec!r} needs the ground truth, which requests do not contain"
+            )
         facts = msgspec.json.encode(describe_model(model, spec, options))
     except MaskwiseError as error:
         pipe.send_bytes(_ENCODER.encode(ModelReply("not loaded", str(error).encode())))
@@ -229,7 +245,9 @@ def run_model(pipe: Connection, spec: str, options: dict[str, Any], max_pixels: 
             model.close()
 
 
-def answer_request(model: Predictor, request: ModelRequest, max_pixels: int) -> ModelReply:
+def answer_request(
+    model: Predictor, request: ModelRequest, max_pixels: int
+) -> ModelReply:
     """Open the image and ask the model; whatever goes wrong is in the reply."""
     try:
         image = open_image(request.image, max_pixels=max_pixels)
@@ -238,15 +256,24 @@ def answer_request(model: Predictor, request: ModelRequest, max_pixels: int) -> 
     try:
         predictions = model.predict(image, request.questions)
         if len(predictions) != len(request.questions):
-            raise ModelError(f"{len(predictions)} predictions for {len(request.questions)} questions")
-        return ModelReply("response", wire_format.encode_response(request.id, predictions))
-    except BaseException:  # whatever a model raises, SystemExit included, fails this request only
-        return ModelReply("model error", traceback.format_exc().encode(errors="replace"))
+            raise ModelError(
+                f"{len(predictions)} predictions for {len(request.questions)} questions"
+            )
+        return ModelReply(
+            "response", wire_format.encode_response(request.id, predictions)
+        )
+    except (
+        BaseException
+    ):  # whatever a model raises, SystemExit included, fails this request only
+        return ModelReply(
+            "model error", traceback.format_exc().encode(errors="replace")
+        )
 
 
 def answer_question(images: EncodingCache, request: AskRequest) -> ModelReply:
     """Encode the image unless it is known, and ask; whatever goes wrong is in the reply."""
-    reused, started = request.image_id in images, time.perf_counter()
+    reused = request.image_id in images
+    started = time.perf_counter()
     try:
         encoding = images.find(request.image_id, request.image)
     except ImageNeededError as error:
@@ -254,12 +281,16 @@ def answer_question(images: EncodingCache, request: AskRequest) -> ModelReply:
     except ImageError as error:
         return ModelReply("invalid image", str(error).encode())
     except BaseException:
-        return ModelReply("model error", traceback.format_exc().encode(errors="replace"))
+        return ModelReply(
+            "model error", traceback.format_exc().encode(errors="replace")
+        )
     try:
         (prediction,) = encoding.answer([request.question])
         answer = AskAnswer(
             prediction=wire_format.without_sample(prediction),
-            mask_type_probability=mask_type_probability(images.model, request.question, prediction),
+            mask_type_probability=mask_type_probability(
+                images.model, request.question, prediction
+            ),
             occlusion_rates=[occlusion_rate(region) for region in prediction.regions],
             domain_warning=encoding.warning,
             encoding_reused=reused,
@@ -267,7 +298,9 @@ def answer_question(images: EncodingCache, request: AskRequest) -> ModelReply:
         )
         return ModelReply("response", msgspec.json.encode(answer))
     except BaseException:
-        return ModelReply("model error", traceback.format_exc().encode(errors="replace"))
+        return ModelReply(
+            "model error", traceback.format_exc().encode(errors="replace")
+        )
 
 
 def occlusion_rate(region: PredictedRegion) -> float | None:
@@ -284,7 +317,9 @@ def read_response(reply: ModelReply) -> bytes:
     if reply.kind == "invalid image":
         raise ImageError(reply.content.decode())
     if reply.kind != "response":
-        raise ModelFailureError("the model failed on this request", reply.content.decode())
+        raise ModelFailureError(
+            "the model failed on this request", reply.content.decode()
+        )
     return reply.content
 
 

@@ -21,10 +21,13 @@ class ModelWorker:
     """A model with its queue."""
 
     def __init__(self, model: ServedModel) -> None:
-        self.model, self.queue = model, FairQueue(MAX_WAITING)
+        self.model = model
+        self.queue = FairQueue(MAX_WAITING)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
 
-    async def call(self, request: Request, image: str, function: Callable[[ServedModel], T]) -> T:
+    async def call(
+        self, request: Request, image: str, function: Callable[[ServedModel], T]
+    ) -> T:
         """Wait for the turn of this client and image, then call the function in the model's thread."""
         client = request.client.host if request.client else ""
         async with self.queue.turn(client, image):

@@ -10,9 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from maskwise.harness import wire_format
 from maskwise.schema import Prediction
 
-DESCRIPTION = (
-    "Questions about an image in, answers and masks out. Masks are COCO run lengths of the image's size."
-)
+DESCRIPTION = "Questions about an image in, answers and masks out. Masks are COCO run lengths of the image's size."
 
 ERRORS = {
     400: "The body is not a valid request.",
@@ -33,7 +31,10 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
     """The document with the records of the wire format among its schemas; made once per application."""
     if app.openapi_schema is None:
         found = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
         )
         found.setdefault("components", {}).setdefault("schemas", {}).update(_schemas())
         app.openapi_schema = found
@@ -69,7 +70,10 @@ def _schemas() -> dict[str, Any]:
             "required": ["id", "predictions"],
             "properties": {
                 "id": {"type": "string"},
-                "predictions": {"type": "array", "items": {"$ref": "#/components/schemas/Prediction"}},
+                "predictions": {
+                    "type": "array",
+                    "items": {"$ref": "#/components/schemas/Prediction"},
+                },
             },
         },
         "StoredImage": {
@@ -86,9 +90,15 @@ def _schemas() -> dict[str, Any]:
             "required": ["image", "question"],
             "additionalProperties": False,
             "properties": {
-                "image": {"type": "string", "description": "The id that POST /v1/images returned."},
+                "image": {
+                    "type": "string",
+                    "description": "The id that POST /v1/images returned.",
+                },
                 "question": {"type": "string"},
-                "model": {"type": ["string", "null"], "description": "A name of GET /v1/models."},
+                "model": {
+                    "type": ["string", "null"],
+                    "description": "A name of GET /v1/models.",
+                },
             },
         },
         "AskResponse": {
@@ -107,7 +117,10 @@ def _schemas() -> dict[str, Any]:
             "properties": {
                 "prediction": {"$ref": "#/components/schemas/Prediction"},
                 "mask_type_probability": {"type": ["number", "null"]},
-                "occlusion_rates": {"type": "array", "items": {"type": ["number", "null"]}},
+                "occlusion_rates": {
+                    "type": "array",
+                    "items": {"type": ["number", "null"]},
+                },
                 "domain_warning": {"type": ["string", "null"]},
                 "encoding_reused": {"type": "boolean"},
                 "seconds": {"type": "number"},
@@ -127,13 +140,21 @@ def _json_of(name: str) -> dict[str, Any]:
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What the document says about errors of these statuses."""
-    return {status: {"description": ERRORS[status], "content": _json_of("Error")} for status in statuses}
+    return {
+        status: {"description": ERRORS[status], "content": _json_of("Error")}
+        for status in statuses
+    }
 
 
 PREDICT_OPERATION: dict[str, Any] = {
-    "openapi_extra": {"requestBody": {"required": True, "content": _json_of("Request")}},
+    "openapi_extra": {
+        "requestBody": {"required": True, "content": _json_of("Request")}
+    },
     "responses": {
-        200: {"description": "One prediction per question, in order.", "content": _json_of("Response")},
+        200: {
+            "description": "One prediction per question, in order.",
+            "content": _json_of("Response"),
+        },
         **error_responses(*(status for status in ERRORS if status != 404)),
     },
 }
@@ -143,20 +164,32 @@ UPLOAD_OPERATION: dict[str, Any] = {
     "openapi_extra": {
         "requestBody": {
             "required": True,
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {
+                "application/octet-stream": {
+                    "schema": {"type": "string", "format": "binary"}
+                }
+            },
         }
     },
     "responses": {
-        200: {"description": "Id, width and height of the image.", "content": _json_of("StoredImage")},
+        200: {
+            "description": "Id, width and height of the image.",
+            "content": _json_of("StoredImage"),
+        },
         **error_responses(400, 401, 408, 413, 421, 422, 503),
     },
 }
 """What the document says about `POST /v1/images`."""
 
 ASK_OPERATION: dict[str, Any] = {
-    "openapi_extra": {"requestBody": {"required": True, "content": _json_of("Question")}},
+    "openapi_extra": {
+        "requestBody": {"required": True, "content": _json_of("Question")}
+    },
     "responses": {
-        200: {"description": "The answer, and the masks it refers to.", "content": _json_of("AskResponse")},
+        200: {
+            "description": "The answer, and the masks it refers to.",
+            "content": _json_of("AskResponse"),
+        },
         **error_responses(*ERRORS),
     },
 }

@@ -22,13 +22,20 @@ T = TypeVar("T")
 class RequestRejectedError(MaskwiseError):
     """A request that is not answered: status, message, headers."""
 
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, headers: dict[str, str] | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.headers = status, headers
+        self.status = status
+        self.headers = headers
 
 
 def error_response(
-    status: int, message: str, *, id: str | None = None, headers: dict[str, str] | None = None
+    status: int,
+    message: str,
+    *,
+    id: str | None = None,
+    headers: dict[str, str] | None = None,
 ) -> Response:
     """An error as JSON: `{"error": "..."}`, with the request's id where it is known."""
     content = {"error": message} if id is None else {"id": id, "error": message}
@@ -42,11 +49,18 @@ def json_response(content: Any, status: int = 200) -> Response:
 
 def check_json_type(request: Request) -> None:
     """Reject content types that a page of another site can send without permission."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise RequestRejectedError(415, "expected a body of content type application/json")
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/json"
+    ):
+        raise RequestRejectedError(
+            415, "expected a body of content type application/json"
+        )
 
 
-async def read_body(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
+async def read_body(
+    request: Request, limit: int, seconds: float = BODY_SECONDS
+) -> bytes:
     """The body, rejected as soon as it is known to be too large or too slow."""
     too_large = RequestRejectedError(413, f"the body is larger than {limit} bytes")
     length = request.headers.get("content-length", "")
@@ -62,7 +76,9 @@ async def read_body(request: Request, limit: int, seconds: float = BODY_SECONDS)
     except ClientDisconnect:
         raise RequestRejectedError(400, "the body did not arrive") from None
     except TimeoutError:
-        raise RequestRejectedError(408, f"the body took longer than {seconds:g} seconds") from None
+        raise RequestRejectedError(
+            408, f"the body took longer than {seconds:g} seconds"
+        ) from None
     return bytes(body)
 
 
@@ -70,11 +86,18 @@ def decode_json(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     """A record from a body; RequestRejectedError says what is invalid."""
     try:
         return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MaskwiseError) as error:
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        MaskwiseError,
+    ) as error:
         raise RequestRejectedError(400, f"invalid request: {error}") from None
 
 
-async def read_json(request: Request, decoder: msgspec.json.Decoder[T], limit: int = JSON_BYTES) -> T:
+async def read_json(
+    request: Request, decoder: msgspec.json.Decoder[T], limit: int = JSON_BYTES
+) -> T:
     """A record from the body of a request that is declared as JSON."""
     check_json_type(request)
     return decode_json(await read_body(request, limit), decoder)

@@ -44,7 +44,9 @@ class ReviewAccess:
         if request.method not in ("GET", "HEAD"):
             given = request.headers.get(CSRF_HEADER, "")
             if not hmac.compare_digest(given.encode(), csrf_of(token).encode()):
-                raise RequestRejectedError(403, f"expected the header {CSRF_HEADER} of this session")
+                raise RequestRejectedError(
+                    403, f"expected the header {CSRF_HEADER} of this session"
+                )
         return token
 
     def find(self, token: str) -> Reviewer:
@@ -75,12 +77,16 @@ class ReviewAccess:
 
     def remove_cookie(self, response: Response) -> None:
         """Forget the token."""
-        response.delete_cookie(self.cookie, path=COOKIE_PATH, httponly=True, samesite="strict")
+        response.delete_cookie(
+            self.cookie, path=COOKIE_PATH, httponly=True, samesite="strict"
+        )
 
 
 def csrf_of(token: str) -> str:
     """The value of the header against CSRF that belongs to a token."""
-    return hmac.new(token.encode(errors="replace"), b"csrf", hashlib.sha256).hexdigest()[:32]
+    return hmac.new(
+        token.encode(errors="replace"), b"csrf", hashlib.sha256
+    ).hexdigest()[:32]
 
 
 def _unknown() -> RequestRejectedError:

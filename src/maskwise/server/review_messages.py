@@ -252,7 +252,9 @@ ERRORS = {
 
 def review_schemas() -> dict[str, Any]:
     """The schemas of all requests and responses."""
-    _, schemas = msgspec.json.schema_components(_RECORDS, ref_template="#/components/schemas/{name}")
+    _, schemas = msgspec.json.schema_components(
+        _RECORDS, ref_template="#/components/schemas/{name}"
+    )
     return schemas
 
 
@@ -260,14 +262,20 @@ def describe_route(
     response: type | None, request: type | None = None, *, errors: tuple[int, ...] = ()
 ) -> dict[str, Any]:
     """What the OpenAPI document says about a route: its body, its response and its errors."""
-    statuses = {401, 503, *errors} | ({400, 403, 413, 415, 422} if request is not None else set())
+    statuses = {401, 503, *errors} | (
+        {400, 403, 413, 415, 422} if request is not None else set()
+    )
     found: dict[str, Any] = {
         "responses": {
-            status: {"description": ERRORS[status], "content": _json("Error")} for status in sorted(statuses)
+            status: {"description": ERRORS[status], "content": _json("Error")}
+            for status in sorted(statuses)
         }
     }
     if response is not None:
-        found["responses"][200] = {"description": _summary(response), "content": _json(response.__name__)}
+        found["responses"][200] = {
+            "description": _summary(response),
+            "content": _json(response.__name__),
+        }
     if request is not None:
         body = {"required": True, "content": _json(request.__name__)}
         found["openapi_extra"] = {"requestBody": body}

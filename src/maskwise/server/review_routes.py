@@ -32,10 +32,20 @@ from maskwise.review.records import (
     NewDecision,
 )
 from maskwise.review.refine import Click, Refiner
-from maskwise.review.review import BlindItemError, Review, ReviewerState, UnknownItemError
+from maskwise.review.review import (
+    BlindItemError,
+    Review,
+    ReviewerState,
+    UnknownItemError,
+)
 from maskwise.review.statistics import ReviewStats
 from maskwise.server import review_messages as messages
-from maskwise.server.responses import RequestRejectedError, check_json_type, json_response, read_body
+from maskwise.server.responses import (
+    RequestRejectedError,
+    check_json_type,
+    json_response,
+    read_body,
+)
 from maskwise.server.review_access import ReviewAccess, csrf_of
 from maskwise.server.review_messages import describe_route
 
@@ -72,10 +82,13 @@ class ReviewService:
     """Answers the requests of the review page. refiner: None where no promptable model is installed."""
 
     def __init__(self, review: Review, refiner: Refiner | None = None) -> None:
-        self.review, self.refiner = review, refiner
+        self.review = review
+        self.refiner = refiner
         self.access = ReviewAccess(review)
         facts = review.facts()
-        self.project = messages.ProjectFacts(name=facts.name, samples=facts.samples, hash=facts.hash)
+        self.project = messages.ProjectFacts(
+            name=facts.name, samples=facts.samples, hash=facts.hash
+        )
         self.image = functools.lru_cache(CACHED_IMAGES)(self._encode_image)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="review")
         self._open = (0, 0.0)
@@ -94,7 +107,9 @@ class ReviewService:
         except MaskwiseError as error:
             raise _to_rejection(error) from error
 
-    async def answer(self, request: Request, work: Callable[[Reviewer], Any]) -> Response:
+    async def answer(
+        self, request: Request, work: Callable[[Reviewer], Any]
+    ) -> Response:
         """The JSON of what a function returns for the reviewer who asks."""
         token = self.access.token_of(request)
 
@@ -110,7 +125,10 @@ class ReviewService:
             role=reviewer.role,
             csrf=csrf_of(token),
             project=self.project,
-            reasons=[messages.ReasonTitle(code=code, title=title) for code, title in REJECT_REASONS.items()],
+            reasons=[
+                messages.ReasonTitle(code=code, title=title)
+                for code, title in REJECT_REASONS.items()
+            ],
             limits=LIMITS,
             lease_seconds=self.review.lease_seconds,
             refine=self.refiner is not None,
@@ -119,9 +137,13 @@ class ReviewService:
     def queue(self, reviewer: Reviewer, count: int) -> messages.QueueResponse:
         """Lease items."""
         state = self.review.hold(reviewer, count)
-        return messages.QueueResponse(items=self.review.show(state.items), progress=self._progress(state))
+        return messages.QueueResponse(
+            items=self.review.show(state.items), progress=self._progress(state)
+        )
 
-    def renew(self, reviewer: Reviewer, sent: messages.LeaseRequest) -> messages.LeaseResponse:
+    def renew(
+        self, reviewer: Reviewer, sent: messages.LeaseRequest
+    ) -> messages.LeaseResponse:
         """Prolong and give back leases."""
         held = self.review.renew(reviewer, sent.renew, sent.release)
         return messages.LeaseResponse(
@@ -129,7 +151,9 @@ class ReviewService:
             lost=[item for item in sent.renew if item not in held],
         )
 
-    def decide(self, reviewer: Reviewer, decision: NewDecision) -> messages.DecisionResponse:
+    def decide(
+        self, reviewer: Reviewer, decision: NewDecision
+    ) -> messages.DecisionResponse:
         """Store a decision and lease the next items."""
         result = self.review.decide(reviewer, decision)
         return messages.DecisionResponse(
@@ -139,21 +163,29 @@ class ReviewService:
             progress=self._progress(result.state),
         )
 
-    def undo(self, reviewer: Reviewer, sent: messages.UndoRequest) -> messages.UndoResponse:
+    def undo(
+        self, reviewer: Reviewer, sent: messages.UndoRequest
+    ) -> messages.UndoResponse:
         """Take back a decision."""
         decision = None if sent.decision is None else str(sent.decision)
         undone = self.review.undo(reviewer, str(sent.id), decision)
         item = self.review.item(reviewer, undone.item)
-        return messages.UndoResponse(undone=undone.decision, item=item, replayed=undone.replayed)
+        return messages.UndoResponse(
+            undone=undone.decision, item=item, replayed=undone.replayed
+        )
 
-    def history(self, reviewer: Reviewer, before: int | None, limit: int) -> messages.HistoryResponse:
+    def history(
+        self, reviewer: Reviewer, before: int | None, limit: int
+    ) -> messages.HistoryResponse:
         """A reviewer's own decisions."""
         rows = self.review.history(reviewer, before=before, limit=limit + 1)
         return messages.HistoryResponse(
             decisions=[_facts(row) for row in rows[:limit]], more=len(rows) > limit
         )
 
-    def refine(self, reviewer: Reviewer, sent: messages.RefineRequest) -> messages.RefineResponse:
+    def refine(
+        self, reviewer: Reviewer, sent: messages.RefineRequest
+    ) -> messages.RefineResponse:
         """Ask the promptable model."""
         if self.refiner is None:
             raise RequestRejectedError(501, NO_REFINER)
@@ -163,12 +195,18 @@ class ReviewService:
             check_mask(sent.mask, size, "mask")
         for point in sent.points:
             if not (0 <= point.x <= size[1] and 0 <= point.y <= size[0]):
-                raise RequestRejectedError(422, f"point {point.x}, {point.y} lies outside the image")
+                raise RequestRejectedError(
+                    422, f"point {point.x}, {point.y} lies outside the image"
+                )
         image = self.review.dataset.open_image(item.image.id)
         clicks = [Click(point.x, point.y, point.positive) for point in sent.points]
-        return messages.RefineResponse(mask=self.refiner.refine(image, sent.mask, clicks))
+        return messages.RefineResponse(
+            mask=self.refiner.refine(image, sent.mask, clicks)
+        )
 
-    def events(self, reviewer: Reviewer, after: int, limit: int) -> messages.EventsResponse:
+    def events(
+        self, reviewer: Reviewer, after: int, limit: int
+    ) -> messages.EventsResponse:
         """A page of the audit log, for the owner."""
         _check_owner(reviewer)
         found = self.review.events(after, limit + 1)
@@ -191,7 +229,9 @@ class ReviewService:
         _check_owner(reviewer)
         return self.review.stats()
 
-    def add_reviewer(self, owner: Reviewer, sent: messages.ReviewerRequest) -> messages.ReviewerResponse:
+    def add_reviewer(
+        self, owner: Reviewer, sent: messages.ReviewerRequest
+    ) -> messages.ReviewerResponse:
         """Add a reviewer, or make a new token for one."""
         _check_owner(owner)
         token = self.review.add_reviewer(sent.name, sent.role, actor=owner.name)
@@ -211,7 +251,8 @@ class ReviewService:
         """An image, upright, in a format that browsers show, and its content type."""
         if not 0 <= row < len(self.review.dataset.images):
             raise RequestRejectedError(404, f"no image {row}")
-        image, file = self.review.dataset.open_image(row), io.BytesIO()
+        image = self.review.dataset.open_image(row)
+        file = io.BytesIO()
         if image.width * image.height <= LOSSLESS_PIXELS:
             image.save(file, "PNG", compress_level=1)
             return file.getvalue(), "image/png"
@@ -231,11 +272,15 @@ def review_router(service: ReviewService) -> APIRouter:
 
 
 def _add_session_routes(router: APIRouter, service: ReviewService) -> None:
-    @router.post("/session", **describe_route(messages.SessionResponse, messages.TokenRequest))
+    @router.post(
+        "/session", **describe_route(messages.SessionResponse, messages.TokenRequest)
+    )
     async def sign_in(request: Request) -> Response:
         """Exchange the token of a personal link for a cookie."""
         token = (await _read(request, messages.TokenRequest)).token
-        session = await service.run(lambda: service.session(service.access.find(token), token))
+        session = await service.run(
+            lambda: service.session(service.access.find(token), token)
+        )
         response = json_response(session)
         service.access.set_cookie(request, response, token)
         return response
@@ -244,7 +289,11 @@ def _add_session_routes(router: APIRouter, service: ReviewService) -> None:
     async def session(request: Request) -> Response:
         """Who is signed in."""
         token = service.access.token_of(request)
-        return json_response(await service.run(lambda: service.session(service.access.find(token), token)))
+        return json_response(
+            await service.run(
+                lambda: service.session(service.access.find(token), token)
+            )
+        )
 
     @router.delete("/session", status_code=204, **describe_route(None, errors=(403,)))
     async def sign_out(request: Request) -> Response:
@@ -256,52 +305,84 @@ def _add_session_routes(router: APIRouter, service: ReviewService) -> None:
 
 
 def _add_item_routes(router: APIRouter, service: ReviewService) -> None:
-    @router.post("/queue", **describe_route(messages.QueueResponse, messages.QueueRequest))
+    @router.post(
+        "/queue", **describe_route(messages.QueueResponse, messages.QueueRequest)
+    )
     async def queue(request: Request) -> Response:
         """Lease items; those already held come first."""
         sent = await _read(request, messages.QueueRequest, service)
-        return await service.answer(request, lambda reviewer: service.queue(reviewer, sent.count))
+        return await service.answer(
+            request, lambda reviewer: service.queue(reviewer, sent.count)
+        )
 
     @router.get("/items/{item}", **describe_route(ItemView, errors=(403, 404, 422)))
     async def item(request: Request, item: ItemNumber) -> Response:
         """One item that this reviewer holds or has decided about."""
-        return await service.answer(request, lambda reviewer: service.review.item(reviewer, item))
+        return await service.answer(
+            request, lambda reviewer: service.review.item(reviewer, item)
+        )
 
-    @router.post("/leases", **describe_route(messages.LeaseResponse, messages.LeaseRequest, errors=(404,)))
+    @router.post(
+        "/leases",
+        **describe_route(messages.LeaseResponse, messages.LeaseRequest, errors=(404,)),
+    )
     async def leases(request: Request) -> Response:
         """Prolong leases, and give items back."""
         sent = await _read(request, messages.LeaseRequest, service)
-        return await service.answer(request, lambda reviewer: service.renew(reviewer, sent))
+        return await service.answer(
+            request, lambda reviewer: service.renew(reviewer, sent)
+        )
 
-    @router.put("/items/{item}/draft", **describe_route(messages.DraftResponse, DecisionDraft, errors=(404,)))
+    @router.put(
+        "/items/{item}/draft",
+        **describe_route(messages.DraftResponse, DecisionDraft, errors=(404,)),
+    )
     async def save_draft(request: Request, item: ItemNumber) -> Response:
         """Keep an unfinished decision."""
         draft = await _read(request, DecisionDraft, service)
 
         def save(reviewer: Reviewer) -> messages.DraftResponse:
-            return messages.DraftResponse(saved=to_iso(service.review.save_draft(reviewer, item, draft)))
+            return messages.DraftResponse(
+                saved=to_iso(service.review.save_draft(reviewer, item, draft))
+            )
 
         return await service.answer(request, save)
 
-    @router.delete("/items/{item}/draft", status_code=204, **describe_route(None, errors=(403, 404, 422)))
+    @router.delete(
+        "/items/{item}/draft",
+        status_code=204,
+        **describe_route(None, errors=(403, 404, 422)),
+    )
     async def discard_draft(request: Request, item: ItemNumber) -> Response:
         """Discard an unfinished decision."""
-        await service.answer(request, lambda reviewer: service.review.discard_draft(reviewer, item))
+        await service.answer(
+            request, lambda reviewer: service.review.discard_draft(reviewer, item)
+        )
         return Response(status_code=204)
 
 
 def _add_decision_routes(router: APIRouter, service: ReviewService) -> None:
-    @router.post("/decisions", **describe_route(messages.DecisionResponse, NewDecision, errors=(404, 409)))
+    @router.post(
+        "/decisions",
+        **describe_route(messages.DecisionResponse, NewDecision, errors=(404, 409)),
+    )
     async def decide(request: Request) -> Response:
         """Decide about an item; repeating the request changes nothing."""
         sent = await _read(request, NewDecision, service)
-        return await service.answer(request, lambda reviewer: service.decide(reviewer, sent))
+        return await service.answer(
+            request, lambda reviewer: service.decide(reviewer, sent)
+        )
 
-    @router.post("/undo", **describe_route(messages.UndoResponse, messages.UndoRequest, errors=(409,)))
+    @router.post(
+        "/undo",
+        **describe_route(messages.UndoResponse, messages.UndoRequest, errors=(409,)),
+    )
     async def undo(request: Request) -> Response:
         """Take back a decision, the latest by default."""
         sent = await _read(request, messages.UndoRequest, service)
-        return await service.answer(request, lambda reviewer: service.undo(reviewer, sent))
+        return await service.answer(
+            request, lambda reviewer: service.undo(reviewer, sent)
+        )
 
     @router.get("/history", **describe_route(messages.HistoryResponse, errors=(422,)))
     async def history(
@@ -310,7 +391,9 @@ def _add_decision_routes(router: APIRouter, service: ReviewService) -> None:
         before: Annotated[int | None, Query(ge=0, le=MAX_NUMBER)] = None,
     ) -> Response:
         """The reviewer's own decisions, latest first."""
-        return await service.answer(request, lambda reviewer: service.history(reviewer, before, limit))
+        return await service.answer(
+            request, lambda reviewer: service.history(reviewer, before, limit)
+        )
 
 
 def _add_mask_routes(router: APIRouter, service: ReviewService) -> None:
@@ -323,14 +406,23 @@ def _add_mask_routes(router: APIRouter, service: ReviewService) -> None:
         )
 
     @router.post(
-        "/refine", **describe_route(messages.RefineResponse, messages.RefineRequest, errors=(404, 501))
+        "/refine",
+        **describe_route(
+            messages.RefineResponse, messages.RefineRequest, errors=(404, 501)
+        ),
     )
     async def refine(request: Request) -> Response:
         """Refine a mask by clicks, with a promptable model."""
         sent = await _read(request, messages.RefineRequest, service)
-        return await service.answer(request, lambda reviewer: service.refine(reviewer, sent))
+        return await service.answer(
+            request, lambda reviewer: service.refine(reviewer, sent)
+        )
 
-    @router.get("/images/{image}", response_class=Response, **describe_route(None, errors=(404, 422)))
+    @router.get(
+        "/images/{image}",
+        response_class=Response,
+        **describe_route(None, errors=(404, 422)),
+    )
     async def image(request: Request, image: ItemNumber) -> Response:
         """An image, upright."""
         token = service.access.token_of(request)
@@ -340,7 +432,9 @@ def _add_mask_routes(router: APIRouter, service: ReviewService) -> None:
             return service.image(image)
 
         data, kind = await service.run(read)
-        return Response(data, headers={"Cache-Control": "private, max-age=86400"}, media_type=kind)
+        return Response(
+            data, headers={"Cache-Control": "private, max-age=86400"}, media_type=kind
+        )
 
 
 def _add_owner_routes(router: APIRouter, service: ReviewService) -> None:
@@ -356,16 +450,25 @@ def _add_owner_routes(router: APIRouter, service: ReviewService) -> None:
         limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 200,
     ) -> Response:
         """The audit log, oldest first; for the owner."""
-        return await service.answer(request, lambda reviewer: service.events(reviewer, after, limit))
+        return await service.answer(
+            request, lambda reviewer: service.events(reviewer, after, limit)
+        )
 
-    @router.post("/reviewers", **describe_route(messages.ReviewerResponse, messages.ReviewerRequest))
+    @router.post(
+        "/reviewers",
+        **describe_route(messages.ReviewerResponse, messages.ReviewerRequest),
+    )
     async def add_reviewer(request: Request) -> Response:
         """Add a reviewer, or make a new token for one; for the owner."""
         sent = await _read(request, messages.ReviewerRequest, service)
-        return await service.answer(request, lambda reviewer: service.add_reviewer(reviewer, sent))
+        return await service.answer(
+            request, lambda reviewer: service.add_reviewer(reviewer, sent)
+        )
 
 
-async def _read(request: Request, record: type[T], service: ReviewService | None = None) -> T:
+async def _read(
+    request: Request, record: type[T], service: ReviewService | None = None
+) -> T:
     """The body as a record. service: where given, the request must carry a token before its body is read."""
     if service is not None:
         service.access.token_of(request)
@@ -383,7 +486,9 @@ def _to_rejection(error: MaskwiseError) -> RequestRejectedError:
     """The status of an error."""
     if isinstance(error, DatabaseUnavailableError):
         return RequestRejectedError(
-            503, "the database is busy or cannot be reached; try again", {"Retry-After": "1"}
+            503,
+            "the database is busy or cannot be reached; try again",
+            {"Retry-After": "1"},
         )
     kinds: list[tuple[type[MaskwiseError], int]] = [
         (ReviewConflictError, 409),

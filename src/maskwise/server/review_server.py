@@ -59,7 +59,14 @@ def serve_review(
         service = ReviewService(review, refiner)
         try:
             app = make_review_app(service)
-            server = open_server(app, host, port, has_token=True, allowed_hosts=allowed_hosts, bound=bound)
+            server = open_server(
+                app,
+                host,
+                port,
+                has_token=True,
+                allowed_hosts=allowed_hosts,
+                bound=bound,
+            )
             ready(server.address)
             server.run()
         finally:

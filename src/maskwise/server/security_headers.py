@@ -36,7 +36,10 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *_ENCODED]}
+                message = {
+                    **message,
+                    "headers": [*message.get("headers", ()), *_ENCODED],
+                }
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

@@ -50,7 +50,9 @@ def serve_model(config: ServeConfig, ready: Callable[[str, str], None]) -> None:
 
     def start(name: str) -> ServedModel:
         options = config.options if name == config.model else {}
-        return ModelProcess(name, options, max_pixels=limits.pixels, timeout=config.timeout)
+        return ModelProcess(
+            name, options, max_pixels=limits.pixels, timeout=config.timeout
+        )
 
     names = tuple(_list_models_elsewhere())
     worker = ModelWorker(start(config.model))
@@ -90,14 +92,17 @@ def make_model_app(
 
     examples: a dataset whose images are offered on the ask page.
     """
-    access, metrics = AccessTokens(token), ServerMetrics()
+    access = AccessTokens(token)
+    metrics = ServerMetrics()
     uploads = ImageUploads(limits.pixels)
     if examples is not None:
         uploads.add_examples(examples)
     return make_app(
         [
             predict_router(PredictionService(worker, access, limits)),
-            ask_router(AskService(pool, uploads, limits, metrics), access, list_models()),
+            ask_router(
+                AskService(pool, uploads, limits, metrics), access, list_models()
+            ),
             browse_router(browsed or BrowsedSets(), access),
             session_router(access),
             metrics_router(metrics, access),

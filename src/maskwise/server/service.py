@@ -19,7 +19,12 @@ from maskwise.errors import ImageError, MaskwiseError
 from maskwise.harness import wire_format
 from maskwise.server.access import AccessTokens
 from maskwise.server.connections import RETRY_SECONDS
-from maskwise.server.model_process import ModelFailureError, ModelRequest, ModelTimeoutError, ServedModel
+from maskwise.server.model_process import (
+    ModelFailureError,
+    ModelRequest,
+    ModelTimeoutError,
+    ServedModel,
+)
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.responses import (
     RequestRejectedError,
@@ -48,11 +53,21 @@ class RequestLimits:
 class PredictionService:
     """What answers `POST /v1/predict`: a model with its limits."""
 
-    def __init__(self, worker: ModelWorker, access: AccessTokens, limits: RequestLimits) -> None:
-        self.worker, self.access, self.limits = worker, access, limits
+    def __init__(
+        self, worker: ModelWorker, access: AccessTokens, limits: RequestLimits
+    ) -> None:
+        self.worker = worker
+        self.access = access
+        self.limits = limits
         facts = worker.model.facts
-        self._description = {"model": facts.name, "weights_hash": facts.weights_hash, "config": facts.config}
-        digest = hashlib.sha256(msgspec.json.encode(self._description, order="sorted")).hexdigest()
+        self._description = {
+            "model": facts.name,
+            "weights_hash": facts.weights_hash,
+            "config": facts.config,
+        }
+        digest = hashlib.sha256(
+            msgspec.json.encode(self._description, order="sorted")
+        ).hexdigest()
         self._model_header = {wire_format.MODEL_HEADER: digest[:32]}
         self._accepted = 0
 
@@ -61,9 +76,13 @@ class PredictionService:
         self.access.check_read(request)
         check_json_type(request)
         with self._queue_place():
-            body = await read_body(request, self.limits.body_bytes, self.limits.body_seconds)
+            body = await read_body(
+                request, self.limits.body_bytes, self.limits.body_seconds
+            )
             decoded = self._decode(body)
-            return await self.worker.call(request, "", lambda model: self._ask_model(model, decoded))
+            return await self.worker.call(
+                request, "", lambda model: self._ask_model(model, decoded)
+            )
 
     def health(self, request: Request) -> Response:
         """Status; with a valid token, or where none is needed, also which model is served."""
@@ -71,7 +90,11 @@ class PredictionService:
             self.access.check_read(request)
         except RequestRejectedError:
             return JSONResponse({"status": "ok"})
-        content = {"status": "ok", **self._description, "maskwise": maskwise.__version__}
+        content = {
+            "status": "ok",
+            **self._description,
+            "maskwise": maskwise.__version__,
+        }
         return JSONResponse(content, headers=self._model_header)
 
     @contextlib.contextmanager
@@ -89,11 +112,17 @@ class PredictionService:
         limits = self.limits
         decoded = decode_json(body, _REQUESTS)
         if decoded.image.png is None:
-            raise RequestRejectedError(400, 'files are not read here: send the image itself, as "png"')
+            raise RequestRejectedError(
+                400, 'files are not read here: send the image itself, as "png"'
+            )
         count = len(decoded.questions)
         if not 1 <= count <= limits.questions:
-            raise RequestRejectedError(422, f"{count} questions; expected 1 to {limits.questions}")
-        if any(len(question) > limits.question_characters for question in decoded.questions):
+            raise RequestRejectedError(
+                422, f"{count} questions; expected 1 to {limits.questions}"
+            )
+        if any(
+            len(question) > limits.question_characters for question in decoded.questions
+        ):
             raise RequestRejectedError(
                 422, f"a question has more than {limits.question_characters} characters"
             )
@@ -102,7 +131,9 @@ class PredictionService:
     def _ask_model(self, model: ServedModel, request: ModelRequest) -> Response:
         try:
             body = model.predict(request)
-            return Response(body, headers=self._model_header, media_type="application/json")
+            return Response(
+                body, headers=self._model_header, media_type="application/json"
+            )
         except MaskwiseError as error:
             return model_error_response(error, id=request.id)
 
@@ -124,7 +155,9 @@ def _log_failure(error: ModelFailureError) -> str:
 
     The number follows from the details, so that the same failure has the same number.
     """
-    number = hashlib.blake2b(error.details.encode(errors="replace"), digest_size=4).hexdigest()
+    number = hashlib.blake2b(
+        error.details.encode(errors="replace"), digest_size=4
+    ).hexdigest()
     _log.error("failure %s: %s", number, safe_text(error.details))
     return f"{error}; the server's log has the details as failure {number}"
 

@@ -48,7 +48,9 @@ def read_static_files() -> dict[str, StaticFile]:
         if path.suffix in TYPES:
             content = path.read_bytes()
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            found[path.relative_to(FOLDER).as_posix()] = StaticFile(content, TYPES[path.suffix], etag)
+            found[path.relative_to(FOLDER).as_posix()] = StaticFile(
+                content, TYPES[path.suffix], etag
+            )
     return found
 
 
@@ -75,7 +77,10 @@ def _respond(request: Request, name: str) -> Response:
     if file is None:
         raise RequestRejectedError(404, "Not Found: see /docs")
     headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
-    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    known = [
+        tag.strip().removeprefix("W/")
+        for tag in request.headers.get("if-none-match", "").split(",")
+    ]
     if file.etag in known:
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers, media_type=file.media_type)

@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from maskwise.arrays import BoolArray, Int8Array, Int32Array, Int64Array, NumberArray, UInt8Array
+from maskwise.arrays import (
+    BoolArray,
+    Int8Array,
+    Int32Array,
+    Int64Array,
+    NumberArray,
+    UInt8Array,
+)
 from maskwise.errors import StoreError
 from maskwise.masks import Masks
 from maskwise.schema import MASK_TYPES
@@ -46,8 +53,12 @@ class NullableInts(NamedTuple):
 class _Columns:
     """One table and its columns as arrays. `mapped`: the bytes of the memory-mapped file, if there is one."""
 
-    def __init__(self, table: pa.Table, where: Path, mapped: UInt8Array | None = None) -> None:
-        self.table, self.where, self.mapped = table, where, mapped
+    def __init__(
+        self, table: pa.Table, where: Path, mapped: UInt8Array | None = None
+    ) -> None:
+        self.table = table
+        self.where = where
+        self.mapped = mapped
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -62,11 +73,16 @@ class _Columns:
         return texts
 
     def _numbers(self, name: str) -> NumberArray:
-        return _joined([chunk.to_numpy(zero_copy_only=False) for chunk in self.table[name].chunks], np.int32)
+        return _joined(
+            [chunk.to_numpy(zero_copy_only=False) for chunk in self.table[name].chunks],
+            np.int32,
+        )
 
     def _rows(self, name: str, of: str, count: int) -> Int32Array:
         return _check_rows(
-            self._numbers(name), count, f"{self.where}: column {name!r} refers to rows of {of}"
+            self._numbers(name),
+            count,
+            f"{self.where}: column {name!r} refers to rows of {of}",
         )
 
     def _partial(self, name: str) -> NullableInts:
@@ -76,7 +92,10 @@ class _Columns:
 
     def _present(self, name: str) -> BoolArray:
         chunks = self.table[name].chunks
-        return _joined([chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks], np.bool_)
+        return _joined(
+            [chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks],
+            np.bool_,
+        )
 
     def _codes(self, column: pa.ChunkedArray) -> Codes:
         if not len(column):
@@ -87,16 +106,27 @@ class _Columns:
     def _masks(self, name: str) -> MaskColumn:
         """The column as one batch. The chunks of a mapped file are not copied: the data of the batch is the file."""
         try:
-            batches = [Masks.from_arrow(chunk) for chunk in self.table[name].chunks if len(chunk)]
+            batches = [
+                Masks.from_arrow(chunk)
+                for chunk in self.table[name].chunks
+                if len(chunk)
+            ]
         except ValueError as error:
-            raise StoreError(f"{self.where}: column {name!r} is damaged: {error}") from error
+            raise StoreError(
+                f"{self.where}: column {name!r} is damaged: {error}"
+            ) from error
         present = self._present(name)
         if len(batches) > 1 and self.mapped is not None:
             masks = _over_file(batches, self.mapped)
         else:
             masks = Masks.concat(batches)
             # Parquet does not keep the values under a null.
-            masks = Masks(masks.data, masks.start, masks.stop, np.where(present[:, None], masks.size, 0))
+            masks = Masks(
+                masks.data,
+                masks.start,
+                masks.stop,
+                np.where(present[:, None], masks.size, 0),
+            )
         return MaskColumn(masks, present)
 
 
@@ -135,7 +165,14 @@ class ImageColumns(_Columns):
 class RegionColumns(_Columns):
     """The columns of regions."""
 
-    def __init__(self, table: pa.Table, where: Path, mapped: UInt8Array | None, *, images: ImageColumns):
+    def __init__(
+        self,
+        table: pa.Table,
+        where: Path,
+        mapped: UInt8Array | None,
+        *,
+        images: ImageColumns,
+    ):
         super().__init__(table, where, mapped)
         self._images = images
         self._batches: dict[str, MaskColumn] = {}
@@ -159,7 +196,10 @@ class RegionColumns(_Columns):
     def part_of(self) -> NullableInts:
         """Row of the region each one is a part of."""
         values, present = self._partial("part_of")
-        return NullableInts(_check_rows(values, len(self) or 1, f"{self.where}: column 'part_of'"), present)
+        return NullableInts(
+            _check_rows(values, len(self) or 1, f"{self.where}: column 'part_of'"),
+            present,
+        )
 
     @cached_property
     def order(self) -> NullableInts:
@@ -176,7 +216,9 @@ class RegionColumns(_Columns):
         """Region rows of each image row, in row order."""
         rows = np.argsort(self.image, kind="stable").astype(np.int32)
         counts = np.bincount(self.image, minlength=len(self._images))
-        return RaggedInts(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows)
+        return RaggedInts(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), rows
+        )
 
     def masks(self, kind: MaskKind) -> MaskColumn:
         """The masks of one kind, one per region."""
@@ -198,7 +240,8 @@ class SampleColumns(_Columns):
         regions: RegionColumns,
     ):
         super().__init__(table, where, mapped)
-        self._images, self._regions = images, regions
+        self._images = images
+        self._regions = regions
 
     @cached_property
     def question(self) -> list[str]:
@@ -221,14 +264,19 @@ class SampleColumns(_Columns):
         codes, names = self._codes(self.table["mask_type"])
         unknown = [name for name in names if name not in MASK_TYPES]
         if unknown:
-            raise StoreError(f"{self.where}: mask_type {unknown[0]!r}; known: {', '.join(MASK_TYPES)}")
+            raise StoreError(
+                f"{self.where}: mask_type {unknown[0]!r}; known: {', '.join(MASK_TYPES)}"
+            )
         return np.array([MASK_TYPES.index(str(name)) for name in names], np.int8)[codes]
 
     @cached_property
     def targets(self) -> RaggedInts:
         """Rows of the target regions."""
         offsets, values = _lists(self.table["targets"], self.where)
-        return RaggedInts(offsets, _check_rows(values, len(self._regions), f"{self.where}: column 'targets'"))
+        return RaggedInts(
+            offsets,
+            _check_rows(values, len(self._regions), f"{self.where}: column 'targets'"),
+        )
 
     @cached_property
     def ignore(self) -> MaskColumn:
@@ -240,7 +288,8 @@ class SampleColumns(_Columns):
         """The tags that occur, sorted."""
         keys: set[str] = set()
         for chunk in self.table["tags"].chunks:
-            first, last = chunk.offsets[0].as_py(), chunk.offsets[-1].as_py()
+            first = chunk.offsets[0].as_py()
+            last = chunk.offsets[-1].as_py()
             keys.update(pc.unique(chunk.keys[first:last]).to_pylist())
         return sorted(keys)
 
@@ -263,13 +312,16 @@ def _tag_values(tags: pa.MapArray, key: str) -> pa.Array:
     rows = np.searchsorted(offsets, entries, side="right") - 1
     place = np.zeros(len(tags), np.int64)
     missing = np.ones(len(tags), bool)
-    place[rows], missing[rows] = entries, False
+    place[rows] = entries
+    missing[rows] = False
     return tags.items.take(pa.array(place, mask=missing))
 
 
 def _over_file(batches: list[Masks], mapped: UInt8Array) -> Masks:
     base = mapped.ctypes.data
-    shifts = [batch.data.ctypes.data - base if len(batch.data) else 0 for batch in batches]
+    shifts = [
+        batch.data.ctypes.data - base if len(batch.data) else 0 for batch in batches
+    ]
     return Masks(
         mapped,
         np.concatenate([batch.start + shift for batch, shift in zip(batches, shifts)]),
@@ -279,7 +331,9 @@ def _over_file(batches: list[Masks], mapped: UInt8Array) -> Masks:
 
 
 def _lists(column: pa.ChunkedArray, where: Path) -> RaggedInts:
-    ends, values, base = [np.zeros(1, np.int64)], [], 0
+    ends = [np.zeros(1, np.int64)]
+    values = []
+    base = 0
     for chunk in column.chunks:
         if chunk.values.null_count:
             raise StoreError(f"{where}: a list contains a null")
@@ -298,5 +352,7 @@ def _joined(arrays: list[NumberArray], dtype: type) -> NumberArray:
 
 def _check_rows(rows: Int32Array, count: int, what: str) -> Int32Array:
     if len(rows) and (rows.min() < 0 or rows.max() >= count):
-        raise StoreError(f"{what}: found rows {rows.min()} to {rows.max()}, expected 0 to {count - 1}")
+        raise StoreError(
+            f"{what}: found rows {rows.min()} to {rows.max()}, expected 0 to {count - 1}"
+        )
     return rows

@@ -18,8 +18,22 @@ from maskwise.arrays import BoolArray, UInt8Array
 from maskwise.errors import ImageError, MaskError, RecordError, StoreError
 from maskwise.images import open_image, resolve_inside
 from maskwise.masks import Mask
-from maskwise.schema import MASK_TYPES, Answer, ImageInfo, MaskType, Phrase, Region, Sample, attach
-from maskwise.store.columns import ImageColumns, MaskColumn, RegionColumns, SampleColumns
+from maskwise.schema import (
+    MASK_TYPES,
+    Answer,
+    ImageInfo,
+    MaskType,
+    Phrase,
+    Region,
+    Sample,
+    attach,
+)
+from maskwise.store.columns import (
+    ImageColumns,
+    MaskColumn,
+    RegionColumns,
+    SampleColumns,
+)
 from maskwise.store.folder import (
     MASK_KINDS,
     TABLES,
@@ -58,12 +72,19 @@ class Dataset:
         samples: SampleColumns,
         image_root: Path | None,
     ) -> None:
-        self.path, self.manifest, self.image_root = path, manifest, image_root
-        self.images, self.regions, self.samples = images, regions, samples
+        self.path = path
+        self.manifest = manifest
+        self.image_root = image_root
+        self.images = images
+        self.regions = regions
+        self.samples = samples
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], *, image_root: str | os.PathLike[str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        image_root: str | os.PathLike[str] | None = None,
     ) -> "Dataset":
         """Open a folder. Checks manifest, schema version and file sizes; reads no mask.
 
@@ -72,15 +93,23 @@ class Dataset:
         folder = Path(path)
         manifest = read_manifest(folder)
         suffix = check_files(folder, manifest)
-        tables = {name: open_table(folder / f"{name}{suffix}", schema) for name, schema in TABLES.items()}
+        tables = {
+            name: open_table(folder / f"{name}{suffix}", schema)
+            for name, schema in TABLES.items()
+        }
         for name, (table, _) in tables.items():
             if table.num_rows != manifest.counts.get(name):
                 raise StoreError(
                     f"{folder}: {table.num_rows} {name}, but the manifest counts {manifest.counts.get(name)}"
                 )
-        images = ImageColumns(tables["images"][0], folder / f"images{suffix}", tables["images"][1])
+        images = ImageColumns(
+            tables["images"][0], folder / f"images{suffix}", tables["images"][1]
+        )
         regions = RegionColumns(
-            tables["regions"][0], folder / f"regions{suffix}", tables["regions"][1], images=images
+            tables["regions"][0],
+            folder / f"regions{suffix}",
+            tables["regions"][1],
+            images=images,
         )
         samples = SampleColumns(
             tables["samples"][0],
@@ -117,7 +146,11 @@ class Dataset:
             f"<td>{escape(', '.join(region.name for region in sample.targets))}</td></tr>"
             for sample in self[:SHOWN_ROWS]
         )
-        more = f"<p>and {len(self) - SHOWN_ROWS} more samples</p>" if len(self) > SHOWN_ROWS else ""
+        more = (
+            f"<p>and {len(self) - SHOWN_ROWS} more samples</p>"
+            if len(self) > SHOWN_ROWS
+            else ""
+        )
         head = "<tr><th>id</th><th>question</th><th>mask type</th><th>targets</th></tr>"
         return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>{more}"
 
@@ -153,7 +186,11 @@ class Dataset:
     def groups(self) -> Iterator[tuple[ImageInfo, list[Sample]]]:
         """Each image with all its samples, both in row order; images without samples are left out."""
         rows = self.samples.image
-        view = self if (np.diff(rows) >= 0).all() else self.take(np.argsort(rows, kind="stable"))
+        view = (
+            self
+            if (np.diff(rows) >= 0).all()
+            else self.take(np.argsort(rows, kind="stable"))
+        )
         for image, samples in itertools.groupby(view, lambda sample: sample.image_id):
             yield self.image(image), list(samples)
 
@@ -163,7 +200,9 @@ class Dataset:
         start, stop, step = rows.indices(len(self))
         if step != 1:
             return self.take(np.arange(start, stop, step))
-        return self._view(self.samples.table.slice(start, max(0, stop - start)), self.samples.mapped)
+        return self._view(
+            self.samples.table.slice(start, max(0, stop - start)), self.samples.mapped
+        )
 
     def filter(
         self,
@@ -179,24 +218,36 @@ class Dataset:
         keep = np.ones(len(self), np.bool_)
         if mask_type is not None:
             if mask_type not in MASK_TYPES:
-                raise StoreError(f"mask_type must be one of {', '.join(MASK_TYPES)}, not {mask_type!r}")
+                raise StoreError(
+                    f"mask_type must be one of {', '.join(MASK_TYPES)}, not {mask_type!r}"
+                )
             keep &= self.samples.mask_type == MASK_TYPES.index(mask_type)
         for name, value in tags.items():
             keep &= self._has_tag(name, value)
         if predicate is None:
             return self.take(np.flatnonzero(keep))
         if not callable(predicate):
-            raise StoreError(f"filter expects a function of a sample, not {type(predicate).__name__}")
+            raise StoreError(
+                f"filter expects a function of a sample, not {type(predicate).__name__}"
+            )
         rows = np.flatnonzero(keep)
-        chosen = [row for row, sample in zip(rows.tolist(), self.take(rows)) if predicate(sample)]
+        chosen = [
+            row
+            for row, sample in zip(rows.tolist(), self.take(rows))
+            if predicate(sample)
+        ]
         return self.take(np.array(chosen, np.int64))
 
     def _has_tag(self, name: str, value: str) -> BoolArray:
         if name not in self.samples.tag_names:
             known = ", ".join(self.samples.tag_names) or "none"
-            raise StoreError(f"{self.path}: no sample has the tag {name!r}; known tags: {known}")
+            raise StoreError(
+                f"{self.path}: no sample has the tag {name!r}; known tags: {known}"
+            )
         codes, names = self.samples.tag(name)
-        matches: BoolArray = np.array([known == value for known in names], np.bool_)[codes]
+        matches: BoolArray = np.array([known == value for known in names], np.bool_)[
+            codes
+        ]
         return matches
 
     def shard(self, index: int, count: int) -> "Dataset":
@@ -208,10 +259,14 @@ class Dataset:
     def take(self, rows: ArrayLike) -> "Dataset":
         """The samples of these rows, in the given order."""
         indices = np.asarray(rows, np.int64)
-        return self._view(self.samples.table.take(pa.array(indices)).combine_chunks(), None)
+        return self._view(
+            self.samples.table.take(pa.array(indices)).combine_chunks(), None
+        )
 
     def _view(self, table: pa.Table, mapped: UInt8Array | None) -> "Dataset":
-        samples = SampleColumns(table, self.samples.where, mapped, images=self.images, regions=self.regions)
+        samples = SampleColumns(
+            table, self.samples.where, mapped, images=self.images, regions=self.regions
+        )
         return Dataset(
             self.path,
             self.manifest,
@@ -239,11 +294,14 @@ class Dataset:
     def open_image(self, key: int | str) -> Image.Image:
         """The pixels of an image, given by row or id: upright, RGB."""
         row = self._image_row(key)
-        image, data = self.image(row), self.images.table["data"][row]
+        image = self.image(row)
+        data = self.images.table["data"][row]
         if data.is_valid:
             pixels = open_image(data.as_py())
         elif image.path is None:
-            raise ImageError(f"{self.path}: image {image.id!r} has neither a path nor embedded bytes")
+            raise ImageError(
+                f"{self.path}: image {image.id!r} has neither a path nor embedded bytes"
+            )
         elif self.image_root is None:
             raise ImageError(
                 f"{self.path} does not say where its images are: give their folder (--images, or image_root)"
@@ -260,32 +318,45 @@ class Dataset:
     def region(self, row: int) -> Region:
         """The region of a row."""
         regions = self.regions
-        parent, order = regions.part_of, regions.order
+        parent = regions.part_of
+        order = regions.order
         try:
             masks = {kind: _mask_at(regions.masks(kind), row) for kind in MASK_KINDS}
             return Region(
                 id=regions.table["id"][row].as_py(),
                 name=regions.table["name"][row].as_py(),
-                part_of=regions.table["id"][int(parent.values[row])].as_py() if parent.present[row] else None,
+                part_of=regions.table["id"][int(parent.values[row])].as_py()
+                if parent.present[row]
+                else None,
                 order=int(order.values[row]) if order.present[row] else None,
                 crowd=bool(regions.crowd[row]),
                 **masks,
             )
         except (MaskError, RecordError) as error:
-            raise StoreError(f"{regions.where}: region in row {row}: {error}") from error
+            raise StoreError(
+                f"{regions.where}: region in row {row}: {error}"
+            ) from error
 
     def regions_of(self, key: int | str) -> tuple[Region, ...]:
         """All regions of an image, targets or not, in row order."""
-        row, (offsets, values) = self._image_row(key), self.regions.of_image
-        return tuple(self.region(region) for region in values[offsets[row] : offsets[row + 1]].tolist())
+        row = self._image_row(key)
+        (offsets, values) = self.regions.of_image
+        return tuple(
+            self.region(region)
+            for region in values[offsets[row] : offsets[row + 1]].tolist()
+        )
 
     def _image_row(self, key: int | str) -> int:
         if isinstance(key, str):
             if key not in self.images.row:
-                raise StoreError(f"{self.path}: no image {key!r} among {len(self.images)}")
+                raise StoreError(
+                    f"{self.path}: no image {key!r} among {len(self.images)}"
+                )
             return self.images.row[key]
         if not 0 <= key < len(self.images):
-            raise StoreError(f"{self.path}: no image in row {key}; there are {len(self.images)}")
+            raise StoreError(
+                f"{self.path}: no image in row {key}; there are {len(self.images)}"
+            )
         return key
 
     def _read(self, first: int, stop: int) -> Iterator[Sample]:
@@ -300,17 +371,27 @@ class Dataset:
             yield attach(sample, load_image=self.open_image)
 
     def _rows(self, first: int, stop: int) -> list[dict[str, Any]]:
-        table = self.samples.table.slice(first, stop - first).drop_columns(["targets", "ignore"])
+        table = self.samples.table.slice(first, stop - first).drop_columns(
+            ["targets", "ignore"]
+        )
         try:
             rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="strict")
         except KeyError as error:
-            raise StoreError(f"{self.samples.where}: a tag occurs twice: {error}") from error
+            raise StoreError(
+                f"{self.samples.where}: a tag occurs twice: {error}"
+            ) from error
         return rows
 
-    def _sample(self, row: dict[str, Any], targets: tuple[Region, ...], number: int) -> Sample:
+    def _sample(
+        self, row: dict[str, Any], targets: tuple[Region, ...], number: int
+    ) -> Sample:
         try:
             phrases = tuple(
-                Phrase(start=phrase["start"], stop=phrase["stop"], regions=tuple(phrase["regions"]))
+                Phrase(
+                    start=phrase["start"],
+                    stop=phrase["stop"],
+                    regions=tuple(phrase["regions"]),
+                )
                 for phrase in row["phrases"]
             )
             return Sample(
@@ -319,13 +400,17 @@ class Dataset:
                 question=row["question"],
                 mask_type=MASK_TYPES[self.samples.mask_type[number]],
                 targets=targets,
-                answer=None if row["answer"] is None else Answer(text=row["answer"], phrases=phrases),
+                answer=None
+                if row["answer"] is None
+                else Answer(text=row["answer"], phrases=phrases),
                 ignore=_mask_at(self.samples.ignore, number),
                 tags=row["tags"],
             )
         except (MaskError, RecordError, TypeError) as error:
             # A TypeError is a null inside a phrase, which the check of the table does not find.
-            raise StoreError(f"{self.samples.where}: sample {row['id']!r}: {error}") from error
+            raise StoreError(
+                f"{self.samples.where}: sample {row['id']!r}: {error}"
+            ) from error
 
     # -- integrity and copies
 
@@ -354,13 +439,19 @@ class Dataset:
 
     def _manifest(self, files: dict[str, FileFacts]) -> Manifest:
         """The manifest of a copy of this dataset or view."""
-        columns = [self.samples.ignore, *(self.regions.masks(kind) for kind in MASK_KINDS)]
+        columns = [
+            self.samples.ignore,
+            *(self.regions.masks(kind) for kind in MASK_KINDS),
+        ]
         masks = sum(int(column.present.sum()) for column in columns)
         return msgspec.structs.replace(
             self.manifest,
-            counts={name: len(getattr(self, name)) for name in TABLES} | {"masks": masks},
+            counts={name: len(getattr(self, name)) for name in TABLES}
+            | {"masks": masks},
             files=files,
-            image_root=None if self.image_root is None else str(self.image_root.resolve()),
+            image_root=None
+            if self.image_root is None
+            else str(self.image_root.resolve()),
         )
 
 

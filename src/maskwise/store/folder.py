@@ -31,7 +31,9 @@ MAX_MANIFEST_BYTES = 2**24
 MaskKind = Literal["visible", "amodal", "overlap"]
 MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
 
-_PHRASE = pa.struct([("start", pa.int32()), ("stop", pa.int32()), ("regions", pa.list_(pa.int32()))])
+_PHRASE = pa.struct(
+    [("start", pa.int32()), ("stop", pa.int32()), ("regions", pa.list_(pa.int32()))]
+)
 TABLES: dict[str, pa.Schema] = {
     "images": pa.schema(
         [
@@ -101,7 +103,9 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     path = Path(folder) / MANIFEST
     if not path.is_file():
         state = (
-            "is not finished or not a dataset: it has no" if Path(folder).is_dir() else "does not exist: no"
+            "is not finished or not a dataset: it has no"
+            if Path(folder).is_dir()
+            else "does not exist: no"
         )
         raise StoreError(f"{folder} {state} {MANIFEST}")
     if path.stat().st_size > MAX_MANIFEST_BYTES:
@@ -122,7 +126,10 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
 
 def check_files(folder: Path, manifest: Manifest) -> str:
     """Check that the tables exist with the sizes of the manifest; returns their suffix."""
-    suffix = next((end for end in (".arrow", ".parquet") if f"images{end}" in manifest.files), None)
+    suffix = next(
+        (end for end in (".arrow", ".parquet") if f"images{end}" in manifest.files),
+        None,
+    )
     if suffix is None or set(manifest.files) != {f"{name}{suffix}" for name in TABLES}:
         raise StoreError(
             f"{folder / MANIFEST} lists {sorted(manifest.files)}, not the tables {sorted(TABLES)}"
@@ -132,7 +139,9 @@ def check_files(folder: Path, manifest: Manifest) -> str:
         if not path.is_file():
             raise StoreError(f"{path} is missing")
         if path.stat().st_size != facts.bytes:
-            raise StoreError(f"{path} has {path.stat().st_size} bytes; the manifest says {facts.bytes}")
+            raise StoreError(
+                f"{path} has {path.stat().st_size} bytes; the manifest says {facts.bytes}"
+            )
     return suffix
 
 
@@ -149,12 +158,16 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, UInt8Array | No
     """The table, and for an Arrow file its memory-mapped bytes."""
     try:
         if path.suffix == ".parquet":
-            return _complete(pq.read_table(path), schema).cast(schema).combine_chunks(), None
+            return _complete(pq.read_table(path), schema).cast(
+                schema
+            ).combine_chunks(), None
         with pa.memory_map(str(path)) as file:
             buffer = file.read_buffer()
         table = _complete(pa.ipc.open_file(buffer).read_all(), schema)
         if not table.schema.equals(schema):
-            raise StoreError(f"{path} does not have the columns {', '.join(schema.names)} and their types")
+            raise StoreError(
+                f"{path} does not have the columns {', '.join(schema.names)} and their types"
+            )
         _check_table(table, path)
         return table, np.frombuffer(buffer, np.uint8)
     except (pa.ArrowException, OSError) as error:
@@ -178,7 +191,9 @@ def _check_table(table: pa.Table, path: Path) -> None:
     table.validate(full=True)
     for field, column in zip(table.schema, table.columns):
         if not field.nullable and column.null_count:
-            raise StoreError(f"{path}: column {field.name!r} has {column.null_count} nulls")
+            raise StoreError(
+                f"{path}: column {field.name!r} has {column.null_count} nulls"
+            )
 
 
 @contextlib.contextmanager
@@ -213,7 +228,11 @@ def _check_free(path: Path, overwrite: bool) -> None:
     occupied = path.exists() and not (path.is_dir() and not any(path.iterdir()))
     if occupied and not (overwrite and (path / MANIFEST).is_file()):
         whole = (path / MANIFEST).is_file()
-        hint = "remove it, or overwrite it (--overwrite)" if whole else "choose another folder"
+        hint = (
+            "remove it, or overwrite it (--overwrite)"
+            if whole
+            else "choose another folder"
+        )
         raise StoreError(f"{path} exists already: {hint}")
 
 
@@ -228,7 +247,9 @@ def _replace_folder(new: Path, path: Path) -> None:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write `manifest.json`, as the last file of a dataset."""
-    text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2)
+    text = msgspec.json.format(
+        msgspec.json.encode(manifest, order="deterministic"), indent=2
+    )
     with atomic_write(folder / MANIFEST) as file:
         file.write(text + b"\n")
 
@@ -236,4 +257,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def file_facts(path: Path) -> FileFacts:
     """Size and SHA-256 of a file."""
     with open(path, "rb") as file:
-        return FileFacts(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        return FileFacts(
+            path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
+        )

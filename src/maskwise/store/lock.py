@@ -21,7 +21,9 @@ _LOCKED: set[int] = set()
 """Descriptors of this process that hold a lock."""
 
 
-def take_lock(descriptor: int, refusal: str, name: str | os.PathLike[str] = "a file") -> None:
+def take_lock(
+    descriptor: int, refusal: str, name: str | os.PathLike[str] = "a file"
+) -> None:
     """Lock an open file or folder until it is closed; raises StoreError(refusal) if it is locked already."""
     if fcntl is not None:
         try:
@@ -52,7 +54,9 @@ def locked(folder: Path, refusal: str) -> Iterator[None]:
     try:
         take_lock(descriptor, refusal, folder)
         # Between opening and locking, the previous holder may have moved the folder away.
-        if not folder.exists() or not os.path.samestat(os.fstat(descriptor), folder.stat()):
+        if not folder.exists() or not os.path.samestat(
+            os.fstat(descriptor), folder.stat()
+        ):
             raise StoreError(refusal)
         yield
     finally:

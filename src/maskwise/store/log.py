@@ -23,8 +23,11 @@ class Log(Generic[T]):
     One process writes at a time, any number may read. `type` is a record whose JSON form is an object.
     """
 
-    def __init__(self, path: str | os.PathLike[str], type: type[T], *, sync: bool = False) -> None:
-        self.path, self.sync = Path(path), sync
+    def __init__(
+        self, path: str | os.PathLike[str], type: type[T], *, sync: bool = False
+    ) -> None:
+        self.path = Path(path)
+        self.sync = sync
         self._decoder = msgspec.json.Decoder(type)
         self._encoder = msgspec.json.Encoder()
         self._descriptor: int | None = None
@@ -95,7 +98,8 @@ class Log(Generic[T]):
                 ) as error:
                     if not line.endswith(b"\n"):
                         warnings.warn(
-                            f"{self.path}: dropped the truncated last line (line {number})", stacklevel=2
+                            f"{self.path}: dropped the truncated last line (line {number})",
+                            stacklevel=2,
                         )
                         return
                     raise StoreError(f"{self.path}, line {number}: {error}") from error
@@ -121,7 +125,10 @@ class Log(Generic[T]):
         try:
             self._decoder.decode(tail)
         except Exception:
-            warnings.warn(f"{self.path}: cut off the truncated last line ({len(tail)} bytes)", stacklevel=4)
+            warnings.warn(
+                f"{self.path}: cut off the truncated last line ({len(tail)} bytes)",
+                stacklevel=4,
+            )
             os.ftruncate(descriptor, start)
             return start
         self._write(descriptor, b"\n")
@@ -137,7 +144,8 @@ class Log(Generic[T]):
 
 def _last_line(descriptor: int, size: int) -> tuple[int, bytes]:
     """The position after the last newline, and the bytes that follow it."""
-    tail, position = b"", size
+    tail = b""
+    position = size
     while position and b"\n" not in tail:
         step = min(position, 2**16)
         position -= step

@@ -16,7 +16,14 @@ from maskwise.images import check_relative
 from maskwise.masks import Mask, Masks
 from maskwise.masks.batch import ARROW_TYPE
 from maskwise.schema import ImageInfo, Region, Sample
-from maskwise.store.folder import SCHEMA_VERSION, TABLES, FileFacts, Manifest, staged, write_manifest
+from maskwise.store.folder import (
+    SCHEMA_VERSION,
+    TABLES,
+    FileFacts,
+    Manifest,
+    staged,
+    write_manifest,
+)
 
 FLUSH_ROWS = 16384
 FLUSH_BYTES = 2**25
@@ -40,7 +47,9 @@ class DatasetWriter:
         about: dict[str, str] | None = None,
         overwrite: bool = False,
     ) -> None:
-        self.path, self.name, self.about = Path(path), name, about or {}
+        self.path = Path(path)
+        self.name = name
+        self.about = about or {}
         self.image_root = None if image_root is None else os.fspath(image_root)
         self._staging = staged(self.path, overwrite=overwrite)
         self._images: dict[str, tuple[int, ImageInfo]] = {}
@@ -51,14 +60,22 @@ class DatasetWriter:
 
     def __enter__(self) -> "DatasetWriter":
         self.folder = self._staging.__enter__()
-        self._tables = {name: _TableWriter(self.folder / f"{name}.arrow", TABLES[name]) for name in TABLES}
+        self._tables = {
+            name: _TableWriter(self.folder / f"{name}.arrow", TABLES[name])
+            for name in TABLES
+        }
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
-            files = {f"{name}.arrow": table.close() for name, table in self._tables.items()}
+            files = {
+                f"{name}.arrow": table.close() for name, table in self._tables.items()
+            }
             if error is None:
                 write_manifest(self.folder, self._manifest(files))
         except BaseException as failure:
@@ -66,7 +83,12 @@ class DatasetWriter:
             raise
         self._staging.__exit__(kind, error, trace)
 
-    def add_image(self, image: ImageInfo, regions: Iterable[Region] = (), data: bytes | None = None) -> None:
+    def add_image(
+        self,
+        image: ImageInfo,
+        regions: Iterable[Region] = (),
+        data: bytes | None = None,
+    ) -> None:
         """Add an image, its regions and, if given, its encoded bytes (JPEG, PNG, ...)."""
         if image.id in self._images:
             raise RecordError(f"image {image.id!r} was already added")
@@ -75,7 +97,15 @@ class DatasetWriter:
         found = tuple(regions)
         rows = _number_regions(image, found, {}, first=self._tables["regions"].rows)
         row = self._tables["images"].add(
-            (image.id, image.path, image.width, image.height, data, image.licence, image.attribution),
+            (
+                image.id,
+                image.path,
+                image.width,
+                image.height,
+                data,
+                image.licence,
+                image.attribution,
+            ),
             len(data or b""),
         )
         self._images[image.id] = (row, image)
@@ -93,9 +123,15 @@ class DatasetWriter:
         row, image = self._images[sample.image_id]
         known = self._regions[sample.image_id]
         if sample.ignore is not None:
-            _check_size(image, sample.ignore.size, f"sample {sample.id!r}: its ignore mask")
+            _check_size(
+                image, sample.ignore.size, f"sample {sample.id!r}: its ignore mask"
+            )
         new = self._new_targets(sample, known)
-        self._add_regions(image, new, _number_regions(image, new, known, first=self._tables["regions"].rows))
+        self._add_regions(
+            image,
+            new,
+            _number_regions(image, new, known, first=self._tables["regions"].rows),
+        )
         self._samples.add(sample.id)
         self._masks += sample.ignore is not None
         self._tables["samples"].add(
@@ -118,7 +154,9 @@ class DatasetWriter:
                 )
         return tuple(new.values())
 
-    def _add_regions(self, image: ImageInfo, regions: tuple[Region, ...], rows: dict[str, int]) -> None:
+    def _add_regions(
+        self, image: ImageInfo, regions: tuple[Region, ...], rows: dict[str, int]
+    ) -> None:
         known = self._regions[image.id]
         known.update(rows)
         for region in regions:
@@ -126,7 +164,15 @@ class DatasetWriter:
             parent = None if region.part_of is None else known[region.part_of]
             image_row = self._images[image.id][0]
             self._tables["regions"].add(
-                (image_row, region.id, region.name, parent, region.order, region.crowd, *masks),
+                (
+                    image_row,
+                    region.id,
+                    region.name,
+                    parent,
+                    region.order,
+                    region.crowd,
+                    *masks,
+                ),
                 sum(len(mask.counts) for mask in masks if mask is not None),
             )
             self._hashes.append(hash(region))
@@ -137,7 +183,8 @@ class DatasetWriter:
             schema_version=SCHEMA_VERSION,
             name=self.name,
             created_by=f"maskwise {__version__}",
-            counts={name: table.rows for name, table in self._tables.items()} | {"masks": self._masks},
+            counts={name: table.rows for name, table in self._tables.items()}
+            | {"masks": self._masks},
             files=files,
             image_root=self.image_root,
             about=self.about,
@@ -148,7 +195,8 @@ class _TableWriter:
     """An Arrow IPC file written in batches of rows. `close` returns its size and sha256."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self.rows, self._schema = 0, schema
+        self.rows = 0
+        self._schema = schema
         self._pending: list[tuple[Any, ...]] = []
         self._weight = 0
         self._file = _HashedFile(path)
@@ -175,11 +223,14 @@ class _TableWriter:
     def _flush(self) -> None:
         if self._pending:
             columns = [
-                _masks_to_arrow(values) if field.type == ARROW_TYPE else pa.array(values, field.type)
+                _masks_to_arrow(values)
+                if field.type == ARROW_TYPE
+                else pa.array(values, field.type)
                 for field, values in zip(self._schema, zip(*self._pending))
             ]
             self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
-            self._pending, self._weight = [], 0
+            self._pending = []
+            self._weight = 0
 
 
 class _HashedFile:
@@ -187,7 +238,8 @@ class _HashedFile:
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "wb")  # noqa: SIM115
-        self.digest, self.size = hashlib.sha256(), 0
+        self.digest = hashlib.sha256()
+        self.size = 0
 
     def write(self, data: Any) -> int:
         self.digest.update(data)
@@ -215,17 +267,23 @@ def _number_regions(
     rows: dict[str, int] = {}
     for region in regions:
         if region.id in known or region.id in rows:
-            raise RecordError(f"image {image.id!r}: region {region.id!r} was already added")
+            raise RecordError(
+                f"image {image.id!r}: region {region.id!r} was already added"
+            )
         _check_size(image, region.size, f"region {region.id!r}")
         rows[region.id] = first + len(rows)
-    parents = {region.id: region.part_of for region in regions if region.part_of is not None}
+    parents = {
+        region.id: region.part_of for region in regions if region.part_of is not None
+    }
     for child, parent in parents.items():
         if parent not in rows and parent not in known:
             raise RecordError(
                 f"image {image.id!r}: region {child!r} is a part of {parent!r}, which is unknown"
             )
         if child in _ancestors(child, parents):
-            raise RecordError(f"image {image.id!r}: region {child!r} is indirectly a part of itself")
+            raise RecordError(
+                f"image {image.id!r}: region {child!r} is indirectly a part of itself"
+            )
     return rows
 
 
@@ -246,7 +304,9 @@ def _check_size(image: ImageInfo, size: tuple[int, int], what: str) -> None:
 
 def _sample_row(sample: Sample, image: int, targets: list[int]) -> tuple[Any, ...]:
     answer = sample.answer
-    phrases = [msgspec.structs.asdict(phrase) for phrase in answer.phrases] if answer else []
+    phrases = (
+        [msgspec.structs.asdict(phrase) for phrase in answer.phrases] if answer else []
+    )
     text = answer.text if answer else None
     tags = list(sample.tags.items())
     return (
@@ -264,7 +324,10 @@ def _sample_row(sample: Sample, image: int, targets: list[int]) -> tuple[Any, ..
 
 def _masks_to_arrow(masks: tuple[Mask | None, ...]) -> pa.Array:
     batch = Masks.from_strings(
-        [mask.counts if mask else "" for mask in masks], [mask.size if mask else (0, 0) for mask in masks]
+        [mask.counts if mask else "" for mask in masks],
+        [mask.size if mask else (0, 0) for mask in masks],
     ).to_arrow()
     missing = pa.array([mask is None for mask in masks])
-    return pa.StructArray.from_arrays([batch.field(0), batch.field(1)], fields=list(ARROW_TYPE), mask=missing)
+    return pa.StructArray.from_arrays(
+        [batch.field(0), batch.field(1)], fields=list(ARROW_TYPE), mask=missing
+    )

@@ -31,7 +31,12 @@ WOODS: tuple[Rgb, ...] = (
     (0.45, 0.32, 0.23),
     (0.62, 0.55, 0.47),
 )
-STONES: tuple[Rgb, ...] = ((0.84, 0.83, 0.81), (0.6, 0.61, 0.63), (0.74, 0.7, 0.65), (0.42, 0.43, 0.45))
+STONES: tuple[Rgb, ...] = (
+    (0.84, 0.83, 0.81),
+    (0.6, 0.61, 0.63),
+    (0.74, 0.7, 0.65),
+    (0.42, 0.43, 0.45),
+)
 CLOTHS: tuple[Rgb, ...] = (
     (0.86, 0.84, 0.79),
     (0.55, 0.63, 0.7),
@@ -66,12 +71,16 @@ def sample_background(setting: str, horizon: float, rng: RandomStream) -> Backgr
         if setting == "table"
         else ("planks", "planks", "tiles", "weave", "weave")
     )
-    colours = {"planks": WOODS, "wood": WOODS, "marble": STONES, "tiles": STONES}.get(ground_pattern, CLOTHS)
+    colours = {"planks": WOODS, "wood": WOODS, "marble": STONES, "tiles": STONES}.get(
+        ground_pattern, CLOTHS
+    )
     return Background(
         setting=setting,
         horizon=horizon,
         wall=rng.choice(WALLS),
-        wall_pattern=rng.choice(("plaster", "plaster", "stripes", "tiles", "panels", "brick")),
+        wall_pattern=rng.choice(
+            ("plaster", "plaster", "stripes", "tiles", "panels", "brick")
+        ),
         wall_scale=rng.uniform(0.8, 1.3),
         ground=rng.choice(colours),
         ground_pattern=ground_pattern,
@@ -85,7 +94,9 @@ def sample_background(setting: str, horizon: float, rng: RandomStream) -> Backgr
     )
 
 
-def draw_background(background: Background, size: int, light: DirectionalLight) -> Planes:
+def draw_background(
+    background: Background, size: int, light: DirectionalLight
+) -> Planes:
     """The background as colour planes (3, size, size), about 0..1."""
     edge = round(background.horizon * size)
     planes = np.empty((3, size, size), np.float32)
@@ -93,13 +104,17 @@ def draw_background(background: Background, size: int, light: DirectionalLight) 
     _fill(planes[:, edge:], background.ground, _ground(background, size, edge))
     if background.setting == "room":
         skirting = max(1, round(0.035 * size))
-        planes[:, edge - skirting : edge] = np.array(SKIRTING, np.float32)[:, None, None]
+        planes[:, edge - skirting : edge] = np.array(SKIRTING, np.float32)[
+            :, None, None
+        ]
         planes[:, edge - skirting] *= 0.8
     planes[:, edge - 1 : edge + 1] *= 0.72
     across = np.linspace(-1, 1, size, dtype=np.float32)
     down = np.linspace(-1, 1, size, dtype=np.float32)[:, None]
     side = np.float32(np.sign(light.x))
-    planes *= (1.0 + 0.13 * side * across) * (1.02 - 0.05 * down) - 0.07 * (across * across + down * down)
+    planes *= (1.0 + 0.13 * side * across) * (1.02 - 0.05 * down) - 0.07 * (
+        across * across + down * down
+    )
     planes[0] *= 1 + background.warmth
     planes[2] *= 1 - background.warmth
     return planes
@@ -111,17 +126,18 @@ def _fill(planes: Planes, colour: Rgb, factor: Planes) -> None:
 
 def _wall(background: Background, size: int, edge: int) -> Planes:
     unit = np.float32(background.wall_scale / size)
-    x, y = np.arange(size, dtype=np.float32) * unit, np.arange(edge, dtype=np.float32)[:, None] * unit
+    x = np.arange(size, dtype=np.float32) * unit
+    y = np.arange(edge, dtype=np.float32)[:, None] * unit
     top, left = background.cut
-    rows, columns = (
-        (np.arange(edge) * SIDE // (2 * size) + top) % SIDE,
-        (np.arange(size) * SIDE // (2 * size) + left) % SIDE,
-    )
+    rows = (np.arange(edge) * SIDE // (2 * size) + top) % SIDE
+    columns = (np.arange(size) * SIDE // (2 * size) + left) % SIDE
     value = load_texture("plaster")[rows[:, None], columns[None]]
     if background.wall_pattern == "stripes":
         value *= np.where((x * 9) % 1 < 0.5, np.float32(1), np.float32(0.94))
     elif background.wall_pattern == "tiles":
-        value *= np.where(((x * 7) % 1 < 0.07) | ((y * 7) % 1 < 0.07), np.float32(0.88), np.float32(1))
+        value *= np.where(
+            ((x * 7) % 1 < 0.07) | ((y * 7) % 1 < 0.07), np.float32(0.88), np.float32(1)
+        )
     elif background.wall_pattern == "panels":
         value *= np.where((x * 5) % 1 < 0.05, np.float32(0.84), np.float32(1))
     elif background.wall_pattern == "brick":
@@ -135,7 +151,10 @@ def _wall(background: Background, size: int, edge: int) -> Planes:
         start, wide, low = background.window
         patch = x / unit / size - start + background.lean * (y / unit / size)
         value += 0.13 * (
-            (patch > 0) & (patch < wide) & (y / unit / size > low * 0.4) & (np.abs(patch - wide / 2) > 0.008)
+            (patch > 0)
+            & (patch < wide)
+            & (y / unit / size > low * 0.4)
+            & (np.abs(patch - wide / 2) > 0.008)
         )
     return value
 
@@ -146,14 +165,19 @@ def _ground(background: Background, size: int, edge: int) -> Planes:
     down = (np.arange(rows, dtype=np.float32)[:, None] + 0.5) / size
     depth = np.float32(1.0) / (down + np.float32(0.42))
     across = (np.arange(size, dtype=np.float32)[None] + 0.5) / size - 0.5
-    u = (across + background.lean * (0.6 - down) * 0.3) * depth * np.float32(1.6 * background.ground_scale)
+    u = (
+        (across + background.lean * (0.6 - down) * 0.3)
+        * depth
+        * np.float32(1.6 * background.ground_scale)
+    )
     v = depth * np.float32(2.6 * background.ground_scale)
     top, left = background.cut
     pattern = background.ground_pattern
 
     def read(name: str, scale_u: float, scale_v: float) -> Planes:
         return load_texture(name)[
-            (v * scale_v + top).astype(np.int32) % SIDE, (u * scale_u + left).astype(np.int32) % SIDE
+            (v * scale_v + top).astype(np.int32) % SIDE,
+            (u * scale_u + left).astype(np.int32) % SIDE,
         ]
 
     if pattern == "wood":
@@ -163,7 +187,8 @@ def _ground(background: Background, size: int, edge: int) -> Planes:
         tone = 1 + 0.07 * np.sin(number * 12.9898 + top)
         seam = np.where((u * 4) % 1 < 0.05, np.float32(0.7), np.float32(1))
         grain = load_texture("wood")[
-            (u * 320 + number * 91).astype(np.int32) % SIDE, (v * 60 + left).astype(np.int32) % SIDE
+            (u * 320 + number * 91).astype(np.int32) % SIDE,
+            (v * 60 + left).astype(np.int32) % SIDE,
         ]
         planks: Planes = (grain * tone * seam).astype(np.float32)
         return planks
@@ -171,7 +196,9 @@ def _ground(background: Background, size: int, edge: int) -> Planes:
         return read("marble", 200, 200)
     if pattern == "tiles":
         seam = ((u * 3) % 1 < 0.04) | ((v * 3) % 1 < 0.05)
-        return read("plaster", 200, 200) * np.where(seam, np.float32(0.75), np.float32(1))
+        return read("plaster", 200, 200) * np.where(
+            seam, np.float32(0.75), np.float32(1)
+        )
     if pattern == "check":
         parity = 0.5 * ((u * 6) % 1 < 0.5) + 0.5 * ((v * 6) % 1 < 0.5)
         return read("cloth", 300, 300) * (1.06 - 0.26 * parity.astype(np.float32))

@@ -71,10 +71,20 @@ class Category(NamedTuple):
 HANDLED = "{colour}-handled {noun}"
 
 CATEGORIES: dict[str, Category] = {
-    "mug": Category("mugs", ("body", "handle"), ("ceramic", "plastic", "metal"), 0.29, also=("coffee mug",)),
+    "mug": Category(
+        "mugs",
+        ("body", "handle"),
+        ("ceramic", "plastic", "metal"),
+        0.29,
+        also=("coffee mug",),
+    ),
     "bowl": Category("bowls", ("body", "foot"), ("ceramic", "plastic", "wooden"), 0.32),
     "bottle": Category(
-        "bottles", ("body", "neck", "cap"), ("glass", "plastic"), 0.44, colour_on=("body", "neck")
+        "bottles",
+        ("body", "neck", "cap"),
+        ("glass", "plastic"),
+        0.44,
+        colour_on=("body", "neck"),
     ),
     "wine glass": Category(
         "wine glasses",
@@ -172,10 +182,19 @@ CATEGORIES: dict[str, Category] = {
         colour_on=("handle",),
     ),
     "book": Category(
-        "books", ("cover", "pages", "spine"), ("fabric", "plastic"), 0.4, colour_on=("cover", "spine")
+        "books",
+        ("cover", "pages", "spine"),
+        ("fabric", "plastic"),
+        0.4,
+        colour_on=("cover", "spine"),
     ),
     "laptop": Category(
-        "laptops", ("screen", "keyboard"), ("plastic",), 0.44, also=("notebook computer",), tints=("blue",)
+        "laptops",
+        ("screen", "keyboard"),
+        ("plastic",),
+        0.44,
+        also=("notebook computer",),
+        tints=("blue",),
     ),
     "clock": Category(
         "clocks",
@@ -213,11 +232,25 @@ CATEGORIES: dict[str, Category] = {
         tints=("green",),
         colour_on=("pot",),
     ),
-    "box": Category("boxes", ("body", "lid"), ("plastic", "wooden", "fabric"), 0.36, 0.34),
-    "teddy bear": Category(
-        "teddy bears", ("head", "ears", "body", "arms", "legs"), ("fabric",), 0.38, 0.34, also=("teddy",)
+    "box": Category(
+        "boxes", ("body", "lid"), ("plastic", "wooden", "fabric"), 0.36, 0.34
     ),
-    "hat": Category("hats", ("crown", "brim", "band"), ("fabric",), 0.36, 0.3, colour_on=("crown", "brim")),
+    "teddy bear": Category(
+        "teddy bears",
+        ("head", "ears", "body", "arms", "legs"),
+        ("fabric",),
+        0.38,
+        0.34,
+        also=("teddy",),
+    ),
+    "hat": Category(
+        "hats",
+        ("crown", "brim", "band"),
+        ("fabric",),
+        0.36,
+        0.3,
+        colour_on=("crown", "brim"),
+    ),
     "toy car": Category(
         "toy cars",
         ("body", "windows", "wheels"),
@@ -228,9 +261,16 @@ CATEGORIES: dict[str, Category] = {
         colour_on=("body",),
     ),
     "chair": Category(
-        "chairs", ("seat", "back", "legs"), ("wooden", "plastic"), None, 0.46, colour_on=("seat", "back")
+        "chairs",
+        ("seat", "back", "legs"),
+        ("wooden", "plastic"),
+        None,
+        0.46,
+        colour_on=("seat", "back"),
     ),
-    "table": Category("tables", ("top", "legs"), ("wooden", "plastic"), None, 0.5, colour_on=("top",)),
+    "table": Category(
+        "tables", ("top", "legs"), ("wooden", "plastic"), None, 0.5, colour_on=("top",)
+    ),
     "sofa": Category(
         "sofas",
         ("seat", "back", "arms", "feet"),
@@ -241,7 +281,13 @@ CATEGORIES: dict[str, Category] = {
         colour_on=("seat", "back", "arms"),
     ),
     "bucket": Category(
-        "buckets", ("body", "handle"), ("plastic", "metal"), None, 0.34, also=("pail",), colour_on=("body",)
+        "buckets",
+        ("body", "handle"),
+        ("plastic", "metal"),
+        None,
+        0.34,
+        also=("pail",),
+        colour_on=("body",),
     ),
     "broom": Category(
         "brooms",
@@ -253,13 +299,28 @@ CATEGORIES: dict[str, Category] = {
         colour_on=("handle",),
     ),
     "umbrella": Category(
-        "umbrellas", ("canopy", "pole", "handle"), ("fabric",), None, 0.46, colour_on=("canopy",)
+        "umbrellas",
+        ("canopy", "pole", "handle"),
+        ("fabric",),
+        None,
+        0.46,
+        colour_on=("canopy",),
     ),
     "guitar": Category(
-        "guitars", ("body", "neck", "head"), ("wooden",), None, 0.56, colour_on=("body", "head")
+        "guitars",
+        ("body", "neck", "head"),
+        ("wooden",),
+        None,
+        0.56,
+        colour_on=("body", "head"),
     ),
     "suitcase": Category(
-        "suitcases", ("body", "handle", "wheels"), ("plastic",), None, 0.42, colour_on=("body",)
+        "suitcases",
+        ("body", "handle", "wheels"),
+        ("plastic",),
+        None,
+        0.42,
+        colour_on=("body",),
     ),
     "television": Category(
         "televisions",
@@ -322,14 +383,18 @@ SUPERCATEGORIES: dict[str, Supercategory] = {
     "toy": Supercategory("toys", ("teddy bear", "toy car"), ("guitar",)),
     "musical instrument": Supercategory("musical instruments", ("guitar",)),
     "piece of fruit": Supercategory("pieces of fruit", ("apple",), ("plant",)),
-    "screen device": Supercategory("screen devices", ("laptop", "television"), ("camera", "clock")),
+    "screen device": Supercategory(
+        "screen devices", ("laptop", "television"), ("camera", "clock")
+    ),
     "piece of kitchenware": Supercategory(
         "pieces of kitchenware",
         ("mug", "bowl", "wine glass", "teapot", "pan", "knife", "fork", "spoon"),
         ("bottle", "bucket", "candle", "scissors"),
     ),
     "tool": Supercategory(
-        "tools", ("hammer", "scissors"), ("knife", "broom", "fork", "spoon", "pan", "laptop", "camera")
+        "tools",
+        ("hammer", "scissors"),
+        ("knife", "broom", "fork", "spoon", "pan", "laptop", "camera"),
     ),
 }
 
@@ -348,7 +413,10 @@ AFFORDANCES: dict[str, Affordance] = {
         ("mug", "wine glass"),
         ("bottle", "bowl", "teapot", "bucket"),
         ("drink from", "sip a drink from"),
-        ("I am thirsty and want to raise a drink to my lips", "A guest has asked for something to sip from"),
+        (
+            "I am thirsty and want to raise a drink to my lips",
+            "A guest has asked for something to sip from",
+        ),
     ),
     "hold water": Affordance(
         ("mug", "bowl", "bottle", "wine glass", "teapot", "bucket"),
@@ -378,7 +446,10 @@ AFFORDANCES: dict[str, Affordance] = {
         ("spoon",),
         ("fork", "bowl", "mug"),
         ("eat soup with", "stir coffee with"),
-        ("My soup is hot and I have nothing to eat it with", "The sugar in my coffee needs stirring"),
+        (
+            "My soup is hot and I have nothing to eat it with",
+            "The sugar in my coffee needs stirring",
+        ),
     ),
     "eat noodles": Affordance(
         ("fork",),
@@ -492,7 +563,10 @@ AFFORDANCES: dict[str, Affordance] = {
         ("chair", "sofa"),
         ("table", "box", "suitcase", "bucket"),
         ("sit on", "rest your legs on"),
-        ("My legs are tired and I want to sit down", "A visitor is tired from standing"),
+        (
+            "My legs are tired and I want to sit down",
+            "A visitor is tired from standing",
+        ),
     ),
     "nap": Affordance(
         ("sofa",),
@@ -835,7 +909,10 @@ ABSENT_CATEGORIES: tuple[tuple[str, str], ...] = (
 )
 """Categories that never occur, singular and plural."""
 
-CONFUSABLE: dict[str, tuple[str, ...]] = {"bowl": ("spoon", "wine glass"), "box": ("suitcase",)}
+CONFUSABLE: dict[str, tuple[str, ...]] = {
+    "bowl": ("spoon", "wine glass"),
+    "box": ("suitcase",),
+}
 """Categories whose absence is disputable if one of these is visible: a spoon has a bowl."""
 
 SETTINGS = ("table", "room")
@@ -879,7 +956,9 @@ class ScenePreset(NamedTuple):
 PRESETS: dict[str, ScenePreset] = {
     "default": ScenePreset(),
     "easy": ScenePreset(
-        ("mug", "bottle", "teapot", "apple", "box", "suitcase", "chair", "lamp"), objects=(2, 3), scale=1.5
+        ("mug", "bottle", "teapot", "apple", "box", "suitcase", "chair", "lamp"),
+        objects=(2, 3),
+        scale=1.5,
     ),
 }
 

@@ -60,10 +60,17 @@ def write_scenes(
     )
     name = f"world-{split}"
     if preset != "default":
-        command, name = f"{command} --preset {preset}", f"world-{preset}-{split}"
+        command = f"{command} --preset {preset}"
+        name = f"world-{preset}-{split}"
     about = {"source": "maskwise world", "command": command}
     make = partial(
-        _row, seed=seed, split=split, size=size, questions=questions, preset=preset, encoding=encoding
+        _row,
+        seed=seed,
+        split=split,
+        size=size,
+        questions=questions,
+        preset=preset,
+        encoding=encoding,
     )
     with (
         DatasetWriter(path, name=name, about=about, overwrite=overwrite) as writer,
@@ -90,7 +97,9 @@ def bundled_predictions() -> Path:
 
 
 @contextlib.contextmanager
-def _rows(make: Callable[[int], Row], scenes: int, workers: int) -> Iterator[Iterator[Row]]:
+def _rows(
+    make: Callable[[int], Row], scenes: int, workers: int
+) -> Iterator[Iterator[Row]]:
     if workers == 1:
         yield map(make, range(scenes))
         return
@@ -98,11 +107,20 @@ def _rows(make: Callable[[int], Row], scenes: int, workers: int) -> Iterator[Ite
         try:
             yield pool.map(make, range(scenes), chunksize=CHUNK)
         finally:
-            pool.shutdown(cancel_futures=True)  # after an error, do not wait for the rest
+            pool.shutdown(
+                cancel_futures=True
+            )  # after an error, do not wait for the rest
 
 
 def _row(
-    index: int, *, seed: int, split: str, size: int, questions: int, preset: str, encoding: Encoding
+    index: int,
+    *,
+    seed: int,
+    split: str,
+    size: int,
+    questions: int,
+    preset: str,
+    encoding: Encoding,
 ) -> Row:
     made = make_scene(seed, index, split, size, questions=questions, preset=preset)
     image = ImageInfo(id=made.id, width=size, height=size)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Point = tuple[float, float, float]
 
-AMBIENT, DIFFUSE = 0.52, 0.62
+AMBIENT = 0.52
+DIFFUSE = 0.62
 """Brightness of a face turned away from the light, and how much the light adds."""
 
 DETAIL = 0.15
@@ -82,11 +83,18 @@ class Facet(NamedTuple):
 
 
 _ARC = np.linspace(0.0, math.pi / 2, 7)
-_COS, _SIN = np.cos(_ARC), np.sin(_ARC)
+_COS = np.cos(_ARC)
+_SIN = np.sin(_ARC)
 _CIRCLE = np.stack(
-    [np.cos(np.linspace(0, 2 * math.pi, 24, False)), np.sin(np.linspace(0, 2 * math.pi, 24, False))], 1
+    [
+        np.cos(np.linspace(0, 2 * math.pi, 24, False)),
+        np.sin(np.linspace(0, 2 * math.pi, 24, False)),
+    ],
+    1,
 )
-_QUARTERS = np.stack([_CIRCLE[np.arange(start, start + 7, 2) % 24] for start in (0, 6, 12, 18)])
+_QUARTERS = np.stack(
+    [_CIRCLE[np.arange(start, start + 7, 2) % 24] for start in (0, 6, 12, 18)]
+)
 
 
 class ObjectShape(NamedTuple):
@@ -103,14 +111,18 @@ class ObjectShape(NamedTuple):
     high: Floats
     bulk: tuple[int, ...]
 
-    def outlines(self, slope: Floats, shift: Floats, *, bulk: bool = False) -> list[list[float]]:
+    def outlines(
+        self, slope: Floats, shift: Floats, *, bulk: bool = False
+    ) -> list[list[float]]:
         """Each outline (or only those of the bulk) as [x, y, x, y, ...], every point multiplied by slope (2,) or
         (2, 2) and shifted.
         """
         moved = self.points * slope if slope.ndim == 1 else self.points @ slope
-        flat, starts = (moved + shift).ravel().tolist(), self.starts
+        flat = (moved + shift).ravel().tolist()
+        starts = self.starts
         return [
-            flat[2 * starts[i] : 2 * starts[i + 1]] for i in (self.bulk if bulk else range(len(self.facets)))
+            flat[2 * starts[i] : 2 * starts[i + 1]]
+            for i in (self.bulk if bulk else range(len(self.facets)))
         ]
 
 
@@ -118,30 +130,48 @@ class FacetBuilder:
     """Collects the facets of one object for one view and light."""
 
     def __init__(
-        self, tilt: float, light: DirectionalLight, paints: dict[str, Paint], turn: float = 0.0
+        self,
+        tilt: float,
+        light: DirectionalLight,
+        paints: dict[str, Paint],
+        turn: float = 0.0,
     ) -> None:
-        self.tilt, self.rise = tilt, math.sqrt(1.0 - tilt * tilt)
-        self.light, self.paints = light, paints
+        self.tilt = tilt
+        self.rise = math.sqrt(1.0 - tilt * tilt)
+        self.light = light
+        self.paints = paints
         self.facets: list[Facet] = []
         self.turn_to(turn)
 
     def turn_to(self, turn: float) -> None:
         """Rotate what is drawn next about the vertical axis, in radians; positive turns the front leftwards."""
-        self.cos, self.sin = math.cos(turn), math.sin(turn)
+        self.cos = math.cos(turn)
+        self.sin = math.sin(turn)
 
     def build(self) -> ObjectShape:
         """Everything drawn so far."""
         starts = np.cumsum([0] + [len(facet.outline) for facet in self.facets])
         points = np.concatenate([facet.outline for facet in self.facets])
-        low, high = np.minimum.reduceat(points, starts[:-1]), np.maximum.reduceat(points, starts[:-1])
+        low = np.minimum.reduceat(points, starts[:-1])
+        high = np.maximum.reduceat(points, starts[:-1])
         extent = (high - low).max(1)
         bulk = np.flatnonzero(extent > DETAIL * extent.max()).tolist()
-        return ObjectShape(tuple(self.facets), points, tuple(starts.tolist()), low, high, tuple(bulk))
+        return ObjectShape(
+            tuple(self.facets), points, tuple(starts.tolist()), low, high, tuple(bulk)
+        )
 
     def project(self, points: Sequence[Point]) -> Floats:
         """Points (n, 3) to the image plane (n, 2)."""
-        cos, sin, rise, tilt = self.cos, self.sin, self.rise, self.tilt
-        return np.array([(x * cos + z * sin, y * rise - (z * cos - x * sin) * tilt) for x, y, z in points])
+        cos = self.cos
+        sin = self.sin
+        rise = self.rise
+        tilt = self.tilt
+        return np.array(
+            [
+                (x * cos + z * sin, y * rise - (z * cos - x * sin) * tilt)
+                for x, y, z in points
+            ]
+        )
 
     def facing(self, x: float, y: float, z: float) -> float:
         """Brightness of a face with this normal, in the object's own axes."""
@@ -173,29 +203,50 @@ class FacetBuilder:
             points = curve(points, 4)
         heights, radii = points.T
         ((axis, base),) = self.project([(x, 0.0, z)]).tolist()
-        low, high = heights[0] * self.rise, heights[-1] * self.rise
+        low = heights[0] * self.rise
+        high = heights[-1] * self.rise
         ys = np.concatenate(
-            [low - self.tilt * radii[0] * _COS, heights * self.rise, high + self.tilt * radii[-1] * _SIN]
+            [
+                low - self.tilt * radii[0] * _COS,
+                heights * self.rise,
+                high + self.tilt * radii[-1] * _SIN,
+            ]
         )
         ys = np.maximum.accumulate(ys) + base
-        widths = np.maximum(np.concatenate([radii[0] * _SIN, radii, radii[-1] * _COS]), 0.0)
+        widths = np.maximum(
+            np.concatenate([radii[0] * _SIN, radii, radii[-1] * _COS]), 0.0
+        )
         outline = np.empty((2 * len(ys), 2))
-        outline[: len(ys), 0], outline[len(ys) :, 0] = axis + widths, (axis - widths)[::-1]
-        outline[: len(ys), 1], outline[len(ys) :, 1] = ys, ys[::-1]
+        outline[: len(ys), 0] = axis + widths
+        outline[len(ys) :, 0] = (axis - widths)[::-1]
+        outline[: len(ys), 1] = ys
+        outline[len(ys) :, 1] = ys[::-1]
         self.add(part, outline, paint, LatheShading(axis, ys, widths))
 
     def band(
-        self, part: str, low: tuple[float, float], high: tuple[float, float], paint: str = "accent"
+        self,
+        part: str,
+        low: tuple[float, float],
+        high: tuple[float, float],
+        paint: str = "accent",
     ) -> None:
         """A stripe around a body of revolution, between two (height, radius): its front half."""
         front = np.concatenate([-_ARC[::-1], _ARC[1:]]) - math.pi / 2
         edges = [
-            np.stack([radius * np.cos(front), height * self.rise + radius * self.tilt * np.sin(front)], 1)
+            np.stack(
+                [
+                    radius * np.cos(front),
+                    height * self.rise + radius * self.tilt * np.sin(front),
+                ],
+                1,
+            )
             for height, radius in (low, high)
         ]
         outline = np.concatenate([edges[0], edges[1][::-1]])
         ys = np.array([low[0] * self.rise - 1.0, high[0] * self.rise])
-        self.add(part, outline, paint, LatheShading(0.0, ys, np.array([low[1], high[1]])))
+        self.add(
+            part, outline, paint, LatheShading(0.0, ys, np.array([low[1], high[1]]))
+        )
 
     def disc(
         self,
@@ -233,28 +284,52 @@ class FacetBuilder:
         paint: str = "main",
     ) -> None:
         """A box: its faces towards the viewer."""
-        (x0, x1), (y0, y1), (z0, z1) = x, y, z
+        (x0, x1) = x
+        (y0, y1) = y
+        (z0, z1) = z
         if abs(self.sin) > 0.02:
             side, out = (x1, 1.0) if self.sin < 0 else (x0, -1.0)
             self.panel(
-                part, [(side, y0, z0), (side, y0, z1), (side, y1, z1), (side, y1, z0)], (out, 0, 0), paint
+                part,
+                [(side, y0, z0), (side, y0, z1), (side, y1, z1), (side, y1, z0)],
+                (out, 0, 0),
+                paint,
             )
         end, out = (z1, 1.0) if self.cos > 0 else (z0, -1.0)
-        self.panel(part, [(x0, y0, end), (x1, y0, end), (x1, y1, end), (x0, y1, end)], (0, 0, out), paint)
+        self.panel(
+            part,
+            [(x0, y0, end), (x1, y0, end), (x1, y1, end), (x0, y1, end)],
+            (0, 0, out),
+            paint,
+        )
         self.level(part, x, z, y1, paint)
 
     def panel(
-        self, part: str, corners: Sequence[Point], normal: Point, paint: str = "main", *, gain: float = 1.0
+        self,
+        part: str,
+        corners: Sequence[Point],
+        normal: Point,
+        paint: str = "main",
+        *,
+        gain: float = 1.0,
     ) -> None:
         """A flat face with the given normal; `gain` brightens it."""
         self.add(part, self.project(corners), paint, gain * self.facing(*normal))
 
     def level(
-        self, part: str, x: tuple[float, float], z: tuple[float, float], y: float, paint: str = "main"
+        self,
+        part: str,
+        x: tuple[float, float],
+        z: tuple[float, float],
+        y: float,
+        paint: str = "main",
     ) -> None:
         """A level rectangle at height y."""
-        (x0, x1), (z0, z1) = x, z
-        self.panel(part, [(x0, y, z0), (x1, y, z0), (x1, y, z1), (x0, y, z1)], (0, 1, 0), paint)
+        (x0, x1) = x
+        (z0, z1) = z
+        self.panel(
+            part, [(x0, y, z0), (x1, y, z0), (x1, y, z1), (x0, y, z1)], (0, 1, 0), paint
+        )
 
     def slab(
         self,
@@ -288,7 +363,12 @@ class FacetBuilder:
         if thick:
             back = front - self.project([(0.0, 0.0, thick)])
             self.add(part, _swept(back, front), paint, 0.78 * gain)
-        self.add(part, front, paint, TubeShading(soft) if soft else gain * self.facing(0, 0, 1))
+        self.add(
+            part,
+            front,
+            paint,
+            TubeShading(soft) if soft else gain * self.facing(0, 0, 1),
+        )
 
     def seam(self, part: str, line: Floats, paint: str = "shade") -> None:
         """A thin dark line on a surface, given in the image plane (n, 2)."""
@@ -331,7 +411,8 @@ class FacetBuilder:
     ) -> None:
         """An ellipsoid."""
         ((x, y),) = self.project([centre])
-        rx, ry = radius * wide, radius * tall
+        rx = radius * wide
+        ry = radius * tall
         self.add(part, _CIRCLE * (rx, ry) + (x, y), paint, BallShading(x, y, rx, ry))
 
 
@@ -344,10 +425,14 @@ def curve(points: Floats, pieces: int) -> Floats:
 def _curve_matrix(count: int, pieces: int) -> Floats:
     """The matrix that `curve` multiplies its points with."""
     points = np.eye(count)
-    padded = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
+    padded = np.concatenate(
+        [2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]]
+    )
     a, b, c, d = (padded[start : start + count - 1, None] for start in range(4))
     t = (np.arange(pieces) / pieces)[None, :, None]
-    spans = b + 0.5 * t * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)))
+    spans = b + 0.5 * t * (
+        c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a))
+    )
     return np.concatenate([spans.reshape(-1, count), points[-1:]])
 
 
@@ -364,15 +449,22 @@ def rounded(x: tuple[float, float], y: tuple[float, float], radius: float) -> Fl
     return (centres[:, None] + radius * _QUARTERS).reshape(-1, 2)
 
 
-def tapered(low: tuple[float, float], high: tuple[float, float], x: float = 0.0) -> Floats:
+def tapered(
+    low: tuple[float, float], high: tuple[float, float], x: float = 0.0
+) -> Floats:
     """A symmetrical trapezium about x as an outline (4, 2): (height, half width) below and above."""
-    (y0, half0), (y1, half1) = low, high
-    return np.array([(x - half0, y0), (x + half0, y0), (x + half1, y1), (x - half1, y1)])
+    (y0, half0) = low
+    (y1, half1) = high
+    return np.array(
+        [(x - half0, y0), (x + half0, y0), (x + half1, y1), (x - half1, y1)]
+    )
 
 
 def rotation(angle: float) -> Floats:
     """The matrix (2, 2) that turns an outline anticlockwise when the outline is multiplied with it."""
-    return np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    return np.array(
+        [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
+    )
 
 
 def ellipse(x: float, y: float, rx: float, ry: float) -> Floats:
@@ -384,7 +476,8 @@ def _stroke(line: Floats, radii: Floats) -> Floats:
     """The outline of a line of varying width."""
     ahead = np.empty_like(line)
     ahead[1:-1] = line[2:] - line[:-2]
-    ahead[0], ahead[-1] = line[1] - line[0], line[-1] - line[-2]
+    ahead[0] = line[1] - line[0]
+    ahead[-1] = line[-1] - line[-2]
     length = np.maximum(np.hypot(ahead[:, 0], ahead[:, 1]), 1e-9)
     normal = np.stack([-ahead[:, 1], ahead[:, 0]], 1) * (radii / length)[:, None]
     return np.concatenate([line + normal, (line - normal)[::-1]])
@@ -394,17 +487,25 @@ def _swept(back: Floats, front: Floats) -> Floats:
     """The area that a convex outline sweeps from `back` to `front`, its shifted copy: the body of a plate."""
     ((right, up),) = front[:1] - back[:1]
     across = front[:, 0] * up - front[:, 1] * right
-    first, last = int(across.argmin()), int(across.argmax())
+    first = int(across.argmin())
+    last = int(across.argmax())
     ahead, behind = (back, front) if _turns_left(front) else (front, back)
     rows = np.arange(len(front))
-    one = (rows >= first) & (rows <= last) if first < last else (rows >= first) | (rows <= last)
+    one = (
+        (rows >= first) & (rows <= last)
+        if first < last
+        else (rows >= first) | (rows <= last)
+    )
     order = (first + rows) % len(front)
     span = int(one.sum())
-    start_to_end, rest = order[:span], np.append(order[span - 1 :], order[:1])
+    start_to_end = order[:span]
+    rest = np.append(order[span - 1 :], order[:1])
     return np.concatenate([ahead[start_to_end], behind[rest]])
 
 
 def _turns_left(outline: Floats) -> bool:
     """Whether a convex outline runs anticlockwise (y up)."""
-    (x0, y0), (x1, y1), (x2, y2) = outline[0], outline[len(outline) // 3], outline[2 * len(outline) // 3]
+    (x0, y0) = outline[0]
+    (x1, y1) = outline[len(outline) // 3]
+    (x2, y2) = outline[2 * len(outline) // 3]
     return bool((x1 - x0) * (y2 - y0) > (y1 - y0) * (x2 - x0))

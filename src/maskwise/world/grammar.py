@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 from maskwise.schema import Answer, Phrase
 from maskwise.world.catalogue import HELD_OUT, PLURAL_NOUNS, SPLITS
-from maskwise.world.logical_forms import AmbiguousError, LogicalForm, ObjectQuery, UnionQuery
+from maskwise.world.logical_forms import (
+    AmbiguousError,
+    LogicalForm,
+    ObjectQuery,
+    UnionQuery,
+)
 from maskwise.world.question_proposals import PROPOSERS, QuestionProposal
 from maskwise.world.question_templates import (
     MaskIntent,
@@ -62,33 +67,46 @@ class SceneQuestion(NamedTuple):
     tags: dict[str, str]
 
 
-def generate_questions(scene: SceneGraph, split: str, count: int, rng: RandomStream) -> list[SceneQuestion]:
+def generate_questions(
+    scene: SceneGraph, split: str, count: int, rng: RandomStream
+) -> list[SceneQuestion]:
     """Up to `count` different questions; fewer only if the scene allows no more."""
     if not scene.nodes:
         return []
     asked: dict[str, SceneQuestion] = {}
-    for question in _propose_questions(ReferringExpressions(scene, rng), split, 4 * count):
+    for question in _propose_questions(
+        ReferringExpressions(scene, rng), split, 4 * count
+    ):
         asked.setdefault(question.text, question)
         if len(asked) == count:
             break
     return list(asked.values())
 
 
-def _propose_questions(expressions: ReferringExpressions, split: str, draws: int) -> Iterator[SceneQuestion]:
-    types, weights = list(QUESTION_TYPES), list(QUESTION_TYPES.values())
+def _propose_questions(
+    expressions: ReferringExpressions, split: str, draws: int
+) -> Iterator[SceneQuestion]:
+    types = list(QUESTION_TYPES)
+    weights = list(QUESTION_TYPES.values())
     for _ in range(draws):
         kind = expressions.rng.weighted_choice(types, weights)
         proposal = _find_proposal(expressions, kind)
         if proposal is None:
             continue
-        intents: list[MaskIntent] = ["amodal" if expressions.rng.bernoulli(AMODAL) else "visible"]
+        intents: list[MaskIntent] = [
+            "amodal" if expressions.rng.bernoulli(AMODAL) else "visible"
+        ]
         if expressions.rng.bernoulli(BOTH_TYPES):
             intents = ["visible", "amodal"]
         for intent in intents:
-            yield _write_question(expressions, proposal, kind, intent=intent, split=split)
+            yield _write_question(
+                expressions, proposal, kind, intent=intent, split=split
+            )
 
 
-def _find_proposal(expressions: ReferringExpressions, kind: str) -> QuestionProposal | None:
+def _find_proposal(
+    expressions: ReferringExpressions, kind: str
+) -> QuestionProposal | None:
     """A proposal of this type whose number of targets is right, or None after TRIES attempts."""
     for _ in range(TRIES):
         try:
@@ -100,10 +118,14 @@ def _find_proposal(expressions: ReferringExpressions, kind: str) -> QuestionProp
     return None
 
 
-def _has_right_number(expressions: ReferringExpressions, proposal: QuestionProposal) -> bool:
+def _has_right_number(
+    expressions: ReferringExpressions, proposal: QuestionProposal
+) -> bool:
     targets = proposal.form.execute(expressions.scene)
     as_many = len(targets) == proposal.number or len(targets) > proposal.number == 2
-    return as_many and all(expressions.is_recognisable(expressions.scene.nodes[place]) for place in targets)
+    return as_many and all(
+        expressions.is_recognisable(expressions.scene.nodes[place]) for place in targets
+    )
 
 
 def _write_question(
@@ -114,19 +136,28 @@ def _write_question(
     intent: MaskIntent,
     split: str,
 ) -> SceneQuestion:
-    scene, rng = expressions.scene, expressions.rng
+    scene = expressions.scene
+    rng = expressions.rng
     targets = proposal.form.execute(scene)
     part = not isinstance(proposal.form, ObjectQuery | UnionQuery)
-    wording = TemplateSlots(proposal.np, proposal.ask, _front(expressions, targets), proposal.plural, part)
-    families = usable_templates(wording, intent, held_out=rng.bernoulli(SPLITS[split].held_out_wordings))
+    wording = TemplateSlots(
+        proposal.np, proposal.ask, _front(expressions, targets), proposal.plural, part
+    )
+    families = usable_templates(
+        wording, intent, held_out=rng.bernoulli(SPLITS[split].held_out_wordings)
+    )
     for slot, share in SLOT_RATES.items():
-        special = [pair for pair in families if slot in template_slots(pair[1][0].lower())]
+        special = [
+            pair for pair in families if slot in template_slots(pair[1][0].lower())
+        ]
         if special and rng.bernoulli(share):
             families = special
             break
     family, templates = rng.choice(families)
     nodes = [scene.nodes[place] for place in targets]
-    tags = {"question_type": kind, "level": "part" if part else "object"} | _tags(nodes, family)
+    tags = {"question_type": kind, "level": "part" if part else "object"} | _tags(
+        nodes, family
+    )
     tags |= {"split": split, "setting": scene.setting}
     text = fill_template(rng.choice(templates), wording)
     return SceneQuestion(
@@ -149,11 +180,18 @@ def _front(expressions: ReferringExpressions, targets: tuple[int, ...]) -> str |
     occluders = scene.occluders(targets[0])
     if occluders.sum() < 0.05 * scene.nodes[targets[0]].amodal_area:
         return None
-    front = next(place for place in expressions.objects if scene.nodes[place].order == occluders.argmax() + 1)
-    node, named = scene.nodes[front], expressions.shortest(front)
+    front = next(
+        place
+        for place in expressions.objects
+        if scene.nodes[place].order == occluders.argmax() + 1
+    )
+    node = scene.nodes[front]
+    named = expressions.shortest(front)
     return (
         named[1]
-        if named and expressions.is_recognisable(node) and node.category not in PLURAL_NOUNS
+        if named
+        and expressions.is_recognisable(node)
+        and node.category not in PLURAL_NOUNS
         else None
     )
 
@@ -174,12 +212,18 @@ def write_answer(nodes: list[SceneNode], intent: MaskIntent) -> Answer:
     """An answer that names every target in order, each name a phrase, or says that there is none."""
     if not nodes:
         return Answer(text="There is nothing like that here.")
-    text = "They are " if len(nodes) > 1 or (nodes[0].part or nodes[0].category) in PLURAL_NOUNS else "It is "
+    text = (
+        "They are "
+        if len(nodes) > 1 or (nodes[0].part or nodes[0].category) in PLURAL_NOUNS
+        else "It is "
+    )
     phrases = []
     for number, node in enumerate(nodes):
         text += "" if number == 0 else " and " if number == len(nodes) - 1 else ", "
         name = f"the {node.name}"
-        phrases.append(Phrase(start=len(text), stop=len(text) + len(name), regions=(number,)))
+        phrases.append(
+            Phrase(start=len(text), stop=len(text) + len(name), regions=(number,))
+        )
         text += name
     text += ", shown whole." if intent == "amodal" else "."
     return Answer(text=text, phrases=tuple(phrases))

@@ -64,7 +64,11 @@ class HasCategory:
             return True
         if self.category == scene.setting:
             return None
-        return None if self.cautious and category in CONFUSABLE.get(self.category, ()) else False
+        return (
+            None
+            if self.cautious and category in CONFUSABLE.get(self.category, ())
+            else False
+        )
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ class HasColour:
             return None if self.cautious and partial else True
         return (
             None
-            if self.cautious and (self.colour in category.tints or self.colour in PLAIN_COLOURS)
+            if self.cautious
+            and (self.colour in category.tints or self.colour in PLAIN_COLOURS)
             else False
         )
 
@@ -135,7 +140,13 @@ class Beside:
         steps = _steps(scene.nodes[other], scene.nodes[place])
         if self.side == "left":
             steps = -steps[0], -steps[1]
-        return True if min(steps) > SAME_PLACE else False if max(steps) < -SAME_PLACE else None
+        return (
+            True
+            if min(steps) > SAME_PLACE
+            else False
+            if max(steps) < -SAME_PLACE
+            else None
+        )
 
 
 @dataclass(frozen=True)
@@ -160,7 +171,11 @@ class Occludes:
 
     def holds(self, scene: SceneGraph, place: int) -> TruthValue:
         if self.other is None:
-            truths = [_covers(scene, place, other) for other in scene.objects() if other != place]
+            truths = [
+                _covers(scene, place, other)
+                for other in scene.objects()
+                if other != place
+            ]
             return True if True in truths else None if None in truths else False
         other = self.other.execute_unique(scene)
         return False if place == other else _covers(scene, place, other)
@@ -207,7 +222,10 @@ class ObjectQuery:
                 raise AmbiguousError
             found.append(place)
         return _ordered(
-            scene, found if self.superlative is None else [_extreme(scene, found, self.superlative)]
+            scene,
+            found
+            if self.superlative is None
+            else [_extreme(scene, found, self.superlative)],
         )
 
     def execute_unique(self, scene: SceneGraph) -> int:
@@ -245,7 +263,8 @@ class PartAffordanceQuery:
 
     def execute(self, scene: SceneGraph) -> tuple[int, ...]:
         """Indices of the parts, left to right."""
-        use, found = PART_AFFORDANCES[self.use], []
+        use = PART_AFFORDANCES[self.use]
+        found = []
         if any(category == scene.setting for category, _ in use.yes + use.unsure):
             raise AmbiguousError
         for whole in scene.objects():
@@ -268,7 +287,10 @@ class PartNameQuery:
         found: list[int] = []
         for whole in scene.objects():
             names = CATEGORIES[scene.nodes[whole].category].parts
-            if any(name != self.part and name.rstrip("s") == self.part.rstrip("s") for name in names):
+            if any(
+                name != self.part and name.rstrip("s") == self.part.rstrip("s")
+                for name in names
+            ):
                 raise AmbiguousError
             found += _part(scene, whole, self.part) if self.part in names else []
         return _ordered(scene, found)
@@ -282,7 +304,10 @@ class UnionQuery:
 
     def execute(self, scene: SceneGraph) -> tuple[int, ...]:
         """Indices of all targets, left to right."""
-        return _ordered(scene, sorted({place for form in self.forms for place in form.execute(scene)}))
+        return _ordered(
+            scene,
+            sorted({place for form in self.forms for place in form.execute(scene)}),
+        )
 
 
 LogicalForm = ObjectQuery | PartQuery | PartAffordanceQuery | PartNameQuery | UnionQuery
@@ -293,17 +318,25 @@ def colour_shows(scene: SceneGraph, node: SceneNode) -> bool:
     return node.colour_area >= LEAST_PROOF * scene.object_map.size
 
 
-def _member(scene: SceneGraph, place: int, group: Supercategory | Affordance) -> TruthValue:
+def _member(
+    scene: SceneGraph, place: int, group: Supercategory | Affordance
+) -> TruthValue:
     """Whether an object belongs; always ambiguous if the setting itself (a table) might be meant."""
     if scene.setting in group.yes + group.unsure:
         return None
     category = scene.nodes[place].category
-    return True if category in group.yes else None if category in group.unsure else False
+    return (
+        True if category in group.yes else None if category in group.unsure else False
+    )
 
 
 def _covers(scene: SceneGraph, front: int, back: int) -> TruthValue:
-    first, second = scene.nodes[front], scene.nodes[back]
-    return _enough(int(scene.occluded_pixels[first.order - 1, second.order - 1]), second.amodal_area)
+    first = scene.nodes[front]
+    second = scene.nodes[back]
+    return _enough(
+        int(scene.occluded_pixels[first.order - 1, second.order - 1]),
+        second.amodal_area,
+    )
 
 
 def _enough(pixels: int, whole: int) -> TruthValue:
@@ -335,12 +368,24 @@ def _extreme(scene: SceneGraph, places: list[int], superlative: Superlative) -> 
     nodes = scene.nodes
     if superlative in ("leftmost", "rightmost"):
         sign = 1 if superlative == "leftmost" else -1
-        one, next_one = sorted(places, key=lambda place: sign * nodes[place].amodal_x)[:2]
-        if min(sign * step for step in _steps(nodes[one], nodes[next_one])) <= SAME_PLACE:
+        one, next_one = sorted(places, key=lambda place: sign * nodes[place].amodal_x)[
+            :2
+        ]
+        if (
+            min(sign * step for step in _steps(nodes[one], nodes[next_one]))
+            <= SAME_PLACE
+        ):
             raise AmbiguousError
-        return _agreed(one, min(places, key=lambda place: sign * nodes[place].visible_x))
-    order = sorted(places, key=lambda place: nodes[place].amodal_area, reverse=superlative == "largest")
-    first, second = nodes[order[0]], nodes[order[1]]
+        return _agreed(
+            one, min(places, key=lambda place: sign * nodes[place].visible_x)
+        )
+    order = sorted(
+        places,
+        key=lambda place: nodes[place].amodal_area,
+        reverse=superlative == "largest",
+    )
+    first = nodes[order[0]]
+    second = nodes[order[1]]
     ratio = (
         first.amodal_area / second.amodal_area
         if superlative == "largest"

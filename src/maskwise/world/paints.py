@@ -40,7 +40,9 @@ def paints_for(colour: str, material: str, rng: RandomStream) -> dict[str, Paint
     main = _vary(COLOURS[colour], rng)
     light = sum(main) / 3 > 0.55
     accent = rng.choice(
-        ((0.94, 0.92, 0.86), (0.88, 0.8, 0.62)) if not light else ((0.35, 0.36, 0.42), (0.62, 0.55, 0.5))
+        ((0.94, 0.92, 0.86), (0.88, 0.8, 0.62))
+        if not light
+        else ((0.35, 0.36, 0.42), (0.62, 0.55, 0.5))
     )
     trim = rng.choice((FIXED["dark"], FIXED["steel"], FIXED["bark"], None))
     body = Paint(main, finish.gloss, finish.texture)

@@ -54,13 +54,23 @@ class QuestionProposal(NamedTuple):
 def _referring(expressions: ReferringExpressions) -> QuestionProposal | None:
     place = expressions.sample_object()
     described = expressions.describe(place)
-    if place is None or described is None or described[0].execute(expressions.scene) != (place,):
+    if (
+        place is None
+        or described is None
+        or described[0].execute(expressions.scene) != (place,)
+    ):
         return None
-    return QuestionProposal(*described, 1, expressions.scene.nodes[place].category in PLURAL_NOUNS)
+    return QuestionProposal(
+        *described, 1, expressions.scene.nodes[place].category in PLURAL_NOUNS
+    )
 
 
 def _function(expressions: ReferringExpressions) -> QuestionProposal | None:
-    return _the_kind(expressions) if expressions.rng.bernoulli(0.2) else _the_use(expressions)
+    return (
+        _the_kind(expressions)
+        if expressions.rng.bernoulli(0.2)
+        else _the_use(expressions)
+    )
 
 
 def _the_kind(expressions: ReferringExpressions) -> QuestionProposal:
@@ -69,22 +79,47 @@ def _the_kind(expressions: ReferringExpressions) -> QuestionProposal:
 
 
 def _the_use(expressions: ReferringExpressions) -> QuestionProposal:
-    rng, use = expressions.rng, _likely_use(expressions)
+    rng = expressions.rng
+    use = _likely_use(expressions)
     to = rng.choice(AFFORDANCES[use].to)
-    np = rng.choice((f"something to {to}", f"the thing you would {to}", f"the object one could {to}"))
-    ask = rng.choice((f"what could I {to}", f"what here is good to {to}", f"which of these would you {to}"))
+    np = rng.choice(
+        (
+            f"something to {to}",
+            f"the thing you would {to}",
+            f"the object one could {to}",
+        )
+    )
+    ask = rng.choice(
+        (
+            f"what could I {to}",
+            f"what here is good to {to}",
+            f"which of these would you {to}",
+        )
+    )
     if AFFORDANCES[use].needs and rng.bernoulli(0.35):
         ask = f"{rng.choice(AFFORDANCES[use].needs)}. {rng.choice(_HELP)}"
     return QuestionProposal(ObjectQuery((HasAffordance(use),)), np, 1, False, ask)
 
 
-_HELP = ("What here would help", "What should I take", "Which of these things do I need")
+_HELP = (
+    "What here would help",
+    "What should I take",
+    "Which of these things do I need",
+)
 
 
 def _part(expressions: ReferringExpressions) -> QuestionProposal | None:
     place = expressions.sample_object()
-    described = expressions.shortest(place) if expressions.rng.bernoulli(0.5) else expressions.describe(place)
-    if place is None or described is None or described[0].execute(expressions.scene) != (place,):
+    described = (
+        expressions.shortest(place)
+        if expressions.rng.bernoulli(0.5)
+        else expressions.describe(place)
+    )
+    if (
+        place is None
+        or described is None
+        or described[0].execute(expressions.scene) != (place,)
+    ):
         return None
     form, phrase = described
     category = expressions.scene.nodes[place].category
@@ -100,18 +135,19 @@ def _part(expressions: ReferringExpressions) -> QuestionProposal | None:
 
 def _part_function(expressions: ReferringExpressions) -> QuestionProposal | None:
     uses = [
-        name for name, use in PART_AFFORDANCES.items() if expressions.categories.intersection(dict(use.yes))
+        name
+        for name, use in PART_AFFORDANCES.items()
+        if expressions.categories.intersection(dict(use.yes))
     ]
     if not uses:
         return None
     name = expressions.rng.choice(uses)
     form = PartAffordanceQuery(name)
     found = form.execute(expressions.scene)
-    np, ask = (
-        expressions.rng.choice(PART_AFFORDANCES[name].names),
-        expressions.rng.choice(PART_AFFORDANCES[name].asks),
-    )
-    plural, several = _plural(np), len(found) > 1
+    np = expressions.rng.choice(PART_AFFORDANCES[name].names)
+    ask = expressions.rng.choice(PART_AFFORDANCES[name].asks)
+    plural = _plural(np)
+    several = len(found) > 1
     if several:
         np = f"all {np}" if plural else np.replace("the ", "every ", 1)
     return QuestionProposal(form, np, 2 if several else 1, plural, ask)
@@ -134,11 +170,19 @@ def _every_category(expressions: ReferringExpressions) -> QuestionProposal | Non
     category = expressions.sample_any_object().category
     nouns = CATEGORIES[category].plural
     return QuestionProposal(
-        ObjectQuery((HasCategory(category),)), rng.choice(_ALL).format(nouns=nouns), 2, True
+        ObjectQuery((HasCategory(category),)),
+        rng.choice(_ALL).format(nouns=nouns),
+        2,
+        True,
     )
 
 
-_ALL = ("all the {nouns}", "the {nouns}", "all {nouns} in the picture", "all of the {nouns}")
+_ALL = (
+    "all the {nouns}",
+    "the {nouns}",
+    "all {nouns} in the picture",
+    "all of the {nouns}",
+)
 
 
 def _every_colour(expressions: ReferringExpressions) -> QuestionProposal | None:
@@ -146,30 +190,48 @@ def _every_colour(expressions: ReferringExpressions) -> QuestionProposal | None:
     if colour in PLAIN_COLOURS:
         return None
     np = expressions.rng.choice(
-        (f"all {colour} things", f"the {colour} objects", f"all things that are {colour}")
+        (
+            f"all {colour} things",
+            f"the {colour} objects",
+            f"all things that are {colour}",
+        )
     )
-    return QuestionProposal(ObjectQuery((HasColour(colour, cautious=True),)), np, 2, True)
+    return QuestionProposal(
+        ObjectQuery((HasColour(colour, cautious=True),)), np, 2, True
+    )
 
 
 def _every_use(expressions: ReferringExpressions) -> QuestionProposal | None:
     rng = expressions.rng
     use = _likely_use(expressions)
     to = rng.choice(AFFORDANCES[use].to)
-    np = rng.choice((f"all the things you could {to}", f"the objects one could {to}", f"all things to {to}"))
-    ask = rng.choice((f"which things could I {to}", f"what are the things here to {to}"))
+    np = rng.choice(
+        (
+            f"all the things you could {to}",
+            f"the objects one could {to}",
+            f"all things to {to}",
+        )
+    )
+    ask = rng.choice(
+        (f"which things could I {to}", f"what are the things here to {to}")
+    )
     if AFFORDANCES[use].needs and rng.bernoulli(0.3):
         ask = f"{rng.choice(AFFORDANCES[use].needs)}. Which things here would help"
     return QuestionProposal(ObjectQuery((HasAffordance(use),)), np, 2, True, ask)
 
 
 def _pair(expressions: ReferringExpressions) -> QuestionProposal | None:
-    one, other = expressions.sample_object(), expressions.sample_object()
+    one = expressions.sample_object()
+    other = expressions.sample_object()
     if one is None or other is None or one == other:
         return None
-    first, second = expressions.shortest(one), expressions.shortest(other)
+    first = expressions.shortest(one)
+    second = expressions.shortest(other)
     if first is None or second is None:
         return None
-    return QuestionProposal(UnionQuery((first[0], second[0])), f"{first[1]} and {second[1]}", 2, True)
+    return QuestionProposal(
+        UnionQuery((first[0], second[0])), f"{first[1]} and {second[1]}", 2, True
+    )
 
 
 def _every_part(expressions: ReferringExpressions) -> QuestionProposal | None:
@@ -180,12 +242,26 @@ def _every_part(expressions: ReferringExpressions) -> QuestionProposal | None:
     if rng.bernoulli(0.5):
         if part not in _PARTS_ALONE:
             return None
-        return QuestionProposal(PartNameQuery(part), rng.choice(_ALL).format(nouns=nouns), 2, True)
+        return QuestionProposal(
+            PartNameQuery(part), rng.choice(_ALL).format(nouns=nouns), 2, True
+        )
     form = PartQuery(part, ObjectQuery((HasCategory(category),)))
-    return QuestionProposal(form, f"the {nouns} of all the {CATEGORIES[category].plural}", 2, True)
+    return QuestionProposal(
+        form, f"the {nouns} of all the {CATEGORIES[category].plural}", 2, True
+    )
 
 
-_PARTS_ALONE = ("handle", "lid", "wheels", "legs", "screen", "stem", "blade", "spout", "leaves")
+_PARTS_ALONE = (
+    "handle",
+    "lid",
+    "wheels",
+    "legs",
+    "screen",
+    "stem",
+    "blade",
+    "spout",
+    "leaves",
+)
 """Parts that can be asked for without their object."""
 
 
@@ -193,7 +269,10 @@ def _every_hidden(expressions: ReferringExpressions) -> QuestionProposal | None:
     hidden = expressions.rng.bernoulli(0.5)
     predicate: Predicate = OccludedBy() if hidden else Unoccluded()
     return QuestionProposal(
-        ObjectQuery((predicate,)), expressions.rng.choice(_HIDDEN if hidden else _CLEAR), 2, True
+        ObjectQuery((predicate,)),
+        expressions.rng.choice(_HIDDEN if hidden else _CLEAR),
+        2,
+        True,
     )
 
 
@@ -234,7 +313,11 @@ _BEHIND = (
         "whatever is tucked behind {other}",
         "the object half hidden by {other}",
     ),
-    ("what is behind {other}", "what does {other} partly cover", "which object does {other} block from view"),
+    (
+        "what is behind {other}",
+        "what does {other} partly cover",
+        "which object does {other} block from view",
+    ),
 )
 _BEFORE = (
     (
@@ -259,7 +342,10 @@ def _absent_thing(expressions: ReferringExpressions) -> QuestionProposal | None:
     one, many = expressions.rng.choice(ABSENT_CATEGORIES)
     plural = expressions.rng.bernoulli(0.2)
     return QuestionProposal(
-        ObjectQuery((HasCategory(one),)), f"all the {many}" if plural else f"the {one}", 0, plural
+        ObjectQuery((HasCategory(one),)),
+        f"all the {many}" if plural else f"the {one}",
+        0,
+        plural,
     )
 
 
@@ -267,18 +353,29 @@ def _absent_category(expressions: ReferringExpressions) -> QuestionProposal | No
     rng = expressions.rng
     # The setting of a table scene is a table too.
     category = rng.choice([name for name in CATEGORIES if name != "table"])
-    words = noun_phrase(category, rng.choice(CATEGORIES[category].colours) if rng.bernoulli(0.4) else None)
+    words = noun_phrase(
+        category,
+        rng.choice(CATEGORIES[category].colours) if rng.bernoulli(0.4) else None,
+    )
     return QuestionProposal(
-        ObjectQuery((HasCategory(category, cautious=True),)), f"the {words}", 0, category in PLURAL_NOUNS
+        ObjectQuery((HasCategory(category, cautious=True),)),
+        f"the {words}",
+        0,
+        category in PLURAL_NOUNS,
     )
 
 
 def _absent_colour(expressions: ReferringExpressions) -> QuestionProposal | None:
     node = expressions.sample_any_object()
-    colour = expressions.rng.choice([colour for colour in COLOURS if colour not in PLAIN_COLOURS])
+    colour = expressions.rng.choice(
+        [colour for colour in COLOURS if colour not in PLAIN_COLOURS]
+    )
     form = ObjectQuery((HasCategory(node.category), HasColour(colour, cautious=True)))
     return QuestionProposal(
-        form, f"the {noun_phrase(node.category, colour)}", 0, node.category in PLURAL_NOUNS
+        form,
+        f"the {noun_phrase(node.category, colour)}",
+        0,
+        node.category in PLURAL_NOUNS,
     )
 
 
@@ -286,7 +383,11 @@ def _absent_use(expressions: ReferringExpressions) -> QuestionProposal | None:
     use = expressions.rng.choice(list(AFFORDANCES))
     to = expressions.rng.choice(AFFORDANCES[use].to)
     return QuestionProposal(
-        ObjectQuery((HasAffordance(use),)), f"something to {to}", 0, False, f"what could I {to}"
+        ObjectQuery((HasAffordance(use),)),
+        f"something to {to}",
+        0,
+        False,
+        f"what could I {to}",
     )
 
 
@@ -295,7 +396,9 @@ def _absent_relation(expressions: ReferringExpressions) -> QuestionProposal | No
     if place is None:
         return None
     category = expressions.scene.nodes[place].category
-    related = expressions.relate([HasCategory(category)], category, expressions.sample_relation(place))
+    related = expressions.relate(
+        [HasCategory(category)], category, expressions.sample_relation(place)
+    )
     return QuestionProposal(*related, 0, category in PLURAL_NOUNS) if related else None
 
 
@@ -306,9 +409,14 @@ def _absent_part(expressions: ReferringExpressions) -> QuestionProposal | None:
         return None
     part = expressions.rng.choice(_FOREIGN_PARTS)
     stem = part.rstrip("s")
-    if any(name.rstrip("s") == stem for name in CATEGORIES[expressions.scene.nodes[place].category].parts):
+    if any(
+        name.rstrip("s") == stem
+        for name in CATEGORIES[expressions.scene.nodes[place].category].parts
+    ):
         return None
-    return QuestionProposal(PartQuery(part, named[0]), f"the {part} of {named[1]}", 0, part in PLURAL_NOUNS)
+    return QuestionProposal(
+        PartQuery(part, named[0]), f"the {part} of {named[1]}", 0, part in PLURAL_NOUNS
+    )
 
 
 _FOREIGN_PARTS = (
@@ -332,11 +440,23 @@ def _absent_part_use(expressions: ReferringExpressions) -> QuestionProposal | No
     name = expressions.rng.choice(list(PART_AFFORDANCES))
     np = expressions.rng.choice(PART_AFFORDANCES[name].names)
     return QuestionProposal(
-        PartAffordanceQuery(name), np, 0, _plural(np), expressions.rng.choice(PART_AFFORDANCES[name].asks)
+        PartAffordanceQuery(name),
+        np,
+        0,
+        _plural(np),
+        expressions.rng.choice(PART_AFFORDANCES[name].asks),
     )
 
 
-_PLURALS = (_every_category, _every_colour, _every_use, _pair, _pair, _every_part, _every_hidden)
+_PLURALS = (
+    _every_category,
+    _every_colour,
+    _every_use,
+    _pair,
+    _pair,
+    _every_part,
+    _every_hidden,
+)
 
 _ABSENCES = (
     _absent_thing,
@@ -363,7 +483,11 @@ PROPOSERS: dict[str, Callable[[ReferringExpressions], QuestionProposal | None]] 
 
 def _likely_use(expressions: ReferringExpressions) -> str:
     """An affordance that some object of the scene has, if there is one."""
-    fitting = [name for name, use in AFFORDANCES.items() if expressions.categories.intersection(use.yes)]
+    fitting = [
+        name
+        for name, use in AFFORDANCES.items()
+        if expressions.categories.intersection(use.yes)
+    ]
     return expressions.rng.choice(fitting or list(AFFORDANCES))
 
 

@@ -60,7 +60,9 @@ FAMILIES: tuple[TemplateFamily, ...] = (
             "Which pixels belong to {np}?",
         ),
     ),
-    TemplateFamily("bare", "visible", False, ("{np}", "{np}, please", "{np} in this picture")),
+    TemplateFamily(
+        "bare", "visible", False, ("{np}", "{np}, please", "{np} in this picture")
+    ),
     TemplateFamily(
         "polite",
         "visible",
@@ -435,8 +437,22 @@ FAMILIES: tuple[TemplateFamily, ...] = (
 _SLOTS = re.compile(r"{(\w+)}")
 
 PRONOUNS = {
-    False: {"it": "it", "they": "it", "its": "its", "is": "is", "does": "does", "s": "s"},
-    True: {"it": "them", "they": "they", "its": "their", "is": "are", "does": "do", "s": ""},
+    False: {
+        "it": "it",
+        "they": "it",
+        "its": "its",
+        "is": "is",
+        "does": "does",
+        "s": "s",
+    },
+    True: {
+        "it": "them",
+        "they": "they",
+        "its": "their",
+        "is": "are",
+        "does": "do",
+        "s": "",
+    },
 }
 """Singular and plural forms."""
 
@@ -464,11 +480,21 @@ def usable_templates(
 ) -> list[tuple[TemplateFamily, list[str]]]:
     """The families of an intent with those of their templates whose slots can be filled."""
     given = {"np", *PRONOUNS[False]}
-    given |= ({"ask", "Ask"} if wording.ask else set()) | ({"front"} if wording.front else set())
+    given |= ({"ask", "Ask"} if wording.ask else set()) | (
+        {"front"} if wording.front else set()
+    )
     found = []
     for family in FAMILIES:
-        if family.intent == intent and family.held_out == held_out and not (family.whole and wording.part):
-            templates = [template for template in family.templates if template_slots(template) <= given]
+        if (
+            family.intent == intent
+            and family.held_out == held_out
+            and not (family.whole and wording.part)
+        ):
+            templates = [
+                template
+                for template in family.templates
+                if template_slots(template) <= given
+            ]
             if templates:
                 found.append((family, templates))
     return found

@@ -60,4 +60,7 @@ class RandomStream:
 def scene_streams(seed: int, split: int, index: int) -> dict[str, RandomStream]:
     """The independent streams of one scene."""
     root = np.random.SeedSequence(seed, spawn_key=(split, index))
-    return {name: RandomStream(child) for name, child in zip(STREAMS, root.spawn(len(STREAMS)))}
+    return {
+        name: RandomStream(child)
+        for name, child in zip(STREAMS, root.spawn(len(STREAMS)))
+    }

@@ -25,10 +25,21 @@ from maskwise.world.scene_graph import SceneGraph, SceneNode
 Expression = tuple[ObjectQuery, str]
 
 SUPERLATIVES: tuple[tuple[Superlative, tuple[str, ...]], ...] = (
-    ("leftmost", ("the leftmost {noun}", "the {noun} furthest to the left", "the {noun} on the far left")),
+    (
+        "leftmost",
+        (
+            "the leftmost {noun}",
+            "the {noun} furthest to the left",
+            "the {noun} on the far left",
+        ),
+    ),
     (
         "rightmost",
-        ("the rightmost {noun}", "the {noun} furthest to the right", "the {noun} on the far right"),
+        (
+            "the rightmost {noun}",
+            "the {noun} furthest to the right",
+            "the {noun} on the far right",
+        ),
     ),
     ("largest", ("the largest {noun}", "the biggest {noun}")),
     ("smallest", ("the smallest {noun}", "the tiniest {noun}")),
@@ -37,12 +48,26 @@ SUPERLATIVES: tuple[tuple[Superlative, tuple[str, ...]], ...] = (
 Relation = tuple[Callable[[ObjectQuery], Predicate], tuple[str, ...]]
 Relative = tuple[Relation, int]
 
-LEFT: Relation = (partial(Beside, "left"), ("to the left of", "left of", "on the left side of"))
-RIGHT: Relation = (partial(Beside, "right"), ("to the right of", "right of", "on the right side of"))
-BEHIND: Relation = (OccludedBy, ("behind", "partly hidden behind", "half covered by", "tucked behind"))
+LEFT: Relation = (
+    partial(Beside, "left"),
+    ("to the left of", "left of", "on the left side of"),
+)
+RIGHT: Relation = (
+    partial(Beside, "right"),
+    ("to the right of", "right of", "on the right side of"),
+)
+BEHIND: Relation = (
+    OccludedBy,
+    ("behind", "partly hidden behind", "half covered by", "tucked behind"),
+)
 BEFORE: Relation = (
     Occludes,
-    ("in front of", "standing in front of", "partly covering", "that blocks the view of"),
+    (
+        "in front of",
+        "standing in front of",
+        "partly covering",
+        "that blocks the view of",
+    ),
 )
 RELATIONS = (LEFT, RIGHT, BEHIND, BEFORE)
 
@@ -51,21 +76,29 @@ class ReferringExpressions:
     """Generates expressions for one scene. `describe` and `relate` may raise `AmbiguousError`."""
 
     def __init__(self, scene: SceneGraph, rng: RandomStream) -> None:
-        self.scene, self.rng = scene, rng
+        self.scene = scene
+        self.rng = rng
         self.objects = scene.objects()
         self.categories = {scene.nodes[place].category for place in self.objects}
 
     def is_recognisable(self, node: SceneNode) -> bool:
         """Whether enough of a node, and of its object's colour, is visible to ask for it and to name it."""
         enough = LEAST_PIXELS * self.scene.object_map.size
-        return node.visible_area >= max(enough, LEAST_SHARE * node.amodal_area) and colour_shows(
-            self.scene, node
-        )
+        return node.visible_area >= max(
+            enough, LEAST_SHARE * node.amodal_area
+        ) and colour_shows(self.scene, node)
 
     def sample_object(self) -> int | None:
         """A recognisable object, occluded ones with twice the weight; None if there is none."""
-        shown = [place for place in self.objects if self.is_recognisable(self.scene.nodes[place])]
-        weights = [2.0 if self.scene.nodes[place].occlusion_rate > 0.05 else 1.0 for place in shown]
+        shown = [
+            place
+            for place in self.objects
+            if self.is_recognisable(self.scene.nodes[place])
+        ]
+        weights = [
+            2.0 if self.scene.nodes[place].occlusion_rate > 0.05 else 1.0
+            for place in shown
+        ]
         return self.rng.weighted_choice(shown, weights) if shown else None
 
     def sample_any_object(self) -> SceneNode:
@@ -84,30 +117,41 @@ class ReferringExpressions:
                 else (HasCategory(node.category), HasColour(colour))
             )
             if self._alone(ObjectQuery(predicates), place):
-                return ObjectQuery(predicates), f"the {noun_phrase(node.category, colour)}"
+                return ObjectQuery(
+                    predicates
+                ), f"the {noun_phrase(node.category, colour)}"
         return None
 
     def describe(self, place: int | None) -> Expression | None:
         """A varied expression for an object, which may fit other objects too."""
         if place is None:
             return None
-        node, rng = self.scene.nodes[place], self.rng
+        node = self.scene.nodes[place]
+        rng = self.rng
         predicates: list[Predicate] = [HasCategory(node.category)]
         colour = node.colour if rng.bernoulli(0.55) else None
         material = (
-            node.material if MATERIALS[node.material].told and not colour and rng.bernoulli(0.5) else None
+            node.material
+            if MATERIALS[node.material].told and not colour and rng.bernoulli(0.5)
+            else None
         )
         predicates += [HasColour(colour)] if colour else []
         predicates += [HasMaterial(material)] if material else []
-        noun = rng.choice((node.category, node.category, *CATEGORIES[node.category].also))
-        phrase = noun_phrase(node.category, colour, noun=f"{material} {noun}" if material else noun)
+        noun = rng.choice(
+            (node.category, node.category, *CATEGORIES[node.category].also)
+        )
+        phrase = noun_phrase(
+            node.category, colour, noun=f"{material} {noun}" if material else noun
+        )
         manner = rng.integer(5)
         if manner <= 1:
             return ObjectQuery(tuple(predicates)), f"the {phrase}"
         if manner == 2:
             return self._superlative(predicates, phrase)
         return self.relate(
-            predicates, phrase, self._neighbour(place) if manner == 3 else self.sample_relation(place)
+            predicates,
+            phrase,
+            self._neighbour(place) if manner == 3 else self.sample_relation(place),
         )
 
     def relate(
@@ -133,7 +177,8 @@ class ReferringExpressions:
 
     def _neighbour(self, place: int) -> Relative | None:
         """An object that hides this one or is hidden by it."""
-        order, occluded_pixels = self.scene.nodes[place].order - 1, self.scene.occluded_pixels
+        order = self.scene.nodes[place].order - 1
+        occluded_pixels = self.scene.occluded_pixels
         found: list[Relative] = []
         for other in self.objects:
             there = self.scene.nodes[other].order - 1
@@ -152,10 +197,18 @@ class ReferringExpressions:
         superlative, words = self.rng.choice(SUPERLATIVES)
         if len(ObjectQuery(tuple(predicates)).execute(self.scene)) < 2:
             raise AmbiguousError
-        return ObjectQuery(tuple(predicates), superlative), self.rng.choice(words).format(noun=phrase)
+        return ObjectQuery(tuple(predicates), superlative), self.rng.choice(
+            words
+        ).format(noun=phrase)
 
 
-def noun_phrase(category: str, colour: str | None = None, *, noun: str | None = None) -> str:
+def noun_phrase(
+    category: str, colour: str | None = None, *, noun: str | None = None
+) -> str:
     """The noun of a category (or a synonym) with its colour, without article."""
     noun = noun or category
-    return CATEGORIES[category].coloured.format(colour=colour, noun=noun) if colour else noun
+    return (
+        CATEGORIES[category].coloured.format(colour=colour, noun=noun)
+        if colour
+        else noun
+    )

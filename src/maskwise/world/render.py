@@ -24,7 +24,9 @@ class Rendering(NamedTuple):
     rasters: list[ObjectRaster | None]
 
 
-def render(layout: SceneLayout, background: Background, size: int, rng: RandomStream) -> Rendering:
+def render(
+    layout: SceneLayout, background: Background, size: int, rng: RandomStream
+) -> Rendering:
     """Draw the background, the shadows on the ground, and the objects from the back to the front."""
     planes = draw_background(background, size, layout.light)
     _cast_shadows(planes, layout, size)
@@ -62,38 +64,58 @@ def _cast_shadows(planes: Planes, layout: SceneLayout, size: int) -> None:
     planes[:, edge:] *= dim
 
 
-def _lay_shadow(pen: ImageDraw.ImageDraw, placed: PlacedObject, layout: SceneLayout, half: int) -> None:
-    light, place = layout.light, placed.in_pixels(half)
+def _lay_shadow(
+    pen: ImageDraw.ImageDraw, placed: PlacedObject, layout: SceneLayout, half: int
+) -> None:
+    light = layout.light
+    place = placed.in_pixels(half)
     rise = np.sqrt(1 - layout.tilt**2)
     flip = np.array([place.scale, -place.scale])
     if CATEGORIES[placed.category].flat:
-        slant, shift = np.eye(2), np.array([-0.1 * light.x / light.y, -0.03])
+        slant = np.eye(2)
+        shift = np.array([-0.1 * light.x / light.y, -0.03])
     else:
         slant = np.array(
-            [[1.0, 0.0], [-0.8 * light.x / light.y / rise, 0.7 * layout.tilt * light.z / light.y / rise]]
+            [
+                [1.0, 0.0],
+                [
+                    -0.8 * light.x / light.y / rise,
+                    0.7 * layout.tilt * light.z / light.y / rise,
+                ],
+            ]
         )
         shift = np.array([0.0, -0.02])
-    for outline in placed.shape.outlines(slant * flip, shift * flip + (place.x, place.y), bulk=True):
+    for outline in placed.shape.outlines(
+        slant * flip, shift * flip + (place.x, place.y), bulk=True
+    ):
         pen.polygon(outline, fill=255)
 
 
-def _dim_around(planes: Planes, raster: ObjectRaster, size: int, layout: SceneLayout) -> None:
+def _dim_around(
+    planes: Planes, raster: ObjectRaster, size: int, layout: SceneLayout
+) -> None:
     """Darken the surroundings of an object on the side away from the light."""
     reach = max(2, round(0.03 * size))
-    padded = np.zeros((raster.cover.shape[0] + 2 * reach, raster.cover.shape[1] + 2 * reach), np.uint8)
+    padded = np.zeros(
+        (raster.cover.shape[0] + 2 * reach, raster.cover.shape[1] + 2 * reach), np.uint8
+    )
     padded[reach:-reach, reach:-reach] = raster.cover * 255
     soft = np.asarray(Image.fromarray(padded).filter(ImageFilter.BoxBlur(reach * 0.5)))
     shift = -round(np.sign(layout.light.x) * reach * 0.4)
-    top, left = raster.row - reach, raster.column - reach + shift
+    top = raster.row - reach
+    left = raster.column - reach + shift
     rows = slice(max(top, 0), min(top + soft.shape[0], size))
     columns = slice(max(left, 0), min(left + soft.shape[1], size))
-    piece = soft[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left]
+    piece = soft[
+        rows.start - top : rows.stop - top, columns.start - left : columns.stop - left
+    ]
     planes[:, rows, columns] *= 1 - piece.astype(np.float32) * np.float32(0.3 / 255)
 
 
 def _expose(planes: Planes, size: int, rng: RandomStream) -> NDArray[np.uint8]:
     """Exposure, sensor noise and rounding to bytes (size, size, 3)."""
-    gain, noise = rng.uniform(0.88, 1.06), rng.uniform(0.004, 0.018)
+    gain = rng.uniform(0.88, 1.06)
+    noise = rng.uniform(0.004, 0.018)
     planes *= np.float32(255 * gain)
     grain = crop_texture("grain", rng.integer(SIDE), rng.integer(SIDE), (size, size))
     planes += np.float32(255 * noise) * grain

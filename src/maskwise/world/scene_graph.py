@@ -84,7 +84,9 @@ class SceneGraph:
     def parts(self, whole: int) -> list[int]:
         """Indices of an object's parts."""
         return [
-            place for place, node in enumerate(self.nodes) if node.whole == whole and node.part is not None
+            place
+            for place, node in enumerate(self.nodes)
+            if node.whole == whole and node.part is not None
         ]
 
     def occluders(self, place: int) -> NDArray[np.int64]:
@@ -116,7 +118,11 @@ class SceneGraph:
 def build_scene_graph(layout: SceneLayout, rendering: Rendering) -> SceneGraph:
     """List and measure every object and part that has a pixel in the image."""
     objects = layout.objects
-    present = [number for number in range(len(objects) - 1, -1, -1) if _appears(rendering.rasters[number])]
+    present = [
+        number
+        for number in range(len(objects) - 1, -1, -1)
+        if _appears(rendering.rasters[number])
+    ]
     rank = np.full(len(objects) + 1, -1, np.int8)
     rank[present] = np.arange(len(present))
     object_map = rank[rendering.object_map]
@@ -137,7 +143,12 @@ def build_scene_graph(layout: SceneLayout, rendering: Rendering) -> SceneGraph:
         extents.append(extent)
     np.fill_diagonal(occluded_pixels, 0)
     return SceneGraph(
-        layout.setting, name_nodes(nodes), tuple(extents), occluded_pixels, object_map, part_map
+        layout.setting,
+        name_nodes(nodes),
+        tuple(extents),
+        occluded_pixels,
+        object_map,
+        part_map,
     )
 
 
@@ -148,7 +159,9 @@ def _appears(raster: ObjectRaster | None) -> bool:
 def _extent(placed: PlacedObject, raster: ObjectRaster | None) -> ObjectExtent:
     assert raster is not None
     names = CATEGORIES[placed.category].parts
-    table = np.array([0] + [names.index(facet.part) + 1 for facet in placed.shape.facets], np.uint8)
+    table = np.array(
+        [0] + [names.index(facet.part) + 1 for facet in placed.shape.facets], np.uint8
+    )
     return ObjectExtent(raster.window, table[raster.facet])
 
 
@@ -167,24 +180,38 @@ def _positions(nodes: list[SceneNode], first: int) -> NDArray[np.int16]:
 
 
 def _measure(
-    placed: PlacedObject, extent: ObjectExtent, object_map: NDArray[np.int8], place: int, first: int
+    placed: PlacedObject,
+    extent: ObjectExtent,
+    object_map: NDArray[np.int8],
+    place: int,
+    first: int,
 ) -> list[SceneNode]:
     """The object and those of its parts that have a pixel in the image."""
     names = CATEGORIES[placed.category].parts
     (rows, columns), parts = extent
-    width, count = parts.shape[1], len(names) + 1
+    width = parts.shape[1]
+    count = len(names) + 1
     at = parts * np.int64(width) + np.arange(width)
     here = object_map[rows, columns] == place
     full, seen = (
-        np.bincount(index, minlength=count * width).reshape(count, width) for index in (at.ravel(), at[here])
+        np.bincount(index, minlength=count * width).reshape(count, width)
+        for index in (at.ravel(), at[here])
     )
     colour_on = CATEGORIES[placed.category].colour_on or names
-    colour_area = int(sum(seen[number].sum() for number, name in enumerate(names, 1) if name in colour_on))
+    colour_area = int(
+        sum(
+            seen[number].sum()
+            for number, name in enumerate(names, 1)
+            if name in colour_on
+        )
+    )
     middle = (np.arange(columns.start, columns.stop) + 0.5) / object_map.shape[1]
 
     def node(part: str | None, chosen: slice) -> SceneNode:
-        whole, shown = full[chosen].sum(0), seen[chosen].sum(0)
-        area, visible = int(whole.sum()), int(shown.sum())
+        whole = full[chosen].sum(0)
+        shown = seen[chosen].sum(0)
+        area = int(whole.sum())
+        visible = int(shown.sum())
         amodal_x = float(whole @ middle) / area
         x = float(shown @ middle) / visible if visible else amodal_x
         return SceneNode(
@@ -220,13 +247,17 @@ def name_nodes(nodes: list[SceneNode]) -> tuple[SceneNode, ...]:
             names[place] = f"{word} {plain}".strip()
     return tuple(
         node._replace(
-            name=names[node.whole] if node.part is None else f"{node.part} of the {names[node.whole]}"
+            name=names[node.whole]
+            if node.part is None
+            else f"{node.part} of the {names[node.whole]}"
         )
         for node in nodes
     )
 
 
-def _tell_apart(nodes: list[SceneNode], places: list[int]) -> tuple[list[int], list[str]]:
+def _tell_apart(
+    nodes: list[SceneNode], places: list[int]
+) -> tuple[list[int], list[str]]:
     """Words that distinguish objects of one colour and category: two by side if they are clearly apart, else by depth.
 
     More than two, which no scene has but a model may predict, are numbered from the left.

@@ -12,7 +12,13 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
-from maskwise.world.catalogue import CATEGORIES, HELD_OUT, PRESETS, SPLITS, SplitSettings
+from maskwise.world.catalogue import (
+    CATEGORIES,
+    HELD_OUT,
+    PRESETS,
+    SPLITS,
+    SplitSettings,
+)
 from maskwise.world.facets import DirectionalLight, FacetBuilder, ObjectShape
 from maskwise.world.paints import paints_for
 from maskwise.world.random_streams import RandomStream
@@ -55,7 +61,8 @@ class SceneLayout(NamedTuple):
 
 def sample_layout(split: str, preset: str, rng: RandomStream) -> SceneLayout:
     """Sample a setting and place objects in it."""
-    rules, variant = SPLITS[split], PRESETS[preset]
+    rules = SPLITS[split]
+    variant = PRESETS[preset]
     setting = "table" if rng.bernoulli(0.6) else "room"
     horizon = rng.uniform(0.3, 0.42)
     tilt = rng.uniform(0.36, 0.52) if setting == "table" else rng.uniform(0.26, 0.4)
@@ -64,23 +71,31 @@ def sample_layout(split: str, preset: str, rng: RandomStream) -> SceneLayout:
     count = fewest + rng.integer(most - fewest + 1)
     categories = _categories(setting, variant.categories)
     grid = _OcclusionGrid(rules, rng)
-    low, high = horizon + 0.13, 0.96
+    low = horizon + 0.13
+    high = 0.96
     for slot in range(count):
         depth = (slot + rng.uniform(0.15, 0.85)) / count
         kind = _sample_kind(categories, rules, grid.objects, rng)
         placed = _build_object(kind, tilt, light, rng)
         size = getattr(CATEGORIES[placed.category], setting) * variant.scale
-        grid.add(_rescale(placed, size, low + (high - low) * depth, rng=rng, depth=depth))
+        grid.add(
+            _rescale(placed, size, low + (high - low) * depth, rng=rng, depth=depth)
+        )
     return SceneLayout(setting, horizon, tilt, light, tuple(grid.objects))
 
 
 def _light(rng: RandomStream) -> DirectionalLight:
-    direction = np.array([rng.sign() * rng.uniform(0.3, 0.75), rng.uniform(0.5, 0.8), 0.65])
+    direction = np.array(
+        [rng.sign() * rng.uniform(0.3, 0.75), rng.uniform(0.5, 0.8), 0.65]
+    )
     return DirectionalLight(*(direction / np.linalg.norm(direction)).tolist())
 
 
 def _sample_kind(
-    categories: tuple[str, ...], rules: SplitSettings, before: list[PlacedObject], rng: RandomStream
+    categories: tuple[str, ...],
+    rules: SplitSettings,
+    before: list[PlacedObject],
+    rng: RandomStream,
 ) -> tuple[str, str, str]:
     """Category, colour and material.
 
@@ -88,11 +103,19 @@ def _sample_kind(
     and at most two of them a colour.
     """
     counts = Counter(placed.category for placed in before)
-    names = [name for name in (counts if before and rng.bernoulli(0.25) else categories) if counts[name] < 3]
+    names = [
+        name
+        for name in (counts if before and rng.bernoulli(0.25) else categories)
+        if counts[name] < 3
+    ]
     name = rng.choice(names or categories)
     twins = Counter(placed.colour for placed in before if placed.category == name)
     held_out = rng.bernoulli(rules.held_out_colours)
-    colours = [colour for colour in CATEGORIES[name].colours if (colour in HELD_OUT[name]) == held_out]
+    colours = [
+        colour
+        for colour in CATEGORIES[name].colours
+        if (colour in HELD_OUT[name]) == held_out
+    ]
     colour = rng.choice([colour for colour in colours if twins[colour] < 2] or colours)
     return name, colour, rng.choice(CATEGORIES[name].materials)
 
@@ -104,7 +127,9 @@ def _build_object(
     category, colour, material = kind
     builder = FacetBuilder(tilt, light, paints_for(colour, material, rng))
     SHAPES[category](builder, rng)
-    return PlacedObject(category, colour, material, builder.build(), ObjectPlacement(0.0, 0.0, 1.0))
+    return PlacedObject(
+        category, colour, material, builder.build(), ObjectPlacement(0.0, 0.0, 1.0)
+    )
 
 
 @functools.cache
@@ -117,13 +142,18 @@ def _categories(setting: str, only: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _rescale(placed: PlacedObject, size: float, y: float, *, rng: RandomStream, depth: float) -> PlacedObject:
+def _rescale(
+    placed: PlacedObject, size: float, y: float, *, rng: RandomStream, depth: float
+) -> PlacedObject:
     """The object standing at height y of the image, its larger side about `size`, nearer ones larger."""
-    low, high = placed.shape.low.min(0), placed.shape.high.max(0)
+    low = placed.shape.low.min(0)
+    high = placed.shape.high.max(0)
     wanted = size * rng.uniform(0.8, 1.2) * (0.86 + 0.28 * depth)
     scale = wanted / float((high - low).max())
     scale = min(scale, (y + 0.03) / float(high[1]))
-    return placed._replace(placement=ObjectPlacement(0.5, min(y, 1.0 + float(low[1]) * scale), scale))
+    return placed._replace(
+        placement=ObjectPlacement(0.5, min(y, 1.0 + float(low[1]) * scale), scale)
+    )
 
 
 class _OcclusionGrid:
@@ -133,7 +163,8 @@ class _OcclusionGrid:
     """
 
     def __init__(self, rules: SplitSettings, rng: RandomStream) -> None:
-        self.rules, self.rng = rules, rng
+        self.rules = rules
+        self.rng = rng
         self.objects: list[PlacedObject] = []
         self.object_map = np.zeros((3 * GRID, 3 * GRID), np.int64)
         self.object_map[GRID : 2 * GRID, GRID : 2 * GRID] = 1
@@ -145,18 +176,29 @@ class _OcclusionGrid:
         shape, column, row = _silhouette(placed)
         wide = shape.shape[1]
         spread = (np.arange(POSITIONS) + self.rng.random()) / POSITIONS
-        columns = np.rint(GRID * (1 + spread) - wide * (0.15 + 0.7 * spread)).astype(np.int64)
+        columns = np.rint(GRID * (1 + spread) - wide * (0.15 + 0.7 * spread)).astype(
+            np.int64
+        )
         down, right = np.nonzero(shape)
         cells_of = (down + row) * self.object_map.shape[1] + right + columns[:, None]
         count = len(self.objects) + 2
-        cells = self.object_map.ravel().take(cells_of) + count * np.arange(POSITIONS)[:, None]
-        hits = np.bincount(cells.ravel(), minlength=count * POSITIONS).reshape(POSITIONS, count)
+        cells = (
+            self.object_map.ravel().take(cells_of)
+            + count * np.arange(POSITIONS)[:, None]
+        )
+        hits = np.bincount(cells.ravel(), minlength=count * POSITIONS).reshape(
+            POSITIONS, count
+        )
         best = int(self._cost(hits).argmin())
         self.left = np.append(self.left - hits[best, 2:], hits[best, 1:].sum())
         self.area = np.append(self.area, max(1, hits[best, 1:].sum()))
-        moved = placed.placement._replace(x=placed.placement.x + (columns[best].item() - column) / GRID)
+        moved = placed.placement._replace(
+            x=placed.placement.x + (columns[best].item() - column) / GRID
+        )
         self.objects.append(placed._replace(placement=moved))
-        spot = self.object_map[row : row + shape.shape[0], columns[best] : columns[best] + wide]
+        spot = self.object_map[
+            row : row + shape.shape[0], columns[best] : columns[best] + wide
+        ]
         spot[shape & (spot > 0)] = count
 
     def _cost(self, hits: Int64Array) -> Float64Array:
@@ -166,7 +208,8 @@ class _OcclusionGrid:
         clear = np.flatnonzero(self.left > 0.75 * self.area)
         if len(clear) and self.rng.bernoulli(self.rules.occlusion_rate):
             victim = clear[self.rng.integer(len(clear))]
-            wanted[victim], weight[victim] = self.rng.uniform(*self.rules.occluded_share), 1.0
+            wanted[victim] = self.rng.uniform(*self.rules.occluded_share)
+            weight[victim] = 1.0
         visible = (self.left - hits[:, 2:]) / self.area
         before = self.left / self.area
         cost = np.abs(np.minimum(before, 1.0 - wanted) - visible) @ weight
@@ -178,8 +221,10 @@ class _OcclusionGrid:
 
 def _silhouette(placed: PlacedObject) -> tuple[BoolArray, int, int]:
     """Its cells as a bool array, and the column and row of the grid at which the array begins."""
-    at, shape = placed.in_pixels(GRID), placed.shape
-    slope, shift = np.array([at.scale, -at.scale]), np.array([at.x + GRID, at.y + GRID])
+    at = placed.in_pixels(GRID)
+    shape = placed.shape
+    slope = np.array([at.scale, -at.scale])
+    shift = np.array([at.x + GRID, at.y + GRID])
     corners = np.stack([shape.low.min(0), shape.high.max(0)]) * slope + shift
     column, row = np.floor(corners.min(0)).astype(int).tolist()
     right, bottom = np.ceil(corners.max(0)).astype(int).tolist()

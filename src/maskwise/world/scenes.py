@@ -106,11 +106,17 @@ def make_scene(
         raise UnknownNameError("preset", preset, PRESETS)
     streams = scene_streams(seed, SPLITS[split].number, index)
     layout = sample_layout(split, preset, streams["layout"])
-    background = sample_background(layout.setting, layout.horizon, streams["background"])
+    background = sample_background(
+        layout.setting, layout.horizon, streams["background"]
+    )
     rendering = render(layout, background, size, streams["noise"])
     graph = build_scene_graph(layout, rendering)
     asked = generate_questions(graph, split, questions, streams["questions"])
-    id = f"{split}-{seed}-{index}" if preset == "default" else f"{preset}-{split}-{seed}-{index}"
+    id = (
+        f"{split}-{seed}-{index}"
+        if preset == "default"
+        else f"{preset}-{split}-{seed}-{index}"
+    )
     return Scene(id, split, rendering.image, layout, graph, tuple(asked))
 
 

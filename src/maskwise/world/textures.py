@@ -31,8 +31,12 @@ def load_texture(name: str) -> Texture:
         return np.asarray(bent)
 
     if name == "wood":
-        rings = np.linspace(0, 40, SIDE, False, dtype=np.float32)[:, None] + 5 * noise(16, 4)
-        wood: Texture = 1 + np.float32(0.11) * np.sin(2 * np.pi * rings) + 0.22 * noise(340, 12)
+        rings = np.linspace(0, 40, SIDE, False, dtype=np.float32)[:, None] + 5 * noise(
+            16, 4
+        )
+        wood: Texture = (
+            1 + np.float32(0.11) * np.sin(2 * np.pi * rings) + 0.22 * noise(340, 12)
+        )
         return wood
     if name == "cloth":
         weave = np.indices((SIDE, SIDE)).sum(0) % 2 - 0.5
@@ -49,9 +53,11 @@ def load_texture(name: str) -> Texture:
 
 def crop_texture(name: str, top: int, left: int, shape: tuple[int, int]) -> Texture:
     """A crop of a texture, shape (height, width), starting at any position."""
-    top, left = top % SIDE, left % SIDE
+    top = top % SIDE
+    left = left % SIDE
     piece = load_texture(name)[top : top + shape[0], left : left + shape[1]]
     if piece.shape == shape:
         return piece
-    rows, columns = (np.arange(shape[0]) + top) % SIDE, (np.arange(shape[1]) + left) % SIDE
+    rows = (np.arange(shape[0]) + top) % SIDE
+    columns = (np.arange(shape[1]) + left) % SIDE
     return load_texture(name)[rows[:, None], columns[None]]

@@ -34,10 +34,16 @@ def _translate(function: Callable[P, R]) -> Callable[P, R]:
 class AnthropicClient:
     """A model of the Messages API. The SDK retries 429, 5xx and timeouts with back-off, `max_retries` times."""
 
-    provider, has_batches = "anthropic", True
+    provider = "anthropic"
+    has_batches = True
 
     def __init__(
-        self, *, model: str, base_url: str | None = None, max_retries: int = 6, needs_key: bool = True
+        self,
+        *,
+        model: str,
+        base_url: str | None = None,
+        max_retries: int = 6,
+        needs_key: bool = True,
     ) -> None:
         self.model = model
         try:
@@ -45,7 +51,9 @@ class AnthropicClient:
         except anthropic.AnthropicError as error:
             raise WriterError(f"Anthropic: {error}") from error
         # The SDK starts without a key and fails at the first request.
-        if needs_key and not (self._sdk.api_key or self._sdk.auth_token or self._sdk.credentials):
+        if needs_key and not (
+            self._sdk.api_key or self._sdk.auth_token or self._sdk.credentials
+        ):
             raise WriterError(
                 "Anthropic: no key was found; set the environment variable ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"
             )
@@ -60,24 +68,35 @@ class AnthropicClient:
         try:
             return to_completion(self._sdk.messages.create(**self._parameters(request)))
         except anthropic.BadRequestError as error:
-            return Completion(status="failed", reason=f"rejected by the provider: {error.message}")
+            return Completion(
+                status="failed", reason=f"rejected by the provider: {error.message}"
+            )
 
     @_translate
     def submit(self, requests: Mapping[str, CompletionRequest], label: str) -> str:
         """Send a batch. The API keeps no label: `find_batch` recognises a batch by its keys."""
         entries: Any = [
-            {"custom_id": key, "params": self._parameters(request)} for key, request in requests.items()
+            {"custom_id": key, "params": self._parameters(request)}
+            for key, request in requests.items()
         ]
         return self._sdk.messages.batches.create(requests=entries).id
 
     @_translate
-    def find_batch(self, label: str, *, keys: frozenset[str], since: float) -> str | None:
+    def find_batch(
+        self, label: str, *, keys: frozenset[str], since: float
+    ) -> str | None:
         """The newest batch of as many requests since then whose results, once it has ended, have these keys."""
         for batch in self._sdk.messages.batches.list():
             if batch.created_at.timestamp() < since - CLOCK_SKEW:
                 return None
             counts = batch.request_counts
-            total = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
+            total = (
+                counts.processing
+                + counts.succeeded
+                + counts.errored
+                + counts.canceled
+                + counts.expired
+            )
             if total == len(keys) and self._may_hold(batch, keys):
                 return batch.id
         return None
@@ -86,7 +105,9 @@ class AnthropicClient:
         """Whether an ended batch has these keys; one that is running cannot be told and counts as ours."""
         if batch.processing_status != "ended":
             return True
-        return {entry.custom_id for entry in self._sdk.messages.batches.results(batch.id)} == keys
+        return {
+            entry.custom_id for entry in self._sdk.messages.batches.results(batch.id)
+        } == keys
 
     @_translate
     def collect(self, batch: str) -> dict[str, Completion] | None:
@@ -99,29 +120,42 @@ class AnthropicClient:
             if result.type == "succeeded":
                 found[entry.custom_id] = to_completion(result.message)
             elif result.type == "errored":
-                found[entry.custom_id] = Completion(status="failed", reason=result.error.error.message)
+                found[entry.custom_id] = Completion(
+                    status="failed", reason=result.error.error.message
+                )
         return found
 
     def _parameters(self, request: CompletionRequest) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": request.text}]
         if request.image is not None:
-            source = {"type": "base64", "media_type": request.image_type, "data": request.image_base64}
+            source = {
+                "type": "base64",
+                "media_type": request.image_type,
+                "data": request.image_base64,
+            }
             content.insert(0, {"type": "image", "source": source})
         return {
             "model": self.model,
             "max_tokens": request.max_tokens,
             "system": request.system,
             "messages": [{"role": "user", "content": content}],
-            "output_config": {"format": {"type": "json_schema", "schema": request.schema}},
+            "output_config": {
+                "format": {"type": "json_schema", "schema": request.schema}
+            },
         }
 
 
 def to_completion(message: Any) -> Completion:
     """A completion from a message of the API."""
-    tokens = {"input_tokens": message.usage.input_tokens, "output_tokens": message.usage.output_tokens}
+    tokens = {
+        "input_tokens": message.usage.input_tokens,
+        "output_tokens": message.usage.output_tokens,
+    }
     if message.stop_reason == "refusal":
         return Completion(status="refused", reason="the model refused", **tokens)
     if message.stop_reason in ("max_tokens", "model_context_window_exceeded"):
-        return Completion(status="truncated", reason=f"stopped by {message.stop_reason}", **tokens)
+        return Completion(
+            status="truncated", reason=f"stopped by {message.stop_reason}", **tokens
+        )
     text = "".join(block.text for block in message.content if block.type == "text")
     return parse_output(text, **tokens)

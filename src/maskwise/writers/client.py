@@ -37,7 +37,9 @@ class Client(Protocol):
     def submit(self, requests: Mapping[str, CompletionRequest], label: str) -> str:
         """Send requests, by key, as one batch; returns the batch's id."""
 
-    def find_batch(self, label: str, *, keys: frozenset[str], since: float) -> str | None:
+    def find_batch(
+        self, label: str, *, keys: frozenset[str], since: float
+    ) -> str | None:
         """The id of the batch that was submitted with this label after time `since`, if the provider has it."""
 
     def collect(self, batch: str) -> dict[str, Completion] | None:
@@ -51,7 +53,12 @@ def check_provider(name: str) -> None:
 
 
 def open_client(
-    name: str, *, model: str, base_url: str | None = None, max_retries: int = 6, needs_key: bool = True
+    name: str,
+    *,
+    model: str,
+    base_url: str | None = None,
+    max_retries: int = 6,
+    needs_key: bool = True,
 ) -> Client:
     """The client of a provider; keys come from the environment as the provider's SDK expects them.
 
@@ -62,6 +69,10 @@ def open_client(
     try:
         factory = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
-        raise WriterError(f"writer {name} needs {error.name}: pip install 'maskwise[llm]'") from None
-    client: Client = factory(model=model, base_url=base_url, max_retries=max_retries, needs_key=needs_key)
+        raise WriterError(
+            f"writer {name} needs {error.name}: pip install 'maskwise[llm]'"
+        ) from None
+    client: Client = factory(
+        model=model, base_url=base_url, max_retries=max_retries, needs_key=needs_key
+    )
     return client

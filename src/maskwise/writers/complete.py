@@ -41,17 +41,22 @@ class _Sender:
     limits: SendLimits
     done: Callable[[int], None]
 
-    def worst_cost(self, requests: Sequence[CompletionRequest], *, batch: bool) -> float:
+    def worst_cost(
+        self, requests: Sequence[CompletionRequest], *, batch: bool
+    ) -> float:
         """What requests cost if every one uses all the output tokens it may."""
         tokens = sum(estimate_tokens(request, self.price) for request in requests)
         answered = Completion(
-            status="ok", input_tokens=tokens, output_tokens=sum(one.max_tokens for one in requests)
+            status="ok",
+            input_tokens=tokens,
+            output_tokens=sum(one.max_tokens for one in requests),
         )
         return token_cost(answered, self.price, batch=batch)
 
     def check_budget(self, reserved: float) -> None:
         """Refuse to send what might exceed the budget, given what is reserved for requests without an answer."""
-        budget, spent = self.limits.budget, self.ledger.cost
+        budget = self.limits.budget
+        spent = self.ledger.cost
         if budget is not None and spent + reserved > budget:
             raise BudgetError(
                 f"stopped before exceeding the budget of ${budget:.2f}: ${spent:.4f} is spent and the next requests "
@@ -62,7 +67,8 @@ class _Sender:
     def record(self, completions: Mapping[str, Completion], *, batch: bool) -> None:
         """Keep completions with their costs."""
         self.ledger.record_answered(
-            (key, one, token_cost(one, self.price, batch=batch)) for key, one in completions.items()
+            (key, one, token_cost(one, self.price, batch=batch))
+            for key, one in completions.items()
         )
         self.done(len(completions))
 
@@ -84,7 +90,9 @@ def complete(
     keys = [request.key(client.model) for request in requests]
     for batch in ledger.open_batches(client.provider, client.model):
         _reattach(sender, batch)
-    missing = {key: one for key, one in zip(keys, requests) if ledger.completion(key) is None}
+    missing = {
+        key: one for key, one in zip(keys, requests) if ledger.completion(key) is None
+    }
     if sender.limits.batch_size and client.has_batches:
         _send_batches(sender, missing)
     else:
@@ -103,9 +111,13 @@ def _send_calls(sender: _Sender, missing: Mapping[str, CompletionRequest]) -> No
         try:
             for key, request in waiting:
                 cost = sender.worst_cost([request], batch=False)
-                sender.check_budget(cost + sum(reserved for _, reserved in flying.values()))
+                sender.check_budget(
+                    cost + sum(reserved for _, reserved in flying.values())
+                )
                 sender.ledger.record_sent(
-                    {key: request}, provider=sender.client.provider, model=sender.client.model
+                    {key: request},
+                    provider=sender.client.provider,
+                    model=sender.client.model,
                 )
                 flying[pool.submit(sender.client.complete, request)] = (key, cost)
                 if len(flying) == sender.limits.concurrency:
@@ -118,7 +130,8 @@ def _send_calls(sender: _Sender, missing: Mapping[str, CompletionRequest]) -> No
 def _land(sender: _Sender, flying: dict[Future[Completion], tuple[str, float]]) -> None:
     """Wait for at least one request in flight and record all that are answered; the first error is raised."""
     finished, _ = wait(flying, return_when=FIRST_COMPLETED)
-    answered, errors = {}, []
+    answered = {}
+    errors = []
     for future in finished:
         key, _ = flying.pop(future)
         error = future.exception()
@@ -133,14 +146,24 @@ def _land(sender: _Sender, flying: dict[Future[Completion], tuple[str, float]]) 
 
 def _send_batches(sender: _Sender, missing: Mapping[str, CompletionRequest]) -> None:
     """Submit requests in batches and wait for all of them; what expired is submitted again."""
-    left, size = dict(missing), sender.limits.batch_size
+    left = dict(missing)
+    size = sender.limits.batch_size
     for _ in range(MAX_ROUNDS):
-        keys, reserved = list(left), 0.0
+        keys = list(left)
+        reserved = 0.0
         for first in range(0, len(keys), size):
-            reserved += _submit(sender, {key: left[key] for key in keys[first : first + size]}, reserved)
-        for batch in sender.ledger.open_batches(sender.client.provider, sender.client.model):
+            reserved += _submit(
+                sender, {key: left[key] for key in keys[first : first + size]}, reserved
+            )
+        for batch in sender.ledger.open_batches(
+            sender.client.provider, sender.client.model
+        ):
             _collect(sender, batch)
-        left = {key: one for key, one in left.items() if sender.ledger.completion(key) is None}
+        left = {
+            key: one
+            for key, one in left.items()
+            if sender.ledger.completion(key) is None
+        }
         if not left:
             return
     raise WriterError(
@@ -148,13 +171,18 @@ def _send_batches(sender: _Sender, missing: Mapping[str, CompletionRequest]) -> 
     )
 
 
-def _submit(sender: _Sender, requests: dict[str, CompletionRequest], reserved: float) -> float:
+def _submit(
+    sender: _Sender, requests: dict[str, CompletionRequest], reserved: float
+) -> float:
     """Submit a batch, given what is reserved for others; returns what it may cost at most."""
-    client, ledger = sender.client, sender.ledger
+    client = sender.client
+    ledger = sender.ledger
     cost = sender.worst_cost(list(requests.values()), batch=True)
     sender.check_budget(reserved + cost)
     label = uuid.uuid4().hex
-    ledger.record_sent(requests, provider=client.provider, model=client.model, batch=label)
+    ledger.record_sent(
+        requests, provider=client.provider, model=client.model, batch=label
+    )
     ledger.record_batch(label, client.submit(requests, label))
     return cost
 
@@ -162,7 +190,9 @@ def _submit(sender: _Sender, requests: dict[str, CompletionRequest], reserved: f
 def _reattach(sender: _Sender, batch: BatchRecord) -> None:
     """Wait for a batch of an earlier run; one that never reached the provider is forgotten."""
     keys = sender.ledger.batch_keys(batch.label)
-    id = batch.id or sender.client.find_batch(batch.label, keys=keys, since=batch.created)
+    id = batch.id or sender.client.find_batch(
+        batch.label, keys=keys, since=batch.created
+    )
     if id is None:
         sender.ledger.finish_batch(batch.label)
         return

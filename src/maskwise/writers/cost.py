@@ -20,10 +20,12 @@ CHARACTERS_PER_TOKEN = 4.0
 PIXELS_PER_TOKEN = 750.0
 """Image tokens as Anthropic documents them: width x height / 750."""
 
-TILE, SHORT_SIDE = 512, 768
+TILE = 512
+SHORT_SIDE = 768
 """OpenAI's tiles: an image is scaled down to this shorter side and cut into tiles."""
 
-PATCH, MAX_PATCHES = 32, 1536
+PATCH = 32
+MAX_PATCHES = 1536
 """OpenAI's patches, for its small models; a larger image is scaled down to this many."""
 
 
@@ -52,7 +54,9 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def find(self, model: str) -> ModelPrice:
         """The price of a model, by its name or the longest listed name it begins with."""
-        names = sorted((name for name in self.models if model.startswith(name)), key=len)
+        names = sorted(
+            (name for name in self.models if model.startswith(name)), key=len
+        )
         if not names:
             raise MaskwiseError(
                 f"no price is known for model {model!r}; pass --prices FILE with one (known: "
@@ -81,13 +85,19 @@ def load_prices(path: str | Path | None = None) -> Prices:
 
 def token_cost(completion: Completion, price: ModelPrice, *, batch: bool) -> float:
     """What a completion cost, in US dollars."""
-    full = (completion.input_tokens * price.input + completion.output_tokens * price.output) / 1e6
+    full = (
+        completion.input_tokens * price.input + completion.output_tokens * price.output
+    ) / 1e6
     return full * (price.batch if batch else 1.0)
 
 
 def estimate_tokens(request: CompletionRequest, price: ModelPrice) -> int:
     """About how many input tokens a request has."""
-    text = len(request.system) + len(request.text) + len(msgspec.json.encode(request.schema))
+    text = (
+        len(request.system)
+        + len(request.text)
+        + len(msgspec.json.encode(request.schema))
+    )
     tokens = text / CHARACTERS_PER_TOKEN
     if request.image is not None:
         tokens += image_tokens(*_image_size(request.image), price)
@@ -97,7 +107,9 @@ def estimate_tokens(request: CompletionRequest, price: ModelPrice) -> int:
 def image_tokens(width: int, height: int, price: ModelPrice) -> float:
     """About how many input tokens an image has."""
     if price.patch is not None:
-        return price.patch * min(MAX_PATCHES, math.ceil(width / PATCH) * math.ceil(height / PATCH))
+        return price.patch * min(
+            MAX_PATCHES, math.ceil(width / PATCH) * math.ceil(height / PATCH)
+        )
     if price.tile is not None:
         scale = min(1.0, SHORT_SIDE / min(width, height))
         tiles = math.ceil(width * scale / TILE) * math.ceil(height * scale / TILE)
@@ -106,15 +118,23 @@ def image_tokens(width: int, height: int, price: ModelPrice) -> float:
 
 
 def estimate(
-    requests: Iterable[CompletionRequest], price: ModelPrice, *, output_tokens: int, batch: bool
+    requests: Iterable[CompletionRequest],
+    price: ModelPrice,
+    *,
+    output_tokens: int,
+    batch: bool,
 ) -> CostEstimate:
     """What requests would cost if each were answered with `output_tokens` tokens."""
     calls = tokens = 0
     for request in requests:
         calls += 1
         tokens += estimate_tokens(request, price)
-    answered = Completion(status="ok", input_tokens=tokens, output_tokens=calls * output_tokens)
-    return CostEstimate(calls, tokens, calls * output_tokens, token_cost(answered, price, batch=batch))
+    answered = Completion(
+        status="ok", input_tokens=tokens, output_tokens=calls * output_tokens
+    )
+    return CostEstimate(
+        calls, tokens, calls * output_tokens, token_cost(answered, price, batch=batch)
+    )
 
 
 def _image_size(data: bytes) -> tuple[int, int]:

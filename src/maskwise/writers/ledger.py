@@ -62,7 +62,10 @@ class Ledger:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._database.close()
 
@@ -92,14 +95,19 @@ class Ledger:
             self._database.executemany(
                 "INSERT OR REPLACE INTO calls (key, state, provider, model, prompt_version, batch, sent) "
                 "VALUES (?, 'sent', ?, ?, ?, ?, ?)",
-                [(key, provider, model, one.prompt_version, batch, now) for key, one in requests.items()],
+                [
+                    (key, provider, model, one.prompt_version, batch, now)
+                    for key, one in requests.items()
+                ],
             )
 
     def record_batch(self, label: str, id: str) -> None:
         """Record the id that the provider gave a batch."""
         self._database.execute("UPDATE batches SET id = ? WHERE label = ?", (id, label))
 
-    def record_answered(self, completions: Iterable[tuple[str, Completion, float]]) -> None:
+    def record_answered(
+        self, completions: Iterable[tuple[str, Completion, float]]
+    ) -> None:
         """Record completions by key, each with its cost."""
         now = time.time()
         with self._transaction():
@@ -123,8 +131,12 @@ class Ledger:
     def finish_batch(self, label: str) -> None:
         """Close a batch; its requests without an answer are forgotten, so that they are sent again."""
         with self._transaction():
-            self._database.execute("UPDATE batches SET finished = 1 WHERE label = ?", (label,))
-            self._database.execute("DELETE FROM calls WHERE batch = ? AND state = 'sent'", (label,))
+            self._database.execute(
+                "UPDATE batches SET finished = 1 WHERE label = ?", (label,)
+            )
+            self._database.execute(
+                "DELETE FROM calls WHERE batch = ? AND state = 'sent'", (label,)
+            )
 
     def open_batches(self, provider: str, model: str) -> list[BatchRecord]:
         """Batches of a model that were not collected yet, oldest first."""
@@ -142,7 +154,9 @@ class Ledger:
     @property
     def cost(self) -> float:
         """What all answered requests cost, in US dollars."""
-        (total,) = self._database.execute("SELECT COALESCE(SUM(cost), 0) FROM calls").fetchone()
+        (total,) = self._database.execute(
+            "SELECT COALESCE(SUM(cost), 0) FROM calls"
+        ).fetchone()
         return float(total)
 
     @property
@@ -153,7 +167,9 @@ class Ledger:
             "WHERE state = 'answered' GROUP BY status ORDER BY status"
         ).fetchall()
         sums = [sum(row[column] for row in rows) for column in (2, 3, 4)]
-        return LedgerTotals({row[0]: row[1] for row in rows}, sums[0], sums[1], float(sums[2]))
+        return LedgerTotals(
+            {row[0]: row[1] for row in rows}, sums[0], sums[1], float(sums[2])
+        )
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._database)
@@ -169,6 +185,9 @@ class _Transaction:
         self._database.execute("BEGIN IMMEDIATE")
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._database.execute("COMMIT" if error is None else "ROLLBACK")

@@ -39,16 +39,26 @@ class OpenAIClient:
     provider = "openai"
 
     def __init__(
-        self, *, model: str, base_url: str | None = None, max_retries: int = 6, needs_key: bool = True
+        self,
+        *,
+        model: str,
+        base_url: str | None = None,
+        max_retries: int = 6,
+        needs_key: bool = True,
     ) -> None:
-        self.model, self.has_batches = model, base_url is None
+        self.model = model
+        self.has_batches = base_url is None
         key = os.environ.get("OPENAI_API_KEY")
         if not key and needs_key and base_url is None:
-            raise WriterError("OpenAI: no key was found; set the environment variable OPENAI_API_KEY")
+            raise WriterError(
+                "OpenAI: no key was found; set the environment variable OPENAI_API_KEY"
+            )
         # Local servers need no key, but the SDK does not start without one.
         key = key or "none"
         try:
-            self._sdk = openai.OpenAI(base_url=base_url, api_key=key, max_retries=max_retries)
+            self._sdk = openai.OpenAI(
+                base_url=base_url, api_key=key, max_retries=max_retries
+            )
         except openai.OpenAIError as error:
             raise WriterError(f"OpenAI: {error}") from error
 
@@ -60,29 +70,47 @@ class OpenAIClient:
     def complete(self, request: CompletionRequest) -> Completion:
         """Send one request and wait for its completion."""
         try:
-            return to_completion(self._sdk.chat.completions.create(**self._parameters(request)).model_dump())
+            return to_completion(
+                self._sdk.chat.completions.create(
+                    **self._parameters(request)
+                ).model_dump()
+            )
         except openai.BadRequestError as error:
-            return Completion(status="failed", reason=f"rejected by the provider: {error.message}")
+            return Completion(
+                status="failed", reason=f"rejected by the provider: {error.message}"
+            )
 
     @_translate
     def submit(self, requests: Mapping[str, CompletionRequest], label: str) -> str:
         """Upload the requests as a file and start a batch; the label is kept in its metadata."""
         lines = [
-            {"custom_id": key, "method": "POST", "url": ENDPOINT, "body": self._parameters(request)}
+            {
+                "custom_id": key,
+                "method": "POST",
+                "url": ENDPOINT,
+                "body": self._parameters(request),
+            }
             for key, request in requests.items()
         ]
         data = b"\n".join(map(msgspec.json.encode, lines))
         file = self._sdk.files.create(file=("requests.jsonl", data), purpose="batch")
         batch = self._sdk.batches.create(
-            input_file_id=file.id, endpoint=ENDPOINT, completion_window="24h", metadata={"maskwise": label}
+            input_file_id=file.id,
+            endpoint=ENDPOINT,
+            completion_window="24h",
+            metadata={"maskwise": label},
         )
         return batch.id
 
     @_translate
-    def find_batch(self, label: str, *, keys: frozenset[str], since: float) -> str | None:
+    def find_batch(
+        self, label: str, *, keys: frozenset[str], since: float
+    ) -> str | None:
         """The batch whose metadata holds the label."""
         found = (
-            batch for batch in self._sdk.batches.list() if (batch.metadata or {}).get("maskwise") == label
+            batch
+            for batch in self._sdk.batches.list()
+            if (batch.metadata or {}).get("maskwise") == label
         )
         return next((batch.id for batch in found), None)
 
@@ -120,13 +148,16 @@ class OpenAIClient:
 
 def _from_batch(entry: dict[str, Any]) -> Completion | None:
     """A completion from a line of a batch's output or error file; None for a request that expired."""
-    response, error = entry.get("response"), entry.get("error")
+    response = entry.get("response")
+    error = entry.get("error")
     if response and response["status_code"] == 200:
         return to_completion(response["body"])
     if error and error.get("code") == "batch_expired":
         return None
     message = error or (response or {}).get("body", {}).get("error") or {}
-    return Completion(status="failed", reason=str(message.get("message", "no response")))
+    return Completion(
+        status="failed", reason=str(message.get("message", "no response"))
+    )
 
 
 def to_completion(body: dict[str, Any]) -> Completion:
@@ -139,7 +170,13 @@ def to_completion(body: dict[str, Any]) -> Completion:
     choice = body["choices"][0]
     message = choice["message"]
     if message.get("refusal") or choice["finish_reason"] == "content_filter":
-        return Completion(status="refused", reason=message.get("refusal") or "content filter", **tokens)
+        return Completion(
+            status="refused",
+            reason=message.get("refusal") or "content filter",
+            **tokens,
+        )
     if choice["finish_reason"] == "length":
-        return Completion(status="truncated", reason="stopped by the token limit", **tokens)
+        return Completion(
+            status="truncated", reason="stopped by the token limit", **tokens
+        )
     return parse_output(message.get("content") or "", **tokens)

@@ -26,13 +26,17 @@ class CompletionRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def key(self, model: str) -> str:
         """SHA-256 of the content and the model: equal requests are sent once."""
-        return hashlib.sha256(msgspec.json.encode([model, self], order="deterministic")).hexdigest()
+        return hashlib.sha256(
+            msgspec.json.encode([model, self], order="deterministic")
+        ).hexdigest()
 
     @property
     def image_type(self) -> str:
         """The media type of the image."""
         assert self.image is not None
-        found = [kind for start, kind in IMAGE_TYPES.items() if self.image.startswith(start)]
+        found = [
+            kind for start, kind in IMAGE_TYPES.items() if self.image.startswith(start)
+        ]
         if not found:
             raise ValueError("an attached image must be PNG or JPEG")
         return found[0]
@@ -65,4 +69,9 @@ def parse_output(text: str, *, input_tokens: int, output_tokens: int) -> Complet
             input_tokens=input_tokens,
             output_tokens=output_tokens,
         )
-    return Completion(status="ok", output=output, input_tokens=input_tokens, output_tokens=output_tokens)
+    return Completion(
+        status="ok",
+        output=output,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )

@@ -40,27 +40,51 @@ def test_a_good_draft_is_kept() -> None:
         ("phrase-mismatch", make_draft(targets={" ": ("cup",)})),
         (
             "phrase-mismatch",
-            make_draft(answer="The cup on it.", targets={"it": ("table",), "The cup": ("cup",)}),
+            make_draft(
+                answer="The cup on it.", targets={"it": ("table",), "The cup": ("cup",)}
+            ),
         ),
         (
             "phrase-mismatch",
-            make_draft(answer="The cup, a vessel.", targets={"The cup": ("cup",), "a vessel": ("cup",)}),
+            make_draft(
+                answer="The cup, a vessel.",
+                targets={"The cup": ("cup",), "a vessel": ("cup",)},
+            ),
         ),
-        ("missing-mask", make_draft(answer="It.", targets={"It": ("handle",)}, mask_type="amodal")),
-        ("missing-mask", make_draft(answer="It.", targets={"It": ("handle",)}, mask_type="both")),
-        ("small-target", make_draft("What holds paper?", "The pin.", {"The pin": ("pin",)})),
+        (
+            "missing-mask",
+            make_draft(answer="It.", targets={"It": ("handle",)}, mask_type="amodal"),
+        ),
+        (
+            "missing-mask",
+            make_draft(answer="It.", targets={"It": ("handle",)}, mask_type="both"),
+        ),
+        (
+            "small-target",
+            make_draft("What holds paper?", "The pin.", {"The pin": ("pin",)}),
+        ),
         ("hidden-target", make_draft("What purrs?", "The cat.", {"The cat": ("cat",)})),
         (
             "truncated-target",
-            make_draft("What is it?", "The bus.", {"The bus": ("bus",)}, mask_type="amodal"),
+            make_draft(
+                "What is it?", "The bus.", {"The bus": ("bus",)}, mask_type="amodal"
+            ),
         ),
         (
             "unoccluded-amodal",
-            make_draft("Where do we eat?", "The table.", {"The table": ("table",)}, mask_type="amodal"),
+            make_draft(
+                "Where do we eat?",
+                "The table.",
+                {"The table": ("table",)},
+                mask_type="amodal",
+            ),
         ),
         ("coordinates", make_draft("What is at (20, 20)?", kind="referring")),
         ("category-leak", make_draft("Which cup holds tea?")),
-        ("answer-leak", make_draft("Which vessel?", "The vessel.", {"The vessel": ("cup",)})),
+        (
+            "answer-leak",
+            make_draft("Which vessel?", "The vessel.", {"The vessel": ("cup",)}),
+        ),
         ("toxic-words", make_draft("What is this shit?")),
     ],
 )
@@ -74,14 +98,20 @@ def test_names_are_allowed_in_referring_questions() -> None:
 
 def test_the_object_of_a_part_must_not_be_named() -> None:
     part = {"answer": "The handle.", "targets": {"The handle": ("handle",)}}
-    assert reason(make_draft("Which part of the cup do I hold?", **part)) == "category-leak"
+    assert (
+        reason(make_draft("Which part of the cup do I hold?", **part))
+        == "category-leak"
+    )
     assert reason(make_draft("Where do I put my fingers?", **part)) is None
 
 
 def test_one_occluded_target_is_enough_for_an_amodal_question() -> None:
     targets = {"the cup": ("cup",), "the table": ("table",)}
     draft = make_draft(
-        answer="It is the cup on the table.", targets=targets, question="What is it?", mask_type="amodal"
+        answer="It is the cup on the table.",
+        targets=targets,
+        question="What is it?",
+        mask_type="amodal",
     )
     assert reason(draft) is None
     assert reason(draft, min_occlusion=0.6) == "unoccluded-amodal"
@@ -90,7 +120,9 @@ def test_one_occluded_target_is_enough_for_an_amodal_question() -> None:
 def test_thresholds_are_options() -> None:
     pin = make_draft("What holds paper?", "The pin.", {"The pin": ("pin",)})
     cat = make_draft("What purrs?", "The cat.", {"The cat": ("cat",)})
-    bus = make_draft("What is it?", "The bus.", {"The bus": ("bus",)}, mask_type="amodal")
+    bus = make_draft(
+        "What is it?", "The bus.", {"The bus": ("bus",)}, mask_type="amodal"
+    )
     assert reason(pin, min_area=0.0001) is None
     assert reason(cat, max_occlusion=0.96) is None
     assert reason(bus, max_border=0.8) is None
@@ -102,7 +134,11 @@ def test_the_border_is_no_matter_for_visible_masks() -> None:
 
 def test_the_first_reason_counts() -> None:
     result = apply_filters(
-        [make_draft("Which cup holds this shit?"), make_draft(), make_draft("Give me tea?")],
+        [
+            make_draft("Which cup holds this shit?"),
+            make_draft(),
+            make_draft("Give me tea?"),
+        ],
         IMAGES,
         leaked={},
     )
@@ -125,7 +161,9 @@ def test_near_duplicates_are_rejected_for_the_same_targets_only() -> None:
             answer="It is the table.",
             targets={"the table": ("table",)},
         ),
-        make_draft(question + "!", answer="It is the table.", targets={"the table": ("table",)}),
+        make_draft(
+            question + "!", answer="It is the table.", targets={"the table": ("table",)}
+        ),
         make_draft("What could be filled with coffee?"),
     ]
     result = apply_filters(drafts, IMAGES, FilterOptions(max_similarity=0.7))
@@ -140,7 +178,9 @@ def test_rejected_questions_make_no_duplicates() -> None:
 
 
 def test_leaked_images_are_rejected_and_counted() -> None:
-    result = apply_filters([make_draft()], IMAGES, leaked={"im": "near-identical to image '3' of coco"})
+    result = apply_filters(
+        [make_draft()], IMAGES, leaked={"im": "near-identical to image '3' of coco"}
+    )
     assert result.rejected[0].detail == "near-identical to image '3' of coco"
     assert count(result, "leaked-image") == (1, 1, 0)
     assert count(apply_filters([make_draft()], IMAGES), "leaked-image") == (1, 0, 1)
@@ -176,7 +216,9 @@ def test_questions_that_need_no_image_are_rejected() -> None:
 
 
 def test_without_a_writer_to_ask_questions_are_not_checked() -> None:
-    result = apply_filters([make_draft(), make_draft("The cup.", kind="referring")], IMAGES)
+    result = apply_filters(
+        [make_draft(), make_draft("The cup.", kind="referring")], IMAGES
+    )
     assert count(result, "blind-answer") == (2, 0, 1)
 
 
@@ -184,14 +226,20 @@ def test_every_target_must_be_named_to_answer_without_the_image() -> None:
     targets = {"the cup": ("cup",), "the table": ("table",)}
     draft = make_draft("What holds tea?", "It is the cup on the table.", targets)
     assert apply_filters([draft], IMAGES, ask=answers(What=["cup"])).kept == (draft,)
-    assert apply_filters([draft], IMAGES, ask=answers(What=["Cup", "Tables"])).kept == ()
+    assert (
+        apply_filters([draft], IMAGES, ask=answers(What=["Cup", "Tables"])).kept == ()
+    )
 
 
 def test_wording_of_another_mask_type_is_flagged_and_kept() -> None:
     def classify(questions: Sequence[str]) -> list[SimpleNamespace]:
         return [SimpleNamespace(mask_type="amodal", probability=0.9) for _ in questions]
 
-    drafts = [make_draft(), make_draft("What?", mask_type="both"), make_draft("All of?", mask_type="amodal")]
+    drafts = [
+        make_draft(),
+        make_draft("What?", mask_type="both"),
+        make_draft("All of?", mask_type="amodal"),
+    ]
     result = apply_filters(drafts, IMAGES, classify=classify)
     assert len(result.kept) == 3
     assert [flag.draft for flag in result.flags] == drafts[:1]
@@ -202,9 +250,12 @@ def test_wording_of_another_mask_type_is_flagged_and_kept() -> None:
 
 DRAFTS = st.builds(
     make_draft,
-    question=st.sampled_from(["What holds tea?", "What holds hot tea?", "The cup?", "It's at [1, 2, 3, 4]"])
+    question=st.sampled_from(
+        ["What holds tea?", "What holds hot tea?", "The cup?", "It's at [1, 2, 3, 4]"]
+    )
     | st.text(max_size=40),
-    answer=st.sampled_from(["the cup", "the cup and the table", ""]) | st.text(max_size=20),
+    answer=st.sampled_from(["the cup", "the cup and the table", ""])
+    | st.text(max_size=20),
     targets=st.dictionaries(
         st.sampled_from(["the cup", "the table", ""]),
         st.lists(st.sampled_from([*IMAGE.by_id, "?"]), max_size=2).map(tuple),
@@ -222,7 +273,8 @@ def test_any_drafts_are_sorted_into_kept_and_rejected(drafts: list[Draft]) -> No
     assert len(result.kept) + len(result.rejected) == len(drafts)
     assert sum(one.rejected for one in result.counts) == len(result.rejected)
     assert all(
-        after.reached == one.reached - one.rejected for one, after in zip(result.counts, result.counts[1:])
+        after.reached == one.reached - one.rejected
+        for one, after in zip(result.counts, result.counts[1:])
     )
     for number, draft in enumerate(result.kept):
         assert draft_to_sample(draft, IMAGE, str(number)).targets

@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwise.builder.filters.category_names import find_category_name, load_lexicon, split_names
+from maskwise.builder.filters.category_names import (
+    find_category_name,
+    load_lexicon,
+    split_names,
+)
 from maskwise.builder.filters.word_forms import base_forms, singular_forms, split_words
 
 
@@ -83,9 +87,14 @@ def test_names_are_split_into_nouns() -> None:
 
 
 @given(st.sampled_from(sorted(load_lexicon().equal)), st.data())
-def test_every_synonym_reveals_the_category(name: tuple[str, ...], data: st.DataObject) -> None:
+def test_every_synonym_reveals_the_category(
+    name: tuple[str, ...], data: st.DataObject
+) -> None:
     other = data.draw(st.sampled_from(sorted(load_lexicon().equal[name])))
-    assert find_category_name(f"Which {' '.join(other)} is it?", " ".join(name)) is not None
+    assert (
+        find_category_name(f"Which {' '.join(other)} is it?", " ".join(name))
+        is not None
+    )
 
 
 @given(st.text(max_size=60), st.text(max_size=30))

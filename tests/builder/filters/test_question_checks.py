@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwise.builder.filters.question_checks import find_coordinate, find_toxic, load_toxic_words
+from maskwise.builder.filters.question_checks import (
+    find_coordinate,
+    find_toxic,
+    load_toxic_words,
+)
 from tests.shared import shared
 
 
@@ -56,7 +60,8 @@ def test_ordinary_numbers_pass(question: str) -> None:
 
 
 @given(
-    st.lists(st.integers(0, 2000), min_size=4, max_size=4), st.sampled_from(["[{}]", "({})", "<{}>", "{}"])
+    st.lists(st.integers(0, 2000), min_size=4, max_size=4),
+    st.sampled_from(["[{}]", "({})", "<{}>", "{}"]),
 )
 def test_every_box_is_found(numbers: list[int], form: str) -> None:
     assert find_coordinate(f"What is at {form.format(', '.join(map(str, numbers)))}?")
@@ -64,7 +69,12 @@ def test_every_box_is_found(numbers: list[int], form: str) -> None:
 
 def test_toxic_words_are_whole_words() -> None:
     assert find_toxic("What is in the cockpit of the peacock's cocktail?") is None
-    assert find_toxic("Scunthorpe, Dickens, grape, therapist, analysis, class, Japan, shitake") is None
+    assert (
+        find_toxic(
+            "Scunthorpe, Dickens, grape, therapist, analysis, class, Japan, shitake"
+        )
+        is None
+    )
     assert find_toxic("a great tit and a cocked hat") is None
     assert find_toxic("You are all Bastards!") == "bastard"
     assert find_toxic("White Power") == "white power"
@@ -73,17 +83,29 @@ def test_toxic_words_are_whole_words() -> None:
     assert find_toxic("white") is None
 
 
-@given(st.sampled_from([" ".join(words) for found in load_toxic_words().values() for words in found]))
+@given(
+    st.sampled_from(
+        [" ".join(words) for found in load_toxic_words().values() for words in found]
+    )
+)
 def test_every_listed_word_is_found(word: str) -> None:
     assert find_toxic(f"What a {word.upper()}!") is not None
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_accepted(text: str) -> None:
-    assert find_toxic(text) is None or find_toxic(text) in text.casefold().replace("-", " ")
+    assert find_toxic(text) is None or find_toxic(text) in text.casefold().replace(
+        "-", " "
+    )
 
 
 def test_real_questions_have_no_false_hits() -> None:
-    questions = shared("data", "reasonseg_train_questions.txt").read_text("utf-8").splitlines()
+    questions = (
+        shared("data", "reasonseg_train_questions.txt").read_text("utf-8").splitlines()
+    )
     assert len(questions) == 1326
-    assert not [question for question in questions if find_coordinate(question) or find_toxic(question)]
+    assert not [
+        question
+        for question in questions
+        if find_coordinate(question) or find_toxic(question)
+    ]

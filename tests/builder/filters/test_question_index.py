@@ -3,12 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskwise.builder.filters.question_index import QuestionIndex, question_words, shingles, similarity
+from maskwise.builder.filters.question_index import (
+    QuestionIndex,
+    question_words,
+    shingles,
+    similarity,
+)
 from tests.builder.filters.drafts import make_draft
 
-WORDS = st.lists(st.sampled_from(["what", "which", "cup", "holds", "tea", "left", "the"]), max_size=6).map(
-    tuple
-)
+WORDS = st.lists(
+    st.sampled_from(["what", "which", "cup", "holds", "tea", "left", "the"]), max_size=6
+).map(tuple)
 
 
 def alike(a: str, b: str) -> float:
@@ -24,8 +29,11 @@ def test_similarity_by_hand() -> None:
 
 
 @given(WORDS, WORDS)
-def test_similarity_is_symmetric_and_bounded(a: tuple[str, ...], b: tuple[str, ...]) -> None:
-    first, second = shingles(a), shingles(b)
+def test_similarity_is_symmetric_and_bounded(
+    a: tuple[str, ...], b: tuple[str, ...]
+) -> None:
+    first = shingles(a)
+    second = shingles(b)
     assert 0 <= similarity(first, second) == similarity(second, first) <= 1
     assert similarity(first, first) == 1
 

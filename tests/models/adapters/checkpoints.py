@@ -17,7 +17,9 @@ def make_language(kind: str) -> tuple[PreTrainedModel, VlmProcessor]:
     """A Qwen-VL with a tokenizer that has the token [SEG]."""
     torch.manual_seed(0)
     processor = build_processor(
-        small_config((VISION_LANGUAGE[kind], SEGMENTERS["sam2"]), seg_tokens=("[SEG]", "[SEG2]"))
+        small_config(
+            (VISION_LANGUAGE[kind], SEGMENTERS["sam2"]), seg_tokens=("[SEG]", "[SEG2]")
+        )
     )
     fields = VISION_LANGUAGE[kind] | {"image_token_id": processor.image_token_id}
     model_type = fields.pop("model_type")
@@ -27,7 +29,11 @@ def make_language(kind: str) -> tuple[PreTrainedModel, VlmProcessor]:
 
 def make_sam2() -> Sam2Model:
     """A SAM 2 with three masks per prompt; image and prompts share their position embedding, as published."""
-    fields = {name: value for name, value in SEGMENTERS["sam2"].items() if name != "model_type"}
+    fields = {
+        name: value
+        for name, value in SEGMENTERS["sam2"].items()
+        if name != "model_type"
+    }
     decoder = fields["mask_decoder_config"] | {"num_multimask_outputs": 3}
     torch.manual_seed(0)
     sam = Sam2Model(Sam2Config(**(fields | {"mask_decoder_config": decoder})))

@@ -11,21 +11,23 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from safetensors.torch import load_file, save_file  # noqa: E402
-from transformers import Sam2Config, Sam2Model  # noqa: E402
+from safetensors.torch import load_file, save_file
+from transformers import Sam2Config, Sam2Model
 
-from maskwise.errors import ModelError  # noqa: E402
-from maskwise.harness.registry import load_model  # noqa: E402
-from maskwise.models.adapters.sa2va import (  # noqa: E402
+from maskwise.errors import ModelError
+from maskwise.harness.registry import load_model
+from maskwise.models.adapters.sa2va import (
     SAM2_LARGE,
     Sa2va,
     translate_name,
     translate_sam2,
     write_request,
 )
-from tests.models.adapters.checkpoints import make_language, make_sam2  # noqa: E402
+from tests.models.adapters.checkpoints import make_language, make_sam2
 
-IMAGE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (42, 60, 3), np.uint8))
+IMAGE = Image.fromarray(
+    np.random.default_rng(0).integers(0, 255, (42, 60, 3), np.uint8)
+)
 
 HEADS = ("output_hypernetworks_mlps", "iou_prediction_head", "pred_obj_score_head")
 ORIGINAL = {
@@ -51,14 +53,20 @@ def original_name(name: str) -> str:
     """The name of a weight of transformers in the authors' SAM 2."""
     for theirs, ours in ORIGINAL.items():
         name = name.replace(theirs, ours)
-    name = re.sub(r"vision_encoder\.neck\.convs\.(\d)\.", r"image_encoder.neck.convs.\1.conv.", name)
+    name = re.sub(
+        r"vision_encoder\.neck\.convs\.(\d)\.",
+        r"image_encoder.neck.convs.\1.conv.",
+        name,
+    )
     if any(head in name for head in HEADS):
         name = (
             name.replace(".layers.0.", ".layers.1.")
             .replace("proj_in", "layers.0")
             .replace("proj_out", "layers.2")
         )
-    name = name.replace("mlp.proj_in", "mlp.layers.0").replace("mlp.proj_out", "mlp.layers.1")
+    name = name.replace("mlp.proj_in", "mlp.layers.0").replace(
+        "mlp.proj_out", "mlp.layers.1"
+    )
     name = re.sub(r"^(prompt_encoder|mask_decoder)", r"sam_\1", name)
     return "no_mem_embed" if name == "no_memory_embedding" else name
 
@@ -69,7 +77,12 @@ def to_original(sam: Sam2Model) -> dict[str, torch.Tensor]:
     weights.pop("shared_image_embedding.positional_embedding")
     for kind, row in enumerate(weights.pop("sam_prompt_encoder.point_embed.weight")):
         weights[f"sam_prompt_encoder.point_embeddings.{kind}.weight"] = row[None]
-    video = ("memory_attention.norm.weight", "maskmem_tpos_enc", "obj_ptr_proj.layers.0.weight", "no_obj_ptr")
+    video = (
+        "memory_attention.norm.weight",
+        "maskmem_tpos_enc",
+        "obj_ptr_proj.layers.0.weight",
+        "no_obj_ptr",
+    )
     return weights | {name: torch.zeros(3) for name in video}
 
 
@@ -85,17 +98,31 @@ def save_checkpoint(folder: Path, kind: str) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     width = language.config.get_text_config().hidden_size
     weights = {f"model.{name}": value for name, value in language.state_dict().items()}
-    sam = {f"grounding_encoder.sam2_model.{name}": value for name, value in to_original(make_sam2()).items()}
-    projector = {"0.weight": (width, width), "0.bias": (width,), "2.weight": (32, width), "2.bias": (32,)}
-    heads = {f"text_hidden_fcs.{name}": torch.randn(shape) for name, shape in projector.items()}
+    sam = {
+        f"grounding_encoder.sam2_model.{name}": value
+        for name, value in to_original(make_sam2()).items()
+    }
+    projector = {
+        "0.weight": (width, width),
+        "0.bias": (width,),
+        "2.weight": (32, width),
+        "2.bias": (32,),
+    }
+    heads = {
+        f"text_hidden_fcs.{name}": torch.randn(shape)
+        for name, shape in projector.items()
+    }
     every = weights | sam | heads
     save_file(
-        {name: value.clone().contiguous() for name, value in every.items()}, folder / "model.safetensors"
+        {name: value.clone().contiguous() for name, value in every.items()},
+        folder / "model.safetensors",
     )
 
 
 @pytest.fixture(scope="module", params=["qwen2_5_vl", "qwen3_vl"])
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     folder = tmp_path_factory.mktemp("sa2va")
     save_checkpoint(folder, request.param)
     make_sam2().config.save_pretrained(folder / "sam2")
@@ -104,7 +131,12 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Sa2va:
-    found = load_model("sa2va", checkpoint=str(folder), segmenter=str(folder / "sam2"), max_new_tokens=3)
+    found = load_model(
+        "sa2va",
+        checkpoint=str(folder),
+        segmenter=str(folder / "sam2"),
+        max_new_tokens=3,
+    )
     assert isinstance(found, Sa2va)
     return found
 
@@ -113,8 +145,12 @@ def write_only(model: Sa2va, token: str, monkeypatch: pytest.MonkeyPatch) -> Non
     """Let the language model write nothing but one token."""
     tokenizer = model.model.processor.tokenizer
     size = model.model.language.model.config.get_text_config().vocab_size
-    others = [one for one in range(size) if one != tokenizer.convert_tokens_to_ids(token)]
-    monkeypatch.setattr(model.model.language.model.generation_config, "suppress_tokens", others)
+    others = [
+        one for one in range(size) if one != tokenizer.convert_tokens_to_ids(token)
+    ]
+    monkeypatch.setattr(
+        model.model.language.model.generation_config, "suppress_tokens", others
+    )
 
 
 def test_all_weights_arrive(folder: Path, model: Sa2va) -> None:
@@ -124,20 +160,28 @@ def test_all_weights_arrive(folder: Path, model: Sa2va) -> None:
     assert all(torch.equal(expected[name], loaded[name]) for name in expected)
     stored = load_file(folder / "model.safetensors")
     language = model.model.language.model.state_dict()
-    assert all(torch.equal(stored[f"model.{name}"], value) for name, value in language.items())
+    assert all(
+        torch.equal(stored[f"model.{name}"], value) for name, value in language.items()
+    )
 
 
-def test_each_seg_token_becomes_a_mask(model: Sa2va, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_seg_token_becomes_a_mask(
+    model: Sa2va, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_only(model, "[SEG]", monkeypatch)
     found, other = model.predict(IMAGE, ["Segment the cup.", "What holds water?"])
-    assert len(found.regions) == len(other.regions) == 2  # the third token was not read by the model
+    assert (
+        len(found.regions) == len(other.regions) == 2
+    )  # the third token was not read by the model
     assert found.regions[0].size == (42, 60)
     assert found.answer is not None
     assert found.answer.text == ""
     assert found.mask_type == "visible"
 
 
-def test_an_answer_without_seg_tokens_has_no_target(model: Sa2va, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_seg_tokens_has_no_target(
+    model: Sa2va, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_only(model, "a", monkeypatch)
     (found,) = model.predict(IMAGE, ["the dog"])
     assert (found.no_target, found.regions) == (True, ())
@@ -147,9 +191,13 @@ def test_an_answer_without_seg_tokens_has_no_target(model: Sa2va, monkeypatch: p
 
 def test_several_questions_encode_the_image_once(model: Sa2va) -> None:
     calls: list[str] = []
-    seen = {"language": model.model.language.model.model.visual, "sam": model.model.segmenter.encoder}
+    seen = {
+        "language": model.model.language.model.model.visual,
+        "sam": model.model.segmenter.encoder,
+    }
     handles = [
-        one.register_forward_hook(lambda *_, name=name: calls.append(name)) for name, one in seen.items()
+        one.register_forward_hook(lambda *_, name=name: calls.append(name))
+        for name, one in seen.items()
     ]
     assert len(model.predict(IMAGE, ["the cup", "the dog"])) == 2
     for handle in handles:
@@ -183,8 +231,14 @@ def test_names_of_the_large_model_are_translated() -> None:
             "image_encoder.trunk.blocks.7.mlp.layers.1.bias",
             "vision_encoder.backbone.blocks.7.mlp.proj_out.bias",
         ),
-        ("image_encoder.trunk.blocks.7.norm1.bias", "vision_encoder.backbone.blocks.7.layer_norm1.bias"),
-        ("image_encoder.neck.convs.2.conv.weight", "vision_encoder.neck.convs.2.weight"),
+        (
+            "image_encoder.trunk.blocks.7.norm1.bias",
+            "vision_encoder.backbone.blocks.7.layer_norm1.bias",
+        ),
+        (
+            "image_encoder.neck.convs.2.conv.weight",
+            "vision_encoder.neck.convs.2.weight",
+        ),
         (
             "sam_mask_decoder.iou_prediction_head.layers.1.bias",
             "mask_decoder.iou_prediction_head.layers.0.bias",
@@ -207,7 +261,10 @@ def test_names_are_translated(name: str, translated: str) -> None:
     ("question", "request_text"),
     [
         ("Segment the red cup.", "Please segment red cup in this image."),
-        ("What holds water?", "What holds water? Please respond with segmentation mask."),
+        (
+            "What holds water?",
+            "What holds water? Please respond with segmentation mask.",
+        ),
     ],
 )
 def test_questions_become_requests(question: str, request_text: str) -> None:
@@ -222,25 +279,33 @@ def test_a_folder_with_other_weights_is_refused(tmp_path: Path) -> None:
         load_model("sa2va", checkpoint=str(tmp_path))
 
 
-def test_a_checkpoint_that_lacks_weights_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_that_lacks_weights_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
     for path in folder.iterdir():
         if path.is_file():
             (tmp_path / path.name).write_bytes(path.read_bytes())
     weights = load_file(tmp_path / "model.safetensors")
     weights.pop("grounding_encoder.sam2_model.no_mem_embed")
     save_file(weights, tmp_path / "model.safetensors")
-    with pytest.raises(ModelError, match=r"1 weights of Sam2Model are missing: no_memory_embedding"):
+    with pytest.raises(
+        ModelError, match=r"1 weights of Sam2Model are missing: no_memory_embedding"
+    ):
         load_model("sa2va", checkpoint=str(tmp_path), segmenter=str(folder / "sam2"))
 
 
-def test_code_of_the_folder_is_neither_run_nor_offered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_the_folder_is_neither_run_nor_offered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
     monkeypatch.setattr("builtins.input", lambda text="": asked.append(text) or "n")
     load_model("sa2va", checkpoint=str(folder), segmenter=str(folder / "sam2"))
     assert asked == []
 
 
-def test_weights_of_another_size_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_another_size_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = json.loads((folder / "sam2" / "config.json").read_text())
     other["mask_decoder_config"]["mlp_dim"] = 8
     monkeypatch.setattr("maskwise.models.adapters.sa2va.SAM2_LARGE", other)

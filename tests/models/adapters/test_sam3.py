@@ -12,9 +12,14 @@ from maskwise.harness.registry import load_model
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
-from maskwise.models.adapters.sam3 import Sam3Predictor, to_noun_phrase  # noqa: E402
+from maskwise.models.adapters.sam3 import Sam3Predictor, to_noun_phrase
 
-SMALL = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64, "num_layers": 1}
+SMALL = {
+    "hidden_size": 32,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "num_layers": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +62,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transformers.Sam3Model(config).save_pretrained(folder)
     words = ["<unk>", "<pad>", "red", "cup", "dog"]
     model = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="<unk>")
+        tokenizers.models.WordLevel(
+            {word: place for place, word in enumerate(words)}, unk_token="<unk>"
+        )
     )
     model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(
@@ -67,7 +74,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_predictions_have_masks_of_the_image_or_no_target(checkpoint: Path) -> None:
-    image = Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 60, 3), np.uint8))
+    image = Image.fromarray(
+        np.random.default_rng(0).integers(0, 255, (40, 60, 3), np.uint8)
+    )
     every = load_model("sam3", checkpoint=str(checkpoint), min_score=0.0)
     assert isinstance(every, Sam3Predictor)
     found, other = every.predict(image, ["Segment the red cup.", "the dog"])
@@ -79,7 +88,9 @@ def test_predictions_have_masks_of_the_image_or_no_target(checkpoint: Path) -> N
 
 
 def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"cannot be loaded.*hf download facebook/sam3"):
+    with pytest.raises(
+        ModelError, match=r"cannot be loaded.*hf download facebook/sam3"
+    ):
         load_model("sam3", checkpoint=str(tmp_path / "nothing"))
 
 

@@ -7,16 +7,26 @@ import numpy as np
 import pytest
 
 from maskwise.errors import RecordError
-from maskwise.models.intent.classifier import load_classifier, read_classifier, write_classifier
+from maskwise.models.intent.classifier import (
+    load_classifier,
+    read_classifier,
+    write_classifier,
+)
 from maskwise.models.intent.templates import load_corpus, parse_template, tidy
 from maskwise.models.intent.tokenizer import QuestionTokenizer
-from maskwise.models.intent.training import IntentTrainingConfig, generate_sentences, train
+from maskwise.models.intent.training import (
+    IntentTrainingConfig,
+    generate_sentences,
+    train,
+)
 
 SMALL = IntentTrainingConfig(sentences=600, scenes=2, steps=20)
 
 
 def test_bundled_weights_were_trained_on_the_bundled_corpus_and_lexicon() -> None:
-    assert load_classifier().digest == load_corpus().digest(), "run python -m maskwise.models.intent.training"
+    assert load_classifier().digest == load_corpus().digest(), (
+        "run python -m maskwise.models.intent.training"
+    )
 
 
 def test_training_is_reproducible(tmp_path: Path) -> None:
@@ -25,7 +35,10 @@ def test_training_is_reproducible(tmp_path: Path) -> None:
     write_classifier(tmp_path / "a.npz", one)
     write_classifier(tmp_path / "b.npz", other)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    assert read_classifier(tmp_path / "a.npz").classify("amodal mask of the dog").mask_type == "amodal"
+    assert (
+        read_classifier(tmp_path / "a.npz").classify("amodal mask of the dog").mask_type
+        == "amodal"
+    )
 
 
 def test_generated_sentences_have_both_types_and_no_notation() -> None:
@@ -47,7 +60,10 @@ def test_brackets_must_match(line: str) -> None:
 
 
 def test_sentences_are_tidied() -> None:
-    assert tidy("mark  the dog , please . it is red ,.") == "Mark the dog, please. It is red."
+    assert (
+        tidy("mark  the dog , please . it is red ,.")
+        == "Mark the dog, please. It is red."
+    )
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +79,11 @@ def test_unknown_words_are_corrected_to_cue_words(tokenizer: QuestionTokenizer) 
 
 def test_contractions_are_expanded(tokenizer: QuestionTokenizer) -> None:
     expanded = tokenizer.tokenize("you cannot see it")
-    assert tokenizer.tokenize("you can't see it") == tokenizer.tokenize("you cant see it") == expanded
+    assert (
+        tokenizer.tokenize("you can't see it")
+        == tokenizer.tokenize("you cant see it")
+        == expanded
+    )
     assert tokenizer.tokenize("don’t") == tokenizer.tokenize("do not")
 
 
@@ -72,6 +92,8 @@ def test_phrases_are_merged(tokenizer: QuestionTokenizer) -> None:
     assert tokenizer.tokenize("in front of").concepts == ["FRONT"]
 
 
-def test_actions_are_told_from_objects_by_the_next_word(tokenizer: QuestionTokenizer) -> None:
+def test_actions_are_told_from_objects_by_the_next_word(
+    tokenizer: QuestionTokenizer,
+) -> None:
     assert tokenizer.tokenize("peering through").concepts == ["DOING", "THROUGH"]
     assert tokenizer.tokenize("a parked car").concepts == ["THING"]

@@ -9,7 +9,13 @@ from maskwise.models.photo.completion import CompletionOutput
 from maskwise.models.photo.detector import Detections
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.proposals import Box, ProposalNetworks
-from maskwise.models.photo.sam import FEATURE_CHANNELS, GRID_SIZE, LOGITS_SIZE, ImageEmbedding, MaskLogits
+from maskwise.models.photo.sam import (
+    FEATURE_CHANNELS,
+    GRID_SIZE,
+    LOGITS_SIZE,
+    ImageEmbedding,
+    MaskLogits,
+)
 from maskwise.models.photo.vocabulary import COCO_CATEGORIES
 from maskwise.models.photo.window import CROP_SIZE
 
@@ -29,7 +35,9 @@ OBJECTS: tuple[tuple[str, str, Box, float], ...] = (
 def draw_scene() -> Image.Image:
     image = Image.new("RGB", SIZE, "green")
     draw = ImageDraw.Draw(image)
-    for _, colour, (left, top, right, bottom), _ in sorted(OBJECTS, key=lambda one: -one[2][2] + one[2][0]):
+    for _, colour, (left, top, right, bottom), _ in sorted(
+        OBJECTS, key=lambda one: -one[2][2] + one[2][0]
+    ):
         draw.rectangle((left, top, right - 1, bottom - 1), fill=colour)
     return image
 
@@ -42,18 +50,32 @@ class FakeSam:
 
     def encode(self, image: Image.Image) -> ImageEmbedding:
         self.encoded += 1
-        return ImageEmbedding(np.zeros((1, FEATURE_CHANNELS, GRID_SIZE, GRID_SIZE), np.float32), image.size)
+        return ImageEmbedding(
+            np.zeros((1, FEATURE_CHANNELS, GRID_SIZE, GRID_SIZE), np.float32),
+            image.size,
+        )
 
     def decode(
-        self, embedding: ImageEmbedding, *, box: Box | None = None, points: Any = None, mask: Any = None
+        self,
+        embedding: ImageEmbedding,
+        *,
+        box: Box | None = None,
+        points: Any = None,
+        mask: Any = None,
     ) -> MaskLogits:
         self.decoded += 1
         width, height = self.logits_size(embedding)
         scale = width / embedding.size[0]
         if box is None:
             x, y = points[0]
-            inside = [one[2] for one in OBJECTS if one[2][0] <= x < one[2][2] and one[2][1] <= y < one[2][3]]
-            box = min(inside, key=lambda one: one[2] - one[0], default=(0, 0, *embedding.size))
+            inside = [
+                one[2]
+                for one in OBJECTS
+                if one[2][0] <= x < one[2][2] and one[2][1] <= y < one[2][3]
+            ]
+            box = min(
+                inside, key=lambda one: one[2] - one[0], default=(0, 0, *embedding.size)
+            )
         left, top, right, bottom = (round(side * scale) for side in box)
         logits = np.full((height, width), -5, np.float32)
         logits[top:bottom, left:right] = 5
@@ -61,7 +83,9 @@ class FakeSam:
         raw[0, 0, :height, :width] = logits
         return MaskLogits(logits, raw, 0.9)
 
-    def decode_levels(self, embedding: ImageEmbedding, point: tuple[float, float]) -> list[MaskLogits]:
+    def decode_levels(
+        self, embedding: ImageEmbedding, point: tuple[float, float]
+    ) -> list[MaskLogits]:
         return [self.decode(embedding, points=np.array([point], np.float32))]
 
     def logits_size(self, embedding: ImageEmbedding) -> tuple[int, int]:

@@ -17,7 +17,9 @@ def refiner() -> ClickRefiner:
         return load_click_refiner()
 
 
-def test_a_damaged_mask_is_completed_and_a_negative_click_removes_a_part(refiner: ClickRefiner) -> None:
+def test_a_damaged_mask_is_completed_and_a_negative_click_removes_a_part(
+    refiner: ClickRefiner,
+) -> None:
     image = open_image(shared("data", "tiny_coco", "val2017", "000000331352.jpg"))
     width, height = image.size
     middle = Click(width / 2, height / 2, True)
@@ -28,7 +30,11 @@ def test_a_damaged_mask_is_completed_and_a_negative_click_removes_a_part(refiner
     plane[:, width // 2 :] = False
     half = Mask.from_dense(plane)
     right = np.argwhere((whole - half).to_dense()).mean(0)
-    refined = refiner.refine(image, half, [middle, Click(float(right[1]), float(right[0]), True)])
+    refined = refiner.refine(
+        image, half, [middle, Click(float(right[1]), float(right[0]), True)]
+    )
     assert refined.iou(whole) > half.iou(whole)
-    smaller = refiner.refine(image, whole, [Click(float(right[1]), float(right[0]), False)])
+    smaller = refiner.refine(
+        image, whole, [Click(float(right[1]), float(right[0]), False)]
+    )
     assert not smaller.to_dense()[int(right[0]), int(right[1])]

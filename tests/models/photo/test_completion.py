@@ -12,7 +12,12 @@ from maskwise.models.photo.completion import (
     merge_neighbours,
 )
 from maskwise.models.photo.relations import relation_strength
-from maskwise.models.photo.sam import FEATURE_CHANNELS, GRID_SIZE, ImageEmbedding, to_encoder_input
+from maskwise.models.photo.sam import (
+    FEATURE_CHANNELS,
+    GRID_SIZE,
+    ImageEmbedding,
+    to_encoder_input,
+)
 from maskwise.models.photo.window import CROP_SIZE, FEATURE_SIZE, Window
 from tests.models.photo.scene import FakeCompletion
 
@@ -24,7 +29,9 @@ def disc(size: int = 200, radius: int = 40) -> np.ndarray:
 
 
 def embedding(size: tuple[int, int]) -> ImageEmbedding:
-    return ImageEmbedding(np.zeros((1, FEATURE_CHANNELS, GRID_SIZE, GRID_SIZE), np.float32), size)
+    return ImageEmbedding(
+        np.zeros((1, FEATURE_CHANNELS, GRID_SIZE, GRID_SIZE), np.float32), size
+    )
 
 
 def test_a_window_has_context_and_stays_inside_the_image() -> None:
@@ -57,7 +64,8 @@ def half(left: int) -> np.ndarray:
 
 
 def test_the_network_sees_every_neighbour_and_what_none_covers() -> None:
-    network, mask = FakeCompletion(), disc()
+    network = FakeCompletion()
+    mask = disc()
     image = Image.new("RGB", (200, 200), "white")
     complete_mask(network, image, embedding((200, 200)), mask, [half(120), half(199)])
     crops, reverse = network.seen
@@ -66,17 +74,30 @@ def test_the_network_sees_every_neighbour_and_what_none_covers() -> None:
     )
     assert (crops[:, :3] == 1).all()
     assert crops[0, 4].sum() >= crops[0, 3].sum() > 0
-    assert not (crops[:, 5] * crops[:, 3]).any(), "neighbours do not cover the visible mask"
-    assert (crops[0, 5] + crops[1, 5] + crops[0, 3] == 1).all(), "every pixel belongs to one of them"
+    assert not (crops[:, 5] * crops[:, 3]).any(), (
+        "neighbours do not cover the visible mask"
+    )
+    assert (crops[0, 5] + crops[1, 5] + crops[0, 3] == 1).all(), (
+        "every pixel belongs to one of them"
+    )
     assert len(reverse) == 1, "whether the object hides the neighbour is asked as well"
     assert reverse[0, 5].any()
     assert not (reverse[0, 5] * reverse[0, 3]).any()
 
 
 def test_a_neighbour_may_have_another_resolution() -> None:
-    network, small = FakeCompletion(), half(120)[::4, ::4]
-    complete_mask(network, Image.new("RGB", (200, 200)), embedding((200, 200)), disc(), [small])
-    complete_mask(network, Image.new("RGB", (200, 200)), embedding((200, 200)), disc(), [half(120)])
+    network = FakeCompletion()
+    small = half(120)[::4, ::4]
+    complete_mask(
+        network, Image.new("RGB", (200, 200)), embedding((200, 200)), disc(), [small]
+    )
+    complete_mask(
+        network,
+        Image.new("RGB", (200, 200)),
+        embedding((200, 200)),
+        disc(),
+        [half(120)],
+    )
     first, _, second, _ = network.seen
     assert np.abs(first[:, 5] - second[:, 5]).mean() < 0.02
 
@@ -84,7 +105,10 @@ def test_a_neighbour_may_have_another_resolution() -> None:
 def test_hidden_pixels_lie_on_neighbours_in_front() -> None:
     near = np.stack([half(120)[::2, ::2], ~half(120)[::2, ::2]])
     hidden = merge_neighbours(
-        np.full(near.shape, 0.8, np.float32), near, half(0)[::2, ::2], np.array([True, False])
+        np.full(near.shape, 0.8, np.float32),
+        near,
+        half(0)[::2, ::2],
+        np.array([True, False]),
     )
     assert np.array_equal(hidden > MIN_PROBABILITY, near[0])
 
@@ -92,7 +116,10 @@ def test_hidden_pixels_lie_on_neighbours_in_front() -> None:
 def test_neighbours_that_overlap_vote() -> None:
     near = np.stack([half(120), half(120), half(150)])[:, ::2, ::2]
     hidden = merge_neighbours(
-        np.ones(near.shape, np.float32), near, half(0)[::2, ::2], np.array([True, True, False])
+        np.ones(near.shape, np.float32),
+        near,
+        half(0)[::2, ::2],
+        np.array([True, True, False]),
     )
     assert np.allclose(hidden[near[0] & ~near[2]], 1)
     assert np.allclose(hidden[near[2]], 2 / 3)
@@ -101,7 +128,9 @@ def test_neighbours_that_overlap_vote() -> None:
 def test_pixels_outside_the_hull_need_a_higher_probability() -> None:
     near = half(120)[None, ::2, ::2]
     hull = ~half(150)[::2, ::2]
-    hidden = merge_neighbours(np.full(near.shape, 0.6, np.float32), near, hull, np.array([True]))
+    hidden = merge_neighbours(
+        np.full(near.shape, 0.6, np.float32), near, hull, np.array([True])
+    )
     assert np.array_equal(hidden > MIN_PROBABILITY, near[0] & hull)
 
 
@@ -115,37 +144,52 @@ class OrderedCompletion:
     """Says that small objects are in front of large ones, and that every object fills its window."""
 
     def complete(self, crops: np.ndarray, features: np.ndarray) -> CompletionOutput:
-        in_front = (crops[:, 5].mean((1, 2)) < crops[:, 3].mean((1, 2))).astype(np.float32)
-        return CompletionOutput(np.ones((len(crops), CROP_SIZE, CROP_SIZE), np.float32), in_front)
+        in_front = (crops[:, 5].mean((1, 2)) < crops[:, 3].mean((1, 2))).astype(
+            np.float32
+        )
+        return CompletionOutput(
+            np.ones((len(crops), CROP_SIZE, CROP_SIZE), np.float32), in_front
+        )
 
 
 def test_only_the_object_behind_is_completed() -> None:
-    small, large = disc(radius=20), disc(radius=60) & ~disc(radius=20)
+    small = disc(radius=20)
+    large = disc(radius=60) & ~disc(radius=20)
     image = Image.new("RGB", (200, 200))
-    behind = complete_mask(OrderedCompletion(), image, embedding((200, 200)), large, [small])
+    behind = complete_mask(
+        OrderedCompletion(), image, embedding((200, 200)), large, [small]
+    )
     assert (behind.amodal & small).sum() > 0.9 * small.sum()
-    before = complete_mask(OrderedCompletion(), image, embedding((200, 200)), small, [large])
+    before = complete_mask(
+        OrderedCompletion(), image, embedding((200, 200)), small, [large]
+    )
     assert not (before.amodal & large & disc(radius=30)).any()
 
 
 def test_an_object_behind_nothing_is_left_as_it_is() -> None:
     mask = disc()
     image = Image.new("RGB", (200, 200), "white")
-    done = complete_mask(FakeCompletion(0.0), image, embedding((200, 200)), mask, [half(120)])
+    done = complete_mask(
+        FakeCompletion(0.0), image, embedding((200, 200)), mask, [half(120)]
+    )
     assert np.array_equal(done.amodal, mask)
     assert done.rate == 0
 
 
 def test_the_rate_is_the_hidden_share() -> None:
     mask = disc()
-    done = complete_mask(FakeCompletion(), Image.new("RGB", (200, 200)), embedding((200, 200)), mask)
+    done = complete_mask(
+        FakeCompletion(), Image.new("RGB", (200, 200)), embedding((200, 200)), mask
+    )
     assert (done.amodal >= mask).all()
     assert done.rate == 1 - mask.sum() / done.amodal.sum()
 
 
 def test_an_empty_mask_stays_empty() -> None:
     empty = np.zeros((50, 60), bool)
-    done = complete_mask(FakeCompletion(), Image.new("RGB", (60, 50)), embedding((60, 50)), empty)
+    done = complete_mask(
+        FakeCompletion(), Image.new("RGB", (60, 50)), embedding((60, 50)), empty
+    )
     assert not done.amodal.any()
 
 
@@ -178,7 +222,9 @@ def test_colours_are_measured_inside_the_mask() -> None:
 
 
 def test_relations_between_boxes() -> None:
-    left, right, under = (0, 0, 10, 10), (20, 0, 30, 10), (0, 30, 10, 40)
+    left = (0, 0, 10, 10)
+    right = (20, 0, 30, 10)
+    under = (0, 30, 10, 40)
     assert relation_strength("left_of", left, right) == 1
     assert relation_strength("left_of", right, left) == 0
     assert relation_strength("right_of", right, left) == 1
@@ -186,6 +232,8 @@ def test_relations_between_boxes() -> None:
     assert relation_strength("below", under, left) == 1
     assert relation_strength("in", (2, 2, 4, 4), left) == 1
     assert relation_strength("on", (2, -5, 6, 1), left) == 1
-    assert relation_strength("near", left, (11, 0, 21, 10)) > relation_strength("near", left, right)
+    assert relation_strength("near", left, (11, 0, 21, 10)) > relation_strength(
+        "near", left, right
+    )
     assert relation_strength("in_front_of", (0, 5, 10, 15), left) > 0
     assert relation_strength("behind", left, (0, 5, 10, 15)) > 0

@@ -41,7 +41,9 @@ def ask(photo: EncodedPhoto, question: str) -> tuple[list[int], Choice]:
         ("Which living thing could purr or bark?", [DOG]),
     ],
 )
-def test_words_choose_proposals(photo: EncodedPhoto, question: str, regions: list[int]) -> None:
+def test_words_choose_proposals(
+    photo: EncodedPhoto, question: str, regions: list[int]
+) -> None:
     assert ask(photo, question)[0] == regions
 
 
@@ -63,26 +65,39 @@ def test_the_verb_agrees_with_the_words_of_the_answer(
 
 @pytest.mark.parametrize(
     ("noun", "plural"),
-    [("wine glass", "wine glasses"), ("knife", "knives"), ("couch", "couches"), ("sheep", "sheep")],
+    [
+        ("wine glass", "wine glasses"),
+        ("knife", "knives"),
+        ("couch", "couches"),
+        ("sheep", "sheep"),
+    ],
 )
 def test_names_of_categories_have_a_plural(noun: str, plural: str) -> None:
     assert to_plural(noun) == plural
 
 
 def test_names_of_one_object_take_a_singular_verb_except_pairs() -> None:
-    assert {name for name in COCO_CATEGORIES if is_plural(f"the {name}")} == {"skis", "scissors"}
+    assert {name for name in COCO_CATEGORIES if is_plural(f"the {name}")} == {
+        "skis",
+        "scissors",
+    }
 
 
 def test_an_absent_thing_is_not_guessed(photo: EncodedPhoto) -> None:
     regions, choice = ask(photo, "the elephant")
     assert regions == []
-    assert choice.text == "I find no such elephant. I can find these: dog, cup, dining table."
+    assert (
+        choice.text
+        == "I find no such elephant. I can find these: dog, cup, dining table."
+    )
 
 
 def test_a_question_without_known_words_is_not_guessed(photo: EncodedPhoto) -> None:
     regions, choice = ask(photo, "Why is the sky blue?")
     assert regions == []
-    assert choice.text.startswith("I do not know what this asks for. I can find these: ")
+    assert choice.text.startswith(
+        "I do not know what this asks for. I can find these: "
+    )
 
 
 def test_a_detection_with_a_low_score_is_no_answer(photo: EncodedPhoto) -> None:

@@ -6,14 +6,20 @@ from maskwise.errors import MaskwiseError
 from maskwise.harness.registry import list_models, load_model
 from maskwise.models.photo.match import MatchChooser
 from maskwise.models.photo.model import Photo
-from tests.models.photo.scene import FakeCompletion, draw_scene, encoded_scene, fake_networks
+from tests.models.photo.scene import (
+    FakeCompletion,
+    draw_scene,
+    encoded_scene,
+    fake_networks,
+)
 from tests.shared import shared
 
 
 def test_predictions_have_masks_phrases_and_a_mask_type() -> None:
     model = Photo(fake_networks(), FakeCompletion(0.0), MatchChooser())
     cup, nothing, whole = model.predict(
-        draw_scene(), ["the red cup", "the elephant", "the whole dog, hidden parts included"]
+        draw_scene(),
+        ["the red cup", "the elephant", "the whole dog, hidden parts included"],
     )
     (region,) = cup.regions
     assert region.visible is not None
@@ -67,7 +73,12 @@ def test_without_weights_the_message_says_what_to_run(
     with pytest.raises(MaskwiseError) as raised:
         load_model("photo", threads=3)
     message = str(raised.value)
-    for name in ("mobile_sam_encoder.onnx", "mobile_sam_decoder.onnx", "yolox_nano.onnx", "u2netp.onnx"):
+    for name in (
+        "mobile_sam_encoder.onnx",
+        "mobile_sam_decoder.onnx",
+        "yolox_nano.onnx",
+        "u2netp.onnx",
+    ):
         assert f"maskwise get {name}" in message
 
 
@@ -85,4 +96,6 @@ def test_a_real_photograph(monkeypatch: pytest.MonkeyPatch) -> None:
     (region,) = prediction.regions
     assert region.visible is not None
     assert 0.05 < region.visible.to_dense().mean() < 0.9
-    assert np.array_equal(region.size, (asked.photo.image.height, asked.photo.image.width))
+    assert np.array_equal(
+        region.size, (asked.photo.image.height, asked.photo.image.width)
+    )

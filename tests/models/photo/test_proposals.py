@@ -3,8 +3,20 @@ import itertools
 import numpy as np
 from PIL import Image
 
-from maskwise.models.photo.detector import Detections, YoloxDetector, _grid, box_ious, suppress
-from maskwise.models.photo.proposals import MAX_PROMPTS, MAX_PROPOSALS, _grid_points, propose, stability
+from maskwise.models.photo.detector import (
+    Detections,
+    YoloxDetector,
+    _grid,
+    box_ious,
+    suppress,
+)
+from maskwise.models.photo.proposals import (
+    MAX_PROMPTS,
+    MAX_PROPOSALS,
+    _grid_points,
+    propose,
+    stability,
+)
 from maskwise.models.photo.sam import MaskLogits
 from tests.models.photo.scene import OBJECTS, draw_scene, fake_networks
 
@@ -12,7 +24,9 @@ from tests.models.photo.scene import OBJECTS, draw_scene, fake_networks
 def test_proposals_have_labels_boxes_and_areas() -> None:
     networks = fake_networks()
     image = draw_scene()
-    found = propose(networks, image, networks.sam.encode(image), networks.detector.detect(image))
+    found = propose(
+        networks, image, networks.sam.encode(image), networks.detector.detect(image)
+    )
     assert [one.label for one in found[:4]] == [one[0] for one in OBJECTS[:4]]
     assert found[0].box == OBJECTS[0][2]
     assert abs(found[0].area - 40 * 50 / (320 * 240)) < 0.003
@@ -21,9 +35,13 @@ def test_proposals_have_labels_boxes_and_areas() -> None:
 def test_copies_are_dropped_and_prompts_are_bounded() -> None:
     networks = fake_networks()
     image = draw_scene()
-    found = propose(networks, image, networks.sam.encode(image), networks.detector.detect(image))
+    found = propose(
+        networks, image, networks.sam.encode(image), networks.detector.detect(image)
+    )
     # The four good detections, what is salient, and the points: two weak detections and the background.
-    assert [one.source for one in found] == ["detector"] * 4 + ["saliency"] + ["grid"] * (len(found) - 5)
+    assert [one.source for one in found] == ["detector"] * 4 + ["saliency"] + [
+        "grid"
+    ] * (len(found) - 5)
     assert len(found) <= 8
     assert networks.sam.decoded <= MAX_PROMPTS + 1  # type: ignore[attr-defined]
 
@@ -34,11 +52,15 @@ def test_a_label_of_a_copy_is_kept() -> None:
     class Twice:
         def detect(self, image: Image.Image) -> Detections:
             boxes = np.array([[20, 100, 60, 150]] * 2, np.float32)
-            return Detections(boxes, np.array([0.9, 0.5], np.float32), np.array([41, 39], np.int64))
+            return Detections(
+                boxes, np.array([0.9, 0.5], np.float32), np.array([41, 39], np.int64)
+            )
 
     twice = networks._replace(detector=Twice())  # type: ignore[arg-type]
     image = draw_scene()
-    first, *others = propose(twice, image, networks.sam.encode(image), twice.detector.detect(image))
+    first, *others = propose(
+        twice, image, networks.sam.encode(image), twice.detector.detect(image)
+    )
     assert first.labels == {"cup": np.float32(0.9), "bottle": 0.5}
     assert not any(one.labels for one in others)
 
@@ -51,14 +73,19 @@ def test_a_mask_with_a_soft_edge_is_unstable() -> None:
 
 
 def test_nms_keeps_the_best_box_of_a_category() -> None:
-    boxes = np.array([[0, 0, 10, 10], [1, 0, 11, 10], [1, 0, 11, 10], [50, 50, 60, 60]], np.float32)
-    found = Detections(boxes, np.array([0.5, 0.9, 0.4, 0.3], np.float32), np.array([0, 0, 1, 0]))
+    boxes = np.array(
+        [[0, 0, 10, 10], [1, 0, 11, 10], [1, 0, 11, 10], [50, 50, 60, 60]], np.float32
+    )
+    found = Detections(
+        boxes, np.array([0.5, 0.9, 0.4, 0.3], np.float32), np.array([0, 0, 1, 0])
+    )
     assert suppress(found, 0.5).tolist() == [1, 2, 3]
 
 
 def test_box_ious() -> None:
     ious = box_ious(
-        np.array([0, 0, 10, 10], np.float32), np.array([[0, 0, 10, 10], [5, 0, 15, 10], [20, 20, 30, 30]])
+        np.array([0, 0, 10, 10], np.float32),
+        np.array([[0, 0, 10, 10], [5, 0, 15, 10], [20, 20, 30, 30]]),
     )
     assert np.allclose(ious, [1, 1 / 3, 0])
 
@@ -74,7 +101,8 @@ class FakeSession:
         output = np.zeros((1, 3549, 85), np.float32)
         cell = 52 * 52 + 26 * 26 + 3 * 13 + 5
         output[0, cell, :4] = [0.5, 0.5, np.log(2), np.log(1)]
-        output[0, cell, 4], output[0, cell, 5 + 16] = 1.0, 0.9
+        output[0, cell, 4] = 1.0
+        output[0, cell, 5 + 16] = 0.9
         return [output]
 
 
@@ -82,10 +110,14 @@ def test_cells_are_decoded_to_boxes_of_the_image() -> None:
     detector = object.__new__(YoloxDetector)
     detector.session = FakeSession()
     detector.grid, detector.strides = _grid()
-    found = detector._detect_in(Image.new("RGB", (832, 416)), (0, 0, 832, 416), (0, 0, 832, 416))
+    found = detector._detect_in(
+        Image.new("RGB", (832, 416)), (0, 0, 832, 416), (0, 0, 832, 416)
+    )
     assert found.names() == ["dog"]
     # The centre is at cell (5.5, 3.5) of 32 pixels; the image was halved.
-    assert np.allclose(found.boxes[0], [2 * (176 - 32), 2 * (112 - 16), 2 * (176 + 32), 2 * (112 + 16)])
+    assert np.allclose(
+        found.boxes[0], [2 * (176 - 32), 2 * (112 - 16), 2 * (176 + 32), 2 * (112 + 16)]
+    )
     assert detector.session.last[0, 0, 300, 0] == 114
 
 
@@ -93,13 +125,19 @@ def test_a_point_gives_the_whole_and_its_parts() -> None:
     networks = fake_networks()
     image = draw_scene()
     embedding = networks.sam.encode(image)
-    dog, nose = (120, 60, 200, 140), (150, 90, 170, 110)
+    dog = (120, 60, 200, 140)
+    nose = (150, 90, 170, 110)
 
     def levels(embedding: object, point: tuple[float, float]) -> list[MaskLogits]:
         return [networks.sam.decode(embedding, box=box) for box in (nose, dog)]  # type: ignore[arg-type]
 
     networks.sam.decode_levels = levels  # type: ignore[assignment,method-assign]
-    found = propose(networks, image, embedding, networks.detector.detect(image).take(np.zeros(0, np.int64)))
+    found = propose(
+        networks,
+        image,
+        embedding,
+        networks.detector.detect(image).take(np.zeros(0, np.int64)),
+    )
     grid = [one.box for one in found if one.source == "grid"]
     assert len(grid) == 2
     assert np.allclose(sorted(grid), [dog, nose], atol=2)
@@ -112,10 +150,14 @@ def test_prompts_are_counted_even_if_their_masks_are_copies() -> None:
     class Crowd:
         def detect(self, image: Image.Image) -> Detections:
             boxes = np.array([[k, 0, k + 4, 10] for k in range(40)], np.float32)
-            return Detections(boxes, np.full(40, 0.5, np.float32), np.zeros(40, np.int64))
+            return Detections(
+                boxes, np.full(40, 0.5, np.float32), np.zeros(40, np.int64)
+            )
 
     crowd = networks._replace(detector=Crowd())  # type: ignore[arg-type]
-    found = propose(crowd, image, networks.sam.encode(image), crowd.detector.detect(image))
+    found = propose(
+        crowd, image, networks.sam.encode(image), crowd.detector.detect(image)
+    )
     assert networks.sam.decoded <= MAX_PROMPTS  # type: ignore[attr-defined]
     assert len(found) <= MAX_PROPOSALS
 

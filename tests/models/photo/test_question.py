@@ -23,7 +23,9 @@ def test_plurals_are_reduced_to_the_singular(plural: str, singular: str) -> None
 def test_a_category_is_found_by_its_name_a_synonym_or_a_kind() -> None:
     assert parse_question("Segment the dog.").targets[0].categories == {"dog"}
     assert parse_question("the puppy").targets[0].categories == {"dog"}
-    assert {"dog", "cat", "horse"} <= parse_question("every animal here").targets[0].categories
+    assert {"dog", "cat", "horse"} <= parse_question("every animal here").targets[
+        0
+    ].categories
 
 
 def test_the_longest_name_wins() -> None:
@@ -64,9 +66,15 @@ def test_an_orange_cat_is_no_fruit() -> None:
         ("the largest cup", "largest", 0),
     ],
 )
-def test_places_and_sizes_order_the_objects(question: str, order: str, rank: int) -> None:
+def test_places_and_sizes_order_the_objects(
+    question: str, order: str, rank: int
+) -> None:
     parsed = parse_question(question)
-    assert (parsed.targets[0].order, parsed.targets[0].rank, parsed.relation) == (order, rank, None)
+    assert (parsed.targets[0].order, parsed.targets[0].rank, parsed.relation) == (
+        order,
+        rank,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +101,9 @@ def test_attributes_stay_with_their_noun() -> None:
 
 
 def test_a_part_of_an_object_means_the_object() -> None:
-    assert parse_question("Mark only the visible part of the dog.").targets[0].categories == {"dog"}
+    assert parse_question("Mark only the visible part of the dog.").targets[
+        0
+    ].categories == {"dog"}
 
 
 def test_two_things_joined_by_and_are_both_targets() -> None:
@@ -110,12 +120,17 @@ def test_unknown_words_give_no_target() -> None:
     [
         ("Dogs like to chase things. What ball might one fetch?", {"sports ball"}),
         ("Which part of the car does a driver hold?", {"car"}),
-        ("When people are at home, what animal in the picture could guard the house?", {"dog", "cat"}),
+        (
+            "When people are at home, what animal in the picture could guard the house?",
+            {"dog", "cat"},
+        ),
         ("In a match, who guards the goal?", {"person"}),
         ("People who skate need a helmet. Where is the skateboard?", {"skateboard"}),
     ],
 )
-def test_an_interrogative_asks_for_the_noun_that_follows_it(question: str, categories: set[str]) -> None:
+def test_an_interrogative_asks_for_the_noun_that_follows_it(
+    question: str, categories: set[str]
+) -> None:
     (target,) = parse_question(question).targets
     assert categories <= target.categories
     assert "person" not in target.categories - categories
@@ -130,7 +145,9 @@ def test_an_interrogative_asks_for_the_noun_that_follows_it(question: str, categ
         "Which part of the picture would keep a person dry?",
     ],
 )
-def test_an_interrogative_without_a_noun_leaves_the_category_open(question: str) -> None:
+def test_an_interrogative_without_a_noun_leaves_the_category_open(
+    question: str,
+) -> None:
     assert not any(target.categories for target in parse_question(question).targets)
 
 

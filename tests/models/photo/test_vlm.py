@@ -17,7 +17,13 @@ from maskwise.store import DatasetWriter
 from maskwise.writers import Ledger, SendLimits, open_client
 from maskwise.writers.client import WriterError
 from maskwise.writers.cost import ModelPrice
-from tests.models.photo.scene import SIZE, FakeCompletion, draw_scene, encoded_scene, fake_networks
+from tests.models.photo.scene import (
+    SIZE,
+    FakeCompletion,
+    draw_scene,
+    encoded_scene,
+    fake_networks,
+)
 from tests.writers.providers import Provider, remove_keys, serve_provider
 
 MODELS = {"anthropic": "claude-test", "openai": "gpt-test"}
@@ -60,24 +66,43 @@ def scene_dataset(folder: Path, questions: list[str]) -> Path:
     draw_scene().save(folder / "scene.png")
     with DatasetWriter(folder / "scenes", name="scenes", image_root=folder) as writer:
         for number, question in enumerate(questions):
-            info = ImageInfo(id=str(number), path="scene.png", width=SIZE[0], height=SIZE[1])
+            info = ImageInfo(
+                id=str(number), path="scene.png", width=SIZE[0], height=SIZE[1]
+            )
             writer.add_image(info, ())
-            writer.add_sample(Sample(id=f"s{number}", image_id=info.id, question=question))
+            writer.add_sample(
+                Sample(id=f"s{number}", image_id=info.id, question=question)
+            )
     return folder / "scenes"
 
 
-def reply(text: str, *phrases: dict[str, Any], mask_type: str = "visible") -> dict[str, Any]:
-    return {"text": json.dumps({"answer": text, "phrases": list(phrases), "mask_type": mask_type})}
+def reply(
+    text: str, *phrases: dict[str, Any], mask_type: str = "visible"
+) -> dict[str, Any]:
+    return {
+        "text": json.dumps(
+            {"answer": text, "phrases": list(phrases), "mask_type": mask_type}
+        )
+    }
 
 
-def phrase(text: str, *regions: int, merged: bool = False, boxes: Any = ()) -> dict[str, Any]:
-    return {"text": text, "regions": list(regions), "merged": merged, "boxes": list(boxes)}
+def phrase(
+    text: str, *regions: int, merged: bool = False, boxes: Any = ()
+) -> dict[str, Any]:
+    return {
+        "text": text,
+        "regions": list(regions),
+        "merged": merged,
+        "boxes": list(boxes),
+    }
 
 
 def test_a_right_answer_becomes_a_prediction(
     chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
 ) -> None:
-    provider.replies = [reply("The dog would bark.", phrase("dog", DOG), mask_type="amodal")]
+    provider.replies = [
+        reply("The dog would bark.", phrase("dog", DOG), mask_type="amodal")
+    ]
     (prediction,) = PhotoQuestions(photo, chooser).answer(["Who would bark?"])
     assert len(prediction.regions) == 1
     assert prediction.mask_type == "amodal"
@@ -90,7 +115,9 @@ def test_a_right_answer_becomes_a_prediction(
     assert "image/jpeg" in json.dumps(call)
 
 
-def test_merged_marks_are_one_region(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
+def test_merged_marks_are_one_region(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
     provider.replies = [
         reply("Both cups.", phrase("cups", LEFT_CUP, RIGHT_CUP)),
         reply("Both cups.", phrase("cups", LEFT_CUP, RIGHT_CUP, merged=True)),
@@ -112,13 +139,21 @@ def test_an_answer_without_marks_is_no_target(
 def test_numbers_that_do_not_exist_are_ignored(
     chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
 ) -> None:
-    provider.replies = [reply("It is the dog.", phrase("the dog", 0, 99, -1, DOG, DOG), phrase("dog", 77))]
+    provider.replies = [
+        reply(
+            "It is the dog.", phrase("the dog", 0, 99, -1, DOG, DOG), phrase("dog", 77)
+        )
+    ]
     (choice,) = chooser.choose(photo, ["the dog"])
     assert [one.regions for one in choice.phrases] == [(DOG - 1,)]
 
 
-def test_a_refusal_fails_the_question(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
-    provider.replies = [{"text": "", "stop": "refusal", "refusal": "I cannot help with that."}]
+def test_a_refusal_fails_the_question(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
+    provider.replies = [
+        {"text": "", "stop": "refusal", "refusal": "I cannot help with that."}
+    ]
     with pytest.raises(ModelError, match="refused"):
         chooser.choose(photo, ["the dog"])
 
@@ -136,7 +171,11 @@ def test_a_refusal_fails_the_question(chooser: VlmChooser, provider: Provider, p
     ],
 )
 def test_a_malformed_reply_fails_the_question(
-    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto, text: str, message: str
+    chooser: VlmChooser,
+    provider: Provider,
+    photo: EncodedPhoto,
+    text: str,
+    message: str,
 ) -> None:
     provider.replies = [{"text": text}]
     with pytest.raises(ModelError, match=message):
@@ -159,7 +198,9 @@ def test_a_box_is_masked_and_looked_at_again(
     assert f"The marks {marks + 1} were added" in json.dumps(provider.calls[1])
 
 
-def test_a_wrong_box_is_corrected(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
+def test_a_wrong_box_is_corrected(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
     provider.replies = [
         reply("The dog.", phrase("dog", boxes=[[0, 0, 100, 100]])),
         reply("The dog.", phrase("dog", DOG, boxes=[[0, 0, 50, 50]])),
@@ -169,16 +210,23 @@ def test_a_wrong_box_is_corrected(chooser: VlmChooser, provider: Provider, photo
     assert len(provider.calls) == 2, "there is one second look"
 
 
-def test_impossible_boxes_are_ignored(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
+def test_impossible_boxes_are_ignored(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
     provider.replies = [
-        reply("The dog.", phrase("dog", DOG, boxes=[[900, 900, 100, 100], [2000, 0, 3000, 10]]))
+        reply(
+            "The dog.",
+            phrase("dog", DOG, boxes=[[900, 900, 100, 100], [2000, 0, 3000, 10]]),
+        )
     ]
     (choice,) = chooser.choose(photo, ["the dog"])
     assert choice.phrases[0].regions == (DOG - 1,)
     assert len(provider.calls) == 1
 
 
-def test_nothing_is_paid_for_twice(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
+def test_nothing_is_paid_for_twice(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
     provider.replies = [reply("The dog.", phrase("dog", DOG))]
     first = chooser.choose(photo, ["the dog"])
     assert chooser.choose(encoded_scene(), ["the dog"]) == first
@@ -222,8 +270,14 @@ def test_an_unusable_reply_is_not_paid_for_twice(
     assert len(provider.calls) == 1
 
 
-def test_a_busy_server_is_asked_again(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
-    busy = {"status": 429, "text": "slow down", "headers": {"retry-after-ms": "1", "retry-after": "0"}}
+def test_a_busy_server_is_asked_again(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
+    busy = {
+        "status": 429,
+        "text": "slow down",
+        "headers": {"retry-after-ms": "1", "retry-after": "0"},
+    }
     provider.replies = [busy, busy, reply("The dog.", phrase("dog", DOG))]
     (choice,) = chooser.choose(photo, ["the dog"])
     assert choice.phrases[0].regions == (DOG - 1,)
@@ -235,13 +289,17 @@ def test_a_server_that_stays_busy_stops_the_run(
 ) -> None:
     client = open_client(name, model=MODELS[name], max_retries=1)
     chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE)
-    provider.replies = [{"status": 429, "headers": {"retry-after-ms": "1", "retry-after": "0"}}] * 2
+    provider.replies = [
+        {"status": 429, "headers": {"retry-after-ms": "1", "retry-after": "0"}}
+    ] * 2
     with pytest.raises(ModelGoneError, match="429"):
         chooser.choose(photo, ["the dog"])
     chooser.close()
 
 
-def test_a_slow_server_is_waited_for(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
+def test_a_slow_server_is_waited_for(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
     provider.replies = [reply("The dog.", phrase("dog", DOG)) | {"delay": 0.5}]
     (choice,) = chooser.choose(photo, ["the dog"])
     assert choice.phrases[0].regions == (DOG - 1,)
@@ -262,15 +320,21 @@ def test_a_reply_that_takes_too_long_is_asked_for_again(
     chooser.close()
 
 
-def test_a_refused_key_stops_the_run(chooser: VlmChooser, provider: Provider, photo: EncodedPhoto) -> None:
+def test_a_refused_key_stops_the_run(
+    chooser: VlmChooser, provider: Provider, photo: EncodedPhoto
+) -> None:
     provider.replies = [{"status": 401, "text": "bad key"}]
     with pytest.raises(ModelGoneError):
         chooser.choose(photo, ["the dog"])
 
 
-def test_the_budget_stops_the_run(provider: Provider, photo: EncodedPhoto, tmp_path: Path) -> None:
+def test_the_budget_stops_the_run(
+    provider: Provider, photo: EncodedPhoto, tmp_path: Path
+) -> None:
     client = open_client("openai", model="gpt-test")
-    chooser = VlmChooser(client, tmp_path / "ledger.sqlite", PRICE, SendLimits(budget=0.0001))
+    chooser = VlmChooser(
+        client, tmp_path / "ledger.sqlite", PRICE, SendLimits(budget=0.0001)
+    )
     with pytest.raises(ModelGoneError, match="budget"):
         chooser.choose(photo, ["the dog"])
     assert provider.calls == []

@@ -2,10 +2,14 @@ from maskwise.models.tiny.answer import unique_names, write_answer
 
 
 def test_objects_that_share_colour_and_category_are_named_by_position() -> None:
-    mug, box = ("mug", "red"), ("box", "blue")
+    mug = ("mug", "red")
+    box = ("box", "blue")
     assert unique_names([(*mug, 0.2), (*box, 0.5)]) == ["red mug", "blue box"]
     assert unique_names([(*mug, 0.8), (*mug, 0.2)]) == ["right red mug", "left red mug"]
-    assert unique_names([(*mug, 0.52), (*mug, 0.5)]) == ["front red mug", "back red mug"]
+    assert unique_names([(*mug, 0.52), (*mug, 0.5)]) == [
+        "front red mug",
+        "back red mug",
+    ]
     assert unique_names([(*mug, 0.9), (*mug, 0.1), (*mug, 0.5)]) == [
         "number 3 red mug",
         "number 1 red mug",
@@ -31,6 +35,11 @@ def test_every_target_is_a_phrase_of_the_answer() -> None:
 
 
 def test_verbs_agree_with_the_noun_and_no_target_is_said() -> None:
-    assert write_answer([("legs of the brown table", "legs")], amodal=False).text.startswith("They are ")
-    assert write_answer([("brown table", "table")], amodal=False).text == "It is the brown table."
+    assert write_answer(
+        [("legs of the brown table", "legs")], amodal=False
+    ).text.startswith("They are ")
+    assert (
+        write_answer([("brown table", "table")], amodal=False).text
+        == "It is the brown table."
+    )
     assert write_answer([], amodal=False).text == "There is nothing like that here."

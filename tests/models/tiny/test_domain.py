@@ -26,9 +26,13 @@ def test_scenes_of_the_world_are_inside_the_domain() -> None:
 
 
 def test_noise_is_outside_the_domain() -> None:
-    noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8))
+    noise = Image.fromarray(
+        np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8)
+    )
     assert not load().encode(noise).in_domain
-    assert "bring a model for photographs (docs/adapters.md)" in str(load().domain_warning(noise))
+    assert "bring a model for photographs (docs/adapters.md)" in str(
+        load().domain_warning(noise)
+    )
 
 
 def test_photographs_of_coco_are_outside_the_domain() -> None:
@@ -38,20 +42,33 @@ def test_photographs_of_coco_are_outside_the_domain() -> None:
 
 def test_a_model_without_a_domain_accepts_every_image() -> None:
     model = Tiny(load().networks)
-    noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8))
+    noise = Image.fromarray(
+        np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8)
+    )
     assert model.encode(noise).in_domain
     assert model.domain_warning(noise) is None
 
 
-def test_the_threshold_has_the_false_alarm_rate_on_held_out_images(tmp_path: Path) -> None:
+def test_the_threshold_has_the_false_alarm_rate_on_held_out_images(
+    tmp_path: Path,
+) -> None:
     random = np.random.default_rng(0)
     mixing = random.normal(size=(6, 6))
-    training, held_out = ((random.normal(size=(2000, 6)) @ mixing).astype(np.float32) for _ in range(2))
-    write_domain(fit_domain([training, training + 50], held_out, 0.02), tmp_path / "domain.npz")
+    training, held_out = (
+        (random.normal(size=(2000, 6)) @ mixing).astype(np.float32) for _ in range(2)
+    )
+    write_domain(
+        fit_domain([training, training + 50], held_out, 0.02), tmp_path / "domain.npz"
+    )
     domain = read_domain(tmp_path / "domain.npz")
     assert domain is not None
     rejected = [domain.distance(features) > domain.threshold for features in held_out]
     assert np.mean(rejected) == pytest.approx(0.02, abs=0.001)
-    assert domain.distance(training.mean(0) + 10 * mixing[0].astype(np.float32)) > domain.threshold
-    assert domain.distance(training.mean(0) + 50) < domain.threshold, "the second group is inside the domain"
+    assert (
+        domain.distance(training.mean(0) + 10 * mixing[0].astype(np.float32))
+        > domain.threshold
+    )
+    assert domain.distance(training.mean(0) + 50) < domain.threshold, (
+        "the second group is inside the domain"
+    )
     assert read_domain(tmp_path / "none.npz") is None

@@ -21,7 +21,9 @@ def two_squares() -> DetectedObjects:
     visible[0] &= ~amodal[1]
     part = amodal.astype(np.uint8)
     part[0, 2:4, 0:4] = 2
-    return DetectedObjects(visible, amodal, part, np.eye(2, sum(ATTRIBUTE_SIZES), dtype=np.float32))
+    return DetectedObjects(
+        visible, amodal, part, np.eye(2, sum(ATTRIBUTE_SIZES), dtype=np.float32)
+    )
 
 
 def test_occlusion_and_position_of_two_objects() -> None:
@@ -34,7 +36,9 @@ def test_occlusion_and_position_of_two_objects() -> None:
     assert measures[2:8].tolist() == [0.25, 0.25, 0, 0, 0.5, 0.5]
     assert measures[8:11] == pytest.approx([0.5, (12 / 64) ** 0.5, 0.25])
     # The first part is visible; four of the eight pixels of the second part are occluded.
-    assert measures[UNARY_MEASURES:][:2] == pytest.approx([(8 / 64) ** 0.5, (4 / 64) ** 0.5])
+    assert measures[UNARY_MEASURES:][:2] == pytest.approx(
+        [(8 / 64) ** 0.5, (4 / 64) ** 0.5]
+    )
     assert measures[UNARY_MEASURES + MAX_PARTS :][:2] == pytest.approx([0, 0.5])
 
 

@@ -23,5 +23,8 @@ def test_most_targets_of_a_scene_match_a_detection_of_the_same_name() -> None:
     shown = make_scene(31, 2, "val")
     encoded = load().encode(Image.fromarray(shown.image))
     for sample in shown.samples:
-        names = {encoded.candidates[key].name for key in match_targets(encoded, sample.targets)}
+        names = {
+            encoded.candidates[key].name
+            for key in match_targets(encoded, sample.targets)
+        }
         assert names <= {region.name for region in sample.targets}

@@ -21,7 +21,8 @@ def solid(
     masks = np.zeros((len(boxes), 4, 28, 28))
     for plane, value in zip(masks, strength):
         plane[:2] = value
-        plane[2, :14], plane[3, 14:] = 1, 1
+        plane[2, :14] = 1
+        plane[3, 14:] = 1
     classes = np.full((len(boxes), 3), -5.0, np.float32)
     classes[:, 0] = 5
     rois = RoIPredictions(masks.astype(np.float32), classes, classes, classes)
@@ -64,7 +65,9 @@ def test_nms_keeps_the_detection_with_the_higher_score() -> None:
 
 
 @pytest.mark.parametrize("box", [(-8, -8, -1, -1), (5, 5, 5, 5), (39.5, 39.5, 60, 60)])
-def test_boxes_outside_the_image_and_empty_boxes_are_handled(box: tuple[float, float, float, float]) -> None:
+def test_boxes_outside_the_image_and_empty_boxes_are_handled(
+    box: tuple[float, float, float, float],
+) -> None:
     rois, boxes = solid([box], [3])
     objects = assemble_objects(rois, boxes, SIDE)
     assert objects.visible.shape == (len(objects.attributes), SIDE, SIDE)

@@ -21,5 +21,7 @@ def test_inference_imports_neither_the_scene_generator_nor_torch() -> None:
 import sys, maskwise.models.tiny
 print([name for name in sys.modules if name.startswith(("maskwise.world", "torch"))])
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "[]"

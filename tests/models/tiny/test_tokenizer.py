@@ -8,7 +8,9 @@ from maskwise.models.tiny.tokenizer import split_words, tokenize
 def test_a_token_is_the_bucket_of_the_word_and_of_its_trigrams() -> None:
     (mug, mugs), (cup, _) = tokenize(["mug mugs", "cup"])
     assert mug[0] != mugs[0]
-    assert set(mug[1:]) & set(mugs[1:]) - {0}, "a plural shares trigrams with its singular"
+    assert set(mug[1:]) & set(mugs[1:]) - {0}, (
+        "a plural shares trigrams with its singular"
+    )
     assert not set(mug) & set(cup) - {0}
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 from maskwise.models.vlm.nano import qwen3_vl_config, sam2_config
 
-WIDTH, VOCABULARY, IMAGE = 64, 640, 64
+WIDTH = 64
+VOCABULARY = 640
+IMAGE = 64
 
 TEXT: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -86,7 +88,11 @@ SEGMENTERS: dict[str, dict[str, Any]] = {
             "mlp_dim": 64,
             "num_pos_feats": 16,
         },
-        "prompt_encoder_config": {"hidden_size": 32, "image_size": IMAGE, "patch_size": 16},
+        "prompt_encoder_config": {
+            "hidden_size": 32,
+            "image_size": IMAGE,
+            "patch_size": 16,
+        },
         "mask_decoder_config": DECODER,
     },
     "sam2": sam2_config(IMAGE, 32, 32),
@@ -109,7 +115,11 @@ SEGMENTERS: dict[str, dict[str, Any]] = {
             "fpn_hidden_size": 32,
             "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]],
         },
-        "prompt_encoder_config": {"hidden_size": 32, "image_size": IMAGE, "patch_size": 16},
+        "prompt_encoder_config": {
+            "hidden_size": 32,
+            "image_size": IMAGE,
+            "patch_size": 16,
+        },
         "mask_decoder_config": DECODER,
     },
 }

@@ -21,7 +21,10 @@ def small_config(
     """64 wide, two layers, images of 64 x 64. architectures: others for both networks."""
     if architectures is not None:
         language, segmenter = architectures
-        options |= {"vision_language": Pretrained(config=language), "segmenter": Pretrained(config=segmenter)}
+        options |= {
+            "vision_language": Pretrained(config=language),
+            "segmenter": Pretrained(config=segmenter),
+        }
     given: dict[str, Any] = {
         "image_size": 64,
         "width": 64,
@@ -41,11 +44,15 @@ def small_model(config: VlmConfig | None = None) -> tuple[VlmModel, VlmProcessor
     """A model with random weights, the same ones each time, in evaluation mode."""
     torch.manual_seed(0)
     config = config or small_config()
-    processor = small_processor() if config == small_config() else build_processor(config)
+    processor = (
+        small_processor() if config == small_config() else build_processor(config)
+    )
     return build_model(config, processor).eval(), processor
 
 
 def scene_questions(index: int, count: int = 3, size: int = 64) -> ImageQuestions:
     """An easy scene with its first questions."""
     scene = make_scene(1, index, "train", size, questions=max(count, 6), preset="easy")
-    return ImageQuestions(Image.fromarray(scene.image), scene.samples[:count], scene.regions)
+    return ImageQuestions(
+        Image.fromarray(scene.image), scene.samples[:count], scene.regions
+    )

@@ -17,11 +17,15 @@ from tests.models.vlm.small import scene_questions, small_config, small_model
 
 def _config(language: str, segmenter: str, **options) -> VlmConfig:
     return small_config(
-        architectures=(VISION_LANGUAGE[language], SEGMENTERS[segmenter]), max_new_tokens=4, **options
+        architectures=(VISION_LANGUAGE[language], SEGMENTERS[segmenter]),
+        max_new_tokens=4,
+        **options,
     )
 
 
-PAIRS = [(language, "sam2") for language in VISION_LANGUAGE] + [("qwen3_vl", one) for one in SEGMENTERS]
+PAIRS = [(language, "sam2") for language in VISION_LANGUAGE] + [
+    ("qwen3_vl", one) for one in SEGMENTERS
+]
 
 
 @pytest.mark.parametrize(("language", "segmenter"), PAIRS)
@@ -31,12 +35,27 @@ def test_every_family_trains_and_predicts(language, segmenter):
     output = model(collate(images, processor, dense=True))
     output.loss.backward()
     assert all(torch.isfinite(one) for one in output.losses.values())
-    for part in (model.vision_language, model.segmenter.encoder, model.projector, model.decoders):
-        assert any(one.grad is not None and one.grad.abs().sum() > 0 for one in part.parameters())
-    predictions = Vlm(model, processor).predict_teacher_forced(images[1].image, images[1].samples)
+    for part in (
+        model.vision_language,
+        model.segmenter.encoder,
+        model.projector,
+        model.decoders,
+    ):
+        assert any(
+            one.grad is not None and one.grad.abs().sum() > 0
+            for one in part.parameters()
+        )
+    predictions = Vlm(model, processor).predict_teacher_forced(
+        images[1].image, images[1].samples
+    )
     assert all(region.size == (80, 80) for one in predictions for region in one.regions)
     assert (
-        len(Vlm(model, processor).predict(images[1].image, ["the mug", "What is in front of the box?"])) == 2
+        len(
+            Vlm(model, processor).predict(
+                images[1].image, ["the mug", "What is in front of the box?"]
+            )
+        )
+        == 2
     )
 
 
@@ -66,9 +85,12 @@ def test_decoding_equals_the_library():
     sam = Sam2Model(AutoConfig.for_model("sam2", **fields)).eval()
     sam.mask_decoder.dynamic_multimask_via_stability = False
     pixels = torch.randn(2, 3, IMAGE, IMAGE)
-    points, labels = torch.rand(2, 1, 3, 2) * IMAGE, torch.ones(2, 1, 3, dtype=torch.int)
+    points = torch.rand(2, 1, 3, 2) * IMAGE
+    labels = torch.ones(2, 1, 3, dtype=torch.int)
     with torch.no_grad():
-        expected = sam(pixels, input_points=points, input_labels=labels, multimask_output=False).pred_masks
+        expected = sam(
+            pixels, input_points=points, input_labels=labels, multimask_output=False
+        ).pred_masks
         prompts = sam.get_prompt_embeddings(points, labels)[0][:, 0]
         segmenter = Segmenter(sam)
         decoders = MaskDecoders(sam, None, visible_inside_amodal=False)
@@ -83,10 +105,14 @@ def test_the_config_of_the_video_model_gives_the_image_model():
     """Published folders of SAM 2 have the config of the video model."""
     video = SEGMENTERS["sam2"] | {"model_type": "sam2_video"}
     models = [
-        build_model(small_config(architectures=(VISION_LANGUAGE["llava"], one)), device="meta")
+        build_model(
+            small_config(architectures=(VISION_LANGUAGE["llava"], one)), device="meta"
+        )
         for one in (video, SEGMENTERS["sam2"])
     ]
-    shapes = [{name: one.shape for name, one in model.named_parameters()} for model in models]
+    shapes = [
+        {name: one.shape for name, one in model.named_parameters()} for model in models
+    ]
     assert shapes[0] == shapes[1]
 
 
@@ -94,11 +120,17 @@ def test_unknown_families_are_refused():
     config = small_config(architectures=({"model_type": "bert"}, SEGMENTERS["sam2"]))
     with pytest.raises(UnknownNameError, match="qwen3_vl"):
         build_model(config)
-    config = small_config(architectures=(VISION_LANGUAGE["llava"], {"model_type": "clip"}))
+    config = small_config(
+        architectures=(VISION_LANGUAGE["llava"], {"model_type": "clip"})
+    )
     with pytest.raises(UnknownNameError, match="sam2"):
         build_model(config)
-    config = small_config(architectures=({"model_type": "qwen9_vl"}, SEGMENTERS["sam2"]))
-    with pytest.raises(UnknownNameError, match=r"unknown model_type 'qwen9_vl'.*qwen3_vl"):
+    config = small_config(
+        architectures=({"model_type": "qwen9_vl"}, SEGMENTERS["sam2"])
+    )
+    with pytest.raises(
+        UnknownNameError, match=r"unknown model_type 'qwen9_vl'.*qwen3_vl"
+    ):
         build_model(config)
 
 

@@ -28,32 +28,51 @@ def test_a_perfect_mask_costs_nothing():
 def test_undecided_logits():
     logits = torch.zeros(1, 2, 2)
     assert bce_loss(logits, MASKS).item() == pytest.approx(math.log(2))
-    assert dice_loss(logits, MASKS).item() == pytest.approx(1 - (2 * 0.5) / (2 + 1), abs=1e-3)
+    assert dice_loss(logits, MASKS).item() == pytest.approx(
+        1 - (2 * 0.5) / (2 + 1), abs=1e-3
+    )
 
 
 def test_foreground_weighs_as_much_as_background_up_to_a_limit():
     logits = torch.zeros(1, 2, 2)
-    assert bce_loss(logits, MASKS, 8.0).item() == pytest.approx(math.log(2) * (3 + 3) / 4)
-    assert bce_loss(logits, MASKS, 2.0).item() == pytest.approx(math.log(2) * (3 + 2) / 4)
+    assert bce_loss(logits, MASKS, 8.0).item() == pytest.approx(
+        math.log(2) * (3 + 3) / 4
+    )
+    assert bce_loss(logits, MASKS, 2.0).item() == pytest.approx(
+        math.log(2) * (3 + 2) / 4
+    )
 
 
 def test_the_mask_type_is_a_choice_between_two_tokens():
     logits = torch.tensor([[0.0, 0.0], [100.0, 0.0]])
-    assert mask_type_loss(logits, torch.tensor([1, 0])).item() == pytest.approx(math.log(2) / 2)
-    assert mask_type_loss(logits, torch.tensor([1, 1])).item() == pytest.approx((math.log(2) + 100) / 2)
+    assert mask_type_loss(logits, torch.tensor([1, 0])).item() == pytest.approx(
+        math.log(2) / 2
+    )
+    assert mask_type_loss(logits, torch.tensor([1, 1])).item() == pytest.approx(
+        (math.log(2) + 100) / 2
+    )
 
 
 def test_words_of_regions():
     logits = torch.zeros(3, 4)
-    words, weights = torch.tensor([[0, 1], [2, 3], [2, 0]]), torch.tensor([1.0, 0.5, 0.5])
-    assert region_words_loss(logits, words, weights).item() == pytest.approx(math.log(4))
+    words = torch.tensor([[0, 1], [2, 3], [2, 0]])
+    weights = torch.tensor([1.0, 0.5, 0.5])
+    assert region_words_loss(logits, words, weights).item() == pytest.approx(
+        math.log(4)
+    )
     logits[0, 1] = 100
-    assert region_words_loss(logits, words, weights).item() == pytest.approx(math.log(4) / 2)
+    assert region_words_loss(logits, words, weights).item() == pytest.approx(
+        math.log(4) / 2
+    )
 
 
 def test_alignment_ignores_the_length():
-    assert alignment_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 0.0]])).item() == pytest.approx(0)
-    assert alignment_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]])).item() == pytest.approx(1)
+    assert alignment_loss(
+        torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 0.0]])
+    ).item() == pytest.approx(0)
+    assert alignment_loss(
+        torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]])
+    ).item() == pytest.approx(1)
 
 
 def test_prompts_are_compared_relative_to_their_variance():

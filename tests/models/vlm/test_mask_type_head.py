@@ -6,11 +6,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
 
-from maskwise.models.vlm.batch import ImageQuestions, collate  # noqa: E402
-from maskwise.models.vlm.config import LossWeights  # noqa: E402
-from maskwise.models.vlm.generation import encode_image, generate_answers  # noqa: E402
-from maskwise.models.vlm.mask_type_head import MaskTypeHead, shift_mask_type  # noqa: E402
-from tests.models.vlm.small import scene_questions, small_config, small_model  # noqa: E402
+from maskwise.models.vlm.batch import ImageQuestions, collate
+from maskwise.models.vlm.config import LossWeights
+from maskwise.models.vlm.generation import encode_image, generate_answers
+from maskwise.models.vlm.mask_type_head import MaskTypeHead, shift_mask_type
+from tests.models.vlm.small import scene_questions, small_config, small_model
 
 
 def test_a_shift_moves_probability_between_the_two_tokens_only():
@@ -27,7 +27,8 @@ def test_a_shift_moves_probability_between_the_two_tokens_only():
 
 def test_padding_and_other_tokens_do_not_matter():
     torch.manual_seed(0)
-    head, table = MaskTypeHead(20, 8), torch.randn(20, 8)
+    head = MaskTypeHead(20, 8)
+    table = torch.randn(20, 8)
     torch.nn.init.normal_(head.corrections)
     words = torch.tensor([[7, 3, 9, 4]])
     alone = head(words, table[words], torch.ones(1, 4, dtype=torch.bool))
@@ -42,10 +43,16 @@ def test_only_the_words_of_the_question_are_read():
     with_answers = collate([one], processor)
     prompts = collate([one], processor, answers=False)
     without_image = collate([ImageQuestions(None, one.samples)], processor)
-    found = [model.mask_type_log_odds(batch) for batch in (with_answers, prompts, without_image)]
+    found = [
+        model.mask_type_log_odds(batch)
+        for batch in (with_answers, prompts, without_image)
+    ]
     assert torch.allclose(found[0], found[1], atol=1e-6)
     assert torch.allclose(found[0], found[2], atol=1e-6)
-    words = [processor.decode(ids[asked]) for ids, asked in zip(prompts.input_ids, prompts.asked)]
+    words = [
+        processor.decode(ids[asked])
+        for ids, asked in zip(prompts.input_ids, prompts.asked)
+    ]
     assert words == [sample.question for sample in one.samples]
 
 
@@ -55,14 +62,22 @@ def test_the_mask_type_loss_is_that_of_the_choice_and_of_the_head_alone():
         model.config, losses=LossWeights(text=0, mask_type=1, bce=0, dice=0)
     )
     batch = collate([ImageQuestions(None, scene_questions(0).samples)], processor)
-    states = model.vision_language.encode_text(batch.text_inputs(), None, batch.image_index)
-    rows, places = torch.isin(batch.input_ids, torch.tensor(processor.seg_token_ids)).nonzero().T
-    pair = model.vision_language.logits(states[rows, places - 1])[:, list(processor.seg_token_ids)]
+    states = model.vision_language.encode_text(
+        batch.text_inputs(), None, batch.image_index
+    )
+    rows, places = (
+        torch.isin(batch.input_ids, torch.tensor(processor.seg_token_ids)).nonzero().T
+    )
+    pair = model.vision_language.logits(states[rows, places - 1])[
+        :, list(processor.seg_token_ids)
+    ]
     head = model.mask_type_log_odds(batch)[rows]
     sign = (batch.input_ids[rows, places] == processor.seg_token_ids[1]).float() * 2 - 1
     choice = torch.nn.functional.logsigmoid(sign * (pair[:, 1] - pair[:, 0] + head))
     alone = torch.nn.functional.logsigmoid(sign * head)
-    assert model(batch).loss.item() == pytest.approx(-(choice.mean() + alone.mean()).item(), rel=1e-4)
+    assert model(batch).loss.item() == pytest.approx(
+        -(choice.mean() + alone.mean()).item(), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize(("log_odds", "kind"), [(80.0, 1), (-80.0, 0)])
@@ -77,7 +92,9 @@ def test_generation_writes_the_token_that_the_head_asks_for(log_odds: float, kin
         original = model.vision_language.model.lm_head.forward
         boost = torch.zeros(len(embeddings))
         boost[[visible, amodal]] = 100.0
-        model.vision_language.model.lm_head.forward = lambda states: original(states) + boost
+        model.vision_language.model.lm_head.forward = lambda states: (
+            original(states) + boost
+        )
     one = scene_questions(0)
     image = encode_image(model, processor, one.image)
     (answer,) = generate_answers(model, processor, image, [one.samples[0].question])
@@ -88,4 +105,8 @@ def test_generation_writes_the_token_that_the_head_asks_for(log_odds: float, kin
 def test_the_head_is_off_where_it_is_not_wanted():
     model, processor = small_model(small_config(mask_type_head=False))
     assert model.mask_type_log_odds(collate([scene_questions(0)], processor)) is None
-    assert not [name for name, _ in model.named_parameters() if name.startswith("mask_type_head")]
+    assert not [
+        name
+        for name, _ in model.named_parameters()
+        if name.startswith("mask_type_head")
+    ]

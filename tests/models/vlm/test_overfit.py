@@ -23,7 +23,9 @@ def sixteen_samples() -> list[ImageQuestions]:
     found = []
     for index in range(4):
         one = scene_questions(index, count=12)
-        chosen = [sample for sample in one.samples if sample.tags["level"] == "object"][:4]
+        chosen = [sample for sample in one.samples if sample.tags["level"] == "object"][
+            :4
+        ]
         assert len(chosen) == 4
         found.append(dataclasses.replace(one, samples=tuple(chosen)))
     return found
@@ -32,8 +34,14 @@ def sixteen_samples() -> list[ImageQuestions]:
 def write_dataset(images: list[ImageQuestions], path: Path) -> Dataset:
     with DatasetWriter(path, name="sixteen") as writer:
         for one in images:
-            info = ImageInfo(id=one.samples[0].image_id, width=one.image.width, height=one.image.height)
-            writer.add_image(info, one.regions, encode_image(np.asarray(one.image), "png"))
+            info = ImageInfo(
+                id=one.samples[0].image_id,
+                width=one.image.width,
+                height=one.image.height,
+            )
+            writer.add_image(
+                info, one.regions, encode_image(np.asarray(one.image), "png")
+            )
             for sample in one.samples:
                 writer.add_sample(sample)
     return Dataset.open(path)
@@ -41,7 +49,9 @@ def write_dataset(images: list[ImageQuestions], path: Path) -> Dataset:
 
 def learn_by_heart(model, batch) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=STEPS, pct_start=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 3e-3, total_steps=STEPS, pct_start=0.1
+    )
     model.train()
     for _ in range(STEPS):
         loss = model(batch).loss
@@ -61,9 +71,13 @@ def test_sixteen_samples_are_learned_by_heart(tmp_path):
     dataset = write_dataset(images, tmp_path / "sixteen")
     predictor = Vlm(model, processor)
     for one in images:
-        predictions = predictor.predict(one.image, [sample.question for sample in one.samples])
+        predictions = predictor.predict(
+            one.image, [sample.question for sample in one.samples]
+        )
         for sample, prediction in zip(one.samples, predictions):
             assert prediction.answer.text == sample.answer.text
-            assert prediction.mask_type == (sample.mask_type if sample.targets else None)
+            assert prediction.mask_type == (
+                sample.mask_type if sample.targets else None
+            )
     run = evaluate(predictor, dataset, protocols=["strict"])
     assert run["strict"]["giou"] >= 0.8

@@ -18,7 +18,10 @@ def test_questions_are_answered_alike_in_a_batch_and_one_by_one():
     one = scene_questions(0, count=4)
     questions = [sample.question for sample in one.samples]
     together = Vlm(model, processor).predict(one.image, questions)
-    alone = [Vlm(model, processor).predict(one.image, [question])[0] for question in questions]
+    alone = [
+        Vlm(model, processor).predict(one.image, [question])[0]
+        for question in questions
+    ]
     assert together == alone
 
 
@@ -28,19 +31,26 @@ def test_a_saved_model_predicts_the_same(tmp_path):
     one = scene_questions(0)
     questions = [sample.question for sample in one.samples]
     loaded = load_model("vlm", checkpoint=str(tmp_path))
-    assert loaded.predict(one.image, questions) == Vlm(model, processor).predict(one.image, questions)
+    assert loaded.predict(one.image, questions) == Vlm(model, processor).predict(
+        one.image, questions
+    )
     forced = loaded.predict_teacher_forced(one.image, one.samples)
-    assert forced == Vlm(model, processor).predict_teacher_forced(one.image, one.samples)
+    assert forced == Vlm(model, processor).predict_teacher_forced(
+        one.image, one.samples
+    )
 
 
 def test_teacher_forced_predictions_have_the_targets_of_the_samples():
     model, processor = small_model()
     one = scene_questions(0, count=6)
     for sample, forced in zip(
-        one.samples, Vlm(model, processor).predict_teacher_forced(one.image, one.samples)
+        one.samples,
+        Vlm(model, processor).predict_teacher_forced(one.image, one.samples),
     ):
         assert len(forced.regions) == len(sample.targets)
-        assert [region.name for region in forced.regions] == [target.name for target in sample.targets]
+        assert [region.name for region in forced.regions] == [
+            target.name for target in sample.targets
+        ]
         assert forced.answer == sample.answer
         assert forced.no_target == (not sample.targets)
         assert not sample.targets or forced.mask_type == sample.mask_type
@@ -49,8 +59,14 @@ def test_teacher_forced_predictions_have_the_targets_of_the_samples():
 def test_a_target_wanted_in_both_types_is_one_region():
     model, processor = small_model()
     one = scene_questions(0, count=6)
-    both = [msgspec.structs.replace(sample, mask_type="both") for sample in one.samples if sample.targets]
-    for sample, forced in zip(both, Vlm(model, processor).predict_teacher_forced(one.image, both)):
+    both = [
+        msgspec.structs.replace(sample, mask_type="both")
+        for sample in one.samples
+        if sample.targets
+    ]
+    for sample, forced in zip(
+        both, Vlm(model, processor).predict_teacher_forced(one.image, both)
+    ):
         assert len(forced.regions) == len(sample.targets)
         assert forced.mask_type == "both"
 
@@ -61,7 +77,9 @@ def test_masks_of_given_answers_equal_those_of_the_training_forward():
     image = encode_image(model, processor, one.image)
     forced = read_answers(model, processor, image, one.samples)
     with torch.no_grad():
-        direct = model(collate([ImageQuestions(one.image, one.samples)], processor)).masks
+        direct = model(
+            collate([ImageQuestions(one.image, one.samples)], processor)
+        ).masks
     assert direct is not None
     cached = torch.cat([answer.masks.amodal for answer in forced])
     assert torch.allclose(cached, direct.amodal, atol=1e-5)
@@ -82,20 +100,30 @@ def test_states_of_generated_tokens_equal_those_of_a_forward_pass():
         whole = dataclasses.replace(
             prompt,
             input_ids=torch.cat([prompt.input_ids, tokens], 1),
-            attention_mask=torch.cat([prompt.attention_mask, torch.ones_like(tokens)], 1),
-            mm_token_type_ids=torch.cat([prompt.mm_token_type_ids, torch.zeros_like(tokens)], 1),
+            attention_mask=torch.cat(
+                [prompt.attention_mask, torch.ones_like(tokens)], 1
+            ),
+            mm_token_type_ids=torch.cat(
+                [prompt.mm_token_type_ids, torch.zeros_like(tokens)], 1
+            ),
         )
         with torch.inference_mode():
-            states = written.vision_language.encode_text(whole.text_inputs(), image.features.language, (0,))
+            states = written.vision_language.encode_text(
+                whole.text_inputs(), image.features.language, (0,)
+            )
             owners = torch.zeros(count, dtype=torch.long)
-            expected = written.decode(image.features.segmenter, states[0, -count:], owners)
+            expected = written.decode(
+                image.features.segmenter, states[0, -count:], owners
+            )
         assert torch.allclose(answer.masks.amodal, expected.amodal, atol=1e-4)
 
 
 def _write_always(model, token):
     """Make one token the most likely one everywhere."""
     with torch.no_grad():
-        head = torch.nn.Linear(model.vision_language.width, len(model.vision_language.embeddings))
+        head = torch.nn.Linear(
+            model.vision_language.width, len(model.vision_language.embeddings)
+        )
         head.weight.zero_()
         head.bias.zero_()
         head.bias[token] = 1.0

@@ -19,7 +19,9 @@ from tests.models.vlm.small import small_processor
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The config and the processor of a small Qwen3-VL, as in a folder of the hub."""
-    read_architecture(Pretrained(config=VISION_LANGUAGE["qwen3_vl"])).save_pretrained(tmp_path)
+    read_architecture(Pretrained(config=VISION_LANGUAGE["qwen3_vl"])).save_pretrained(
+        tmp_path
+    )
     small_processor().save(tmp_path)
     return tmp_path
 
@@ -47,10 +49,14 @@ def test_a_chat_template_may_be_a_file_of_its_own(folder: Path) -> None:
     with pytest.raises(ModelError, match="no chat template"):
         build_processor(vlm_config(folder, 64 * 64))
     (folder / "chat_template.json").write_text(json.dumps({"chat_template": template}))
-    assert build_processor(vlm_config(folder, 64 * 64)).tokenizer.chat_template == template
+    assert (
+        build_processor(vlm_config(folder, 64 * 64)).tokenizer.chat_template == template
+    )
 
 
-def test_without_a_connection_the_hub_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_connection_the_hub_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
 
     class Session:
@@ -61,7 +67,10 @@ def test_without_a_connection_the_hub_is_asked_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pretrained, "get_session", Session)
     is_hub_reachable.cache_clear()
     for _ in range(2):
-        with pytest.raises(ModelError, match=r"run `hf download maker/model` on a machine with a connection"):
+        with pytest.raises(
+            ModelError,
+            match=r"run `hf download maker/model` on a machine with a connection",
+        ):
             read_architecture(Pretrained(name="maker/model"))
     is_hub_reachable.cache_clear()
     assert len(asked) == 1

@@ -6,7 +6,11 @@
 Filters run in the order of FILTERS, cheap ones first, and the first that rejects a draft gives the reason.
 """
 
-from maskwise.builder.filters.apply_filters import FILTERS, MASK_TYPE_WORDING, apply_filters
+from maskwise.builder.filters.apply_filters import (
+    FILTERS,
+    MASK_TYPE_WORDING,
+    apply_filters,
+)
 from maskwise.builder.filters.blind_check import AskWriter, blind_request
 from maskwise.builder.filters.filter import (
     ClassifyWording,

@@ -4,7 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from maskwise.builder.draft import Draft, SourceImage
-from maskwise.builder.filters.blind_check import AskWriter, blind_request, find_blind_answer
+from maskwise.builder.filters.blind_check import (
+    AskWriter,
+    blind_request,
+    find_blind_answer,
+)
 from maskwise.builder.filters.filter import (
     ClassifyWording,
     Filter,
@@ -32,18 +36,24 @@ from maskwise.builder.filters.target_checks import (
 )
 
 
-def find_leaked_image(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_leaked_image(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """An image that has a near-identical one in another split or dataset."""
     return (context.leaked or {}).get(draft.image_id)
 
 
-def find_duplicate_question(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_duplicate_question(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """A question that was accepted already in nearly the same words."""
     found = context.accepted.find_duplicate(draft, context.options.max_similarity)
     return None if found is None else f"asks the same as {found!r}"
 
 
-LEAKED_IMAGE, BLIND_ANSWER, MASK_TYPE_WORDING = "leaked-image", "blind-answer", "mask-type-wording"
+LEAKED_IMAGE = "leaked-image"
+BLIND_ANSWER = "blind-answer"
+MASK_TYPE_WORDING = "mask-type-wording"
 
 FILTERS: tuple[Filter, ...] = (
     Filter(
@@ -58,15 +68,30 @@ FILTERS: tuple[Filter, ...] = (
         "No target, a phrase that is not in the answer, a phrase without a mask, or a mask with two phrases.",
         find_phrase_mismatch,
     ),
-    Filter("Missing mask", "missing-mask", "A target lacks the mask that is asked for.", find_missing_mask),
+    Filter(
+        "Missing mask",
+        "missing-mask",
+        "A target lacks the mask that is asked for.",
+        find_missing_mask,
+    ),
     Filter(
         "Leaked image",
         LEAKED_IMAGE,
         "A near-identical image is in another split or in a dataset that was named.",
         find_leaked_image,
     ),
-    Filter("Target too small", "small-target", "A target covers too little of the image.", find_small_target),
-    Filter("Target too hidden", "hidden-target", "Too much of a target is hidden.", find_hidden_target),
+    Filter(
+        "Target too small",
+        "small-target",
+        "A target covers too little of the image.",
+        find_small_target,
+    ),
+    Filter(
+        "Target too hidden",
+        "hidden-target",
+        "Too much of a target is hidden.",
+        find_hidden_target,
+    ),
     Filter(
         "Target truncated",
         "truncated-target",
@@ -151,12 +176,16 @@ def apply_filters(
     return FilterResult(
         kept=tuple(kept),
         rejected=tuple(rejected),
-        flags=() if classify is None else tuple(_flag_wording(kept, classify, context.options)),
+        flags=()
+        if classify is None
+        else tuple(_flag_wording(kept, classify, context.options)),
         counts=_count(reached, rejected, not_checked),
     )
 
 
-def _check(draft: Draft, image: SourceImage, context: FilterContext) -> Rejection | None:
+def _check(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> Rejection | None:
     """The rejection by the first filter that has a reason."""
     for one in FILTERS:
         detail = None if one.check is None else one.check(draft, image, context)
@@ -174,10 +203,13 @@ def _check_blind(
         return drafts, [], len(asked)
     found: dict[int, str | None] = {}
     failed = 0
-    for draft, completion in zip(asked, ask([blind_request(draft) for draft in asked]), strict=True):
+    for draft, completion in zip(
+        asked, ask([blind_request(draft) for draft in asked]), strict=True
+    ):
         found[id(draft)] = find_blind_answer(draft, images[draft.image_id], completion)
         failed += completion.status != "ok"
-    kept, rejected = [], []
+    kept = []
+    rejected = []
     for draft in drafts:
         detail = found.get(id(draft))
         if detail is None:
@@ -192,12 +224,12 @@ def _flag_wording(
 ) -> Iterator[Flag]:
     """Drafts whose question asks for another mask type than theirs, as far as the classifier can tell."""
     typed = [draft for draft in drafts if draft.mask_type != "both"]
-    for draft, found in zip(typed, classify([draft.question for draft in typed]), strict=True):
+    for draft, found in zip(
+        typed, classify([draft.question for draft in typed]), strict=True
+    ):
         sure = found.probability >= options.min_wording_probability
         if found.mask_type != draft.mask_type and sure:
-            detail = (
-                f"reads like a request for the {found.mask_type} mask (probability {found.probability:.2f})"
-            )
+            detail = f"reads like a request for the {found.mask_type} mask (probability {found.probability:.2f})"
             yield Flag(draft=draft, reason=MASK_TYPE_WORDING, detail=detail)
 
 
@@ -205,7 +237,8 @@ def _count(
     reached: int, rejected: Sequence[Rejection], not_checked: Mapping[str, int]
 ) -> tuple[FilterCount, ...]:
     """One count per filter. A filter reaches the drafts that no filter before it rejected."""
-    reasons, counts = Counter(rejection.reason for rejection in rejected), []
+    reasons = Counter(rejection.reason for rejection in rejected)
+    counts = []
     for one in FILTERS:
         counts.append(
             FilterCount(

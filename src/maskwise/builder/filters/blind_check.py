@@ -24,7 +24,8 @@ SCHEMA: dict[str, Any] = {
     "required": ["objects", "certain"],
     "additionalProperties": False,
 }
-MAX_TOKENS, TYPICAL_TOKENS = 200, 25
+MAX_TOKENS = 200
+TYPICAL_TOKENS = 25
 """Output tokens of a request: the limit, and what a reply needs usually."""
 
 AskWriter = Callable[[Sequence[CompletionRequest]], Iterable[Completion]]
@@ -42,11 +43,17 @@ def blind_request(draft: Draft) -> CompletionRequest:
     )
 
 
-def find_blind_answer(draft: Draft, image: SourceImage, completion: Completion) -> str | None:
+def find_blind_answer(
+    draft: Draft, image: SourceImage, completion: Completion
+) -> str | None:
     """The objects that the model named without the image, if it was certain and they are all targets; or None."""
     output = completion.output or {}
     objects = output.get("objects")
-    if output.get("certain") is not True or not isinstance(objects, list) or not objects:
+    if (
+        output.get("certain") is not True
+        or not isinstance(objects, list)
+        or not objects
+    ):
         return None
     guesses = " . ".join(str(one) for one in objects)
     names = [image.by_id[id].name for id in draft.region_ids]

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
 
-from maskwise.builder.filters.word_forms import base_forms, singular_forms, split_words, word_set
+from maskwise.builder.filters.word_forms import (
+    base_forms,
+    singular_forms,
+    split_words,
+    word_set,
+)
 
 ARTICLES = word_set("a an the some any my your his her its their our")
 POINTERS = word_set("this that these those")
@@ -15,7 +20,9 @@ PREPOSITIONS = word_set(
     "of in on at with without by from behind under over near for to inside beside between wearing holding sitting "
     "standing that which who and"
 )
-AMBIGUOUS = word_set("can will may might must saw watch back left right fall park rest stand cover set")
+AMBIGUOUS = word_set(
+    "can will may might must saw watch back left right fall park rest stand cover set"
+)
 """Categories that are also common words of other kinds: they count in the plural or after an article only."""
 
 UNRELATED = word_set(
@@ -31,7 +38,13 @@ GENERAL = word_set(
 """Last words of compounds that name no category."""
 
 NOT_BY_HEAD = frozenset(
-    {("hot", "dog"), ("guinea", "pig"), ("sea", "horse"), ("jelly", "fish"), ("star", "fish")}
+    {
+        ("hot", "dog"),
+        ("guinea", "pig"),
+        ("sea", "horse"),
+        ("jelly", "fish"),
+        ("star", "fish"),
+    }
 )
 """Names that their last word does not stand for."""
 
@@ -51,11 +64,16 @@ def find_category_name(text: str, name: str) -> str | None:
     name: as datasets write it: "wine glass", "cell_phone", "bow_(weapon)", "car, auto", "knife:blade", "man in white".
     Of a compound the last word counts too: "glass" reveals a wine glass.
     """
-    words, places = split_words(text), _base_form_places(text)
+    words = split_words(text)
+    places = _base_form_places(text)
     for revealing in revealing_names(name):
         for last in places.get(revealing[-1], ()):
             first = last - len(revealing) + 1
-            if first >= 0 and words[first:last] == revealing[:-1] and _is_noun(words, last, revealing):
+            if (
+                first >= 0
+                and words[first:last] == revealing[:-1]
+                and _is_noun(words, last, revealing)
+            ):
                 return " ".join(words[first : last + 1])
     return None
 
@@ -80,11 +98,14 @@ def _is_noun(words: Words, place: int, name: Words) -> bool:
 @functools.lru_cache(2**12)
 def revealing_names(name: str) -> tuple[Words, ...]:
     """All names that reveal a category, their last words in the singular."""
-    lexicon, found = load_lexicon(), dict[Words, None]()
+    lexicon = load_lexicon()
+    found = dict[Words, None]()
     for one in split_names(name):
         for own in [(*one[:-1], form) for form in sorted(singular_forms(one[-1]))]:
             equal = [own, *sorted(lexicon.equal.get(own, ()))]
-            kinds = [kind for words in equal for kind in sorted(lexicon.kinds.get(words, ()))]
+            kinds = [
+                kind for words in equal for kind in sorted(lexicon.kinds.get(words, ()))
+            ]
             closed = [("".join(words),) for words in equal if len(words) > 1]
             found |= dict.fromkeys([*equal, *closed, *_heads(own), *kinds])
     return tuple(found)
@@ -99,7 +120,10 @@ def split_names(name: str) -> list[Words]:
 
 def _noun(words: Sequence[str]) -> Words:
     kept = [word for word in words if word and word not in ARTICLES | POINTERS]
-    end = next((place for place, word in enumerate(kept) if word in PREPOSITIONS and place), len(kept))
+    end = next(
+        (place for place, word in enumerate(kept) if word in PREPOSITIONS and place),
+        len(kept),
+    )
     return tuple(kept[:end])
 
 
@@ -108,7 +132,11 @@ def _heads(name: Words) -> list[Words]:
     if len(name) > 1:
         return [] if name[-2:] in NOT_BY_HEAD or name[-1] in GENERAL else [name[-1:]]
     broader = (whole for whole, kinds in load_lexicon().kinds.items() if name in kinds)
-    return [whole for whole in broader if name[0].endswith(whole[0]) and whole[0] not in GENERAL]
+    return [
+        whole
+        for whole in broader
+        if name[0].endswith(whole[0]) and whole[0] not in GENERAL
+    ]
 
 
 @functools.cache
@@ -116,8 +144,14 @@ def load_lexicon() -> CategoryLexicon:
     """The synonyms and kinds that ship with the package."""
     equal: defaultdict[Words, set[Words]] = defaultdict(set)
     kinds: defaultdict[Words, set[Words]] = defaultdict(set)
-    text = resources.files("maskwise.builder.filters").joinpath("category_names.txt").read_text("utf-8")
-    for line in filter(None, (line.partition("#")[0].strip() for line in text.splitlines())):
+    text = (
+        resources.files("maskwise.builder.filters")
+        .joinpath("category_names.txt")
+        .read_text("utf-8")
+    )
+    for line in filter(
+        None, (line.partition("#")[0].strip() for line in text.splitlines())
+    ):
         whole, is_kinds, narrower = line.partition(" > ")
         if is_kinds:
             kinds[tuple(whole.split())] |= {(kind,) for kind in narrower.split()}

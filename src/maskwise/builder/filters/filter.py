@@ -10,7 +10,9 @@ from maskwise.builder.draft import Draft, SourceImage
 from maskwise.builder.filters.question_index import QuestionIndex
 
 
-class FilterOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FilterOptions(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """Thresholds. All are shares from 0 to 1."""
 
     min_area: float = 0.0005

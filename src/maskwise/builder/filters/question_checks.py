@@ -35,7 +35,9 @@ HINTS = re.compile(r"[\d\[<]|box|coord", re.IGNORECASE)
 """What every text with coordinates contains; most questions contain nothing of it."""
 
 
-def find_coordinates(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_coordinates(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """Coordinates, sizes in pixels or the number of a mark in the question."""
     found = find_coordinate(draft.question)
     return f"the question contains {found!r}" if found is not None else None
@@ -47,7 +49,9 @@ def find_coordinate(text: str) -> str | None:
     return None if found is None else found.group().strip()
 
 
-def find_category_leak(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_category_leak(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """The name of a target, or of the object it is a part of, in a reasoning question."""
     if draft.kind != "reasoning":
         return None
@@ -58,7 +62,9 @@ def find_category_leak(draft: Draft, image: SourceImage, context: FilterContext)
     return None
 
 
-def find_answer_leak(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_answer_leak(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """The noun of a phrase of the answer in a reasoning question."""
     if draft.kind != "reasoning":
         return None
@@ -69,7 +75,9 @@ def find_answer_leak(draft: Draft, image: SourceImage, context: FilterContext) -
     return None
 
 
-def find_toxic_word(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_toxic_word(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """An offensive word in the question or the answer."""
     found = find_toxic(f"{draft.question} . {draft.answer}")
     return None if found is None else f"the text contains {found!r}"
@@ -77,7 +85,8 @@ def find_toxic_word(draft: Draft, image: SourceImage, context: FilterContext) ->
 
 def find_toxic(text: str) -> str | None:
     """The first word or phrase of a text that is on the list, also in the plural; None if there is none."""
-    words, listed = split_words(text), load_toxic_words()
+    words = split_words(text)
+    listed = load_toxic_words()
     for place, word in enumerate(words):
         for form in singular_forms(word):
             for phrase in listed.get(form, ()):
@@ -89,7 +98,11 @@ def find_toxic(text: str) -> str | None:
 @functools.cache
 def load_toxic_words() -> dict[str, list[tuple[str, ...]]]:
     """The listed words and phrases by their last words."""
-    text = resources.files("maskwise.builder.filters").joinpath("toxic_words.txt").read_text("utf-8")
+    text = (
+        resources.files("maskwise.builder.filters")
+        .joinpath("toxic_words.txt")
+        .read_text("utf-8")
+    )
     found: dict[str, list[tuple[str, ...]]] = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -104,4 +117,6 @@ def _names(draft: Draft, image: SourceImage) -> Iterator[str]:
         region = image.by_id.get(id)
         while region is not None:
             yield region.name
-            region = image.by_id.get(region.part_of) if region.part_of is not None else None
+            region = (
+                image.by_id.get(region.part_of) if region.part_of is not None else None
+            )

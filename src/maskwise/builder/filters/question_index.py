@@ -26,7 +26,9 @@ class QuestionIndex:
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, tuple[str, ...]], str] = {}
-        self._alike: defaultdict[QuestionKey, list[tuple[Shingles, str]]] = defaultdict(list)
+        self._alike: defaultdict[QuestionKey, list[tuple[Shingles, str]]] = defaultdict(
+            list
+        )
 
     def find_duplicate(self, draft: Draft, max_similarity: float) -> str | None:
         """An accepted question that asks the same: equal words about the same image, or similar ones about the same

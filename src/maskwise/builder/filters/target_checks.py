@@ -8,21 +8,35 @@ from maskwise.masks import Mask, Masks
 from maskwise.schema import Region
 
 
-def find_unknown_target(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_unknown_target(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """A region that the image does not have."""
     unknown = [id for id in draft.region_ids if id not in image.by_id]
-    return f"no region {', '.join(map(repr, unknown))} in the image" if unknown else None
+    return (
+        f"no region {', '.join(map(repr, unknown))} in the image" if unknown else None
+    )
 
 
-def find_phrase_mismatch(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_phrase_mismatch(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """No target, a phrase without a region, one that is not in the answer in this order, a region with two phrases."""
     if not draft.targets:
         return "the answer refers to no region"
     phrases = [target.phrase for target in draft.targets]
-    empty = [target.phrase for target in draft.targets if not target.regions or not target.phrase.strip()]
+    empty = [
+        target.phrase
+        for target in draft.targets
+        if not target.regions or not target.phrase.strip()
+    ]
     if empty:
         return f"phrase {empty[0]!r} and its regions must not be empty"
-    missing = [phrase for phrase, span in zip(phrases, find_phrases(draft.answer, phrases)) if span is None]
+    missing = [
+        phrase
+        for phrase, span in zip(phrases, find_phrases(draft.answer, phrases))
+        if span is None
+    ]
     if missing:
         return f"{missing[0]!r} is not in the answer, after the phrases before it"
     uses = Counter(id for target in draft.targets for id in target.regions)
@@ -30,7 +44,9 @@ def find_phrase_mismatch(draft: Draft, image: SourceImage, context: FilterContex
     return f"region {twice[0]!r} has {uses[twice[0]]} phrases" if twice else None
 
 
-def find_missing_mask(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_missing_mask(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """A target without the mask that the question asks for."""
     for region in _targets(draft, image):
         if draft.mask_type != "amodal" and region.visible is None:
@@ -40,7 +56,9 @@ def find_missing_mask(draft: Draft, image: SourceImage, context: FilterContext) 
     return None
 
 
-def find_small_target(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_small_target(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """A target whose requested mask is too small."""
     pixels = image.info.width * image.info.height
     for region in _targets(draft, image):
@@ -50,7 +68,9 @@ def find_small_target(draft: Draft, image: SourceImage, context: FilterContext) 
     return None
 
 
-def find_hidden_target(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_hidden_target(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """A target of which too much is hidden."""
     for id in draft.region_ids:
         hidden = image.occlusion.get(id, 0.0)
@@ -59,7 +79,9 @@ def find_hidden_target(draft: Draft, image: SourceImage, context: FilterContext)
     return None
 
 
-def find_truncated_target(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_truncated_target(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """A target of an amodal question that continues beyond the image border, so that its whole shape is unknown."""
     if draft.mask_type != "amodal":
         return None
@@ -70,7 +92,9 @@ def find_truncated_target(draft: Draft, image: SourceImage, context: FilterConte
     return None
 
 
-def find_unoccluded_amodal(draft: Draft, image: SourceImage, context: FilterContext) -> str | None:
+def find_unoccluded_amodal(
+    draft: Draft, image: SourceImage, context: FilterContext
+) -> str | None:
     """An amodal question about targets of which nothing is hidden."""
     if draft.mask_type != "amodal" or not draft.region_ids:
         return None
@@ -93,7 +117,12 @@ def border_share(mask: Mask) -> float:
 def _border_length(mask: Mask) -> int:
     """Mask pixels in the first and last row and column; a corner counts twice."""
     rows, columns = mask.size
-    sides = [(0, 0, columns, 1), (0, rows - 1, columns, 1), (0, 0, 1, rows), (columns - 1, 0, 1, rows)]
+    sides = [
+        (0, 0, columns, 1),
+        (0, rows - 1, columns, 1),
+        (0, 0, 1, rows),
+        (columns - 1, 0, 1, rows),
+    ]
     lines = Masks.from_boxes(sides, [mask.size] * len(sides))
     return int((Masks.from_masks([mask] * len(sides)) & lines).area().sum())
 

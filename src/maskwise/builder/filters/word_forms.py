@@ -80,4 +80,6 @@ def _without_suffix(word: str, ending: str) -> set[str]:
         return set()
     if DOUBLED.search(stem):
         return {stem, stem[:-1]}
-    return {stem + "e"} if DOUBLES.search(stem) and len(stem) < 5 else {stem, stem + "e"}
+    return (
+        {stem + "e"} if DOUBLES.search(stem) and len(stem) < 5 else {stem, stem + "e"}
+    )

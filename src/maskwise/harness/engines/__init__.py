@@ -60,7 +60,9 @@ def find_engine(name: str, **options: Any) -> Engine:
         raise UnknownNameError("engine", name, ENGINES)
     if name == "local":
         if given:
-            raise MaskwiseError(f"the local engine has no option {', '.join(given)}; use --engine ray")
+            raise MaskwiseError(
+                f"the local engine has no option {', '.join(given)}; use --engine ray"
+            )
         return run_locally
     try:
         ray = importlib.import_module("maskwise.harness.engines.ray")

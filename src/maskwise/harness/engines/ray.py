@@ -90,13 +90,20 @@ class Fingerprint(NamedTuple):
         return cls(hash_path(worker.dataset.path / MANIFEST), weights)
 
 
-def make_engine(**options: Any) -> Callable[..., Generator[list[Prediction], None, None]]:
+def make_engine(
+    **options: Any,
+) -> Callable[..., Generator[list[Prediction], None, None]]:
     """An engine on Ray; options are fields of RayOptions."""
     return functools.partial(run_on_ray, RayOptions(**options))
 
 
 def run_on_ray(
-    options: RayOptions, config: WorkerConfig, plan: Plan, worker: Worker, *, shards: Path
+    options: RayOptions,
+    config: WorkerConfig,
+    plan: Plan,
+    worker: Worker,
+    *,
+    shards: Path,
 ) -> Generator[list[Prediction], None, None]:
     """Predict a plan on Ray; the package describes what an engine guarantees. shards: a folder for this plan only."""
     kept = Shards(shards)
@@ -114,7 +121,9 @@ def run_on_ray(
             yield wait_for(planned, arriving, kept)
 
 
-def wait_for(planned: PlannedImage, arriving: Iterator[tuple[int, bytes]], kept: Shards) -> list[Prediction]:
+def wait_for(
+    planned: PlannedImage, arriving: Iterator[tuple[int, bytes]], kept: Shards
+) -> list[Prediction]:
     """The predictions for one image; what arrives before them is kept."""
     while planned.image not in kept:
         found = next(arriving, None)
@@ -157,7 +166,9 @@ def _start_here(options: RayOptions) -> None:
     """Start a Ray for this process; it ends with the process."""
     ray.init(
         "local",
-        num_cpus=max(available_cores(), math.ceil((options.actors or 1) * options.cpus)),
+        num_cpus=max(
+            available_cores(), math.ceil((options.actors or 1) * options.cpus)
+        ),
         object_store_memory=STORE_BYTES,
         include_dashboard=False,
         runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(_module_paths())}},
@@ -174,7 +185,11 @@ def _module_paths() -> Iterator[str]:
 
 def _join(address: str) -> None:
     """Connect to a cluster and send this maskwise: the nodes may have another version, or none."""
-    ray.init(address, runtime_env={"py_modules": [str(Path(maskwise.__file__).parent)]}, **QUIET)
+    ray.init(
+        address,
+        runtime_env={"py_modules": [str(Path(maskwise.__file__).parent)]},
+        **QUIET,
+    )
 
 
 def _silence_ray() -> None:
@@ -210,11 +225,16 @@ def _check_address(address: str) -> None:
 
 
 def _predict_remotely(
-    options: RayOptions, config: WorkerConfig, planned: Sequence[PlannedImage], fingerprint: Fingerprint
+    options: RayOptions,
+    config: WorkerConfig,
+    planned: Sequence[PlannedImage],
+    fingerprint: Fingerprint,
 ) -> Generator[tuple[int, bytes], None, None]:
     """Rows of images with their predictions as lines, in the order in which they are made."""
     actors, gpus = _size_pool(options, len(planned))
-    counter = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(CrashCounter).remote()
+    counter = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(
+        CrashCounter
+    ).remote()
     with ray.data.DataContext.current(_set_up_context()):
         images = ray.data.from_blocks(list(_make_blocks(planned, actors)))
     answers = images.map_batches(
@@ -227,11 +247,15 @@ def _predict_remotely(
         },
         batch_size=None,
         batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(size=actors, max_tasks_in_flight_per_actor=2),
+        compute=ray.data.ActorPoolStrategy(
+            size=actors, max_tasks_in_flight_per_actor=2
+        ),
         num_cpus=options.cpus,
         num_gpus=gpus,
     )
-    batches = answers.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1)
+    batches = answers.iter_batches(
+        batch_size=None, batch_format="pyarrow", prefetch_batches=1
+    )
     try:
         with contextlib.closing(iter(batches)) as arriving:
             for batch in arriving:
@@ -248,8 +272,10 @@ def _set_up_context() -> Any:
     context.print_on_execution_start = False
     context.execution_no_progress_timeout_s = -1
     context.execution_options.preserve_order = False
-    context.execution_options.resource_limits = context.execution_options.resource_limits.copy(
-        object_store_memory=STORE_BYTES // 2
+    context.execution_options.resource_limits = (
+        context.execution_options.resource_limits.copy(
+            object_store_memory=STORE_BYTES // 2
+        )
     )
     return context
 
@@ -257,16 +283,22 @@ def _set_up_context() -> Any:
 def _size_pool(options: RayOptions, images: int) -> tuple[int, float]:
     """The number of actors, and the GPUs of each."""
     cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call,unused-ignore]
-    gpus = options.gpus if options.gpus is not None else float(cluster.get("GPU", 0) >= 1)
+    gpus = (
+        options.gpus if options.gpus is not None else float(cluster.get("GPU", 0) >= 1)
+    )
     limits = [cluster.get("CPU", 0) // options.cpus] if options.cpus else []
     limits += [cluster.get("GPU", 0) // gpus] if gpus else []
     capacity = int(min(limits)) if limits else available_cores()
     wanted = options.actors or capacity
     has = f"the cluster has {cluster.get('CPU', 0):g} CPUs and {cluster.get('GPU', 0):g} GPUs"
     if not wanted:
-        raise MaskwiseError(f"no capacity for an actor with {options.cpus:g} CPUs and {gpus:g} GPUs: {has}")
+        raise MaskwiseError(
+            f"no capacity for an actor with {options.cpus:g} CPUs and {gpus:g} GPUs: {has}"
+        )
     if wanted > capacity:
-        warnings.warn(f"{wanted} actors were asked for and {capacity} fit: {has}", stacklevel=2)
+        warnings.warn(
+            f"{wanted} actors were asked for and {capacity} fit: {has}", stacklevel=2
+        )
     return min(wanted, images), gpus
 
 
@@ -303,7 +335,12 @@ class PredictActor:
     """An actor: a worker that predicts blocks of images and returns a few images per row."""
 
     def __init__(
-        self, *, config: WorkerConfig, fingerprint: Fingerprint, counter: Any, working_folder: str
+        self,
+        *,
+        config: WorkerConfig,
+        fingerprint: Fingerprint,
+        counter: Any,
+        working_folder: str,
     ) -> None:
         self.counter = counter
         self.worker: Worker | None = None
@@ -318,7 +355,9 @@ class PredictActor:
 
     def __call__(self, block: pa.Table) -> Iterator[pa.Table]:
         """Predict one block. A model that ends the process counts as a crash."""
-        planned = [PlannedImage(row["image"], tuple(row["rows"])) for row in block.to_pylist()]
+        planned = [
+            PlannedImage(row["image"], tuple(row["rows"])) for row in block.to_pylist()
+        ]
         lines: dict[int, bytes] = {}
         try:
             for one, predictions in self._predict(planned):
@@ -350,7 +389,9 @@ class PredictActor:
             )
         self._end(opening)
 
-    def _predict(self, planned: list[PlannedImage]) -> Iterator[tuple[PlannedImage, list[Prediction]]]:
+    def _predict(
+        self, planned: list[PlannedImage]
+    ) -> Iterator[tuple[PlannedImage, list[Prediction]]]:
         if self.worker is None or self.gone is not None:
             raise ModelGoneError(self.gone or "no model")
         block = f"block {planned[0].image}"
@@ -371,7 +412,9 @@ class PredictActor:
             predictions = worker.predict(worker.load(planned))
             self._end(image)
             return predictions
-        return worker.fail(planned, f"the model's process died {MAX_CRASHES} times at this image")
+        return worker.fail(
+            planned, f"the model's process died {MAX_CRASHES} times at this image"
+        )
 
     def _begin(self, task: str) -> int:
         count: int = ray.get(self.counter.begin.remote(task))

@@ -70,7 +70,9 @@ class Shards:
             start = 0
             with open(path, "rb") as file:
                 for line in file:
-                    self._recover_line(_Location(path, start, len(line)), line, plan, ids=ids)
+                    self._recover_line(
+                        _Location(path, start, len(line)), line, plan, ids=ids
+                    )
                     start += len(line)
             self._remove_if_done(path)
 
@@ -83,7 +85,8 @@ class Shards:
             with open(self._path, "ab") as file:
                 file.write(line)
         self._register(image, _Location(self._path, self._size, len(line)))
-        self._size, self._lines = self._size + len(line), self._lines + 1
+        self._size = self._size + len(line)
+        self._lines = self._lines + 1
 
     def pop(self, image: int) -> list[Prediction]:
         """Return the predictions for an image and forget them."""
@@ -96,9 +99,15 @@ class Shards:
         return decode_line(line)
 
     def _paths(self) -> list[Path]:
-        return sorted(self.folder.glob(f"{'[0-9]' * 6}.jsonl")) if self.folder.is_dir() else []
+        return (
+            sorted(self.folder.glob(f"{'[0-9]' * 6}.jsonl"))
+            if self.folder.is_dir()
+            else []
+        )
 
-    def _recover_line(self, location: _Location, line: bytes, plan: Plan, *, ids: Sequence[str]) -> None:
+    def _recover_line(
+        self, location: _Location, line: bytes, plan: Plan, *, ids: Sequence[str]
+    ) -> None:
         try:
             found = _DECODER.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MaskwiseError):
@@ -106,7 +115,9 @@ class Shards:
         item = int(np.searchsorted(plan.images, found.image))
         if item == len(plan) or plan.images[item] != found.image or found.image in self:
             return
-        if [prediction.sample for prediction in found.predictions] == [ids[row] for row in plan[item].rows]:
+        if [prediction.sample for prediction in found.predictions] == [
+            ids[row] for row in plan[item].rows
+        ]:
             self._register(found.image, location)
 
     def _register(self, image: int, location: _Location) -> None:
@@ -116,7 +127,8 @@ class Shards:
     def _begin_file(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         last = max((int(path.stem) for path in self._paths()), default=0)
-        full, self._path = self._path, self.folder / f"{last + 1:06}.jsonl"
+        full = self._path
+        self._path = self.folder / f"{last + 1:06}.jsonl"
         self._path.touch(exist_ok=False)
         self._size = self._lines = 0
         if full is not None:

@@ -61,18 +61,26 @@ class Worker:
     """
 
     def __init__(
-        self, config: WorkerConfig, *, dataset: Dataset | None = None, model: Model | None = None
+        self,
+        config: WorkerConfig,
+        *,
+        dataset: Dataset | None = None,
+        model: Model | None = None,
     ) -> None:
         self.config = config
         self.dataset = (
-            dataset if dataset is not None else Dataset.open(config.dataset, image_root=config.images)
+            dataset
+            if dataset is not None
+            else Dataset.open(config.dataset, image_root=config.images)
         )
         self._owns_model = model is None
         self.model = model if model is not None else self._open_model()
         self._hung: list[threading.Thread] = []
         self._closed = False
         try:
-            self.mode = find_predict_mode(self.model, teacher_forced=config.teacher_forced)
+            self.mode = find_predict_mode(
+                self.model, teacher_forced=config.teacher_forced
+            )
         except BaseException:
             self.close()
             raise
@@ -98,7 +106,10 @@ class Worker:
         if isinstance(loaded.image, str):
             return [self._failed(sample, loaded.image) for sample in loaded.ids]
         readable = [sample for sample in loaded.samples if isinstance(sample, Sample)]
-        found = {prediction.sample: prediction for prediction in self._predict(loaded.image, readable)}
+        found = {
+            prediction.sample: prediction
+            for prediction in self._predict(loaded.image, readable)
+        }
         return [
             found[id] if isinstance(sample, Sample) else self._failed(id, sample)
             for id, sample in zip(loaded.ids, loaded.samples)
@@ -112,34 +123,50 @@ class Worker:
                 with contextlib.suppress(Exception):
                     getattr(self.model, "close", lambda: None)()
 
-    def _load_samples(self, planned: PlannedImage, image: Image.Image | str) -> LoadedImage:
+    def _load_samples(
+        self, planned: PlannedImage, image: Image.Image | str
+    ) -> LoadedImage:
         samples: list[Sample | str] = []
         for row in planned.rows:
             try:
                 samples.append(self.dataset[row])
             except DATASET_ERRORS as error:
                 samples.append(describe_error(error))
-        return LoadedImage(image, samples, [self.dataset.samples.id[row] for row in planned.rows])
+        return LoadedImage(
+            image, samples, [self.dataset.samples.id[row] for row in planned.rows]
+        )
 
-    def _predict(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def _predict(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
         if not samples:
             return []
         try:
             return self._call(image, samples)
         except (ModelGoneError, KeyboardInterrupt):
             raise
-        except BaseException as error:  # sys.exit() or asyncio.CancelledError must not end the run either
+        except (
+            BaseException
+        ) as error:  # sys.exit() or asyncio.CancelledError must not end the run either
             if len(samples) == 1:
                 return [self._failed(samples[0].id, describe_error(error))]
-        return [prediction for sample in samples for prediction in self._predict(image, [sample])]
+        return [
+            prediction
+            for sample in samples
+            for prediction in self._predict(image, [sample])
+        ]
 
     def _failed(self, sample: str, reason: str) -> Prediction:
-        return Prediction(sample=sample, error=reason, forced=self.mode == "teacher_forced")
+        return Prediction(
+            sample=sample, error=reason, forced=self.mode == "teacher_forced"
+        )
 
     def _call(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
         if self.config.timeout is None or hasattr(self.model, "timeout"):
             return call_model(self.model, self.mode, image, samples)
-        return self._call_with_timeout(image, samples, self.config.timeout * len(samples))
+        return self._call_with_timeout(
+            image, samples, self.config.timeout * len(samples)
+        )
 
     def _call_with_timeout(
         self, image: Image.Image, samples: Sequence[Sample], seconds: float
@@ -155,7 +182,9 @@ class Worker:
             except BaseException as error:
                 done.put(error)
 
-        thread = threading.Thread(target=work, args=(self.model,), daemon=True, name="model")
+        thread = threading.Thread(
+            target=work, args=(self.model,), daemon=True, name="model"
+        )
         thread.start()
         try:
             found = done.get(timeout=seconds)
@@ -177,8 +206,11 @@ class Worker:
             raise ModelGoneError(
                 f"a call of model {self.config.model!r} hangs; pass the model by name, so that it can be opened again"
             )
-        before, self.model = self.model, self._open_model()
-        if getattr(self.model, "weights_hash", None) != getattr(before, "weights_hash", None):
+        before = self.model
+        self.model = self._open_model()
+        if getattr(self.model, "weights_hash", None) != getattr(
+            before, "weights_hash", None
+        ):
             raise ModelGoneError(
                 f"model {self.config.model!r} has other weights now than when it was first opened"
             )
@@ -194,7 +226,11 @@ def describe_error(error: BaseException) -> str:
     """An error on one line of limited length, without memory addresses, which differ between processes."""
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
-    text = str(error) if isinstance(error, MaskwiseError) else f"{type(error).__name__}: {error}"
+    text = (
+        str(error)
+        if isinstance(error, MaskwiseError)
+        else f"{type(error).__name__}: {error}"
+    )
     # Surrogates, which Python keeps where a text was not UTF-8, cannot be written.
     text = text.encode("utf-8", "replace").decode()
     return " ".join(ADDRESS.sub("", text).split())[:MAX_ERROR_LENGTH]

@@ -37,11 +37,20 @@ __all__ = [
     "read_predictions",
 ]
 
-FORMATS = {"jsonl": read_jsonl, "coco": read_coco, "png": read_png_folder, "npz": read_npz}
+FORMATS = {
+    "jsonl": read_jsonl,
+    "coco": read_coco,
+    "png": read_png_folder,
+    "npz": read_npz,
+}
 
 
 def read_predictions(
-    path: str | Path, truth: GroundTruth, format: str | None = None, *, options: ReadOptions | None = None
+    path: str | Path,
+    truth: GroundTruth,
+    format: str | None = None,
+    *,
+    options: ReadOptions | None = None,
 ) -> LoadedPredictions:
     """The predictions of a file or folder, in the order of the dataset. The format follows from the name by default."""
     where = Path(path)
@@ -51,21 +60,31 @@ def read_predictions(
     if not where.exists():
         raise StoreError(f"{where} does not exist: expected predictions")
     _check_samples(truth, str(where))
-    return _check_matches(FORMATS[name](where, truth, options or ReadOptions()), truth, str(where))
+    return _check_matches(
+        FORMATS[name](where, truth, options or ReadOptions()), truth, str(where)
+    )
 
 
-def load_predictions(predictions: Sequence[Prediction], truth: GroundTruth) -> LoadedPredictions:
+def load_predictions(
+    predictions: Sequence[Prediction], truth: GroundTruth
+) -> LoadedPredictions:
     """Predictions in memory, given in any order, in the order of the dataset."""
     where = "the predictions"
     _check_samples(truth, where)
     for prediction in predictions:
         if not isinstance(prediction, Prediction):
-            raise StoreError(f"{where} contain a {type(prediction).__name__}; expected Prediction records")
+            raise StoreError(
+                f"{where} contain a {type(prediction).__name__}; expected Prediction records"
+            )
     samples = set(truth.ids)
     known = [prediction for prediction in predictions if prediction.sample in samples]
-    unknown = next((one.sample for one in predictions if one.sample not in samples), None)
+    unknown = next(
+        (one.sample for one in predictions if one.sample not in samples), None
+    )
     columns = PredictionColumns.from_predictions(truth, known)
-    return _check_matches(LoadedPredictions(columns, len(predictions), len(known), unknown), truth, where)
+    return _check_matches(
+        LoadedPredictions(columns, len(predictions), len(known), unknown), truth, where
+    )
 
 
 def detect_format(path: Path) -> str:
@@ -83,10 +102,14 @@ def detect_format(path: Path) -> str:
 
 def _check_samples(truth: GroundTruth, where: str) -> None:
     if not len(truth):
-        raise StoreError(f"the dataset has no samples, so there is nothing to score {where} against")
+        raise StoreError(
+            f"the dataset has no samples, so there is nothing to score {where} against"
+        )
 
 
-def _check_matches(loaded: LoadedPredictions, truth: GroundTruth, where: str) -> LoadedPredictions:
+def _check_matches(
+    loaded: LoadedPredictions, truth: GroundTruth, where: str
+) -> LoadedPredictions:
     if not loaded.matched and loaded.read:
         raise StoreError(
             f"{where}: none of the {loaded.read} predictions is for a sample of this dataset "

@@ -28,18 +28,24 @@ class _Result(msgspec.Struct, gc=False):
     score: float = 1.0
 
 
-def read_coco(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
+def read_coco(
+    path: Path, truth: GroundTruth, options: ReadOptions
+) -> LoadedPredictions:
     """The predictions of a COCO results file, in the order of the dataset."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=list[_Result])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreError(f"{path} is not a list of COCO results with segmentations: {error}") from None
+        raise StoreError(
+            f"{path} is not a list of COCO results with segmentations: {error}"
+        ) from None
     kept = [result for result in results if result.score >= options.min_score]
     owner, unknown = _find_samples(kept, truth, path)
     known = np.flatnonzero(owner < len(truth))
     score = np.array([kept[item].score for item in known], np.float64)
     if ((score < 0) | (score > 1)).any():
-        raise StoreError(f"{path}: score {score[(score < 0) | (score > 1)][0]} is not within 0 and 1")
+        raise StoreError(
+            f"{path}: score {score[(score < 0) | (score > 1)][0]} is not within 0 and 1"
+        )
     order = known[np.lexsort((-score, owner[known]))]
     masks = _draw([kept[item] for item in order], truth.image_size[owner[order]], path)
     columns = masks_to_columns(
@@ -53,11 +59,15 @@ def read_coco(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPre
     return LoadedPredictions(columns, len(kept), len(known), unknown)
 
 
-def _find_samples(results: list[_Result], truth: GroundTruth, path: Path) -> tuple[Int64Array, str | None]:
+def _find_samples(
+    results: list[_Result], truth: GroundTruth, path: Path
+) -> tuple[Int64Array, str | None]:
     """The sample of each result, len(truth) where there is none, and the first unknown id."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     asked = Counter(truth.image.tolist())
-    by_image = {truth.image_ids[image]: item for item, image in enumerate(truth.image.tolist())}
+    by_image = {
+        truth.image_ids[image]: item for item, image in enumerate(truth.image.tolist())
+    }
     owner = np.full(len(results), len(truth), np.int64)
     unknown = None
     for item, result in enumerate(results):
@@ -82,9 +92,13 @@ def _draw(results: list[_Result], frames: NDArray[np.int32], path: Path) -> Mask
         shape = result.segmentation
         try:
             mask = (
-                Masks.from_rles([shape]) if isinstance(shape, dict) else Masks.from_polygons([shape], [frame])
+                Masks.from_rles([shape])
+                if isinstance(shape, dict)
+                else Masks.from_polygons([shape], [frame])
             )
             batches.append(mask)
         except (MaskError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise StoreError(f"{path}: segmentation for image_id {result.image_id!r}: {error}") from None
+            raise StoreError(
+                f"{path}: segmentation for image_id {result.image_id!r}: {error}"
+            ) from None
     return Masks.concat(batches)

@@ -23,7 +23,13 @@ from maskwise.masks import Masks
 from maskwise.protocols.columns import Phrases
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.mask_geometry import MaskGeometry, RegionGeometry, measure_masks
-from maskwise.protocols.prediction_columns import FAILED, MALFORMED, PREDICTED, UNSTATED, PredictionColumns
+from maskwise.protocols.prediction_columns import (
+    FAILED,
+    MALFORMED,
+    PREDICTED,
+    UNSTATED,
+    PredictionColumns,
+)
 from maskwise.protocols.ragged import counts_to_offsets
 from maskwise.runs.schema import ReadOptions
 from maskwise.schema import MaskType, Phrase
@@ -66,7 +72,9 @@ class _Line(_Lean, gc=False):
     forced: bool = False
 
 
-def read_jsonl(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
+def read_jsonl(
+    path: Path, truth: GroundTruth, options: ReadOptions
+) -> LoadedPredictions:
     """The predictions of a JSONL file, in the dataset's order. An incomplete last line is dropped with a warning."""
     with open(path, "rb") as file, _collector_off(), ThreadPoolExecutor(1) as pool:
         columns = _Columns(path, pool)
@@ -98,7 +106,9 @@ class _MaskParts:
         if len(known) == len(masks):
             present = np.ones(len(masks), bool)
         else:
-            present = np.fromiter((mask is not None for mask in masks), bool, len(masks))
+            present = np.fromiter(
+                (mask is not None for mask in masks), bool, len(masks)
+            )
         lengths = np.zeros(len(masks), np.int64)
         lengths[present] = np.fromiter(map(len, counts), np.int64, len(known))
         size = np.zeros((len(masks), 2), np.int32)
@@ -115,7 +125,9 @@ class _MaskParts:
         if not self._blocks:
             return no_masks(0)
         masks = Masks.concat([block.masks for block in self._blocks])
-        return MaskColumn(masks, np.concatenate([block.present for block in self._blocks]))
+        return MaskColumn(
+            masks, np.concatenate([block.present for block in self._blocks])
+        )
 
     def geometry(self) -> tuple[MaskGeometry, NDArray[np.int64]]:
         """The geometry of all masks, and the rows of those that are malformed."""
@@ -135,18 +147,23 @@ class _Columns:
         self.samples: list[str] = []
         self._answers: list[str | None] = []
         self._reasons: dict[int, str] = {}
-        self._visible, self._amodal = _MaskParts(pool), _MaskParts(pool)
-        self._names, self._words = _Numbering(), _Numbering()
+        self._visible = _MaskParts(pool)
+        self._amodal = _MaskParts(pool)
+        self._names = _Numbering()
+        self._words = _Numbering()
         self._phrases: list[tuple[int, list[int], int]] = []
         self._regions = 0
         self._parts: list[dict[str, NDArray[Any]]] = []
 
     def add(self, lines: list[_Line]) -> None:
         """Convert lines to columns; a failed prediction keeps no regions."""
-        first, first_region = len(self.samples), self._regions
+        first = len(self.samples)
+        first_region = self._regions
         count = len(lines)
-        state, said = np.full(count, PREDICTED, np.int8), np.full(count, UNSTATED, np.int8)
-        no_target, forced = np.zeros(count, bool), np.zeros(count, bool)
+        state = np.full(count, PREDICTED, np.int8)
+        said = np.full(count, UNSTATED, np.int8)
+        no_target = np.zeros(count, bool)
+        forced = np.zeros(count, bool)
         counts = []
         for row, line in enumerate(lines):
             if line.forced:
@@ -154,7 +171,8 @@ class _Columns:
             if line.error is not None:
                 state[row] = FAILED
                 self._reasons[first + row] = line.error
-                line.regions, line.answer = [], None
+                line.regions = []
+                line.answer = None
                 counts.append(0)
                 continue
             if line.answer is not None and line.answer.phrases:
@@ -167,11 +185,17 @@ class _Columns:
             first_region += counts[-1]
         self._regions = first_region
         self.samples += [line.sample for line in lines]
-        self._answers += [None if line.answer is None else line.answer.text for line in lines]
+        self._answers += [
+            None if line.answer is None else line.answer.text for line in lines
+        ]
         regions = [region for line in lines for region in line.regions]
-        score = np.fromiter((region.score for region in regions), np.float64, len(regions))
+        score = np.fromiter(
+            (region.score for region in regions), np.float64, len(regions)
+        )
         names = np.fromiter(
-            map(self._names.__getitem__, [region.name for region in regions]), np.int32, len(regions)
+            map(self._names.__getitem__, [region.name for region in regions]),
+            np.int32,
+            len(regions),
         )
         masked = self._visible.add([region.visible for region in regions])
         masked = masked | self._amodal.add([region.amodal for region in regions])
@@ -192,7 +216,10 @@ class _Columns:
         """All columns, in the order of the file."""
         if not self._parts:
             self.add([])
-        whole = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
+        whole = {
+            name: np.concatenate([part[name] for part in self._parts])
+            for name in self._parts[0]
+        }
         visible, bad_visible = self._visible.geometry()
         amodal, bad_amodal = self._amodal.geometry()
         columns = PredictionColumns(
@@ -213,7 +240,9 @@ class _Columns:
         bad = np.union1d(bad_visible, bad_amodal)
         return columns.fail(dict.fromkeys(columns.sample[bad].tolist(), MALFORMED))
 
-    def _check(self, lines: list[_Line], masked: NDArray[np.bool_], score: NDArray[np.float64]) -> None:
+    def _check(
+        self, lines: list[_Line], masked: NDArray[np.bool_], score: NDArray[np.float64]
+    ) -> None:
         """Refuse a region without a mask or with a score outside [0, 1]."""
         wrong = np.flatnonzero(~masked | ~((score >= 0.0) & (score <= 1.0)))
         if len(wrong):
@@ -229,14 +258,22 @@ class _Columns:
         return Phrases(
             np.array([row for row, _, _ in self._phrases], np.int64),
             counts_to_offsets([len(members) for _, members, _ in self._phrases]),
-            np.array([member for _, members, _ in self._phrases for member in members], np.int64),
-            Codes(np.array([word for _, _, word in self._phrases], np.int32), tuple(self._words)),
+            np.array(
+                [member for _, members, _ in self._phrases for member in members],
+                np.int64,
+            ),
+            Codes(
+                np.array([word for _, _, word in self._phrases], np.int32),
+                tuple(self._words),
+            ),
         )
 
     def _add_phrases(self, row: int, line: _Line, first: int) -> None:
         answer = line.answer
         for phrase in answer.phrases if answer else ():
-            inside = answer is not None and 0 <= phrase.start < phrase.stop <= len(answer.text)
+            inside = answer is not None and 0 <= phrase.start < phrase.stop <= len(
+                answer.text
+            )
             if (
                 answer is None
                 or not inside
@@ -256,7 +293,9 @@ def _clip_sizes(sizes: list[tuple[int, int]]) -> NDArray[np.int64]:
     try:
         found = np.fromiter(chain.from_iterable(sizes), np.int64, 2 * len(sizes))
     except OverflowError:  # JSON has integers of any length
-        found = np.array([max(-1, min(side, MAX_SIDE)) for size in sizes for side in size], np.int64)
+        found = np.array(
+            [max(-1, min(side, MAX_SIDE)) for size in sizes for side in size], np.int64
+        )
     return found.reshape(-1, 2).clip(-1, MAX_SIDE)
 
 
@@ -295,7 +334,10 @@ def _decode_slowly(block: bytes, path: Path, before: int) -> list[_Line]:
                 lines.append(_DECODER.decode(text))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if not text.endswith(b"\n"):
-                warnings.warn(f"{path}: dropped the incomplete last line (line {number})", stacklevel=2)
+                warnings.warn(
+                    f"{path}: dropped the incomplete last line (line {number})",
+                    stacklevel=2,
+                )
                 break
             raise StoreError(f"{path}, line {number}: {error}") from None
     return lines

@@ -9,7 +9,12 @@ from maskwise.errors import StoreError
 from maskwise.masks import Masks
 from maskwise.protocols.columns import encode_strings
 from maskwise.protocols.ground_truth import GroundTruth
-from maskwise.protocols.prediction_columns import MISSING, PREDICTED, UNSTATED, PredictionColumns
+from maskwise.protocols.prediction_columns import (
+    MISSING,
+    PREDICTED,
+    UNSTATED,
+    PredictionColumns,
+)
 from maskwise.protocols.ragged import counts_to_offsets
 from maskwise.runs.schema import ReadOptions
 from maskwise.store import MaskColumn
@@ -40,7 +45,9 @@ def align(
     known = np.flatnonzero(target >= 0)
     rows, times = np.unique(target[known], return_counts=True)
     if (times > 1).any():
-        raise StoreError(f"{where}: two predictions for sample {truth.ids[rows[times > 1][0]]!r}; keep one")
+        raise StoreError(
+            f"{where}: two predictions for sample {truth.ids[rows[times > 1][0]]!r}; keep one"
+        )
     source = np.full(len(truth), len(ids))
     source[target[known]] = known
     unknown = np.flatnonzero(target < 0)
@@ -59,7 +66,8 @@ def masks_to_columns(
     logits: Int64Array | None = None,
 ) -> PredictionColumns:
     """Predictions that consist of masks. owner: int64 [masks], sample of each, ascending; answered: bool [samples]."""
-    count, samples = len(owner), len(truth)
+    count = len(owner)
+    samples = len(truth)
     shown = MaskColumn(masks, np.ones(count, bool))
     absent = no_masks(count)
     visible = options.mask_type == "visible"
@@ -82,5 +90,6 @@ def no_masks(count: int) -> MaskColumn:
     """A column in which no mask is known."""
     ends = np.zeros(count, np.int64)
     return MaskColumn(
-        Masks(np.zeros(0, np.uint8), ends, ends, np.zeros((count, 2), np.int32)), np.zeros(count, bool)
+        Masks(np.zeros(0, np.uint8), ends, ends, np.zeros((count, 2), np.int32)),
+        np.zeros(count, bool),
     )

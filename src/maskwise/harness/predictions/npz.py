@@ -33,7 +33,14 @@ MAX_MASKS = 10_000
 MAX_ARRAY_BYTES = 2**29
 """The largest array of one sample: a compressed file may claim, and contain, far more than its own size."""
 
-HEADER_ERRORS = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError)
+HEADER_ERRORS = (
+    ValueError,
+    TypeError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    tokenize.TokenError,
+)
 """What numpy raises for an invalid header."""
 
 ARCHIVE_ERRORS = (
@@ -51,7 +58,8 @@ ARCHIVE_ERRORS = (
 def read_npz(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
     """The arrays of a file or folder, in the order of the dataset."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
-    read, unknown = 0, None
+    read = 0
+    unknown = None
     parts: dict[int, tuple[Masks, NDArray[np.int64]]] = {}
     for name, file in _open_all(path):
         read += 1
@@ -59,9 +67,13 @@ def read_npz(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPred
             unknown = unknown or name
             continue
         frame = tuple(truth.image_size[row[name]].tolist())
-        parts[row[name]] = _cut(_load(file, frame, f"{path}: {name}"), options, f"{path}: {name}")
+        parts[row[name]] = _cut(
+            _load(file, frame, f"{path}: {name}"), options, f"{path}: {name}"
+        )
     order = sorted(parts)
-    owner = np.repeat(np.array(order, np.int64), [len(parts[sample][0]) for sample in order])
+    owner = np.repeat(
+        np.array(order, np.int64), [len(parts[sample][0]) for sample in order]
+    )
     answered = np.zeros(len(truth), bool)
     answered[order] = True
     columns = masks_to_columns(
@@ -95,7 +107,11 @@ def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
     """One array (masks, height, width) of the image's size. The header is checked before the data is read."""
     try:
         version = npy.read_magic(file)
-        reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        reader = (
+            npy.read_array_header_1_0
+            if version == (1, 0)
+            else npy.read_array_header_2_0
+        )
         shape, fortran, dtype = reader(file)
     except (*HEADER_ERRORS, *ARCHIVE_ERRORS) as error:
         raise StoreError(f"{where} is not an array: {error}") from None
@@ -112,7 +128,9 @@ def _load(file: IO[bytes], frame: tuple[int, ...], where: str) -> NDArray[Any]:
         )
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_ARRAY_BYTES:
-        raise StoreError(f"{where} has {size} bytes; the limit for one sample is {MAX_ARRAY_BYTES}")
+        raise StoreError(
+            f"{where} has {size} bytes; the limit for one sample is {MAX_ARRAY_BYTES}"
+        )
     data = _read(file, size, where)
     if len(data) != size:
         raise StoreError(f"{where} ends early: {len(data)} bytes of {size}")
@@ -131,7 +149,9 @@ def _read(file: IO[bytes], size: int, where: str) -> bytes:
     return data
 
 
-def _cut(array: NDArray[Any], options: ReadOptions, where: str) -> tuple[Masks, NDArray[np.int64]]:
+def _cut(
+    array: NDArray[Any], options: ReadOptions, where: str
+) -> tuple[Masks, NDArray[np.int64]]:
     """Masks, and counts of logits [masks, 3], or [masks, 0] for an array that is not logits."""
     try:
         if array.dtype.kind == "f":

@@ -19,7 +19,9 @@ from maskwise.runs.schema import ReadOptions
 MODES = ("1", "L", "P", "I", "I;16")
 
 
-def read_png_folder(path: Path, truth: GroundTruth, options: ReadOptions) -> LoadedPredictions:
+def read_png_folder(
+    path: Path, truth: GroundTruth, options: ReadOptions
+) -> LoadedPredictions:
     """The masks of a folder, in the order of the dataset."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
     found: list[tuple[int, int, Path]] = []
@@ -35,11 +37,16 @@ def read_png_folder(path: Path, truth: GroundTruth, options: ReadOptions) -> Loa
         else:
             unknown = unknown or whole
     found.sort()
-    masks = [_read(file, tuple(truth.image_size[sample].tolist())) for sample, _, file in found]
+    masks = [
+        _read(file, tuple(truth.image_size[sample].tolist()))
+        for sample, _, file in found
+    ]
     owner = np.array([sample for sample, _, _ in found], np.int64)
     answered = np.zeros(len(truth), bool)
     answered[owner] = True
-    columns = masks_to_columns(truth, owner, Masks.concat(masks), answered=answered, options=options)
+    columns = masks_to_columns(
+        truth, owner, Masks.concat(masks), answered=answered, options=options
+    )
     return LoadedPredictions(columns, len(files), len(found), unknown)
 
 
@@ -48,13 +55,21 @@ def _read(file: Path, frame: tuple[int, ...]) -> Masks:
     try:
         with Image.open(file, formats=["PNG"]) as image:
             if image.mode not in MODES:
-                raise StoreError(f"{file} has mode {image.mode}; expected a mask with one channel")
+                raise StoreError(
+                    f"{file} has mode {image.mode}; expected a mask with one channel"
+                )
             if (image.height, image.width) != frame:
                 raise StoreError(
                     f"{file} has height and width {image.height, image.width}, but its image has {frame}"
                 )
             pixels: NDArray[np.generic] = np.asarray(image)
-    except (OSError, SyntaxError, ValueError, MemoryError, Image.DecompressionBombError) as error:
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        MemoryError,
+        Image.DecompressionBombError,
+    ) as error:
         # Pillow raises ValueError for text and colour profile chunks beyond its limits, and MemoryError for a chunk
         # whose header claims gigabytes.
         raise StoreError(f"{file} is not a PNG image: {error}") from None

@@ -38,41 +38,64 @@ class QwenSam2:
     """Both networks and their processor, in evaluation mode. batch_size: answers that are written together."""
 
     def __init__(
-        self, language: PreTrainedModel, sam: PreTrainedModel, processor: VlmProcessor, *, batch_size: int
+        self,
+        language: PreTrainedModel,
+        sam: PreTrainedModel,
+        processor: VlmProcessor,
+        *,
+        batch_size: int,
     ) -> None:
-        self.language, self.sam = VisionLanguage(language).eval(), sam.eval()
-        self.segmenter, self.processor = Segmenter(sam).eval(), processor
+        self.language = VisionLanguage(language).eval()
+        self.sam = sam.eval()
+        self.segmenter = Segmenter(sam).eval()
+        self.processor = processor
         self.batch_size = batch_size
 
-    def encode(self, image: Image.Image, shown: Image.Image | None = None) -> QwenSam2Image:
+    def encode(
+        self, image: Image.Image, shown: Image.Image | None = None
+    ) -> QwenSam2Image:
         """Run both encoders. shown: what the language model sees, if it is not the image itself."""
-        batch = collate([ImageQuestions(shown or image, ())], self.processor, answers=False)
+        batch = collate(
+            [ImageQuestions(shown or image, ())], self.processor, answers=False
+        )
         batch = batch.to(next(self.language.parameters()).device)
         assert batch.pixel_values is not None
-        pixels = self.processor.to_segmenter_pixels(image)[None].to(next(self.sam.parameters()))
+        pixels = self.processor.to_segmenter_pixels(image)[None].to(
+            next(self.sam.parameters())
+        )
         language = self.language.encode_images(batch.pixel_values, batch.image_grid_thw)
         return QwenSam2Image(batch, language, self.segmenter.encode(pixels), image.size)
 
-    def write(self, image: QwenSam2Image, questions: Sequence[str]) -> list[WrittenAnswer]:
+    def write(
+        self, image: QwenSam2Image, questions: Sequence[str]
+    ) -> list[WrittenAnswer]:
         """Greedy answers to questions about an encoded image."""
         found: list[WrittenAnswer] = []
         for start in range(0, len(questions), self.batch_size):
             part = questions[start : start + self.batch_size]
             batch = add_prompts(image.batch, part, self.processor)
-            answers = write_answers(self.language, self.processor, batch, features=image.language)
+            answers = write_answers(
+                self.language, self.processor, batch, features=image.language
+            )
             found += map(WrittenAnswer, *answers)
         return found
 
-    def draw(self, image: QwenSam2Image, prompts: torch.Tensor) -> tuple[PredictedRegion, ...]:
+    def draw(
+        self, image: QwenSam2Image, prompts: torch.Tensor
+    ) -> tuple[PredictedRegion, ...]:
         """A region per prompt: the best of SAM 2's masks by predicted IoU. prompts: [n, k, width]; n may be 0."""
         if not len(prompts):
             return ()
         index = torch.zeros(len(prompts), dtype=torch.long, device=prompts.device)
         decoder = self.sam.mask_decoder
-        logits, scores = self.segmenter.decode_best(decoder, image.segmenter, index, prompts=prompts)
+        logits, scores = self.segmenter.decode_best(
+            decoder, image.segmenter, index, prompts=prompts
+        )
         masks = self.processor.restore_masks(logits, image.size) > 0
         return tuple(
-            PredictedRegion(visible=Mask.from_dense(mask), score=min(1.0, max(0.0, score)))
+            PredictedRegion(
+                visible=Mask.from_dense(mask), score=min(1.0, max(0.0, score))
+            )
             for mask, score in zip(masks.cpu().numpy(), scores.float().tolist())
         )
 

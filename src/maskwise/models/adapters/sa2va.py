@@ -37,7 +37,9 @@ SEG = "[SEG]"
 PIXELS = {"shortest_edge": 512 * 28 * 28, "longest_edge": 2048 * 28 * 28}
 """The fewest and most pixels that the language model sees; the names are those of transformers."""
 
-LANGUAGE, SAM2, PROJECTOR = "model.", "grounding_encoder.sam2_model.", "text_hidden_fcs."
+LANGUAGE = "model."
+SAM2 = "grounding_encoder.sam2_model."
+PROJECTOR = "text_hidden_fcs."
 """How the names of the three parts of a checkpoint begin."""
 
 SAM2_LARGE: dict[str, Any] = {
@@ -61,14 +63,19 @@ SAM2_LARGE: dict[str, Any] = {
 VIDEO = re.compile(r"memory_|maskmem_|no_mem_pos|no_obj_|obj_ptr|mask_downsample\.")
 """Weights of SAM 2 that are used for videos only."""
 
-HEAD = r"(output_hypernetworks_mlps\.\d+|iou_prediction_head|pred_obj_score_head)\.layers"
+HEAD = (
+    r"(output_hypernetworks_mlps\.\d+|iou_prediction_head|pred_obj_score_head)\.layers"
+)
 SAM2_NAMES = [
     (r"^image_encoder\.trunk\.", "vision_encoder.backbone."),
     (r"^image_encoder\.neck\.convs\.(\d+)\.conv\.", r"vision_encoder.neck.convs.\1."),
     (r"^sam_(prompt_encoder|mask_decoder)\.", r"\1."),
     (r"^no_mem_embed$", "no_memory_embedding"),
     (r"patch_embed\.proj\.", "patch_embed.projection."),
-    (r"pe_layer\.positional_encoding_gaussian_matrix", "shared_embedding.positional_embedding"),
+    (
+        r"pe_layer\.positional_encoding_gaussian_matrix",
+        "shared_embedding.positional_embedding",
+    ),
     (r"mask_downscaling\.0\.", "mask_embed.conv1."),
     (r"mask_downscaling\.1\.", "mask_embed.layer_norm1."),
     (r"mask_downscaling\.3\.", "mask_embed.conv2."),
@@ -103,13 +110,21 @@ class Sa2va:
         batch_size: int = 4,
         device: str | None = None,
     ) -> None:
-        folder, device = Path(checkpoint), choose_device(device)
+        folder = Path(checkpoint)
+        device = choose_device(device)
         weights = read_weights(folder)
-        part = read_language_config(folder, tied="lm_head.weight" not in weights[LANGUAGE])
+        part = read_language_config(
+            folder, tied="lm_head.weight" not in weights[LANGUAGE]
+        )
         described = read_architecture(part)
         found = find_vision_language_class(described.model_type)
         language = load_complete(
-            found, None, checkpoint, config=described, state_dict=weights[LANGUAGE], dtype="auto"
+            found,
+            None,
+            checkpoint,
+            config=described,
+            state_dict=weights[LANGUAGE],
+            dtype="auto",
         )
         sam_config = _read_sam2_config(segmenter)
         sam = load_complete(
@@ -129,23 +144,35 @@ class Sa2va:
         )
         processor = build_processor(settings, folder)
         processor.image_processor.size = PIXELS
-        self.model = QwenSam2(language.to(device), sam.to(device), processor, batch_size=batch_size)
+        self.model = QwenSam2(
+            language.to(device), sam.to(device), processor, batch_size=batch_size
+        )
         self.projector = load_projector(weights[PROJECTOR], folder).to(device).eval()
-        self.config = {"checkpoint": checkpoint, "segmenter": segmenter, "max_new_tokens": max_new_tokens}
+        self.config = {
+            "checkpoint": checkpoint,
+            "segmenter": segmenter,
+            "max_new_tokens": max_new_tokens,
+        }
 
     @torch.inference_mode()
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question; both networks encode the image once."""
         encoded = self.model.encode(image)
-        written = self.model.write(encoded, [write_request(question) for question in questions])
+        written = self.model.write(
+            encoded, [write_request(question) for question in questions]
+        )
         return [self._to_prediction(encoded, one) for one in written]
 
-    def _to_prediction(self, image: QwenSam2Image, written: WrittenAnswer) -> Prediction:
+    def _to_prediction(
+        self, image: QwenSam2Image, written: WrittenAnswer
+    ) -> Prediction:
         """A region per [SEG], and the answer without them."""
         seg = self.model.processor.seg_token_ids[0]
         places = [place for place, token in enumerate(written.tokens) if token == seg]
         regions = self.model.draw(image, self._prompts(written.states[places]))
-        text = self.model.processor.decode([token for token in written.tokens if token != seg])
+        text = self.model.processor.decode(
+            [token for token in written.tokens if token != seg]
+        )
         return Prediction(
             answer=Answer(text=re.sub(r"\s+([.,])", r"\1", text).strip()),
             mask_type="visible",
@@ -158,7 +185,9 @@ class Sa2va:
         sam = self.model.sam
         projected = self.projector(states.to(next(self.projector.parameters()).dtype))
         vectors = projected.to(next(sam.parameters()).dtype)[:, None]
-        nothing = sam.prompt_encoder.not_a_point_embed.weight[None].expand(len(vectors), 2, -1)
+        nothing = sam.prompt_encoder.not_a_point_embed.weight[None].expand(
+            len(vectors), 2, -1
+        )
         return torch.cat([nothing, vectors], dim=1)
 
 
@@ -195,23 +224,37 @@ def read_weights(folder: Path) -> dict[str, dict[str, Tensor]]:
 def read_language_config(folder: Path, *, tied: bool) -> Pretrained:
     """The Qwen-VL config inside that of Sa2VA. tied: input and output embeddings are the same weights."""
     try:
-        fields = msgspec.json.decode((folder / "config.json").read_bytes(), type=dict[str, Any])
+        fields = msgspec.json.decode(
+            (folder / "config.json").read_bytes(), type=dict[str, Any]
+        )
         kind = fields["text_config"]["model_type"].removesuffix("_text")
     except (OSError, msgspec.MsgspecError, KeyError, TypeError, AttributeError):
         raise ModelError(
             f"{folder / 'config.json'}: expected the config of Sa2VA on Qwen-VL with text_config.model_type"
         ) from None
     own = {
-        name: value for name, value in fields.items() if name not in ("auto_map", "architectures", "template")
+        name: value
+        for name, value in fields.items()
+        if name not in ("auto_map", "architectures", "template")
     }
     text = fields["text_config"] | {"tie_word_embeddings": tied}
-    return Pretrained(config=own | {"model_type": kind, "text_config": text, "tie_word_embeddings": tied})
+    return Pretrained(
+        config=own
+        | {"model_type": kind, "text_config": text, "tie_word_embeddings": tied}
+    )
 
 
 def translate_sam2(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights of the authors' SAM 2 by their names in transformers, without those for videos."""
-    found = {translate_name(name): one for name, one in weights.items() if not VIDEO.match(name)}
-    points = [found.pop(f"prompt_encoder.point_embeddings.{kind}.weight", None) for kind in range(4)]
+    found = {
+        translate_name(name): one
+        for name, one in weights.items()
+        if not VIDEO.match(name)
+    }
+    points = [
+        found.pop(f"prompt_encoder.point_embeddings.{kind}.weight", None)
+        for kind in range(4)
+    ]
     given = [one for one in points if one is not None]
     if given:
         found["prompt_encoder.point_embed.weight"] = torch.cat(given)
@@ -231,7 +274,9 @@ def translate_name(name: str) -> str:
 def load_projector(weights: Mapping[str, Tensor], folder: Path) -> nn.Sequential:
     """Linear, ReLU, Linear: from the language model's states to SAM 2's prompts."""
     try:
-        layers = [nn.Linear(*weights[f"{place}.weight"].shape[::-1]) for place in (0, 2)]
+        layers = [
+            nn.Linear(*weights[f"{place}.weight"].shape[::-1]) for place in (0, 2)
+        ]
         projector = nn.Sequential(layers[0], nn.ReLU(), layers[1])
         projector.load_state_dict(dict(weights))
     except (KeyError, TypeError, RuntimeError) as error:

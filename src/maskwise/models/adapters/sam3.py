@@ -33,11 +33,19 @@ class Sam3Predictor:
 
     name = "sam3"
 
-    def __init__(self, checkpoint: str, min_score: float = MIN_SCORE, device: str | None = None) -> None:
+    def __init__(
+        self, checkpoint: str, min_score: float = MIN_SCORE, device: str | None = None
+    ) -> None:
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            self.model = Sam3Model.from_pretrained(checkpoint, use_safetensors=True).to(self.device).eval()
-            self.tokenizer = AutoTokenizer.from_pretrained(checkpoint, trust_remote_code=False)
+            self.model = (
+                Sam3Model.from_pretrained(checkpoint, use_safetensors=True)
+                .to(self.device)
+                .eval()
+            )
+            self.tokenizer = AutoTokenizer.from_pretrained(
+                checkpoint, trust_remote_code=False
+            )
         except OSError as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ModelError(
@@ -52,27 +60,45 @@ class Sam3Predictor:
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question; the image is encoded once."""
         features = self.model.get_vision_features(pixel_values=self._pixels(image))
-        return [self._answer(features, to_noun_phrase(question), image.size) for question in questions]
+        return [
+            self._answer(features, to_noun_phrase(question), image.size)
+            for question in questions
+        ]
 
     def _pixels(self, image: Image.Image) -> torch.Tensor:
         """float32 [1, 3, s, s] in -1..1: resized without keeping the proportions."""
         side = self.model.config.vision_config.image_size
         size = (side, side) if isinstance(side, int) else (side[1], side[0])
-        pixels = np.asarray(image.resize(size, Image.Resampling.BILINEAR), np.float32) / 127.5 - 1
+        pixels = (
+            np.asarray(image.resize(size, Image.Resampling.BILINEAR), np.float32)
+            / 127.5
+            - 1
+        )
         return torch.from_numpy(pixels.transpose(2, 0, 1)[None]).to(self.device)
 
     def _answer(self, features: Any, phrase: str, size: tuple[int, int]) -> Prediction:
         words = self.tokenizer(
-            [phrase], padding="max_length", max_length=TEXT_LENGTH, truncation=True, return_tensors="pt"
+            [phrase],
+            padding="max_length",
+            max_length=TEXT_LENGTH,
+            truncation=True,
+            return_tensors="pt",
         ).to(self.device)
         output = self.model(
-            vision_embeds=features, input_ids=words["input_ids"], attention_mask=words["attention_mask"]
+            vision_embeds=features,
+            input_ids=words["input_ids"],
+            attention_mask=words["attention_mask"],
         )
         scores = output.pred_logits[0].sigmoid() * output.presence_logits[0].sigmoid()
         kept = torch.nonzero(scores > self.min_score)[:, 0]
         if not len(kept):
             return Prediction(sample="", mask_type="visible", no_target=True)
-        masks = functional.interpolate(output.pred_masks[:, kept], size[::-1], mode="bilinear")[0] > 0
+        masks = (
+            functional.interpolate(
+                output.pred_masks[:, kept], size[::-1], mode="bilinear"
+            )[0]
+            > 0
+        )
         regions = [
             PredictedRegion(visible=Mask.from_dense(mask), score=score, name=phrase)
             for mask, score in zip(masks.cpu().numpy(), scores[kept].tolist())

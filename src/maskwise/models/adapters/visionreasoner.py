@@ -13,7 +13,12 @@ import torch
 from PIL import Image
 from transformers import Sam2Model
 
-from maskwise.models.adapters.qwen_sam2 import QwenSam2, QwenSam2Image, choose_device, load_complete
+from maskwise.models.adapters.qwen_sam2 import (
+    QwenSam2,
+    QwenSam2Image,
+    choose_device,
+    load_complete,
+)
 from maskwise.models.vlm.build import build_processor
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.pretrained import read_architecture
@@ -66,21 +71,33 @@ class VisionReasoner:
             image_size=sam.config.prompt_encoder_config.image_size,
             max_new_tokens=max_new_tokens,
         )
-        self.model = QwenSam2(language, sam, build_processor(settings), batch_size=batch_size)
-        self.config = {"checkpoint": checkpoint, "segmenter": segmenter, "max_new_tokens": max_new_tokens}
+        self.model = QwenSam2(
+            language, sam, build_processor(settings), batch_size=batch_size
+        )
+        self.config = {
+            "checkpoint": checkpoint,
+            "segmenter": segmenter,
+            "max_new_tokens": max_new_tokens,
+        }
 
     @torch.inference_mode()
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question; both networks encode the image once."""
         shown = image.resize((SIDE, SIDE), Image.Resampling.BILINEAR)
         encoded = self.model.encode(image, shown)
-        written = self.model.write(encoded, [write_prompt(question) for question in questions])
+        written = self.model.write(
+            encoded, [write_prompt(question) for question in questions]
+        )
         replies = [self.model.processor.decode(one.tokens) for one in written]
         return [self._to_prediction(encoded, reply) for reply in replies]
 
     def _to_prediction(self, image: QwenSam2Image, reply: str) -> Prediction:
         objects = parse_reply(reply)
-        regions = self.model.draw(image, self._prompts(objects, image.size)) if objects else ()
+        regions = (
+            self.model.draw(image, self._prompts(objects, image.size))
+            if objects
+            else ()
+        )
         return Prediction(
             answer=Answer(text=remove_tags(reply)),
             mask_type="visible",
@@ -88,16 +105,25 @@ class VisionReasoner:
             no_target=not regions,
         )
 
-    def _prompts(self, objects: Sequence[BoxAndPoint], size: tuple[int, int]) -> torch.Tensor:
+    def _prompts(
+        self, objects: Sequence[BoxAndPoint], size: tuple[int, int]
+    ) -> torch.Tensor:
         """SAM 2's prompt vectors [n, k, width] of each box with its point."""
         sam = self.model.sam
         side = sam.config.prompt_encoder_config.image_size
         device = next(sam.parameters()).device
-        boxes = torch.tensor([to_input_pixels(one.bbox_2d, size, side) for one in objects], device=device)
-        points = torch.tensor([to_input_pixels(one.point_2d, size, side) for one in objects], device=device)
+        boxes = torch.tensor(
+            [to_input_pixels(one.bbox_2d, size, side) for one in objects], device=device
+        )
+        points = torch.tensor(
+            [to_input_pixels(one.point_2d, size, side) for one in objects],
+            device=device,
+        )
         vectors, _ = sam.prompt_encoder(
             input_points=points[None, :, None],
-            input_labels=torch.ones((1, len(objects), 1), dtype=torch.int32, device=device),
+            input_labels=torch.ones(
+                (1, len(objects), 1), dtype=torch.int32, device=device
+            ),
             input_boxes=boxes[None],
             input_masks=None,
         )
@@ -130,13 +156,18 @@ def _to_object(item: object) -> BoxAndPoint | None:
     return found if inside else None
 
 
-def to_input_pixels(values: Sequence[float], size: tuple[int, int], side: int) -> list[float]:
+def to_input_pixels(
+    values: Sequence[float], size: tuple[int, int], side: int
+) -> list[float]:
     """Coordinates x, y, ... of SIDE x SIDE in SAM 2's input of side x side.
 
     As in the authors' code they are rounded to whole pixels of the image between the two. size: width and height.
     """
     lengths = [size[place % 2] for place in range(len(values))]
-    return [round(one * length / SIDE) * side / length for one, length in zip(values, lengths)]
+    return [
+        round(one * length / SIDE) * side / length
+        for one, length in zip(values, lengths)
+    ]
 
 
 def remove_tags(reply: str) -> str:

@@ -6,7 +6,11 @@ A question requests the amodal mask only when its words ask for what is hidden, 
 Words of hiding that only say where an object is do not. `docs/intent.md` describes method, training and accuracy.
 """
 
-from maskwise.models.intent.classifier import IntentPrediction, classify_intent, hash_classifier
+from maskwise.models.intent.classifier import (
+    IntentPrediction,
+    classify_intent,
+    hash_classifier,
+)
 from maskwise.models.intent.tokenizer import RequestedMask
 
 __all__ = ["IntentPrediction", "RequestedMask", "classify_intent", "hash_classifier"]

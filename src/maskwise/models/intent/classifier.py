@@ -15,7 +15,11 @@ from maskwise.arrays import Float64Array
 from maskwise.models.intent.features import hash_features
 from maskwise.models.intent.language import english_share, is_english
 from maskwise.models.intent.spelling import MAX_CHARACTERS
-from maskwise.models.intent.tokenizer import QuestionTokenizer, RequestedMask, TokenizedQuestion
+from maskwise.models.intent.tokenizer import (
+    QuestionTokenizer,
+    RequestedMask,
+    TokenizedQuestion,
+)
 
 QUANTUM = 1 / 512
 """Stored weights are integer multiples of this."""
@@ -56,7 +60,10 @@ class IntentClassifier(NamedTuple):
 
     def log_odds(self, tokens: TokenizedQuestion) -> float:
         """The log odds of amodal."""
-        return float(self.quantized[hash_features(tokens)].sum(dtype=np.int64)) * QUANTUM + self.bias
+        return (
+            float(self.quantized[hash_features(tokens)].sum(dtype=np.int64)) * QUANTUM
+            + self.bias
+        )
 
     def classify(self, question: str) -> IntentPrediction:
         """The prediction for one question; a question without words is visible, like every neutral question."""
@@ -67,7 +74,9 @@ class IntentClassifier(NamedTuple):
         if not supported:
             odds *= english_share(text, vocabulary)
         probability = 1 / (1 + math.exp(-min(abs(odds), 30)))
-        return IntentPrediction("amodal" if odds > 0 else "visible", probability, supported)
+        return IntentPrediction(
+            "amodal" if odds > 0 else "visible", probability, supported
+        )
 
 
 def classify_intent(questions: Sequence[str]) -> list[IntentPrediction]:
@@ -79,7 +88,11 @@ def classify_intent(questions: Sequence[str]) -> list[IntentPrediction]:
 @functools.cache
 def load_classifier() -> IntentClassifier:
     """The bundled classifier, loaded once."""
-    with resources.files("maskwise.models.intent").joinpath("weights.npz").open("rb") as file:
+    with (
+        resources.files("maskwise.models.intent")
+        .joinpath("weights.npz")
+        .open("rb") as file
+    ):
         return read_classifier(file)
 
 
@@ -93,12 +106,16 @@ def read_classifier(file: Path | IO[bytes]) -> IntentClassifier:
     """A classifier written by `write_classifier`."""
     with np.load(file, allow_pickle=False) as arrays:
         tokenizer = QuestionTokenizer(str(arrays["known"]).split())
-        return IntentClassifier(tokenizer, arrays["steps"], float(arrays["bias"]), str(arrays["digest"]))
+        return IntentClassifier(
+            tokenizer, arrays["steps"], float(arrays["bias"]), str(arrays["digest"])
+        )
 
 
 def write_classifier(path: Path, trained: TrainedWeights) -> None:
     """Write quantized weights to an npz file; equal weights give equal bytes."""
-    quantized = np.clip(np.round(trained.weights / QUANTUM), -32768, 32767).astype(np.int16)
+    quantized = np.clip(np.round(trained.weights / QUANTUM), -32768, 32767).astype(
+        np.int16
+    )
     vocabulary = np.array(" ".join(trained.vocabulary))
     np.savez_compressed(
         path,

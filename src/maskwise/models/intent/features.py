@@ -70,8 +70,12 @@ LINKS = (
 )
 """Words that tell what follows them apart from the request: a description, a reason, a place."""
 
-_MOOD_OF = {concept: mood for mood, concepts in MOODS.items() for concept in concepts.split()}
-_CUE_OF = {concept: cue for cue, concepts in CUES.items() for concept in concepts.split()}
+_MOOD_OF = {
+    concept: mood for mood, concepts in MOODS.items() for concept in concepts.split()
+}
+_CUE_OF = {
+    concept: cue for cue, concepts in CUES.items() for concept in concepts.split()
+}
 _BREAKS = frozenset(",;.?")
 _NEGATIONS = frozenset(("NOT", "NO", "WITHOUT", "NEEDLESS", "RATHER"))
 _NEGATED_CUE = {"SEE": "hidden", "SEEN": "hidden", "HIDDEN": "seen", "HIDES": "seen"}
@@ -81,12 +85,19 @@ _NEGATED_CUE = {"SEE": "hidden", "SEEN": "hidden", "HIDDEN": "seen", "HIDES": "s
 def hash_features(tokens: TokenizedQuestion) -> Int64Array:
     """Indices of a question's features, unique, ascending: int64 in [0, 2 ** HASH_BITS)."""
     names = {f"{kind} {' '.join(items)}" for kind, items in extract_features(tokens)}
-    return np.unique(np.array([crc32(name.encode()) & ((1 << HASH_BITS) - 1) for name in names], np.int64))
+    return np.unique(
+        np.array(
+            [crc32(name.encode()) & ((1 << HASH_BITS) - 1) for name in names], np.int64
+        )
+    )
 
 
-def extract_features(tokens: TokenizedQuestion) -> Iterator[tuple[str, tuple[str, ...]]]:
+def extract_features(
+    tokens: TokenizedQuestion,
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """All features as (kind, items); some occur more than once."""
-    concepts, words = ("^", *tokens.concepts, "$"), ("^", *tokens.words, "$")
+    concepts = ("^", *tokens.concepts, "$")
+    words = ("^", *tokens.words, "$")
     for size in range(1, 5):
         for start in range(len(concepts) - size + 1):
             ngram = concepts[start : start + size]
@@ -109,10 +120,13 @@ def extract_features(tokens: TokenizedQuestion) -> Iterator[tuple[str, tuple[str
 
 def _mark_negated(concepts: list[str]) -> list[tuple[str, int]]:
     """Concepts that give a cue, in order, marked where a negation precedes in the same clause; each clause's number."""
-    found, clause, negated = [], 0, False
+    found = []
+    clause = 0
+    negated = False
     for concept in concepts:
         if concept in _BREAKS or concept == "BUT":
-            clause, negated = clause + 1, False
+            clause = clause + 1
+            negated = False
         if concept in _CUE_OF:
             found.append((f"not-{concept}" if negated else concept, clause))
         negated = negated or concept in _NEGATIONS
@@ -151,7 +165,9 @@ def _mood_features(concepts: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]
             yield "mood", (mood, cue)
             yield "request", (request, cue)
         yield from (("mood", (mood, *pair)) for pair in itertools.pairwise(cues))
-        yield from (("mood", (mood, concept)) for concept in clause if concept in _CUE_OF)
+        yield from (
+            ("mood", (mood, concept)) for concept in clause if concept in _CUE_OF
+        )
     cues = [cue for _, clause in moods for cue in _cue_sequence(clause)]
     yield from (("request", (request, *pair)) for pair in itertools.pairwise(cues))
 
@@ -160,7 +176,11 @@ def _mood(clause: list[str]) -> str:
     for concept in clause[:6]:
         if concept in _MOOD_OF:
             like = any(pair == ("SEE", "like") for pair in itertools.pairwise(clause))
-            return "what like" if like and _MOOD_OF[concept] in ("what", "how") else _MOOD_OF[concept]
+            return (
+                "what like"
+                if like and _MOOD_OF[concept] in ("what", "how")
+                else _MOOD_OF[concept]
+            )
     return "other"
 
 
@@ -180,7 +200,9 @@ def _cue_sequence(concepts: list[str]) -> list[str]:
     return cues
 
 
-def _ngrams(kind: str, items: tuple[str, ...], sizes: range) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _ngrams(
+    kind: str, items: tuple[str, ...], sizes: range
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     for size in sizes:
         for start in range(len(items) - size + 1):
             yield kind, items[start : start + size]

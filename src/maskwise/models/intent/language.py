@@ -119,7 +119,9 @@ def is_english(text: str, vocabulary: Container[str]) -> bool:
     """
     english, foreign, words = _count(text, vocabulary)
     return (
-        foreign <= english and (english > 0 or words <= MAX_UNKNOWN_WORDS) and (foreign == 0 or english > 0)
+        foreign <= english
+        and (english > 0 or words <= MAX_UNKNOWN_WORDS)
+        and (foreign == 0 or english > 0)
     )
 
 
@@ -127,5 +129,9 @@ def _count(text: str, vocabulary: Container[str]) -> tuple[int, int, int]:
     """Known English words, words of other languages, and all words."""
     words = _WORD.findall(_UNSPACED.sub(lambda found: f" {found[0]} ", text.lower()))
     english = sum(word in vocabulary and word not in SHARED_WORDS for word in words)
-    foreign = sum(word in _FOREIGN or not word.isascii() for word in words if word not in vocabulary)
+    foreign = sum(
+        word in _FOREIGN or not word.isascii()
+        for word in words
+        if word not in vocabulary
+    )
     return english, foreign, len(words)

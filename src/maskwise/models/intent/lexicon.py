@@ -24,7 +24,11 @@ class Lexicon(NamedTuple):
 
 def load_lexicon() -> Lexicon:
     """The lists of `lexicon.txt`."""
-    text = resources.files("maskwise.models.intent").joinpath("lexicon.txt").read_text("utf-8")
+    text = (
+        resources.files("maskwise.models.intent")
+        .joinpath("lexicon.txt")
+        .read_text("utf-8")
+    )
     lists, phrases = text.split("----\n")
     concepts: dict[str, str] = {}
     sets: dict[str, set[str]] = {"SILENT": set(), "KNOWN": set()}
@@ -35,7 +39,12 @@ def load_lexicon() -> Lexicon:
                 sets[concept].add(form)
             else:
                 concepts.setdefault(form, form if concept == "SMALL" else concept)
-    return Lexicon(concepts, frozenset(sets["SILENT"]), frozenset(sets["KNOWN"]), _read_phrases(phrases))
+    return Lexicon(
+        concepts,
+        frozenset(sets["SILENT"]),
+        frozenset(sets["KNOWN"]),
+        _read_phrases(phrases),
+    )
 
 
 def _read_phrases(text: str) -> dict[str, list[tuple[tuple[str, ...], str]]]:

@@ -20,7 +20,9 @@ _REPLACEMENTS = (
     (re.compile(r"\bcan(not|'t|t)\b"), "can not"),
     (re.compile(r"\bwon'?t\b"), "will not"),
     (
-        re.compile(r"\b(is|are|was|were|do|does|did|has|have|had|need|must|should|would|could)n'?t\b"),
+        re.compile(
+            r"\b(is|are|was|were|do|does|did|has|have|had|need|must|should|would|could)n'?t\b"
+        ),
         r"\1 not",
     ),
     (re.compile(r"\b((what|where|who|that|here|there)'?|it')s\b"), r"\1 is"),
@@ -29,15 +31,27 @@ _REPLACEMENTS = (
     (re.compile(r"\b(incl|excl|inc)\."), r"\1"),
     (re.compile(r"\bfull-(length|sized?|grown|time|face|scale)\b"), r"full\1"),
     (
-        re.compile(r"(^|[.?!;,:] )(were|had)(?= (the|a|an|it|this|that|we|you|all|no|every|any|there) )"),
+        re.compile(
+            r"(^|[.?!;,:] )(were|had)(?= (the|a|an|it|this|that|we|you|all|no|every|any|there) )"
+        ),
         r"\1if",
     ),
-    (re.compile(rf"\b(from )?({_ENDS}) to ({_ENDS})\b|\bfrom (\w+) to \4\b"), "from end to end"),
+    (
+        re.compile(rf"\b(from )?({_ENDS}) to ({_ENDS})\b|\bfrom (\w+) to \4\b"),
+        "from end to end",
+    ),
     (re.compile(r"\b(\w+) or no \1\b"), "no matter"),
 )
 _WORD = re.compile(r"'?[a-z]+|[0-9]+|[,;:.?!()&+%]|(?<=\s)-+(?=\s)|[—–]")
 _SLANG = {
-    **{"u": "you", "wat": "what", "teh": "the", "wich": "which", "w": "with", "evn": "even"},
+    **{
+        "u": "you",
+        "wat": "what",
+        "teh": "the",
+        "wich": "which",
+        "w": "with",
+        "evn": "even",
+    },
     **{"jus": "just", "jsut": "just", "olny": "only", "onyl": "only"},
 }
 
@@ -70,8 +84,16 @@ class SpellingCorrector:
             or word.removesuffix("s") in self.known
         ):
             return word
-        found = {target for key in (word, *_deletions(word)) for target in self._by_deletion.get(key, ())}
-        close = [t for t in found if max(len(t), len(word)) > MIN_LETTERS and _one_edit_apart(word, t)]
+        found = {
+            target
+            for key in (word, *_deletions(word))
+            for target in self._by_deletion.get(key, ())
+        }
+        close = [
+            t
+            for t in found
+            if max(len(t), len(word)) > MIN_LETTERS and _one_edit_apart(word, t)
+        ]
         return max(close, key=lambda target: (len(target), target), default=word)
 
 
@@ -82,6 +104,14 @@ def _deletions(word: str) -> list[str]:
 
 def _one_edit_apart(a: str, b: str) -> bool:
     """Whether one letter substituted, inserted or deleted, or two neighbours swapped, turns a into b."""
-    same = next((place for place, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-    a, b = a[same:], b[same:]
-    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[1::-1] == b[:2] and a[2:] == b[2:])
+    same = next(
+        (place for place, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b))
+    )
+    a = a[same:]
+    b = b[same:]
+    return (
+        a[1:] == b[1:]
+        or a[1:] == b
+        or a == b[1:]
+        or (a[1::-1] == b[:2] and a[2:] == b[2:])
+    )

@@ -24,7 +24,9 @@ PHRASE_FILES = ("words", "acts", "reasoning")
 TEMPLATE_FILES: tuple[RequestedMask, ...] = ("visible", "amodal")
 
 _MARK = re.compile(r"<([a-z0-9]+)(?:\.(ing))?>|([()\[\]|])")
-_DOUBLED = re.compile("clip|crop|cut|drop|forget|get|infer|let|map|omit|put|run|set|skip|stop|trim")
+_DOUBLED = re.compile(
+    "clip|crop|cut|drop|forget|get|infer|let|map|omit|put|run|set|skip|stop|trim"
+)
 """Verbs whose last letter doubles before -ing."""
 
 
@@ -65,7 +67,10 @@ class TemplateCorpus(NamedTuple):
 
     def vocabulary(self) -> set[str]:
         """Every word of the corpus."""
-        contents = [*self.phrases.values(), *(template.content for template in self.templates)]
+        contents = [
+            *self.phrases.values(),
+            *(template.content for template in self.templates),
+        ]
         return {
             word
             for content in contents
@@ -76,13 +81,22 @@ class TemplateCorpus(NamedTuple):
     def digest(self) -> str:
         """A short digest of corpus and lexicon, to check which of them weights were trained on."""
         folder = resources.files("maskwise.models.intent")
-        files = [folder.joinpath("corpus", f"{name}.txt") for name in (*PHRASE_FILES, *TEMPLATE_FILES)]
-        texts = b"".join(file.read_bytes() for file in (*files, folder.joinpath("lexicon.txt")))
+        files = [
+            folder.joinpath("corpus", f"{name}.txt")
+            for name in (*PHRASE_FILES, *TEMPLATE_FILES)
+        ]
+        texts = b"".join(
+            file.read_bytes() for file in (*files, folder.joinpath("lexicon.txt"))
+        )
         return hashlib.sha256(texts).hexdigest()[:16]
 
     def _expand(self, part: TemplatePart, rng: Random, *, ing: bool) -> str:
         if isinstance(part, str):
-            return re.sub(r"\*([a-z-]+)", lambda found: _inflect(found[1]) if ing else found[1], part)
+            return re.sub(
+                r"\*([a-z-]+)",
+                lambda found: _inflect(found[1]) if ing else found[1],
+                part,
+            )
         if isinstance(part, PhraseReference):
             return self._expand(self.phrases[part.name], rng, ing=ing or part.ing)
         text = ""
@@ -97,11 +111,20 @@ def load_corpus() -> TemplateCorpus:
     phrases: dict[str, Alternatives] = {}
     for name in PHRASE_FILES:
         phrases |= dict(_read_phrases(name))
-    templates = [template for mask_type in TEMPLATE_FILES for template in _read_templates(mask_type)]
-    for line, content in [*phrases.items(), *((template.line, template.content) for template in templates)]:
+    templates = [
+        template
+        for mask_type in TEMPLATE_FILES
+        for template in _read_templates(mask_type)
+    ]
+    for line, content in [
+        *phrases.items(),
+        *((template.line, template.content) for template in templates),
+    ]:
         unknown = sorted(set(_references(content)) - set(phrases))
         if unknown:
-            raise RecordError(f"corpus: {line!r} uses the unknown phrase <{unknown[0]}>")
+            raise RecordError(
+                f"corpus: {line!r} uses the unknown phrase <{unknown[0]}>"
+            )
     return TemplateCorpus(phrases, templates)
 
 
@@ -138,7 +161,11 @@ def parse_template(line: str) -> Alternatives:
             if not open_brackets or open_brackets[-1] + mark[3] not in ("()", "[]"):
                 raise RecordError(f"corpus: unmatched {mark[3]!r} in {line!r}")
             optional = open_brackets.pop() == "["
-            current[-1].append(Alternatives((*finished.pop(), ()) if optional else tuple(finished.pop())))
+            current[-1].append(
+                Alternatives(
+                    (*finished.pop(), ()) if optional else tuple(finished.pop())
+                )
+            )
     if open_brackets:
         raise RecordError(f"corpus: {open_brackets[-1]!r} is never closed in {line!r}")
     if line[place:]:
@@ -163,8 +190,14 @@ def _read_templates(mask_type: RequestedMask) -> Iterator[SentenceTemplate]:
 
 
 def _lines(name: str) -> Iterator[str]:
-    text = resources.files("maskwise.models.intent").joinpath("corpus", f"{name}.txt").read_text("utf-8")
-    return (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    text = (
+        resources.files("maskwise.models.intent")
+        .joinpath("corpus", f"{name}.txt")
+        .read_text("utf-8")
+    )
+    return (
+        line for line in text.splitlines() if line.strip() and not line.startswith("#")
+    )
 
 
 def _inflect(verb: str) -> str:

@@ -44,13 +44,22 @@ class QuestionTokenizer:
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
         self.lexicon = load_lexicon()
-        in_phrases = {w for phrases in self.lexicon.phrases.values() for phrase, _ in phrases for w in phrase}
+        in_phrases = {
+            w
+            for phrases in self.lexicon.phrases.values()
+            for phrase, _ in phrases
+            for w in phrase
+        }
         concepts = self.lexicon.concepts
-        self.vocabulary = self.lexicon.known.union(vocabulary, in_phrases, concepts, self.lexicon.skipped)
+        self.vocabulary = self.lexicon.known.union(
+            vocabulary, in_phrases, concepts, self.lexicon.skipped
+        )
         targets = (
             word
             for word, concept in sorted(concepts.items())
-            if len(word) >= MIN_LETTERS and word.isalpha() and concept not in (word, *NOUNS)
+            if len(word) >= MIN_LETTERS
+            and word.isalpha()
+            and concept not in (word, *NOUNS)
         )
         self._spelling = SpellingCorrector(targets, self.vocabulary)
 
@@ -60,10 +69,17 @@ class QuestionTokenizer:
         Consecutive objects become one token, the last of them.
         """
         tokens = TokenizedQuestion([], [])
-        words = [START, *(self._spelling.correct(word) for word in split_words(question))]
+        words = [
+            START,
+            *(self._spelling.correct(word) for word in split_words(question)),
+        ]
         for word in self._merge_phrases(words):
             concept = self._concept(word)
-            while concept in OBJECTS and tokens.concepts and tokens.concepts[-1] in OBJECTS + ACTIONS:
+            while (
+                concept in OBJECTS
+                and tokens.concepts
+                and tokens.concepts[-1] in OBJECTS + ACTIONS
+            ):
                 tokens.words.pop()
                 tokens.concepts.pop()
             if concept:

@@ -58,10 +58,15 @@ class IntentTrainingConfig(NamedTuple):
     steps: int = 120
 
 
-def generate_sentences(corpus: TemplateCorpus, count: int, seed: int) -> list[tuple[str, RequestedMask]]:
+def generate_sentences(
+    corpus: TemplateCorpus, count: int, seed: int
+) -> list[tuple[str, RequestedMask]]:
     """Sentences with their mask type; every template of a type is equally likely."""
     rng = Random(seed)
-    visible, amodal = ([t for t in corpus.templates if t.mask_type == name] for name in ("visible", "amodal"))
+    visible, amodal = (
+        [t for t in corpus.templates if t.mask_type == name]
+        for name in ("visible", "amodal")
+    )
     contexts = [t for t in visible if t.family in CONTEXT_FAMILIES]
     found = []
     for number in range(count):
@@ -81,7 +86,9 @@ def generate_sentences(corpus: TemplateCorpus, count: int, seed: int) -> list[tu
 def world_questions(scenes: int, seed: int) -> list[tuple[str, RequestedMask]]:
     """The questions of the world's first training scenes."""
     questions = (
-        question for index in range(scenes) for question in make_scene(seed, index, "train").questions
+        question
+        for index in range(scenes)
+        for question in make_scene(seed, index, "train").questions
     )
     return [(question.text, question.mask_type) for question in questions]
 
@@ -101,10 +108,14 @@ def feature_matrix(rows: list[Int64Array]) -> csr_array:
     """Feature indices per sentence as a sparse matrix of ones, [sentences, 2 ** HASH_BITS]."""
     ends = np.cumsum([0, *(len(row) for row in rows)])
     columns = np.concatenate([np.zeros(0, np.int64), *rows])
-    return csr_array((np.ones(len(columns)), columns, ends), shape=(len(rows), 1 << HASH_BITS))
+    return csr_array(
+        (np.ones(len(columns)), columns, ends), shape=(len(rows), 1 << HASH_BITS)
+    )
 
 
-def fit(matrix: csr_array, amodal: BoolArray, config: IntentTrainingConfig) -> tuple[Float64Array, float]:
+def fit(
+    matrix: csr_array, amodal: BoolArray, config: IntentTrainingConfig
+) -> tuple[Float64Array, float]:
     """Logistic regression with L2 penalty: weights, zero for features that no sentence has, and bias."""
     used = np.unique(matrix.indices)
     rows = matrix[:, used]
@@ -115,12 +126,19 @@ def fit(matrix: csr_array, amodal: BoolArray, config: IntentTrainingConfig) -> t
         weights = point[:-1]
         margin = sign * (rows @ weights + point[-1])
         residual = -sign * np.exp(-np.logaddexp(0, margin)) / len(sign)
-        gradient = np.append(columns @ residual + config.weight_decay * weights, residual.sum())
-        value = np.logaddexp(0, -margin).mean() + config.weight_decay / 2 * weights @ weights
+        gradient = np.append(
+            columns @ residual + config.weight_decay * weights, residual.sum()
+        )
+        value = (
+            np.logaddexp(0, -margin).mean()
+            + config.weight_decay / 2 * weights @ weights
+        )
         return float(value), gradient
 
     start = np.zeros(len(used) + 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": config.steps})
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", options={"maxiter": config.steps}
+    )
     weights = np.zeros(matrix.shape[1])
     weights[used] = found.x[:-1]
     return weights, float(found.x[-1])
@@ -128,12 +146,16 @@ def fit(matrix: csr_array, amodal: BoolArray, config: IntentTrainingConfig) -> t
 
 def main() -> None:
     """Train and write the weights."""
-    parser = argparse.ArgumentParser(description="Train the intent classifier (visible or amodal).")
+    parser = argparse.ArgumentParser(
+        description="Train the intent classifier (visible or amodal)."
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="output file")
     out = parser.parse_args().out
     trained = train(load_corpus(), IntentTrainingConfig())
     write_classifier(out, trained)
-    print(f"wrote {out}: {out.stat().st_size} bytes, {np.count_nonzero(trained.weights)} weights")
+    print(
+        f"wrote {out}: {out.stat().st_size} bytes, {np.count_nonzero(trained.weights)} weights"
+    )
 
 
 if __name__ == "__main__":

@@ -22,11 +22,63 @@ PLACE_OF_ALL = re.compile(
 
 INTERROGATIVES = {"what", "which", "who", "whom", "where"}
 PERSONAL = {"who", "whom"}
-REQUESTS = {"segment", "mark", "identify", "find", "show", "point", "outline", "locate", "highlight"}
+REQUESTS = {
+    "segment",
+    "mark",
+    "identify",
+    "find",
+    "show",
+    "point",
+    "outline",
+    "locate",
+    "highlight",
+}
 STOPS = {
-    *("in", "on", "at", "for", "to", "from", "by", "with", "about", "as", "that", "if", "when"),
-    *("can", "could", "would", "should", "might", "may", "must", "will", "do", "does", "did", "has", "have"),
-    *("i", "you", "we", "they", "he", "she", "it", "one", "be", "being", "used", "allows", "enables"),
+    *(
+        "in",
+        "on",
+        "at",
+        "for",
+        "to",
+        "from",
+        "by",
+        "with",
+        "about",
+        "as",
+        "that",
+        "if",
+        "when",
+    ),
+    *(
+        "can",
+        "could",
+        "would",
+        "should",
+        "might",
+        "may",
+        "must",
+        "will",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+    ),
+    *(
+        "i",
+        "you",
+        "we",
+        "they",
+        "he",
+        "she",
+        "it",
+        "one",
+        "be",
+        "being",
+        "used",
+        "allows",
+        "enables",
+    ),
 }
 """Words that end the noun phrase of an interrogative."""
 
@@ -45,14 +97,20 @@ class Interrogative(NamedTuple):
 
 def split_sentences(text: str) -> list[list[Token]]:
     """The tokens of every sentence, without remarks such as "in the picture"; one empty list for an empty text."""
-    sentences = [tokenize(PLACE_OF_ALL.sub("", part)) for part in SENTENCE_END.split(text)]
+    sentences = [
+        tokenize(PLACE_OF_ALL.sub("", part)) for part in SENTENCE_END.split(text)
+    ]
     return [tokens for tokens in sentences if tokens] or [[]]
 
 
 def asking_sentence(sentences: Sequence[list[Token]]) -> list[Token]:
     """The last sentence with an interrogative, else the last one with a request, else the first."""
     for words in (INTERROGATIVES, REQUESTS):
-        asking = [tokens for tokens in sentences if any(token.word in words for token in tokens)]
+        asking = [
+            tokens
+            for tokens in sentences
+            if any(token.word in words for token in tokens)
+        ]
         if asking:
             return asking[-1]
     return sentences[0]
@@ -67,7 +125,9 @@ def find_interrogative(tokens: Sequence[Token], nouns: Nouns) -> Interrogative |
     return None
 
 
-def _asked_noun(tokens: Sequence[Token], nouns: Nouns, place: int) -> FoundPhrase[frozenset[str]] | None:
+def _asked_noun(
+    tokens: Sequence[Token], nouns: Nouns, place: int
+) -> FoundPhrase[frozenset[str]] | None:
     if tokens[place].word in PERSONAL:
         return FoundPhrase(place, place + 1, frozenset({"person"}))
     after = next((noun for noun in nouns if noun.start > place), None)
@@ -76,5 +136,7 @@ def _asked_noun(tokens: Sequence[Token], nouns: Nouns, place: int) -> FoundPhras
     between = {token.word for token in tokens[place + 1 : after.start]}
     following = [token.word for token in tokens[after.stop : after.stop + 1]]
     # "What is the girl wearing?" does not ask for the girl.
-    is_subject = bool(between & {"is", "are"}) and any(word.endswith("ing") for word in following)
+    is_subject = bool(between & {"is", "are"}) and any(
+        word.endswith("ing") for word in following
+    )
     return None if between & STOPS or is_subject else after

@@ -29,7 +29,9 @@ class ClickRefiner:
         self._embeddings: OrderedDict[str, ImageEmbedding] = OrderedDict()
         self._lock = Lock()
 
-    def refine(self, image: Image.Image, mask: Mask | None, points: Sequence[Click]) -> Mask:
+    def refine(
+        self, image: Image.Image, mask: Mask | None, points: Sequence[Click]
+    ) -> Mask:
         """The mask of the object that the clicks describe, starting from `mask` where it is given and not empty."""
         with self._lock:
             embedding = self._embed(image)
@@ -40,7 +42,9 @@ class ClickRefiner:
                 positive=np.array([point.positive for point in points], np.bool_),
                 mask=start,
             )
-        logits = Image.fromarray(decoded.logits).resize(image.size, Image.Resampling.BILINEAR)
+        logits = Image.fromarray(decoded.logits).resize(
+            image.size, Image.Resampling.BILINEAR
+        )
         return Mask.from_dense(np.asarray(logits) > 0)
 
     def _embed(self, image: Image.Image) -> ImageEmbedding:
@@ -60,8 +64,12 @@ def load_click_refiner() -> ClickRefiner:
 
 def _to_logits(mask: Mask) -> Float32Array:
     """float32 [1, 1, LOGITS_SIZE, LOGITS_SIZE]: the mask as the decoder takes it, padded at the right or the bottom."""
-    height, width = (max(1, round(side / max(mask.size) * LOGITS_SIZE)) for side in mask.size)
-    plane = Image.fromarray(mask.to_dense().astype(np.float32)).resize((width, height), Image.Resampling.BOX)
+    height, width = (
+        max(1, round(side / max(mask.size) * LOGITS_SIZE)) for side in mask.size
+    )
+    plane = Image.fromarray(mask.to_dense().astype(np.float32)).resize(
+        (width, height), Image.Resampling.BOX
+    )
     logits = np.full((1, 1, LOGITS_SIZE, LOGITS_SIZE), -CERTAIN, np.float32)
     logits[0, 0, :height, :width] = (2 * np.asarray(plane) - 1) * CERTAIN
     return logits

@@ -16,8 +16,10 @@ HUES = {
 """Ranges of hue in degrees."""
 
 MIN_CHROMA = 0.15
-DARK, BRIGHT = 0.22, 0.72
-BROWN_HUE, BROWN_VALUE = 45, 0.65
+DARK = 0.22
+BRIGHT = 0.72
+BROWN_HUE = 45
+BROWN_VALUE = 0.65
 """Brown is a dark red or orange."""
 
 
@@ -46,11 +48,15 @@ def _has_colour(pixels: Float32Array, colour: str) -> BoolArray:
     if colour == "brown":
         inside &= (hue < BROWN_HUE) & (value < BROWN_VALUE)
     else:
-        inside &= np.any([(hue >= start) & (hue < stop) for start, stop in HUES[colour]], 0)
+        inside &= np.any(
+            [(hue >= start) & (hue < stop) for start, stop in HUES[colour]], 0
+        )
     return inside
 
 
-def _hue(pixels: Float32Array, value: Float32Array, chroma: Float32Array) -> Float32Array:
+def _hue(
+    pixels: Float32Array, value: Float32Array, chroma: Float32Array
+) -> Float32Array:
     """Degrees, as in HSV."""
     red, green, blue = pixels.T
     scale = np.maximum(chroma, 1e-6)

@@ -26,7 +26,9 @@ from maskwise.models.onnx_session import open_session
 from maskwise.models.photo.sam import ImageEmbedding
 from maskwise.models.photo.window import Window
 
-BUNDLED_NETWORK = Path(str(files("maskwise.models.photo") / "weights" / "completion.onnx"))
+BUNDLED_NETWORK = Path(
+    str(files("maskwise.models.photo") / "weights" / "completion.onnx")
+)
 
 CROP_CHANNELS = 6
 """Red, green, blue, visible mask, its convex hull, neighbour."""
@@ -72,13 +74,17 @@ class CompletionNetwork(Protocol):
 class OnnxCompletionNetwork:
     """The network of an ONNX file."""
 
-    def __init__(self, path: Path = BUNDLED_NETWORK, *, threads: int | None = None) -> None:
+    def __init__(
+        self, path: Path = BUNDLED_NETWORK, *, threads: int | None = None
+    ) -> None:
         self.session = open_session(path, threads=threads)
         self.hash = hashlib.sha256(path.read_bytes()).hexdigest()
 
     def complete(self, crops: Float32Array, features: Float32Array) -> CompletionOutput:
         """See CompletionNetwork."""
-        return CompletionOutput(*self.session.run(None, {"crop": crops, "features": features[None]}))
+        return CompletionOutput(
+            *self.session.run(None, {"crop": crops, "features": features[None]})
+        )
 
 
 class CompletedMask(NamedTuple):
@@ -108,16 +114,29 @@ def complete_mask(
     window = Window.around(visible)
     shown = window.crop_mask(visible)
     hull = fill_hull(shown)
-    cropped = [window.rescale(visible.shape, one.shape).crop_mask(one) for one in neighbours]
+    cropped = [
+        window.rescale(visible.shape, one.shape).crop_mask(one) for one in neighbours
+    ]
     touching = find_touching(shown, hull, cropped)
     near = stack_neighbours(shown, [cropped[place] for place in touching])
-    output = _ask_network(network, image, embedding, window, shown=shown, neighbours=near)
-    reverse = [hides(network, image, embedding, visible, neighbours[place]) for place in touching]
-    front = judge_order(output.front, np.array(reverse, np.float32), min_order, min_front)
-    hidden = window.paste(merge_neighbours(output.amodal, near, hull, front), visible.shape)
+    output = _ask_network(
+        network, image, embedding, window, shown=shown, neighbours=near
+    )
+    reverse = [
+        hides(network, image, embedding, visible, neighbours[place])
+        for place in touching
+    ]
+    front = judge_order(
+        output.front, np.array(reverse, np.float32), min_order, min_front
+    )
+    hidden = window.paste(
+        merge_neighbours(output.amodal, near, hull, front), visible.shape
+    )
     amodal = visible | (hidden > MIN_PROBABILITY)
     rate = 1 - float(visible.sum() / amodal.sum())
-    return CompletedMask(amodal, rate) if rate >= MIN_RATE else CompletedMask(visible, 0.0)
+    return (
+        CompletedMask(amodal, rate) if rate >= MIN_RATE else CompletedMask(visible, 0.0)
+    )
 
 
 def hides(
@@ -136,13 +155,24 @@ def hides(
     if rest.sum() < MIN_AREA:
         return 0.0
     window = Window.around(rest)
-    shown, other = window.crop_mask(rest), window.crop_mask(visible)
-    output = _ask_network(network, image, embedding, window, shown=shown, neighbours=(other & ~shown)[None])
+    shown = window.crop_mask(rest)
+    other = window.crop_mask(visible)
+    output = _ask_network(
+        network,
+        image,
+        embedding,
+        window,
+        shown=shown,
+        neighbours=(other & ~shown)[None],
+    )
     return float(output.front[0])
 
 
 def judge_order(
-    front: Float32Array, reverse: Float32Array, min_order: float = MIN_ORDER, min_front: float = MIN_FRONT
+    front: Float32Array,
+    reverse: Float32Array,
+    min_order: float = MIN_ORDER,
+    min_front: float = MIN_FRONT,
 ) -> BoolArray:
     """bool [n + 1]: which of n neighbours, and whether what none of them covers, is in front of the object.
 
@@ -169,10 +199,14 @@ def _ask_network(
 ) -> CompletionOutput:
     """What the network says of an object in a window. shown: bool [s, s]; neighbours: bool [n, s, s]."""
     features = window.crop_features(embedding.features[0], max(embedding.size))
-    return network.complete(stack_crops(window.crop(image), shown, fill_hull(shown), neighbours), features)
+    return network.complete(
+        stack_crops(window.crop(image), shown, fill_hull(shown), neighbours), features
+    )
 
 
-def find_touching(visible: BoolArray, hull: BoolArray, neighbours: Sequence[BoolArray]) -> list[int]:
+def find_touching(
+    visible: BoolArray, hull: BoolArray, neighbours: Sequence[BoolArray]
+) -> list[int]:
     """Which of the neighbours, bool [s, s] each, touch the object or reach into its hull."""
     place = (ndimage.binary_dilation(visible, iterations=CONTACT) | hull) & ~visible
     return [number for number, one in enumerate(neighbours) if (one & place).any()]

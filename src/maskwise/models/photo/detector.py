@@ -57,7 +57,10 @@ class YoloxDetector:
     def detect(self, image: Image.Image) -> Detections:
         """The objects of an image, found in all of it and in its four tiles."""
         whole = (0, 0, *image.size)
-        found = [self._detect_in(image, tile, whole) for tile in [whole, *_tiles(*image.size)]]
+        found = [
+            self._detect_in(image, tile, whole)
+            for tile in [whole, *_tiles(*image.size)]
+        ]
         merged = Detections(
             np.concatenate([one.boxes for one in found]),
             np.concatenate([one.scores for one in found]),
@@ -66,15 +69,25 @@ class YoloxDetector:
         return merged.take(suppress(merged, MAX_IOU)[:MAX_BOXES])
 
     def _detect_in(
-        self, image: Image.Image, tile: tuple[int, int, int, int], whole: tuple[int, int, int, int]
+        self,
+        image: Image.Image,
+        tile: tuple[int, int, int, int],
+        whole: tuple[int, int, int, int],
     ) -> Detections:
         left, top, right, bottom = tile
         scale = min(INPUT_SIZE / (right - left), INPUT_SIZE / (bottom - top))
-        size = (max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale)))
-        pixels = np.asarray(image.resize(size, Image.Resampling.BILINEAR, box=tile))[:, :, ::-1]
+        size = (
+            max(1, round((right - left) * scale)),
+            max(1, round((bottom - top) * scale)),
+        )
+        pixels = np.asarray(image.resize(size, Image.Resampling.BILINEAR, box=tile))[
+            :, :, ::-1
+        ]
         padded = np.full((1, 3, INPUT_SIZE, INPUT_SIZE), PADDING, np.float32)
         padded[0, :, : size[1], : size[0]] = pixels.transpose(2, 0, 1)
-        output = self.session.run(None, {self.session.get_inputs()[0].name: padded})[0][0]
+        output = self.session.run(None, {self.session.get_inputs()[0].name: padded})[0][
+            0
+        ]
         found = self._decode(output)
         boxes = found.boxes / scale + np.array([left, top, left, top], np.float32)
         boxes = boxes.clip(np.float32(0), np.array(whole[2:] * 2, np.float32))
@@ -103,7 +116,8 @@ def suppress(detections: Detections, max_iou: float) -> Int64Array:
 
 def box_ious(box: Float32Array, boxes: Float32Array) -> Float32Array:
     """float32 [n]: IoU of one box [4] with boxes [n, 4]."""
-    low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:], boxes[:, 2:])
+    low = np.maximum(box[:2], boxes[:, :2])
+    high = np.minimum(box[2:], boxes[:, 2:])
     overlap = (high - low).clip(0).prod(1)
     areas = (boxes[:, 2:] - boxes[:, :2]).prod(1) + (box[2:] - box[:2]).prod()
     ious: Float32Array = overlap / np.maximum(areas - overlap, 1e-6)
@@ -112,25 +126,31 @@ def box_ious(box: Float32Array, boxes: Float32Array) -> Float32Array:
 
 def _grid() -> tuple[Float32Array, Float32Array]:
     """float32 [cells, 2] and [cells, 1]: column and row of every cell, and its stride."""
-    cells, strides = [], []
+    cells = []
+    strides = []
     for stride in STRIDES:
         side = INPUT_SIZE // stride
         rows, columns = np.indices((side, side))
         cells.append(np.stack([columns, rows], -1).reshape(-1, 2))
         strides.append(np.full((side * side, 1), stride))
-    return np.concatenate(cells).astype(np.float32), np.concatenate(strides).astype(np.float32)
+    return np.concatenate(cells).astype(np.float32), np.concatenate(strides).astype(
+        np.float32
+    )
 
 
 def _tiles(width: int, height: int) -> Iterator[tuple[int, int, int, int]]:
     """The four tiles at the corners of an image."""
-    wide, high = round(width * TILE_SHARE), round(height * TILE_SHARE)
+    wide = round(width * TILE_SHARE)
+    high = round(height * TILE_SHARE)
     for top in (0, height - high):
         for left in (0, width - wide):
             yield left, top, left + wide, top + high
 
 
 def _is_complete(
-    boxes: Float32Array, tile: tuple[int, int, int, int], whole: tuple[int, int, int, int]
+    boxes: Float32Array,
+    tile: tuple[int, int, int, int],
+    whole: tuple[int, int, int, int],
 ) -> BoolArray:
     """bool [n]: whether each box keeps a distance from the borders of a tile that lie inside the image."""
     complete = np.ones(len(boxes), np.bool_)
@@ -138,6 +158,8 @@ def _is_complete(
         if tile[side] == whole[side]:
             continue
         margin = TILE_BORDER * (tile[side % 2 + 2] - tile[side % 2])
-        distance = boxes[:, side] - tile[side] if side < 2 else tile[side] - boxes[:, side]
+        distance = (
+            boxes[:, side] - tile[side] if side < 2 else tile[side] - boxes[:, side]
+        )
         complete &= distance > margin
     return complete

@@ -9,7 +9,11 @@ from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.masks import Mask
-from maskwise.models.photo.completion import CompletedMask, CompletionNetwork, complete_mask
+from maskwise.models.photo.completion import (
+    CompletedMask,
+    CompletionNetwork,
+    complete_mask,
+)
 from maskwise.models.photo.proposals import (
     Box,
     Proposal,
@@ -39,8 +43,15 @@ class RegionMasks(NamedTuple):
 class EncodedPhoto:
     """An image that was encoded once. Questions about it need no further encoding."""
 
-    def __init__(self, image: Image.Image, networks: ProposalNetworks, completion: CompletionNetwork) -> None:
-        self.image, self.networks, self.completion = image, networks, completion
+    def __init__(
+        self,
+        image: Image.Image,
+        networks: ProposalNetworks,
+        completion: CompletionNetwork,
+    ) -> None:
+        self.image = image
+        self.networks = networks
+        self.completion = completion
         self.embedding = networks.sam.encode(image)
         self.detections = networks.detector.detect(image)
         self.proposals = propose(networks, image, self.embedding, self.detections)
@@ -48,11 +59,21 @@ class EncodedPhoto:
 
     def look_for(self, categories: Collection[str], count: int) -> None:
         """Make proposals of the best detections of these categories, whatever their scores, if there are none yet."""
-        if any(name in categories for proposal in self.proposals for name in proposal.labels):
+        if any(
+            name in categories
+            for proposal in self.proposals
+            for name in proposal.labels
+        ):
             return
-        rows = [row for row, name in enumerate(self.detections.names()) if name in categories]
+        rows = [
+            row
+            for row, name in enumerate(self.detections.names())
+            if name in categories
+        ]
         for row in rows[:count]:
-            add_detection(self.proposals, self.networks.sam, self.embedding, self.detections, row)
+            add_detection(
+                self.proposals, self.networks.sam, self.embedding, self.detections, row
+            )
 
     def add_box(self, box: Box) -> int:
         """Prompt MobileSAM with a box, in pixels of the image; returns the position of the new proposal."""
@@ -62,7 +83,9 @@ class EncodedPhoto:
     def masks(self, regions: tuple[int, ...]) -> RegionMasks:
         """The masks of a proposal, or of several as one region. They are made once."""
         if regions not in self._masks:
-            visible = np.any([self.refined(self.proposals[region]) for region in regions], 0)
+            visible = np.any(
+                [self.refined(self.proposals[region]) for region in regions], 0
+            )
             done = self.complete(visible)
             self._masks[regions] = RegionMasks(
                 Mask.from_dense(visible), Mask.from_dense(done.amodal), done.rate
@@ -71,13 +94,21 @@ class EncodedPhoto:
 
     def complete(self, visible: BoolArray) -> CompletedMask:
         """The amodal mask of an object with this visible mask, bool [height, width] of the image."""
-        return complete_mask(self.completion, self.image, self.embedding, visible, self.neighbours(visible))
+        return complete_mask(
+            self.completion,
+            self.image,
+            self.embedding,
+            visible,
+            self.neighbours(visible),
+        )
 
     def refined(self, proposal: Proposal) -> BoolArray:
         """The mask of a proposal, decoded again from its own box and mask, at the size of the image."""
         logits = proposal.logits
         if proposal.raw is not None:
-            again = self.networks.sam.decode(self.embedding, box=proposal.box, mask=proposal.raw).logits
+            again = self.networks.sam.decode(
+                self.embedding, box=proposal.box, mask=proposal.raw
+            ).logits
             if mask_iou(again > 0, proposal.inside) >= MIN_AGREEMENT:
                 logits = again
         return enlarge(logits, self.image.size)

@@ -15,7 +15,12 @@ from maskwise.models.photo.choice import Choice, ChosenPhrase
 from maskwise.models.photo.colours import colour_share
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.proposals import Proposal
-from maskwise.models.photo.question import NounPhrase, Order, ParsedQuestion, parse_question
+from maskwise.models.photo.question import (
+    NounPhrase,
+    Order,
+    ParsedQuestion,
+    parse_question,
+)
 from maskwise.models.photo.relations import MIN_STRENGTH, relation_strength
 from maskwise.models.photo.vocabulary import COCO_CATEGORIES, VOCABULARY
 from maskwise.models.photo.words import is_plural, phrase_key, to_plural
@@ -59,17 +64,30 @@ class MatchChooser:
         for target in _targets(question, _listed(scores)):
             candidates = _candidates(photo, scores, target)
             if question.relation is not None and question.anchor is not None:
-                anchors = _select(photo, _candidates(photo, scores, question.anchor), question.anchor)
+                anchors = _select(
+                    photo, _candidates(photo, scores, question.anchor), question.anchor
+                )
                 # Without the anchor the relation cannot be checked: the detector may have missed it.
-                candidates = _related(photo, candidates, anchors, question, target) if anchors else candidates
+                candidates = (
+                    _related(photo, candidates, anchors, question, target)
+                    if anchors
+                    else candidates
+                )
             if regions := _select(photo, candidates, target):
-                phrases.append(ChosenPhrase(_name(regions, scores, target), tuple(regions)))
+                phrases.append(
+                    ChosenPhrase(_name(regions, scores, target), tuple(regions))
+                )
         return _answer(phrases) if phrases else _nothing(scores, question)
 
 
-def category_scores(proposals: Sequence[Proposal], min_score: float) -> list[dict[str, float]]:
+def category_scores(
+    proposals: Sequence[Proposal], min_score: float
+) -> list[dict[str, float]]:
     """Per proposal, the categories it may be, with their scores."""
-    return [{name: score for name, score in one.labels.items() if score >= min_score} for one in proposals]
+    return [
+        {name: score for name, score in one.labels.items() if score >= min_score}
+        for one in proposals
+    ]
 
 
 def _targets(question: ParsedQuestion, present: set[str]) -> list[NounPhrase]:
@@ -86,10 +104,16 @@ def _targets(question: ParsedQuestion, present: set[str]) -> list[NounPhrase]:
     return []
 
 
-def _narrowed(target: NounPhrase, question: ParsedQuestion, present: set[str]) -> NounPhrase:
+def _narrowed(
+    target: NounPhrase, question: ParsedQuestion, present: set[str]
+) -> NounPhrase:
     """A kind of thing ("utensil") reduced to the categories with the use that the question describes, if any."""
     suited = categories_for_use(question.words, present & target.categories)
-    return replace(target, categories=frozenset(suited)) if suited and len(target.categories) > 1 else target
+    return (
+        replace(target, categories=frozenset(suited))
+        if suited and len(target.categories) > 1
+        else target
+    )
 
 
 def categories_for_use(words: frozenset[str], present: set[str]) -> set[str]:
@@ -117,9 +141,25 @@ def _occurs(word: str, words: frozenset[str]) -> bool:
 
 @cache
 def _uses() -> dict[str, tuple[tuple[str, ...], ...]]:
-    small = {"the", "a", "to", "in", "on", "of", "and", "or", "with", "for", "when", "around", "many"}
+    small = {
+        "the",
+        "a",
+        "to",
+        "in",
+        "on",
+        "of",
+        "and",
+        "or",
+        "with",
+        "for",
+        "when",
+        "around",
+        "many",
+    }
     return {
-        words.category: tuple(tuple(w for w in phrase_key(use) if w not in small) for use in words.uses)
+        words.category: tuple(
+            tuple(w for w in phrase_key(use) if w not in small) for use in words.uses
+        )
         for words in VOCABULARY
     }
 
@@ -140,11 +180,17 @@ def _listed(scores: list[dict[str, float]]) -> set[str]:
     return {name for name, is_sure in zip(best, sure) if is_sure}
 
 
-def _candidates(photo: EncodedPhoto, scores: list[dict[str, float]], noun: NounPhrase) -> dict[int, float]:
+def _candidates(
+    photo: EncodedPhoto, scores: list[dict[str, float]], noun: NounPhrase
+) -> dict[int, float]:
     """Proposals of the noun's categories and colour, with their scores."""
     found = {}
     for row, names in enumerate(scores):
-        fitting = [score for name, score in names.items() if not noun.categories or name in noun.categories]
+        fitting = [
+            score
+            for name, score in names.items()
+            if not noun.categories or name in noun.categories
+        ]
         if not fitting or max(fitting) < MIN_SHARE * max(names.values()):
             continue
         share = 1.0
@@ -178,7 +224,9 @@ def _related(
     return strengths
 
 
-def _select(photo: EncodedPhoto, candidates: dict[int, float], noun: NounPhrase) -> list[int]:
+def _select(
+    photo: EncodedPhoto, candidates: dict[int, float], noun: NounPhrase
+) -> list[int]:
     """As many of the candidates as the noun asks for, by its order or else by score."""
     best = sorted(candidates, key=lambda row: -candidates[row])
     if noun.order is not None:
@@ -192,7 +240,9 @@ def _order_key(photo: EncodedPhoto, row: int, order: Order | None) -> float:
     """The smallest is the first in an order."""
     left, top, right, bottom = photo.proposals[row].box
     width, height = photo.image.size
-    x, y, area = (left + right) / 2, (top + bottom) / 2, photo.proposals[row].area
+    x = (left + right) / 2
+    y = (top + bottom) / 2
+    area = photo.proposals[row].area
     keys = {
         "left": x,
         "right": -x,
@@ -207,12 +257,18 @@ def _order_key(photo: EncodedPhoto, row: int, order: Order | None) -> float:
     return keys[order] if order is not None else 0.0
 
 
-def _name(regions: list[int], scores: list[dict[str, float]], target: NounPhrase) -> str:
+def _name(
+    regions: list[int], scores: list[dict[str, float]], target: NounPhrase
+) -> str:
     """The word of the question, or the category where the question did not name it."""
     if target.text and target.categories:
         return f"the {target.text}"
-    names = Counter(max(scores[row], key=lambda name: scores[row][name]) for row in regions)
-    return " and ".join(f"the {to_plural(name) if count > 1 else name}" for name, count in names.items())
+    names = Counter(
+        max(scores[row], key=lambda name: scores[row][name]) for row in regions
+    )
+    return " and ".join(
+        f"the {to_plural(name) if count > 1 else name}" for name, count in names.items()
+    )
 
 
 def _answer(phrases: list[ChosenPhrase]) -> Choice:
@@ -225,8 +281,14 @@ def _nothing(scores: list[dict[str, float]], question: ParsedQuestion) -> Choice
     present = _listed(scores)
     listed = [name for name in COCO_CATEGORIES if name in present]
     found = (
-        f"I can find these: {', '.join(listed[:MAX_LISTED])}." if listed else "I find no object that I know."
+        f"I can find these: {', '.join(listed[:MAX_LISTED])}."
+        if listed
+        else "I find no object that I know."
     )
     wanted = [target.text for target in question.targets if target.categories]
-    start = f"I find no such {wanted[0]}." if wanted else "I do not know what this asks for."
+    start = (
+        f"I find no such {wanted[0]}."
+        if wanted
+        else "I do not know what this asks for."
+    )
     return Choice(f"{start} {found}")

@@ -27,10 +27,19 @@ class Photo:
 
     name = "photo"
 
-    def __init__(self, networks: ProposalNetworks, completion: CompletionNetwork, chooser: Chooser) -> None:
-        self.networks, self.completion, self.chooser = networks, completion, chooser
+    def __init__(
+        self,
+        networks: ProposalNetworks,
+        completion: CompletionNetwork,
+        chooser: Chooser,
+    ) -> None:
+        self.networks = networks
+        self.completion = completion
+        self.chooser = chooser
         own = getattr(completion, "hash", None)
-        self.weights_hash = own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
+        self.weights_hash = (
+            own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
+        )
         self.config = {"chooser": chooser.name}
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -39,7 +48,9 @@ class Photo:
 
     def encode(self, image: Image.Image) -> "PhotoQuestions":
         """Encode an image and find its proposals; questions about it are then cheap."""
-        return PhotoQuestions(EncodedPhoto(image, self.networks, self.completion), self.chooser)
+        return PhotoQuestions(
+            EncodedPhoto(image, self.networks, self.completion), self.chooser
+        )
 
     def close(self) -> None:
         """Close the connections of the chooser."""
@@ -52,7 +63,8 @@ class PhotoQuestions:
     """An encoded photograph and who chooses among its proposals."""
 
     def __init__(self, photo: EncodedPhoto, chooser: Chooser) -> None:
-        self.photo, self.chooser = photo, chooser
+        self.photo = photo
+        self.chooser = chooser
 
     def answer(self, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order."""
@@ -64,7 +76,9 @@ class PhotoQuestions:
         ]
 
 
-def to_prediction(photo: EncodedPhoto, choice: Choice, mask_type: MaskType) -> Prediction:
+def to_prediction(
+    photo: EncodedPhoto, choice: Choice, mask_type: MaskType
+) -> Prediction:
     """The prediction of a choice, with visible and amodal masks."""
     regions: list[PredictedRegion] = []
     places: dict[tuple[int, ...], int] = {}
@@ -96,7 +110,9 @@ def _groups(phrase: ChosenPhrase) -> list[tuple[int, ...]]:
 def _region(photo: EncodedPhoto, group: tuple[int, ...], name: str) -> PredictedRegion:
     masks = photo.masks(group)
     score = max(photo.proposals[number].score for number in group)
-    return PredictedRegion(visible=masks.visible, amodal=masks.amodal, score=score, name=name)
+    return PredictedRegion(
+        visible=masks.visible, amodal=masks.amodal, score=score, name=name
+    )
 
 
 def _locate(text: str, phrase: str, regions: list[int]) -> Phrase | None:
@@ -121,11 +137,17 @@ def load(
     twice. budget: US dollars that all calls of the ledger may cost.
     """
     chosen = make_chooser(chooser, base_url=base_url, ledger=ledger, budget=budget)
-    return Photo(load_networks(threads=threads), OnnxCompletionNetwork(threads=threads), chosen)
+    return Photo(
+        load_networks(threads=threads), OnnxCompletionNetwork(threads=threads), chosen
+    )
 
 
 def make_chooser(
-    chooser: str, *, base_url: str | None = None, ledger: str | None = None, budget: float | None = None
+    chooser: str,
+    *,
+    base_url: str | None = None,
+    ledger: str | None = None,
+    budget: float | None = None,
 ) -> Chooser:
     """The chooser of a name; see `load`."""
     if chooser == "match":

@@ -109,17 +109,25 @@ class ProposalNetworks(NamedTuple):
 
 
 def propose(
-    networks: ProposalNetworks, image: Image.Image, embedding: ImageEmbedding, detections: Detections
+    networks: ProposalNetworks,
+    image: Image.Image,
+    embedding: ImageEmbedding,
+    detections: Detections,
 ) -> list[Proposal]:
     """The proposals of an encoded image: those of the detector first, best first."""
     found: list[Proposal] = []
     prompts = 0
     for row in np.flatnonzero(detections.scores >= MIN_DETECTION).tolist():
-        if prompts < MAX_DETECTIONS or find_box(found, detections.boxes[row]) is not None:
+        if (
+            prompts < MAX_DETECTIONS
+            or find_box(found, detections.boxes[row]) is not None
+        ):
             prompts += add_detection(found, networks.sam, embedding, detections, row)
     for one in _salient(networks, image, embedding):
         add_proposal(found, one)
-    points = itertools.islice(_grid_points(found, image.size), MAX_PROMPTS - prompts - 1)
+    points = itertools.islice(
+        _grid_points(found, image.size), MAX_PROMPTS - prompts - 1
+    )
     for point in points:
         for candidate in _point_proposals(networks.sam, embedding, point):
             add_proposal(found, candidate)
@@ -128,7 +136,9 @@ def propose(
 
 def _limit(found: list[Proposal]) -> list[Proposal]:
     """At most MAX_PROPOSALS, in their order: of the points those with the best scores."""
-    points = sorted((one for one in found if one.source == "grid"), key=lambda one: -one.score)
+    points = sorted(
+        (one for one in found if one.source == "grid"), key=lambda one: -one.score
+    )
     dropped = points[len(points) - max(0, len(found) - MAX_PROPOSALS) :]
     return [one for one in found if one not in dropped]
 
@@ -150,19 +160,26 @@ def _ious(found: list[Proposal], new: Proposal) -> Float64Array:
     """float64 [n]: IoU of a mask with each of those found; it is not empty."""
     if not found:
         return np.zeros(0)
-    shared = np.bitwise_count(np.stack([one.bits for one in found]) & new.bits).sum(1, dtype=np.int64)
+    shared = np.bitwise_count(np.stack([one.bits for one in found]) & new.bits).sum(
+        1, dtype=np.int64
+    )
     areas = np.array([one.pixels for one in found]) + new.pixels
     ious: Float64Array = shared / (areas - shared)
     return ious
 
 
 def add_detection(
-    found: list[Proposal], sam: MobileSam, embedding: ImageEmbedding, detections: Detections, row: int
+    found: list[Proposal],
+    sam: MobileSam,
+    embedding: ImageEmbedding,
+    detections: Detections,
+    row: int,
 ) -> bool:
     """Add the object of a detection, or its label to a proposal with the same box or mask. Returns whether MobileSAM
     was prompted.
     """
-    score, name = float(detections.scores[row]), detections.names()[row]
+    score = float(detections.scores[row])
+    name = detections.names()[row]
     known = find_box(found, detections.boxes[row])
     if known is not None:
         known.labels[name] = max(score, known.labels.get(name, 0.0))
@@ -170,7 +187,10 @@ def add_detection(
     left, top, right, bottom = detections.boxes[row].tolist()
     decoded = sam.decode(embedding, box=(left, top, right, bottom))
     box = (left, top, right, bottom)
-    add_proposal(found, Proposal(decoded.logits, decoded.raw, box, "detector", score, {name: score}))
+    add_proposal(
+        found,
+        Proposal(decoded.logits, decoded.raw, box, "detector", score, {name: score}),
+    )
     return True
 
 
@@ -184,21 +204,31 @@ def find_box(found: list[Proposal], box: Float32Array) -> Proposal | None:
 
 
 def box_proposal(
-    sam: MobileSam, embedding: ImageEmbedding, box: Box, *, source: ProposalSource = "box"
+    sam: MobileSam,
+    embedding: ImageEmbedding,
+    box: Box,
+    *,
+    source: ProposalSource = "box",
 ) -> Proposal:
     """The proposal that a box prompts."""
     return to_proposal(sam.decode(embedding, box=box), embedding, source)
 
 
-def to_proposal(decoded: MaskLogits, embedding: ImageEmbedding, source: ProposalSource) -> Proposal:
+def to_proposal(
+    decoded: MaskLogits, embedding: ImageEmbedding, source: ProposalSource
+) -> Proposal:
     """A decoded mask as a proposal."""
     box = _mask_box(decoded.logits > 0, embedding.size)
-    return Proposal(decoded.logits, decoded.raw, box, source, min(1.0, max(0.0, decoded.score)))
+    return Proposal(
+        decoded.logits, decoded.raw, box, source, min(1.0, max(0.0, decoded.score))
+    )
 
 
 def enlarge(logits: Float32Array, size: tuple[int, int]) -> BoolArray:
     """Where logits [h, w], enlarged to a size (width, height), are above 0: bool [height, width]."""
-    return np.asarray(Image.fromarray(logits).resize(size, Image.Resampling.BILINEAR)) > 0
+    return (
+        np.asarray(Image.fromarray(logits).resize(size, Image.Resampling.BILINEAR)) > 0
+    )
 
 
 def mask_iou(first: BoolArray, second: BoolArray) -> float:
@@ -207,19 +237,29 @@ def mask_iou(first: BoolArray, second: BoolArray) -> float:
     return int((first & second).sum()) / union if union else 0.0
 
 
-def _salient(networks: ProposalNetworks, image: Image.Image, embedding: ImageEmbedding) -> Iterator[Proposal]:
+def _salient(
+    networks: ProposalNetworks, image: Image.Image, embedding: ImageEmbedding
+) -> Iterator[Proposal]:
     """What is salient, as the saliency network draws it and as MobileSAM does."""
     saliency = networks.saliency.predict(image)
     whole = networks.sam.logits_size(embedding)
-    logits = np.asarray(Image.fromarray(saliency - np.float32(0.5)).resize(whole, Image.Resampling.BILINEAR))
+    logits = np.asarray(
+        Image.fromarray(saliency - np.float32(0.5)).resize(
+            whole, Image.Resampling.BILINEAR
+        )
+    )
     if not (logits > 0).any():
         return
     box = _mask_box(logits > 0, embedding.size)
     yield box_proposal(networks.sam, embedding, box, source="saliency")
-    yield Proposal(logits, None, box, "saliency", float(saliency[saliency > 0.5].mean()))
+    yield Proposal(
+        logits, None, box, "saliency", float(saliency[saliency > 0.5].mean())
+    )
 
 
-def _grid_points(found: list[Proposal], size: tuple[int, int]) -> Iterator[tuple[float, float]]:
+def _grid_points(
+    found: list[Proposal], size: tuple[int, int]
+) -> Iterator[tuple[float, float]]:
     """Points of the grid in pixels of the image: first those that no small proposal covers when their turn comes, each
     as far as possible from the boxes' centres and the points before.
     """
@@ -257,7 +297,9 @@ def _point_proposals(
     sam: MobileSam, embedding: ImageEmbedding, point: tuple[float, float]
 ) -> Iterator[Proposal]:
     """The stable masks of a point, best first."""
-    for decoded in sorted(sam.decode_levels(embedding, point), key=lambda one: -one.score):
+    for decoded in sorted(
+        sam.decode_levels(embedding, point), key=lambda one: -one.score
+    ):
         if decoded.score >= MIN_IOU and stability(decoded.logits) >= MIN_STABILITY:
             yield to_proposal(decoded, embedding, "grid")
 
@@ -269,10 +311,12 @@ def stability(logits: Float32Array) -> float:
 
 def _mask_box(inside: BoolArray, size: tuple[int, int]) -> Box:
     """The box of a mask in pixels of the image; the whole image if the mask is empty."""
-    rows, columns = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
+    rows = np.flatnonzero(inside.any(1))
+    columns = np.flatnonzero(inside.any(0))
     if not len(rows):
         return (0.0, 0.0, float(size[0]), float(size[1]))
-    down, across = size[1] / inside.shape[0], size[0] / inside.shape[1]
+    down = size[1] / inside.shape[0]
+    across = size[0] / inside.shape[1]
     return (
         float(columns[0] * across),
         float(rows[0] * down),

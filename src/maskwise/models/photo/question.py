@@ -20,16 +20,48 @@ from maskwise.models.photo.vocabulary import VOCABULARY
 from maskwise.models.photo.words import FoundPhrase, Token, find_phrases, phrase_key
 
 Relation = Literal[
-    "left_of", "right_of", "above", "below", "on", "in", "behind", "in_front_of", "near", "touching"
+    "left_of",
+    "right_of",
+    "above",
+    "below",
+    "on",
+    "in",
+    "behind",
+    "in_front_of",
+    "near",
+    "touching",
 ]
-Order = Literal["left", "right", "top", "bottom", "middle", "largest", "smallest", "nearest", "farthest"]
+Order = Literal[
+    "left",
+    "right",
+    "top",
+    "bottom",
+    "middle",
+    "largest",
+    "smallest",
+    "nearest",
+    "farthest",
+]
 
 RELATIONS: dict[Relation, tuple[str, ...]] = {
     "left_of": ("to the left of", "on the left of", "on the left side of", "left of"),
-    "right_of": ("to the right of", "on the right of", "on the right side of", "right of"),
+    "right_of": (
+        "to the right of",
+        "on the right of",
+        "on the right side of",
+        "right of",
+    ),
     "above": ("above", "over", "higher than"),
     "below": ("below", "under", "underneath", "beneath", "lower than"),
-    "on": ("on top of", "on", "upon", "sitting on", "standing on", "lying on", "resting on"),
+    "on": (
+        "on top of",
+        "on",
+        "upon",
+        "sitting on",
+        "standing on",
+        "lying on",
+        "resting on",
+    ),
     "in": ("in", "inside", "inside of", "within"),
     "behind": ("behind", "in back of"),
     "in_front_of": ("in front of",),
@@ -82,7 +114,16 @@ ORDERS: dict[Order, tuple[str, ...]] = {
     "top": ("topmost", "top-most", "highest", "upper", "top"),
     "bottom": ("bottommost", "bottom-most", "lowest", "lower", "bottom"),
     "middle": ("middle", "center", "centre", "central"),
-    "largest": ("largest", "biggest", "large", "big", "huge", "larger", "bigger", "tallest"),
+    "largest": (
+        "largest",
+        "biggest",
+        "large",
+        "big",
+        "huge",
+        "larger",
+        "bigger",
+        "tallest",
+    ),
     "smallest": ("smallest", "small", "tiny", "little", "smaller"),
     "nearest": ("nearest", "closest", "foreground", "front"),
     "farthest": ("farthest", "furthest", "background", "back", "most distant"),
@@ -210,42 +251,65 @@ def parse_question(text: str) -> ParsedQuestion:
     asking = find_interrogative(tokens, nouns)
     relation = _find_relation(tokens, nouns, asking)
     anchor = None if relation is None else _anchor_of(relation, nouns)
-    heads = [noun for noun in _heads(tokens, nouns, asking) if anchor is None or noun.start < anchor.start]
+    heads = [
+        noun
+        for noun in _heads(tokens, nouns, asking)
+        if anchor is None or noun.start < anchor.start
+    ]
     blocked = [span for span in (relation,) if span is not None]
     return ParsedQuestion(
-        tuple(_noun_phrase(tokens, noun, nouns, blocked) for noun in _coordinated(tokens, heads)),
+        tuple(
+            _noun_phrase(tokens, noun, nouns, blocked)
+            for noun in _coordinated(tokens, heads)
+        ),
         None if relation is None else relation.value,
         None if anchor is None else _noun_phrase(tokens, anchor, nouns, blocked),
         frozenset(token.singular for tokens in sentences for token in tokens),
-        frozenset(name for tokens in sentences for noun in _find_nouns(tokens) for name in noun.value),
+        frozenset(
+            name
+            for tokens in sentences
+            for noun in _find_nouns(tokens)
+            for name in noun.value
+        ),
     )
 
 
-def _heads(tokens: list[Token], nouns: list[Noun], asking: Interrogative | None) -> list[Noun]:
+def _heads(
+    tokens: list[Token], nouns: list[Noun], asking: Interrogative | None
+) -> list[Noun]:
     """The nouns that may be asked for, in order. "part of the dog" asks for the dog, "the dog's bowl" for the bowl."""
     if asking is not None and asking.noun is None:
         return []
     found = nouns
     if asking is not None and asking.noun is not None:
-        found = [asking.noun, *(noun for noun in nouns if noun.start > asking.noun.start)]
+        found = [
+            asking.noun,
+            *(noun for noun in nouns if noun.start > asking.noun.start),
+        ]
     return [
         noun
         for noun in found
-        if (noun.value or tokens[noun.stop : noun.stop + 1] != [OF]) and not _is_modifier(tokens, noun, nouns)
+        if (noun.value or tokens[noun.stop : noun.stop + 1] != [OF])
+        and not _is_modifier(tokens, noun, nouns)
     ]
 
 
 def _is_modifier(tokens: list[Token], noun: Noun, nouns: list[Noun]) -> bool:
     """Whether a noun only describes the next one: "chicken sandwich", "the dog's bowl"."""
     reach = MAX_ADJECTIVES if tokens[noun.stop - 1].possessive else 0
-    return any(other.value and noun.stop <= other.start <= noun.stop + reach for other in nouns)
+    return any(
+        other.value and noun.stop <= other.start <= noun.stop + reach for other in nouns
+    )
 
 
 def _find_relation(
     tokens: list[Token], nouns: list[Noun], asking: Interrogative | None
 ) -> FoundPhrase[Relation] | None:
     """The first relation to a noun. After an interrogative it has to follow what is asked for closely."""
-    taken = [any(noun.start <= place < noun.stop for noun in nouns) for place in range(len(tokens))]
+    taken = [
+        any(noun.start <= place < noun.stop for noun in nouns)
+        for place in range(len(tokens))
+    ]
     found = find_phrases(tokens, _relation_table(), taken=taken)
     if asking is not None:
         start = asking.place + 1 if asking.noun is None else asking.noun.stop
@@ -264,12 +328,20 @@ def _find_nouns(tokens: list[Token]) -> list[Noun]:
     return [
         noun
         for noun in found
-        if not (tokens[noun.start].word in COLOURS and noun.stop in starts and noun.stop - noun.start == 1)
+        if not (
+            tokens[noun.start].word in COLOURS
+            and noun.stop in starts
+            and noun.stop - noun.start == 1
+        )
     ]
 
 
 def _anchor_of(relation: FoundPhrase[Relation], nouns: list[Noun]) -> Noun | None:
-    after = [noun for noun in nouns if relation.stop <= noun.start <= relation.stop + MAX_GAP and noun.value]
+    after = [
+        noun
+        for noun in nouns
+        if relation.stop <= noun.start <= relation.stop + MAX_GAP and noun.value
+    ]
     return after[0] if after else None
 
 
@@ -340,9 +412,17 @@ def noun_table() -> dict[tuple[str, ...], frozenset[str]]:
 
 @cache
 def _relation_table() -> dict[tuple[str, ...], Relation]:
-    return {phrase_key(phrase): relation for relation, phrases in RELATIONS.items() for phrase in phrases}
+    return {
+        phrase_key(phrase): relation
+        for relation, phrases in RELATIONS.items()
+        for phrase in phrases
+    }
 
 
 @cache
 def _order_table() -> dict[tuple[str, ...], Order]:
-    return {phrase_key(phrase): order for order, phrases in ORDERS.items() for phrase in phrases}
+    return {
+        phrase_key(phrase): order
+        for order, phrases in ORDERS.items()
+        for phrase in phrases
+    }

@@ -41,7 +41,11 @@ def _in(subject: Box, anchor: Box) -> float:
     """Share of the subject inside the anchor."""
     wide = min(subject[2], anchor[2]) - max(subject[0], anchor[0])
     high = min(subject[3], anchor[3]) - max(subject[1], anchor[1])
-    return max(0.0, wide) * max(0.0, high) / _area(subject) if _area(subject) < _area(anchor) else 0.0
+    return (
+        max(0.0, wide) * max(0.0, high) / _area(subject)
+        if _area(subject) < _area(anchor)
+        else 0.0
+    )
 
 
 def _in_front_of(subject: Box, anchor: Box) -> float:
@@ -89,7 +93,9 @@ _RULES: dict[Relation, Callable[[Box, Box], float]] = {
     "left_of": _left_of,
     "right_of": lambda subject, anchor: _left_of(_mirrored(subject), _mirrored(anchor)),
     "above": _above,
-    "below": lambda subject, anchor: _above(_upside_down(subject), _upside_down(anchor)),
+    "below": lambda subject, anchor: _above(
+        _upside_down(subject), _upside_down(anchor)
+    ),
     "on": _on,
     "in": _in,
     "behind": lambda subject, anchor: _in_front_of(anchor, subject),

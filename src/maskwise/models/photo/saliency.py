@@ -25,6 +25,9 @@ class SaliencyNetwork:
         pixels = np.asarray(resized, np.float32)
         pixels = (pixels / max(1.0, float(pixels.max())) - MEAN) / STD
         name = self.session.get_inputs()[0].name
-        found: Float32Array = self.session.run(None, {name: pixels.transpose(2, 0, 1)[None]})[0][0, 0]
-        low, high = float(found.min()), float(found.max())
+        found: Float32Array = self.session.run(
+            None, {name: pixels.transpose(2, 0, 1)[None]}
+        )[0][0, 0]
+        low = float(found.min())
+        high = float(found.max())
         return (found - low) / max(high - low, 1e-6)

@@ -38,7 +38,11 @@ MAX_NODES = 8
 MEAN = np.array([123.675, 116.28, 103.53], np.float32)
 STD = np.array([58.395, 57.12, 57.375], np.float32)
 
-OUTSIDE, POINT, TOP_LEFT, BOTTOM_RIGHT, PADDING = 0.0, 1.0, 2.0, 3.0, -1.0
+OUTSIDE = 0.0
+POINT = 1.0
+TOP_LEFT = 2.0
+BOTTOM_RIGHT = 3.0
+PADDING = -1.0
 """Labels of a prompt's points: outside and inside the object, corners of its box, and one that fills up a prompt
 without a box.
 """
@@ -82,17 +86,23 @@ class Prompt(NamedTuple):
 class MobileSam:
     """The two networks of MobileSAM."""
 
-    def __init__(self, encoder: Path, decoder: Path, *, threads: int | None = None) -> None:
+    def __init__(
+        self, encoder: Path, decoder: Path, *, threads: int | None = None
+    ) -> None:
         self.encoder = open_session(encoder, threads=threads)
         model = decoder.read_bytes()
         self.all_masks = find_all_masks(read_nodes(model))
         own = [name for name in self.all_masks if name not in OUTPUTS]
-        self.decoder = open_session(add_outputs(model, own), threads=threads, name=str(decoder))
+        self.decoder = open_session(
+            add_outputs(model, own), threads=threads, name=str(decoder)
+        )
 
     def encode(self, image: Image.Image) -> ImageEmbedding:
         """image: RGB, any size."""
         name = self.encoder.get_inputs()[0].name
-        return ImageEmbedding(self.encoder.run(None, {name: to_encoder_input(image)})[0], image.size)
+        return ImageEmbedding(
+            self.encoder.run(None, {name: to_encoder_input(image)})[0], image.size
+        )
 
     def decode(
         self,
@@ -106,7 +116,9 @@ class MobileSam:
         """The best mask of one prompt; see Prompt."""
         return self._decode(embedding, Prompt(box, points, positive, mask), OUTPUTS)[0]
 
-    def decode_levels(self, embedding: ImageEmbedding, point: tuple[float, float]) -> list[MaskLogits]:
+    def decode_levels(
+        self, embedding: ImageEmbedding, point: tuple[float, float]
+    ) -> list[MaskLogits]:
         """What a point may mean: SAM's masks of the whole, a part and a part of that, in no certain order.
 
         Only the best of them if the decoder's file does not contain the others.
@@ -125,20 +137,27 @@ class MobileSam:
             "point_coords": (corners * embedding.scale)[None].astype(np.float32),
             "point_labels": labels[None],
             "mask_input": empty if prompt.mask is None else prompt.mask,
-            "has_mask_input": np.array([0.0 if prompt.mask is None else 1.0], np.float32),
+            "has_mask_input": np.array(
+                [0.0 if prompt.mask is None else 1.0], np.float32
+            ),
             # The decoder also enlarges the mask to the size named here; the smallest one costs least.
             "orig_im_size": np.array([1.0, 1.0], np.float32),
         }
         scores, raw = self.decoder.run(list(outputs), inputs)
         width, height = self.logits_size(embedding)
         return [
-            MaskLogits(raw[0, level, :height, :width], raw[:, level : level + 1], float(score))
+            MaskLogits(
+                raw[0, level, :height, :width], raw[:, level : level + 1], float(score)
+            )
             for level, score in enumerate(scores[0])
         ]
 
     def logits_size(self, embedding: ImageEmbedding) -> tuple[int, int]:
         """Width and height of the logits of an image."""
-        width, height = (max(1, round(side / max(embedding.size) * LOGITS_SIZE)) for side in embedding.size)
+        width, height = (
+            max(1, round(side / max(embedding.size) * LOGITS_SIZE))
+            for side in embedding.size
+        )
         return width, height
 
 
@@ -167,18 +186,30 @@ def to_encoder_input(image: Image.Image) -> Float32Array:
     """float32 [1, 3, INPUT_SIZE, INPUT_SIZE]: longest side scaled to INPUT_SIZE, normalised, padded with zeros."""
     scale = INPUT_SIZE / max(image.size)
     width, height = (max(1, round(side * scale)) for side in image.size)
-    pixels = np.asarray(image.resize((width, height), Image.Resampling.BILINEAR), np.float32)
+    pixels = np.asarray(
+        image.resize((width, height), Image.Resampling.BILINEAR), np.float32
+    )
     padded = np.zeros((1, 3, INPUT_SIZE, INPUT_SIZE), np.float32)
     padded[0, :, :height, :width] = ((pixels - MEAN) / STD).transpose(2, 0, 1)
     return padded
 
 
 def _prompt_points(
-    box: tuple[float, float, float, float] | None, points: Float32Array | None, positive: BoolArray | None
+    box: tuple[float, float, float, float] | None,
+    points: Float32Array | None,
+    positive: BoolArray | None,
 ) -> tuple[Float32Array, Float32Array]:
     """Points and their labels; a prompt without a box gets a padding point, as segment-anything requires."""
     inside = np.zeros((0, 2), np.float32) if points is None else points
-    ends, kinds = ([[0, 0]], [PADDING]) if box is None else ([box[:2], box[2:]], [TOP_LEFT, BOTTOM_RIGHT])
-    sides = [POINT] * len(inside) if positive is None else np.where(positive, POINT, OUTSIDE).tolist()
+    ends, kinds = (
+        ([[0, 0]], [PADDING])
+        if box is None
+        else ([box[:2], box[2:]], [TOP_LEFT, BOTTOM_RIGHT])
+    )
+    sides = (
+        [POINT] * len(inside)
+        if positive is None
+        else np.where(positive, POINT, OUTSIDE).tolist()
+    )
     labels = np.array(sides + kinds, np.float32)
     return np.concatenate([inside, np.array(ends, np.float32)]), labels

@@ -21,7 +21,15 @@ from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.proposals import Box, Proposal
 from maskwise.schema import Region
 from maskwise.terminal import echo
-from maskwise.writers import Client, Completion, CompletionRequest, Ledger, SendLimits, complete, load_prices
+from maskwise.writers import (
+    Client,
+    Completion,
+    CompletionRequest,
+    Ledger,
+    SendLimits,
+    complete,
+    load_prices,
+)
 from maskwise.writers.client import WriterError
 from maskwise.writers.cost import ModelPrice
 
@@ -78,7 +86,10 @@ SCHEMA: dict[str, Any] = {
                     "text": {"type": "string"},
                     "regions": {"type": "array", "items": {"type": "integer"}},
                     "merged": {"type": "boolean"},
-                    "boxes": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+                    "boxes": {
+                        "type": "array",
+                        "items": {"type": "array", "items": {"type": "number"}},
+                    },
                 },
                 "required": ["text", "regions", "merged", "boxes"],
                 "additionalProperties": False,
@@ -108,22 +119,36 @@ class VlmChooser:
     def choose(self, photo: EncodedPhoto, questions: Sequence[str]) -> list[Choice]:
         """One choice per question, in order. ModelError if a reply cannot be used."""
         marks = dict(enumerate(photo.proposals, 1))
-        first = self._ask([make_request(photo, marks, question) for question in questions])
+        first = self._ask(
+            [make_request(photo, marks, question) for question in questions]
+        )
         return [
             self._second_look(photo, marks, question, reply)
             for question, reply in zip(questions, first, strict=True)
         ]
 
     def _second_look(
-        self, photo: EncodedPhoto, marks: Mapping[int, Proposal], question: str, reply: Reply
+        self,
+        photo: EncodedPhoto,
+        marks: Mapping[int, Proposal],
+        question: str,
+        reply: Reply,
     ) -> Choice:
         """The choice of a reply; one with boxes is asked again, with the masks of these boxes marked."""
-        boxes = [_to_pixels(box, photo.image.size) for phrase in reply.phrases for box in phrase.boxes]
-        boxes = [box for box in boxes if box[2] > box[0] and box[3] > box[1]][:MAX_BOXES]
+        boxes = [
+            _to_pixels(box, photo.image.size)
+            for phrase in reply.phrases
+            for box in phrase.boxes
+        ]
+        boxes = [box for box in boxes if box[2] > box[0] and box[3] > box[1]][
+            :MAX_BOXES
+        ]
         if not boxes:
             return to_choice(reply, {number: number - 1 for number in marks})
         places = [photo.add_box(box) for box in boxes]
-        added = {max(marks, default=0) + 1 + at: place for at, place in enumerate(places)}
+        added = {
+            max(marks, default=0) + 1 + at: place for at, place in enumerate(places)
+        }
         seen = {number: number - 1 for number in marks} | added
         shown = {number: photo.proposals[place] for number, place in seen.items()}
         again = self._ask([make_request(photo, shown, question, added=list(added))])[0]
@@ -134,7 +159,13 @@ class VlmChooser:
         try:
             with Ledger(self.ledger) as ledger:
                 completions = list(
-                    complete(requests, self.client, ledger, price=self.price, limits=self.limits)
+                    complete(
+                        requests,
+                        self.client,
+                        ledger,
+                        price=self.price,
+                        limits=self.limits,
+                    )
                 )
         except WriterError as error:
             raise ModelGoneError(f"{self.name}: {error}") from error
@@ -149,7 +180,10 @@ class VlmChooser:
     def close(self) -> None:
         """Close the connections and say on standard error what the calls cost."""
         self.client.close()
-        echo(f"{self.name}: the calls in {os.fspath(self.ledger)} cost ${self.cost:.4f}", err=True)
+        echo(
+            f"{self.name}: the calls in {os.fspath(self.ledger)} cost ${self.cost:.4f}",
+            err=True,
+        )
 
 
 def find_price(model: str, *, free: bool) -> ModelPrice:
@@ -163,11 +197,17 @@ def find_price(model: str, *, free: bool) -> ModelPrice:
 
 
 def make_request(
-    photo: EncodedPhoto, marks: Mapping[int, Proposal], question: str, *, added: Sequence[int] = ()
+    photo: EncodedPhoto,
+    marks: Mapping[int, Proposal],
+    question: str,
+    *,
+    added: Sequence[int] = (),
 ) -> CompletionRequest:
     """The request of a question: the marked image, what is known about the marks, the question."""
     regions = {
-        number: Region(id=str(number), name=str(number), visible=Mask.from_dense(proposal.inside))
+        number: Region(
+            id=str(number), name=str(number), visible=Mask.from_dense(proposal.inside)
+        )
         for number, proposal in marks.items()
     }
     lines = [f"{number}: {_describe(proposal)}" for number, proposal in marks.items()]
@@ -187,7 +227,9 @@ def make_request(
 def parse_reply(completion: Completion, model: str) -> Reply:
     """The reply of a completion; ModelError says why there is none."""
     if completion.status != "ok":
-        raise ModelError(f"{model} gave no usable reply ({completion.status}): {completion.reason}")
+        raise ModelError(
+            f"{model} gave no usable reply ({completion.status}): {completion.reason}"
+        )
     try:
         return msgspec.convert(completion.output, Reply)
     except msgspec.ValidationError as error:
@@ -199,12 +241,18 @@ def to_choice(reply: Reply, places: Mapping[int, int]) -> Choice:
     phrases = tuple(
         ChosenPhrase(
             phrase.text,
-            tuple(dict.fromkeys(places[number] for number in phrase.regions if number in places)),
+            tuple(
+                dict.fromkeys(
+                    places[number] for number in phrase.regions if number in places
+                )
+            ),
             phrase.merged,
         )
         for phrase in reply.phrases
     )
-    return Choice(reply.answer, tuple(one for one in phrases if one.regions), reply.mask_type)
+    return Choice(
+        reply.answer, tuple(one for one in phrases if one.regions), reply.mask_type
+    )
 
 
 def _describe(proposal: Proposal) -> str:
@@ -214,5 +262,7 @@ def _describe(proposal: Proposal) -> str:
 
 
 def _to_pixels(box: Sequence[float], size: tuple[int, int]) -> Box:
-    left, top, right, bottom = (min(float(BOX_SCALE), max(0.0, side)) / BOX_SCALE for side in box)
+    left, top, right, bottom = (
+        min(float(BOX_SCALE), max(0.0, side)) / BOX_SCALE for side in box
+    )
     return left * size[0], top * size[1], right * size[0], bottom * size[1]

@@ -29,8 +29,14 @@ class Window(NamedTuple):
     @classmethod
     def of(cls, mask: BoolArray) -> "Window":
         """The box of a mask (bool [height, width], not empty)."""
-        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-        return cls(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
+        rows = np.flatnonzero(mask.any(1))
+        columns = np.flatnonzero(mask.any(0))
+        return cls(
+            float(columns[0]),
+            float(rows[0]),
+            float(columns[-1] + 1),
+            float(rows[-1] + 1),
+        )
 
     @classmethod
     def around(cls, mask: BoolArray, context: float = CONTEXT) -> "Window":
@@ -40,11 +46,17 @@ class Window(NamedTuple):
     def expand(self, context: float) -> "Window":
         """A larger window, by `context` times the longer side on every side."""
         margin = context * max(self.right - self.left, self.bottom - self.top)
-        return Window(self.left - margin, self.top - margin, self.right + margin, self.bottom + margin)
+        return Window(
+            self.left - margin,
+            self.top - margin,
+            self.right + margin,
+            self.bottom + margin,
+        )
 
     def clip(self, shape: tuple[int, ...]) -> "Window":
         """The part inside an image of this shape (height, width)."""
-        left, top = max(0.0, self.left), max(0.0, self.top)
+        left = max(0.0, self.left)
+        top = max(0.0, self.top)
         return Window(
             float(left),
             float(top),
@@ -54,8 +66,11 @@ class Window(NamedTuple):
 
     def rescale(self, shape: tuple[int, ...], other: tuple[int, ...]) -> "Window":
         """The same part of an image of shape (height, width) when that image has another shape."""
-        down, across = other[0] / shape[0], other[1] / shape[1]
-        return Window(self.left * across, self.top * down, self.right * across, self.bottom * down)
+        down = other[0] / shape[0]
+        across = other[1] / shape[1]
+        return Window(
+            self.left * across, self.top * down, self.right * across, self.bottom * down
+        )
 
     def intersect(self, other: "Window") -> "Window":
         """What two windows that meet have in common."""
@@ -69,18 +84,25 @@ class Window(NamedTuple):
     @property
     def slices(self) -> tuple[slice, slice]:
         """The rows and columns of an array that it spans, rounded."""
-        return slice(round(self.top), round(self.bottom)), slice(round(self.left), round(self.right))
+        return slice(round(self.top), round(self.bottom)), slice(
+            round(self.left), round(self.right)
+        )
 
     def crop(self, image: Image.Image, size: int = CROP_SIZE) -> UInt8Array:
         """uint8 [size, size] or [size, size, 3]."""
-        return np.asarray(image.resize((size, size), Image.Resampling.BILINEAR, box=self))
+        return np.asarray(
+            image.resize((size, size), Image.Resampling.BILINEAR, box=self)
+        )
 
     def crop_mask(self, mask: BoolArray, size: int = CROP_SIZE) -> BoolArray:
         """bool [size, size]."""
         return self.crop(Image.fromarray(mask.astype(np.uint8) * 255), size) >= 128
 
     def crop_features(
-        self, features: Float32Array | NDArray[np.float16], longest_side: float, size: int = FEATURE_SIZE
+        self,
+        features: Float32Array | NDArray[np.float16],
+        longest_side: float,
+        size: int = FEATURE_SIZE,
     ) -> Float32Array:
         """float32 [channels, size, size] of a feature map [channels, cells, cells].
 
@@ -95,10 +117,15 @@ class Window(NamedTuple):
     def paste(self, crop: Float32Array, shape: tuple[int, ...]) -> Float32Array:
         """A crop float32 [CROP_SIZE, CROP_SIZE] in an image of this shape; 0 outside the window."""
         left, top, right, bottom = (round(side) for side in self)
-        right, bottom = max(right, left + 1), max(bottom, top + 1)
-        resized = Image.fromarray(crop).resize((right - left, bottom - top), Image.Resampling.BILINEAR)
+        right = max(right, left + 1)
+        bottom = max(bottom, top + 1)
+        resized = Image.fromarray(crop).resize(
+            (right - left, bottom - top), Image.Resampling.BILINEAR
+        )
         pasted = np.zeros(shape, np.float32)
-        pasted[top:bottom, left:right] = np.asarray(resized)[: shape[0] - top, : shape[1] - left]
+        pasted[top:bottom, left:right] = np.asarray(resized)[
+            : shape[0] - top, : shape[1] - left
+        ]
         return pasted
 
 

@@ -23,7 +23,20 @@ IRREGULAR = {
     "teeth": "tooth",
     "ties": "tie",
 }
-UNCHANGED = {"skis", "scissors", "tennis", "glass", "bus", "grass", "this", "his", "is", "was", "has", "does"}
+UNCHANGED = {
+    "skis",
+    "scissors",
+    "tennis",
+    "glass",
+    "bus",
+    "grass",
+    "this",
+    "his",
+    "is",
+    "was",
+    "has",
+    "does",
+}
 PLURAL_ONLY = {"skis", "scissors"}
 """Names of a single object that take a plural verb."""
 
@@ -67,7 +80,12 @@ def to_singular(word: str) -> str:
     """The singular of an English noun, by its ending; other words may lose an s, which does no harm."""
     if word in IRREGULAR:
         return IRREGULAR[word]
-    if word in UNCHANGED or len(word) < 3 or word.endswith(("ss", "us", "is")) or not word.endswith("s"):
+    if (
+        word in UNCHANGED
+        or len(word) < 3
+        or word.endswith(("ss", "us", "is"))
+        or not word.endswith("s")
+    ):
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"
@@ -92,7 +110,11 @@ def to_plural(noun: str) -> str:
 def is_plural(phrase: str) -> bool:
     """Whether a noun phrase takes a plural verb: "the cups", "the scissors", "the cup and the dog"."""
     *_, last = tokens = tokenize(phrase)
-    return last.plural or last.word in PLURAL_ONLY or any(token.word == "and" for token in tokens)
+    return (
+        last.plural
+        or last.word in PLURAL_ONLY
+        or any(token.word == "and" for token in tokens)
+    )
 
 
 def phrase_key(phrase: str) -> tuple[str, ...]:
@@ -101,7 +123,10 @@ def phrase_key(phrase: str) -> tuple[str, ...]:
 
 
 def find_phrases(
-    tokens: Sequence[Token], table: Mapping[tuple[str, ...], T], *, taken: Sequence[bool] | None = None
+    tokens: Sequence[Token],
+    table: Mapping[tuple[str, ...], T],
+    *,
+    taken: Sequence[bool] | None = None,
 ) -> list[FoundPhrase[T]]:
     """The phrases of a table, from left to right; the longest one wins and they do not overlap.
 
@@ -109,7 +134,8 @@ def find_phrases(
     """
     longest = max(map(len, table), default=0)
     used = list(taken) if taken is not None else [False] * len(tokens)
-    found, start = [], 0
+    found = []
+    start = 0
     while start < len(tokens):
         for length in range(min(longest, len(tokens) - start), 0, -1):
             key = tuple(token.singular for token in tokens[start : start + length])

@@ -20,7 +20,9 @@ def unique_names(objects: Sequence[tuple[str, str, float]]) -> list[str]:
         groups.setdefault((category, colour), []).append(index)
     for (category, colour), members in groups.items():
         base = CATEGORIES[category].name_format.format(colour=colour, noun=category)
-        for index, prefix in _position_prefixes(members, [center for _, _, center in objects]).items():
+        for index, prefix in _position_prefixes(
+            members, [center for _, _, center in objects]
+        ).items():
             names[index] = f"{prefix} {base}".strip()
     return names
 
@@ -49,7 +51,9 @@ def write_answer(targets: Sequence[tuple[str, str]], *, amodal: bool) -> Answer:
     for number, (name, _) in enumerate(targets):
         text += "" if number == 0 else " and " if number == len(targets) - 1 else ", "
         phrase = f"the {name}"
-        phrases.append(Phrase(start=len(text), stop=len(text) + len(phrase), regions=(number,)))
+        phrases.append(
+            Phrase(start=len(text), stop=len(text) + len(phrase), regions=(number,))
+        )
         text += phrase
     text += ", shown whole." if amodal else "."
     return Answer(text=text, phrases=tuple(phrases))

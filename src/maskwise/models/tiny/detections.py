@@ -35,7 +35,9 @@ def no_objects() -> DetectedObjects:
 def occlusion_matrix(objects: DetectedObjects) -> Float32Array:
     """float32 [n, n]: the fraction of object j's amodal mask where object i is visible; the diagonal is 0."""
     amodal = flatten(objects.amodal)
-    occlusion: Float32Array = flatten(objects.visible) @ amodal.T / np.maximum(amodal.sum(1), 1)[None]
+    occlusion: Float32Array = (
+        flatten(objects.visible) @ amodal.T / np.maximum(amodal.sum(1), 1)[None]
+    )
     np.fill_diagonal(occlusion, 0)
     return occlusion
 

@@ -45,5 +45,6 @@ def read_domain(path: Path) -> Domain | None:
     if not path.exists():
         return None
     with np.load(path, allow_pickle=False) as stored:
-        mean, whitening = stored["mean"], stored["whitening"].astype(np.float32)
+        mean = stored["mean"]
+        whitening = stored["whitening"].astype(np.float32)
         return Domain(mean, whitening, float(stored["threshold"]))

@@ -34,7 +34,10 @@ class EncodedImage:
         *,
         in_domain: bool = True,
     ) -> None:
-        self.networks, self.objects, self.size, self.in_domain = networks, objects, size, in_domain
+        self.networks = networks
+        self.objects = objects
+        self.size = size
+        self.in_domain = in_domain
         self.features = object_features(objects)
         self.candidates = list_candidates(objects)
 
@@ -44,7 +47,9 @@ class EncodedImage:
 
     def answer(self, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""
-        mask_types: list[RequestedMask] = [intent.mask_type for intent in classify_intent(questions)]
+        mask_types: list[RequestedMask] = [
+            intent.mask_type for intent in classify_intent(questions)
+        ]
         predictions = []
         for probabilities, mask_type in zip(self.probabilities(questions), mask_types):
             targets = select_targets(self.candidates, probabilities)
@@ -71,10 +76,13 @@ class EncodedImage:
         if mask_type == "visible":
             ordered = [key for key in ordered if known[key].visible_area]
         answer = write_answer(
-            [(known[key].name, known[key].noun) for key in ordered], amodal=mask_type == "amodal"
+            [(known[key].name, known[key].noun) for key in ordered],
+            amodal=mask_type == "amodal",
         )
         if not ordered:
-            return Prediction(sample="", answer=answer, mask_type=mask_type, no_target=True)
+            return Prediction(
+                sample="", answer=answer, mask_type=mask_type, no_target=True
+            )
         visible, amodal = self._masks(ordered)
         regions = tuple(
             PredictedRegion(
@@ -85,15 +93,22 @@ class EncodedImage:
             )
             for row, key in enumerate(ordered)
         )
-        return Prediction(sample="", answer=answer, mask_type=mask_type, regions=regions)
+        return Prediction(
+            sample="", answer=answer, mask_type=mask_type, regions=regions
+        )
 
     def _masks(self, keys: list[CandidateKey]) -> tuple[Masks, Masks]:
         """Visible and amodal masks at the size of the image."""
         amodal = [self.objects.mask(*key) for key in keys]
-        visible = [mask & self.objects.visible[index] for mask, (index, _) in zip(amodal, keys)]
+        visible = [
+            mask & self.objects.visible[index] for mask, (index, _) in zip(amodal, keys)
+        ]
         # One at a time: at the size of a photograph a dense mask takes tens of megabytes, a run-length mask kilobytes.
         masks = Masks.from_masks(
-            [Mask.from_dense(_resize_mask(mask, self.size)) for mask in visible + amodal]
+            [
+                Mask.from_dense(_resize_mask(mask, self.size))
+                for mask in visible + amodal
+            ]
         )
         return masks[: len(keys)], masks[len(keys) :]
 
@@ -102,5 +117,7 @@ def _resize_mask(mask: BoolArray, size: tuple[int, int]) -> BoolArray:
     """Bilinear, so that edges stay smooth."""
     if size == (mask.shape[1], mask.shape[0]):
         return mask
-    resized = Image.fromarray(mask.astype(np.uint8) * 255).resize(size, Image.Resampling.BILINEAR)
+    resized = Image.fromarray(mask.astype(np.uint8) * 255).resize(
+        size, Image.Resampling.BILINEAR
+    )
     return np.asarray(resized) >= 128

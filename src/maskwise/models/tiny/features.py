@@ -29,7 +29,8 @@ def object_features(objects: DetectedObjects) -> ObjectFeatures:
     area = np.maximum(amodal.sum(1), 1)
     occlusion = occlusion_matrix(objects)
     overlap = amodal @ amodal.T / area[None]
-    x, y = measures[:, 0], measures[:, 1]
+    x = measures[:, 0]
+    y = measures[:, 1]
     pairwise = np.stack(
         [
             occlusion,
@@ -48,19 +49,27 @@ def _measures(objects: DetectedObjects, i: int) -> list[float]:
     """Centre of the visible mask, centre and box of the amodal mask, both areas, the occluded fraction; then the
     visible area of each part, then the occluded fraction of each part.
     """
-    visible, amodal, part = objects.visible[i], objects.amodal[i], objects.part[i]
+    visible = objects.visible[i]
+    amodal = objects.amodal[i]
+    part = objects.part[i]
     side = visible.shape[0]
-    columns, rows = amodal.sum(0), amodal.sum(1)
-    area, visible_area = int(columns.sum()), int(visible.sum())
+    columns = amodal.sum(0)
+    rows = amodal.sum(1)
+    area = int(columns.sum())
+    visible_area = int(visible.sum())
     if not area:
         return [0.0] * (UNARY_MEASURES + 2 * MAX_PARTS)
     centers = (np.arange(side) + 0.5) / side
-    amodal_x, amodal_y = float(columns @ centers) / area, float(rows @ centers) / area
+    amodal_x = float(columns @ centers) / area
+    amodal_y = float(rows @ centers) / area
     x = float(visible.sum(0) @ centers) / visible_area if visible_area else amodal_x
     y = float(visible.sum(1) @ centers) / visible_area if visible_area else amodal_y
-    across, down = np.flatnonzero(columns), np.flatnonzero(rows)
+    across = np.flatnonzero(columns)
+    down = np.flatnonzero(rows)
     part_area = np.bincount(part[amodal], minlength=MAX_PARTS + 1)[1 : MAX_PARTS + 1]
-    visible_part = np.bincount(part[visible & amodal], minlength=MAX_PARTS + 1)[1 : MAX_PARTS + 1]
+    visible_part = np.bincount(part[visible & amodal], minlength=MAX_PARTS + 1)[
+        1 : MAX_PARTS + 1
+    ]
     return [
         x,
         y,

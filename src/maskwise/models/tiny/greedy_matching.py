@@ -13,15 +13,21 @@ from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.schema import PredictedRegion, Region
 
 
-def match_masks(masks: BoolArray, ground_truth: BoolArray, min_iou: float = 0.3) -> list[int]:
+def match_masks(
+    masks: BoolArray, ground_truth: BoolArray, min_iou: float = 0.3
+) -> list[int]:
     """For each mask of [n, s, s] the index of its ground-truth mask in [m, s, s], or -1.
 
     Greedy: the pair with the highest IoU first, each mask used once, pairs below `min_iou` left out.
     """
-    n, m = len(masks), len(ground_truth)
-    a, b = flatten(masks), flatten(ground_truth)
+    n = len(masks)
+    m = len(ground_truth)
+    a = flatten(masks)
+    b = flatten(ground_truth)
     intersection = a @ b.T
-    iou = intersection / np.maximum(a.sum(1)[:, None] + b.sum(1)[None] - intersection, 1)
+    iou = intersection / np.maximum(
+        a.sum(1)[:, None] + b.sum(1)[None] - intersection, 1
+    )
     matches = [-1] * n
     for flat in np.argsort(-iou, axis=None, kind="stable").tolist():
         i, j = divmod(flat, m)
@@ -30,7 +36,9 @@ def match_masks(masks: BoolArray, ground_truth: BoolArray, min_iou: float = 0.3)
     return matches
 
 
-def match_targets(encoded: EncodedImage, targets: Sequence[Region]) -> list[CandidateKey]:
+def match_targets(
+    encoded: EncodedImage, targets: Sequence[Region]
+) -> list[CandidateKey]:
     """The detections that match a target by amodal mask, objects and parts separately: a perfect grounder."""
     found: list[CandidateKey] = []
     for part in (False, True):
@@ -38,7 +46,9 @@ def match_targets(encoded: EncodedImage, targets: Sequence[Region]) -> list[Cand
         wanted = [region for region in targets if (region.part_of is not None) == part]
         if keys and wanted:
             masks = np.stack([encoded.objects.mask(*key) for key in keys])
-            matches = match_masks(masks, np.stack([resized_mask(region) for region in wanted]))
+            matches = match_masks(
+                masks, np.stack([resized_mask(region) for region in wanted])
+            )
             found += [key for key, match in zip(keys, matches) if match >= 0]
     return found
 

@@ -15,7 +15,11 @@ from maskwise.models.tiny.detections import DetectedObjects, no_objects
 from maskwise.models.tiny.domain import WARNING, Domain, domain_features, read_domain
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.networks import DetectorMaps, Networks, OnnxNetworks
-from maskwise.models.tiny.postprocess import assemble_objects, decode_boxes, expand_boxes
+from maskwise.models.tiny.postprocess import (
+    assemble_objects,
+    decode_boxes,
+    expand_boxes,
+)
 from maskwise.models.tiny.preprocess import resize_image, to_network_input
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.schema import Prediction
@@ -30,10 +34,13 @@ class Tiny:
     name = "tiny"
 
     def __init__(self, networks: Networks, domain: Domain | None = None) -> None:
-        self.networks, self.domain = networks, domain
+        self.networks = networks
+        self.domain = domain
         own: str | None = getattr(networks, "hash", None)
         # The mask type is decided by a classifier with weights of its own, which belong to the model.
-        self.weights_hash = own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
+        self.weights_hash = (
+            own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
+        )
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""
@@ -43,7 +50,9 @@ class Tiny:
         """Detect the objects of an image of any size; questions about it are then cheap."""
         maps = self.networks.detect(to_network_input(resize_image(image)))
         objects = self._detect(maps)
-        return EncodedImage(self.networks, objects, image.size, in_domain=self._in_domain(maps))
+        return EncodedImage(
+            self.networks, objects, image.size, in_domain=self._in_domain(maps)
+        )
 
     def detect(self, pixels: NDArray[np.generic]) -> DetectedObjects:
         """The objects in pixels [IMAGE_SIZE, IMAGE_SIZE, 3] of 0..255."""
@@ -60,14 +69,19 @@ class Tiny:
 
     def _in_domain(self, maps: DetectorMaps) -> bool:
         """True if the domain is not known."""
-        return self.domain is None or self.domain.distance(domain_features(maps)) <= self.domain.threshold
+        return (
+            self.domain is None
+            or self.domain.distance(domain_features(maps)) <= self.domain.threshold
+        )
 
     def _detect(self, maps: DetectorMaps) -> DetectedObjects:
         boxes = decode_boxes(maps.heatmap[0, 0], maps.box[0], IMAGE_SIZE)
         if not len(boxes):
             return no_objects()
         boxes = expand_boxes(boxes)
-        rois = self.networks.predict_rois(maps.fine, maps.coarse, boxes / np.float32(IMAGE_SIZE))
+        rois = self.networks.predict_rois(
+            maps.fine, maps.coarse, boxes / np.float32(IMAGE_SIZE)
+        )
         return assemble_objects(rois, boxes, IMAGE_SIZE)
 
 

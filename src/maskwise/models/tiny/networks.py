@@ -41,7 +41,9 @@ class Networks(Protocol):
     def detect(self, image: Float32Array) -> DetectorMaps:
         """image: [1, 3, s, s] in 0..1."""
 
-    def predict_rois(self, fine: Float32Array, coarse: Float32Array, boxes: Float32Array) -> RoIPredictions:
+    def predict_rois(
+        self, fine: Float32Array, coarse: Float32Array, boxes: Float32Array
+    ) -> RoIPredictions:
         """boxes: [k, 4] left, top, right, bottom as fractions of the image; k is at least 1."""
 
     def ground(self, tokens: Int64Array, features: ObjectFeatures) -> Float32Array:
@@ -54,21 +56,33 @@ class OnnxNetworks:
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         paths = [folder / f"{name}.onnx" for name in NETWORKS]
         if missing := [path.name for path in paths if not path.exists()]:
-            raise MaskwiseError(f"{folder} lacks {', '.join(missing)}; `maskwise export` writes them")
-        self.detector, self.roi_head, self.grounder = (open_session(path, threads=threads) for path in paths)
-        self.hash = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+            raise MaskwiseError(
+                f"{folder} lacks {', '.join(missing)}; `maskwise export` writes them"
+            )
+        self.detector, self.roi_head, self.grounder = (
+            open_session(path, threads=threads) for path in paths
+        )
+        self.hash = hashlib.sha256(
+            b"".join(path.read_bytes() for path in paths)
+        ).hexdigest()
 
     def detect(self, image: Float32Array) -> DetectorMaps:
         """See Networks."""
         return DetectorMaps(*self.detector.run(None, {"image": image}))
 
-    def predict_rois(self, fine: Float32Array, coarse: Float32Array, boxes: Float32Array) -> RoIPredictions:
+    def predict_rois(
+        self, fine: Float32Array, coarse: Float32Array, boxes: Float32Array
+    ) -> RoIPredictions:
         """See Networks."""
         inputs = {"fine_features": fine, "coarse_features": coarse, "boxes": boxes}
         return RoIPredictions(*self.roi_head.run(None, inputs))
 
     def ground(self, tokens: Int64Array, features: ObjectFeatures) -> Float32Array:
         """See Networks."""
-        inputs = {"tokens": tokens, "unary": features.unary[None], "pairwise": features.pairwise[None]}
+        inputs = {
+            "tokens": tokens,
+            "unary": features.unary[None],
+            "pairwise": features.pairwise[None],
+        }
         logits: Float32Array = self.grounder.run(None, inputs)[0]
         return logits

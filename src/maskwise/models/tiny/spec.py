@@ -98,7 +98,8 @@ IMAGE_SIZE = 160
 STRIDE = 4
 """Pixels per cell of the heatmap."""
 
-FINE_CHANNELS, COARSE_CHANNELS = 24, 48
+FINE_CHANNELS = 24
+COARSE_CHANNELS = 48
 """Channels of the feature maps at strides 2 and 4."""
 
 ROI_SIZE = 14
@@ -126,12 +127,15 @@ times, which raises their logits.
 TARGET_THRESHOLD = 0.4
 """An object or part is a target of a question if the grounder gives it at least this probability."""
 
-UNARY_MEASURES, PAIRWISE_FEATURES = 11, 6
+UNARY_MEASURES = 11
+PAIRWISE_FEATURES = 6
 UNARY_FEATURES = sum(ATTRIBUTE_SIZES) + UNARY_MEASURES + 2 * MAX_PARTS
 """Length of the feature vectors of an object and of a pair of objects."""
 
-WORD_BUCKETS, TRIGRAM_BUCKETS = 4096, 4096
-MAX_TOKENS, MAX_TRIGRAMS = 40, 8
+WORD_BUCKETS = 4096
+TRIGRAM_BUCKETS = 4096
+MAX_TOKENS = 40
+MAX_TRIGRAMS = 8
 
 
 def part_count(category: int) -> int:

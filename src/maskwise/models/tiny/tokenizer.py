@@ -11,7 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from maskwise.arrays import Int64Array
-from maskwise.models.tiny.spec import MAX_TOKENS, MAX_TRIGRAMS, TRIGRAM_BUCKETS, WORD_BUCKETS
+from maskwise.models.tiny.spec import (
+    MAX_TOKENS,
+    MAX_TRIGRAMS,
+    TRIGRAM_BUCKETS,
+    WORD_BUCKETS,
+)
 
 _WORD = re.compile(r"[a-z0-9]+|[?!.,;:]")
 
@@ -39,5 +44,7 @@ def _token(word: str) -> list[int]:
     marked = f"<{word}>"
     trigrams = [marked[i : i + 3] for i in range(len(marked) - 2)][:MAX_TRIGRAMS]
     buckets = [1 + zlib.crc32(word.encode()) % (WORD_BUCKETS - 1)]
-    buckets += [1 + zlib.crc32(trigram.encode()) % (TRIGRAM_BUCKETS - 1) for trigram in trigrams]
+    buckets += [
+        1 + zlib.crc32(trigram.encode()) % (TRIGRAM_BUCKETS - 1) for trigram in trigrams
+    ]
     return buckets + [0] * (1 + MAX_TRIGRAMS - len(buckets))

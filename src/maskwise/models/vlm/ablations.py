@@ -27,8 +27,10 @@ class AblatedModel:
     def __init__(self, model: QuestionPredictor, baseline: str) -> None:
         if baseline not in BASELINES:
             raise UnknownNameError("baseline", baseline, BASELINES)
-        self.model, self._predict = model, BASELINES[baseline]
-        self.name, self.weights_hash = f"{model.name}, {baseline}", model.weights_hash
+        self.model = model
+        self._predict = BASELINES[baseline]
+        self.name = f"{model.name}, {baseline}"
+        self.weights_hash = model.weights_hash
         self.config = model.config | {"baseline": baseline}
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -36,25 +38,36 @@ class AblatedModel:
         return self._predict(self.model, image, questions)
 
 
-def _text_blind(model: QuestionPredictor, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+def _text_blind(
+    model: QuestionPredictor, image: Image.Image, questions: Sequence[str]
+) -> list[Prediction]:
     return model.predict(image, [""] * len(questions))
 
 
-def _image_blind(model: QuestionPredictor, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+def _image_blind(
+    model: QuestionPredictor, image: Image.Image, questions: Sequence[str]
+) -> list[Prediction]:
     return model.predict(Image.new("RGB", image.size, "grey"), questions)
 
 
-def _visible_copy(model: QuestionPredictor, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
+def _visible_copy(
+    model: QuestionPredictor, image: Image.Image, questions: Sequence[str]
+) -> list[Prediction]:
     return [
         msgspec.structs.replace(
             one,
-            regions=tuple(msgspec.structs.replace(region, amodal=region.visible) for region in one.regions),
+            regions=tuple(
+                msgspec.structs.replace(region, amodal=region.visible)
+                for region in one.regions
+            ),
         )
         for one in model.predict(image, questions)
     ]
 
 
-BASELINES: dict[str, Callable[[QuestionPredictor, Image.Image, Sequence[str]], list[Prediction]]] = {
+BASELINES: dict[
+    str, Callable[[QuestionPredictor, Image.Image, Sequence[str]], list[Prediction]]
+] = {
     "text-blind": _text_blind,
     "image-blind": _image_blind,
     "visible-copy": _visible_copy,

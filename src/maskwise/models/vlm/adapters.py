@@ -19,7 +19,9 @@ def save_adapters(adapted: LoraModel, folder: Path) -> None:
     """Write the adapters that a model contains, and the trained rows of its embedding."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = adapted.model.state_dict()
-    stored = {new: weights[name].contiguous() for new, name in _stored_names(adapted).items()}
+    stored = {
+        new: weights[name].contiguous() for new, name in _stored_names(adapted).items()
+    }
     adapted.peft_config[ADAPTER].save_pretrained(folder)
     save_file(stored, folder / WEIGHTS, metadata={"format": "pt"})
 
@@ -27,15 +29,21 @@ def save_adapters(adapted: LoraModel, folder: Path) -> None:
 def load_adapters(language_model: PreTrainedModel, folder: Path) -> LoraModel:
     """Put the adapters of a folder into a model, in place; they are not merged."""
     try:
-        adapted = LoraModel(language_model, LoraConfig.from_pretrained(str(folder)), ADAPTER)
+        adapted = LoraModel(
+            language_model, LoraConfig.from_pretrained(str(folder)), ADAPTER
+        )
         weights = load_file(folder / WEIGHTS)
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(f"{folder}: the adapters cannot be loaded: {error}") from None
     names = _stored_names(adapted)
     if set(names) != set(weights):
         wrong = sorted(set(names) ^ set(weights))[:3]
-        raise ModelError(f"{folder}: the adapters do not fit the model: {', '.join(wrong)}")
-    adapted.model.load_state_dict({names[new]: value for new, value in weights.items()}, strict=False)
+        raise ModelError(
+            f"{folder}: the adapters do not fit the model: {', '.join(wrong)}"
+        )
+    adapted.model.load_state_dict(
+        {names[new]: value for new, value in weights.items()}, strict=False
+    )
     return adapted
 
 

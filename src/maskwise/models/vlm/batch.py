@@ -40,7 +40,10 @@ class MaskTargets:
 
     def to(self, device: torch.device | str) -> "MaskTargets":
         """The same on a device."""
-        return replace(self, **{one.name: getattr(self, one.name).to(device) for one in fields(self)})
+        return replace(
+            self,
+            **{one.name: getattr(self, one.name).to(device) for one in fields(self)},
+        )
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,10 @@ class DenseTargets:
 
     def to(self, device: torch.device | str) -> "DenseTargets":
         """The same on a device."""
-        return replace(self, **{one.name: getattr(self, one.name).to(device) for one in fields(self)})
+        return replace(
+            self,
+            **{one.name: getattr(self, one.name).to(device) for one in fields(self)},
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,14 @@ class VlmBatch:
     def to(self, device: torch.device | str) -> "VlmBatch":
         """The same batch on a device."""
         moved = {one.name: getattr(self, one.name) for one in fields(self)}
-        return replace(self, **{name: one.to(device) for name, one in moved.items() if hasattr(one, "to")})
+        return replace(
+            self,
+            **{
+                name: one.to(device)
+                for name, one in moved.items()
+                if hasattr(one, "to")
+            },
+        )
 
     def text_inputs(self) -> dict[str, torch.Tensor]:
         """The arguments of the language model, the grid of the image of each question included."""
@@ -102,11 +115,17 @@ class VlmBatch:
             return inputs
         asked = [image for image in self.image_index if image >= 0]
         inputs["mm_token_type_ids"] = self.mm_token_type_ids
-        return inputs | ({"image_grid_thw": self.image_grid_thw[asked]} if asked else {})
+        return inputs | (
+            {"image_grid_thw": self.image_grid_thw[asked]} if asked else {}
+        )
 
 
 def collate(
-    images: Sequence[ImageQuestions], processor: "VlmProcessor", *, answers: bool = True, dense: bool = False
+    images: Sequence[ImageQuestions],
+    processor: "VlmProcessor",
+    *,
+    answers: bool = True,
+    dense: bool = False,
 ) -> VlmBatch:
     """A batch of the questions of some images, in order.
 
@@ -114,11 +133,15 @@ def collate(
     dense: with the targets of dense supervision.
     """
     seen = [one for one in images if one.image is not None]
-    encoded = processor.encode_images([one.image for one in seen if one.image is not None])
+    encoded = processor.encode_images(
+        [one.image for one in seen if one.image is not None]
+    )
     number = {id(one): place for place, one in enumerate(seen)}
     turns = [
         (
-            processor.encode_turn(sample, encoded.token_counts[image] if image >= 0 else 0, answer=answers),
+            processor.encode_turn(
+                sample, encoded.token_counts[image] if image >= 0 else 0, answer=answers
+            ),
             image,
             sample,
         )
@@ -127,10 +150,14 @@ def collate(
         for sample in one.samples
     ]
     rows = [turn for turn, _, _ in turns]
-    input_ids = pad_rows([row.input_ids for row in rows], processor.pad_token_id, left=not answers)
+    input_ids = pad_rows(
+        [row.input_ids for row in rows], processor.pad_token_id, left=not answers
+    )
     batch = VlmBatch(
         input_ids=input_ids,
-        attention_mask=pad_rows([[1] * len(row.input_ids) for row in rows], 0, left=not answers),
+        attention_mask=pad_rows(
+            [[1] * len(row.input_ids) for row in rows], 0, left=not answers
+        ),
         mm_token_type_ids=(input_ids == processor.image_token_id).long(),
         asked=processor.find_words(input_ids),
         image_index=tuple(image for _, image, _ in turns),
@@ -140,7 +167,12 @@ def collate(
     )
     if not answers:
         return batch
-    targets = [sample.targets[place] for row, image, sample in turns if image >= 0 for place in row.targets]
+    targets = [
+        sample.targets[place]
+        for row, image, sample in turns
+        if image >= 0
+        for place in row.targets
+    ]
     labels = pad_rows([row.labels for row in rows], IGNORED)
     return replace(
         batch,
@@ -152,7 +184,9 @@ def collate(
     )
 
 
-def add_prompts(image: VlmBatch, questions: Sequence[str], processor: "VlmProcessor") -> VlmBatch:
+def add_prompts(
+    image: VlmBatch, questions: Sequence[str], processor: "VlmProcessor"
+) -> VlmBatch:
     """Questions about the only image of a batch that has been collated already, as prompts padded at the left."""
     tokens = processor.count_image_tokens(image.image_grid_thw)[0]
     rows = [processor.encode_prompt(question, tokens) for question in questions]
@@ -161,18 +195,24 @@ def add_prompts(image: VlmBatch, questions: Sequence[str], processor: "VlmProces
     return replace(
         image,
         input_ids=input_ids,
-        attention_mask=pad_rows([[1] * len(row) for row in rows], 0, left=True).to(device),
+        attention_mask=pad_rows([[1] * len(row) for row in rows], 0, left=True).to(
+            device
+        ),
         mm_token_type_ids=(input_ids == processor.image_token_id).long(),
         asked=processor.find_words(input_ids),
         image_index=(0,) * len(rows),
     )
 
 
-def pad_rows(rows: Sequence[Sequence[int]], value: int, *, left: bool = False) -> torch.Tensor:
+def pad_rows(
+    rows: Sequence[Sequence[int]], value: int, *, left: bool = False
+) -> torch.Tensor:
     """Rows of different lengths as one tensor [rows, longest]."""
     longest = max(map(len, rows), default=0)
     padded = [
-        [value] * (longest - len(row)) + list(row) if left else list(row) + [value] * (longest - len(row))
+        [value] * (longest - len(row)) + list(row)
+        if left
+        else list(row) + [value] * (longest - len(row))
         for row in rows
     ]
     return torch.tensor(padded, dtype=torch.long).view(len(rows), longest)
@@ -189,13 +229,21 @@ def mask_targets(regions: Sequence[Region], processor: "VlmProcessor") -> MaskTa
             if mask is not None:
                 masks[kind, row] = processor.resize_mask(mask.to_dense())
                 known[kind, row] = True
-        if region.visible is not None and region.amodal is not None and region.amodal.area:
-            rates[row] = 1 - min(1.0, (region.visible & region.amodal).area / region.amodal.area)
+        if (
+            region.visible is not None
+            and region.amodal is not None
+            and region.amodal.area
+        ):
+            rates[row] = 1 - min(
+                1.0, (region.visible & region.amodal).area / region.amodal.area
+            )
     return MaskTargets(masks[0], masks[1], known[0], known[1], rates)
 
 
 def _dense_targets(
-    images: Sequence[ImageQuestions], grids: Sequence[tuple[int, int]], processor: "VlmProcessor"
+    images: Sequence[ImageQuestions],
+    grids: Sequence[tuple[int, int]],
+    processor: "VlmProcessor",
 ) -> DenseTargets:
     """The words that each image token shows, and the masks and names of all regions."""
     words: list[tuple[int, int]] = []
@@ -206,11 +254,15 @@ def _dense_targets(
             words += [(first + token, word) for word in shown]
             weights += shown.values()
         first += grid[0] * grid[1]
-    regions = [(image, region) for image, one in enumerate(images) for region in one.regions]
+    regions = [
+        (image, region) for image, one in enumerate(images) for region in one.regions
+    ]
     return DenseTargets(
         words=torch.tensor(words, dtype=torch.long).view(-1, 2),
         word_weights=torch.tensor(weights),
-        names=pad_rows([processor.name_tokens(region.name) for _, region in regions], -1),
+        names=pad_rows(
+            [processor.name_tokens(region.name) for _, region in regions], -1
+        ),
         image_index=torch.tensor([image for image, _ in regions], dtype=torch.long),
         masks=mask_targets([region for _, region in regions], processor),
     )
@@ -225,10 +277,17 @@ def _token_words(
     for region in regions:
         if region.visible is None or not region.visible.area:
             continue
-        dense = torch.from_numpy(np.ascontiguousarray(region.visible.to_dense())).float()[None, None]
+        dense = torch.from_numpy(
+            np.ascontiguousarray(region.visible.to_dense())
+        ).float()[None, None]
         share = torch.nn.functional.interpolate(dense, grid, mode="area").flatten()
         names = processor.name_tokens(region.name)
         for token in torch.nonzero(share > 0.1).flatten().tolist():
             for word in names:
-                shown[token][word] = shown[token].get(word, 0.0) + float(share[token]) / len(names)
-    return [{word: weight / sum(one.values()) for word, weight in one.items()} for one in shown]
+                shown[token][word] = shown[token].get(word, 0.0) + float(
+                    share[token]
+                ) / len(names)
+    return [
+        {word: weight / sum(one.values()) for word, weight in one.items()}
+        for one in shown
+    ]

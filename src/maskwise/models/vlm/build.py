@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer, CLIPImageProcessorPil, PreTrainedModel, Qwen2VLImageProcessorPil
+from transformers import (
+    AutoTokenizer,
+    CLIPImageProcessorPil,
+    PreTrainedModel,
+    Qwen2VLImageProcessorPil,
+)
 
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.initialization import scale_initialization
@@ -24,12 +29,17 @@ from maskwise.models.vlm.pretrained import (
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.projector import PromptProjector
 from maskwise.models.vlm.segmenter import Segmenter, find_segmenter_family
-from maskwise.models.vlm.vision_language import VisionLanguage, find_vision_language_class
+from maskwise.models.vlm.vision_language import (
+    VisionLanguage,
+    find_vision_language_class,
+)
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def build_model(config: VlmConfig, processor: VlmProcessor | None = None, *, device: str = "cpu") -> VlmModel:
+def build_model(
+    config: VlmConfig, processor: VlmProcessor | None = None, *, device: str = "cpu"
+) -> VlmModel:
     """The model with the weights that the config names, or random ones.
 
     processor: that of the model; without it, the ids of the segmentation tokens are not known and only shapes are
@@ -44,7 +54,10 @@ def build_model(config: VlmConfig, processor: VlmProcessor | None = None, *, dev
 
 
 def _join(
-    config: VlmConfig, language: PreTrainedModel, segmenter: PreTrainedModel, processor: VlmProcessor | None
+    config: VlmConfig,
+    language: PreTrainedModel,
+    segmenter: PreTrainedModel,
+    processor: VlmProcessor | None,
 ) -> VlmModel:
     if processor is not None:
         _resize_embeddings(language, len(processor.tokenizer))
@@ -58,9 +71,15 @@ def _join(
         config,
         VisionLanguage(language),
         Segmenter(segmenter, config.early_block),
-        decoders=MaskDecoders(segmenter, head, visible_inside_amodal=config.visible_inside_amodal),
-        projector=PromptProjector(width, config.projector_width or width, prompt_width, vectors),
-        mask_type_head=MaskTypeHead(vocabulary, width) if config.mask_type_head else None,
+        decoders=MaskDecoders(
+            segmenter, head, visible_inside_amodal=config.visible_inside_amodal
+        ),
+        projector=PromptProjector(
+            width, config.projector_width or width, prompt_width, vectors
+        ),
+        mask_type_head=MaskTypeHead(vocabulary, width)
+        if config.mask_type_head
+        else None,
         seg_token_ids=processor.seg_token_ids if processor is not None else (),
     )
 
@@ -70,11 +89,21 @@ def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTraine
     is_language = part is config.vision_language
     described = read_architecture(part)
     kind = described.model_type
-    found = find_vision_language_class(kind) if is_language else find_segmenter_family(kind).model
+    found = (
+        find_vision_language_class(kind)
+        if is_language
+        else find_segmenter_family(kind).model
+    )
     if load and part.name is not None:
         return _from_pretrained(found, part.name)
-    model: PreTrainedModel = found(described) if is_language else found(_segmenter_config(found, described))
-    if config.scaled_init and part.name is None and next(model.parameters()).device.type != "meta":
+    model: PreTrainedModel = (
+        found(described) if is_language else found(_segmenter_config(found, described))
+    )
+    if (
+        config.scaled_init
+        and part.name is None
+        and next(model.parameters()).device.type != "meta"
+    ):
         width = described.get_text_config().hidden_size if is_language else 0
         scale_initialization(model, width**-0.5 if is_language else 1.0)
     return model
@@ -98,7 +127,9 @@ def _from_pretrained(found: type[PreTrainedModel], name: str) -> PreTrainedModel
 def segmenter_architecture(config: VlmConfig) -> Any:
     """The transformers config of the image model of a segmenter."""
     described = read_architecture(config.segmenter)
-    return _segmenter_config(find_segmenter_family(described.model_type).model, described)
+    return _segmenter_config(
+        find_segmenter_family(described.model_type).model, described
+    )
 
 
 def _segmenter_config(found: type[PreTrainedModel], described: Any) -> Any:
@@ -123,12 +154,18 @@ def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcess
     source = str(folder) if folder is not None else config.vision_language.name
     if source is None:
         vocabulary = described.get_text_config().vocab_size
-        tokenizer = train_nano_tokenizer(vocabulary, config.seg_tokens, config.vocabulary_scenes)
+        tokenizer = train_nano_tokenizer(
+            vocabulary, config.seg_tokens, config.vocabulary_scenes
+        )
     else:
         tokenizer = _load_tokenizer(source, config)
     image_token = _find_image_token(tokenizer, described)
     is_qwen = described.model_type.startswith("qwen")
-    size = None if is_qwen else described.vision_config.image_size // described.vision_config.patch_size
+    size = (
+        None
+        if is_qwen
+        else described.vision_config.image_size // described.vision_config.patch_size
+    )
     full = not is_qwen and described.vision_feature_select_strategy == "full"
     return VlmProcessor(
         config,
@@ -143,7 +180,9 @@ def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcess
 
 def _load_tokenizer(source: str, config: VlmConfig) -> Any:
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **loading_options(source))
+        tokenizer = AutoTokenizer.from_pretrained(
+            source, trust_remote_code=False, **loading_options(source)
+        )
     except OSError as error:
         raise missing_weights(source, error) from None
     if tokenizer.chat_template is None:
@@ -151,7 +190,9 @@ def _load_tokenizer(source: str, config: VlmConfig) -> Any:
     known = tokenizer.get_vocab()
     new = [token for token in config.seg_tokens if token not in known]
     if new:
-        tokenizer.add_special_tokens({"additional_special_tokens": new}, replace_extra_special_tokens=False)
+        tokenizer.add_special_tokens(
+            {"additional_special_tokens": new}, replace_extra_special_tokens=False
+        )
     return tokenizer
 
 
@@ -162,16 +203,21 @@ def _find_image_token(tokenizer: Any, described: Any) -> str:
     return str(tokenizer.convert_ids_to_tokens(described.image_token_id))
 
 
-def _load_image_processor(config: VlmConfig, described: Any, folder: Path | None) -> Any:
+def _load_image_processor(
+    config: VlmConfig, described: Any, folder: Path | None
+) -> Any:
     """The image processor of the vision-language model, in the variant without torchvision."""
-    vision, name = described.vision_config, config.vision_language.name
+    vision = described.vision_config
+    name = config.vision_language.name
     is_qwen = described.model_type.startswith("qwen")
     kind = Qwen2VLImageProcessorPil if is_qwen else CLIPImageProcessorPil
     if folder is not None:
         return kind.from_pretrained(str(folder))
     pixels = {"shortest_edge": config.min_pixels, "longest_edge": config.max_pixels}
     if name is not None:
-        return kind.from_pretrained(name, **loading_options(name), **({"size": pixels} if is_qwen else {}))
+        return kind.from_pretrained(
+            name, **loading_options(name), **({"size": pixels} if is_qwen else {})
+        )
     if is_qwen:
         return Qwen2VLImageProcessorPil(
             size=pixels,

@@ -19,12 +19,18 @@ class Pretrained(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         if self.name is None and self.config is None:
-            raise ValueError("expected `name`, a hub name or folder, or `config` with a model_type")
+            raise ValueError(
+                "expected `name`, a hub name or folder, or `config` with a model_type"
+            )
         if self.config is not None and "model_type" not in self.config:
-            raise ValueError('`config` needs a model_type, for example "qwen3_vl" or "sam2"')
+            raise ValueError(
+                '`config` needs a model_type, for example "qwen3_vl" or "sam2"'
+            )
 
 
-class LossWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LossWeights(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """The weight of each loss; a loss of weight 0 is not computed.
 
     The defaults of `text`, `bce` and `dice` are those of LISA and M2SA (1.0, 2.0, 0.5). AURA uses 1 for all, also for

@@ -24,5 +24,7 @@ class EarlyFeatures(nn.Module):
             features = functional.interpolate(
                 features, size, mode="bilinear", align_corners=False, antialias=True
             )
-        addend: torch.Tensor = self.second(functional.gelu(self.norm(self.first(features))))
+        addend: torch.Tensor = self.second(
+            functional.gelu(self.norm(self.first(features)))
+        )
         return addend

@@ -19,15 +19,22 @@ from transformers import PreTrainedModel
 
 from maskwise.errors import ModelError
 from maskwise.models.vlm.adapters import load_adapters
-from maskwise.models.vlm.build import build_model, build_processor, segmenter_architecture
+from maskwise.models.vlm.build import (
+    build_model,
+    build_processor,
+    segmenter_architecture,
+)
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.pretrained import quiet
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.store.atomic import atomic_write
 
-CONFIG_FILE, HEADS_FILE = "vlm_config.json", "heads.safetensors"
-LANGUAGE, SEGMENTER, ADAPTERS = "vision_language", "segmenter", "adapters"
+CONFIG_FILE = "vlm_config.json"
+HEADS_FILE = "heads.safetensors"
+LANGUAGE = "vision_language"
+SEGMENTER = "segmenter"
+ADAPTERS = "adapters"
 
 SEGMENTER_NAMES = {
     "segmenter.encoder.": "vision_encoder.",
@@ -47,7 +54,9 @@ def save_folder(model: VlmModel, processor: VlmProcessor, folder: Path) -> None:
         language.save_pretrained(folder / LANGUAGE)
     processor.save(folder / LANGUAGE)
     save_heads(model, folder)
-    own = msgspec.structs.replace(model.config, vision_language=Pretrained(name=LANGUAGE))
+    own = msgspec.structs.replace(
+        model.config, vision_language=Pretrained(name=LANGUAGE)
+    )
     save_config(own, folder)
 
 
@@ -55,7 +64,9 @@ def save_heads(model: VlmModel, folder: Path) -> None:
     """Write the segmenter and everything that is not part of the vision-language model."""
     segmenter, heads = split_weights(model.state_dict())
     segmenter_architecture(model.config).save_pretrained(folder / SEGMENTER)
-    save_file(segmenter, folder / SEGMENTER / "model.safetensors", metadata={"format": "pt"})
+    save_file(
+        segmenter, folder / SEGMENTER / "model.safetensors", metadata={"format": "pt"}
+    )
     save_file(heads, folder / HEADS_FILE)
 
 
@@ -66,14 +77,20 @@ def save_config(config: VlmConfig, folder: Path) -> None:
         file.write(msgspec.json.format(msgspec.json.encode(own)))
 
 
-def split_weights(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def split_weights(
+    weights: Mapping[str, Tensor],
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The weights of the segmenter by their names in transformers, and those of the heads by their own."""
     segmenter: dict[str, Tensor] = {}
     heads: dict[str, Tensor] = {}
     for name, value in weights.items():
-        start = next((start for start in SEGMENTER_NAMES if name.startswith(start)), None)
+        start = next(
+            (start for start in SEGMENTER_NAMES if name.startswith(start)), None
+        )
         if start is not None:
-            segmenter[SEGMENTER_NAMES[start] + name.removeprefix(start)] = value.contiguous()
+            segmenter[SEGMENTER_NAMES[start] + name.removeprefix(start)] = (
+                value.contiguous()
+            )
         elif not name.startswith("vision_language."):
             heads[name] = value.contiguous()
     return segmenter, heads
@@ -82,7 +99,9 @@ def split_weights(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dic
 def read_folder_config(folder: Path) -> VlmConfig:
     """The config of a model in a folder, with the paths of its networks."""
     try:
-        config = msgspec.json.decode((folder / CONFIG_FILE).read_bytes(), type=VlmConfig)
+        config = msgspec.json.decode(
+            (folder / CONFIG_FILE).read_bytes(), type=VlmConfig
+        )
     except OSError:
         raise ModelError(
             f"{folder}: no model: expected the files {CONFIG_FILE} and {HEADS_FILE}, which `maskwise train` and "
@@ -107,7 +126,9 @@ def load_folder(folder: Path, device: str = "cpu") -> tuple[VlmModel, VlmProcess
         load_adapters(model.vision_language.model, folder / ADAPTERS)
     _load_heads(model, folder / HEADS_FILE)
     # The record of a run compares configs; the place of the folder is no part of the model.
-    model.config = msgspec.json.decode((folder / CONFIG_FILE).read_bytes(), type=VlmConfig)
+    model.config = msgspec.json.decode(
+        (folder / CONFIG_FILE).read_bytes(), type=VlmConfig
+    )
     return model.to(device).eval(), processor
 
 
@@ -120,10 +141,14 @@ def _load_heads(model: VlmModel, path: Path) -> None:
     wrong = [
         name
         for name in {**heads, **expected}
-        if name not in heads or name not in expected or heads[name].shape != expected[name].shape
+        if name not in heads
+        or name not in expected
+        or heads[name].shape != expected[name].shape
     ]
     if wrong:
-        raise ModelError(f"{path}: the weights do not fit the config: {', '.join(sorted(wrong)[:3])}")
+        raise ModelError(
+            f"{path}: the weights do not fit the config: {', '.join(sorted(wrong)[:3])}"
+        )
     model.load_state_dict(heads, strict=False)
 
 
@@ -134,7 +159,10 @@ def _located(part: Pretrained, folder: Path, name: str) -> Pretrained:
 def weights_files(folder: Path) -> list[Path]:
     """The weights files of a model's folder, in a fixed order."""
     parts = [folder / name for name in (LANGUAGE, ADAPTERS, SEGMENTER)]
-    return [*(path for part in parts for path in sorted(part.glob("*.safetensors"))), folder / HEADS_FILE]
+    return [
+        *(path for part in parts for path in sorted(part.glob("*.safetensors"))),
+        folder / HEADS_FILE,
+    ]
 
 
 def hash_weights(folder: Path) -> str:

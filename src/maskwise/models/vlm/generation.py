@@ -44,9 +44,13 @@ class GeneratedAnswer(NamedTuple):
 
 
 @torch.inference_mode()
-def encode_image(model: VlmModel, processor: VlmProcessor, image: Image.Image) -> VlmImage:
+def encode_image(
+    model: VlmModel, processor: VlmProcessor, image: Image.Image
+) -> VlmImage:
     """Run both encoders on an image."""
-    batch = collate([ImageQuestions(image, ())], processor, answers=False).to(_device(model))
+    batch = collate([ImageQuestions(image, ())], processor, answers=False).to(
+        _device(model)
+    )
     return VlmImage(image, batch, model.encode_images(batch))
 
 
@@ -83,7 +87,11 @@ def write_answers(
     """
     choose = LogitsProcessorList()
     if mask_type_log_odds is not None:
-        choose.append(lambda _, logits: shift_mask_type(logits, mask_type_log_odds, processor.seg_token_ids))
+        choose.append(
+            lambda _, logits: shift_mask_type(
+                logits, mask_type_log_odds, processor.seg_token_ids
+            )
+        )
     new, states = model.generate(
         batch.text_inputs(),
         features,
@@ -105,11 +113,18 @@ def read_answers(
     """The samples' own answers, with the masks that the model draws for their segmentation tokens."""
     if not samples:
         return []
-    text = collate([ImageQuestions(image.image, tuple(samples))], processor).to(_device(model))
-    states = model.vision_language.encode_text(text.text_inputs(), image.features.language, text.image_index)
+    text = collate([ImageQuestions(image.image, tuple(samples))], processor).to(
+        _device(model)
+    )
+    states = model.vision_language.encode_text(
+        text.text_inputs(), image.features.language, text.image_index
+    )
     assert text.labels is not None
     answered = [row >= 0 for row in text.labels]
-    answers = [_until_end(ids[chosen].tolist(), processor) for ids, chosen in zip(text.input_ids, answered)]
+    answers = [
+        _until_end(ids[chosen].tolist(), processor)
+        for ids, chosen in zip(text.input_ids, answered)
+    ]
     return _decode_answers(
         model,
         processor,
@@ -138,16 +153,23 @@ def _decode_answers(
 ) -> list[GeneratedAnswer]:
     """Decode the masks of all answers together. states: [tokens, width] of each answer."""
     seg = processor.seg_token_ids
-    places = [[place for place, token in enumerate(row) if token in seg] for row in answers]
+    places = [
+        [place for place, token in enumerate(row) if token in seg] for row in answers
+    ]
     prompted = torch.cat([one[chosen] for one, chosen in zip(states, places)])
     assert image.features.segmenter is not None
     owners = torch.zeros(len(prompted), dtype=torch.long, device=prompted.device)
     masks = model.decode(image.features.segmenter, prompted, owners)
-    found, first = [], 0
+    found = []
+    first = 0
     for row, chosen in zip(answers, places):
         kinds = [seg.index(row[place]) for place in chosen]
         bounds = zip([0, *(place + 1 for place in chosen)], [*chosen, len(row)])
         pieces = [processor.decode(row[start:stop]) for start, stop in bounds]
-        found.append(GeneratedAnswer(pieces, kinds, masks.part(slice(first, first + len(chosen)))))
+        found.append(
+            GeneratedAnswer(
+                pieces, kinds, masks.part(slice(first, first + len(chosen)))
+            )
+        )
         first += len(chosen)
     return found

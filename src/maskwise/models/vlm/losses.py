@@ -6,7 +6,8 @@ Each takes tensors of any number of items and returns a scalar; for no items it 
 import torch
 from torch.nn import functional
 
-DICE_SCALE, DICE_EPSILON = 1000.0, 1e-6
+DICE_SCALE = 1000.0
+DICE_EPSILON = 1e-6
 """As in LISA's code."""
 
 
@@ -27,17 +28,22 @@ def mask_type_loss(logits: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits.float(), kinds)
 
 
-def bce_loss(logits: torch.Tensor, masks: torch.Tensor, positive_weight: float = 1.0) -> torch.Tensor:
+def bce_loss(
+    logits: torch.Tensor, masks: torch.Tensor, positive_weight: float = 1.0
+) -> torch.Tensor:
     """Mean binary cross-entropy, first over the pixels, then over the masks. logits, masks: [n, h, w].
 
     positive_weight: foreground pixels weigh as much as the background, but at most this factor more.
     """
     if not len(logits):
         return logits.sum() * 0
-    logits, masks = logits.float().flatten(1), masks.flatten(1)
+    logits = logits.float().flatten(1)
+    masks = masks.flatten(1)
     share = masks.mean(1, keepdim=True).clamp(min=1e-6)
     weight = ((1 - share) / share).clamp(1.0, positive_weight)
-    loss = functional.binary_cross_entropy_with_logits(logits, masks, reduction="none", pos_weight=weight)
+    loss = functional.binary_cross_entropy_with_logits(
+        logits, masks, reduction="none", pos_weight=weight
+    )
     return loss.mean(1).mean()
 
 
@@ -45,7 +51,8 @@ def dice_loss(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Mean Dice loss. logits, masks: [n, h, w]."""
     if not len(logits):
         return logits.sum() * 0
-    found, masks = logits.float().flatten(1).sigmoid(), masks.flatten(1)
+    found = logits.float().flatten(1).sigmoid()
+    masks = masks.flatten(1)
     overlap = 2 * (found / DICE_SCALE * masks).sum(1)
     total = (found / DICE_SCALE).sum(1) + (masks / DICE_SCALE).sum(1)
     return (1 - (overlap + DICE_EPSILON) / (total + DICE_EPSILON)).mean()
@@ -58,7 +65,9 @@ def occlusion_loss(rates: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return functional.mse_loss(rates.float(), targets)
 
 
-def region_words_loss(logits: torch.Tensor, words: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+def region_words_loss(
+    logits: torch.Tensor, words: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
     """Cross-entropy of image tokens against the words of the regions they show.
 
     logits: [tokens, vocabulary]. words: [m, 2], image token and word. weights: [m], which add up to the number of
@@ -81,4 +90,6 @@ def prompt_alignment_loss(prompts: torch.Tensor, names: torch.Tensor) -> torch.T
     """Mean squared error of prompts relative to the variance of those of the names. prompts, names: [n, k, width]."""
     if not len(prompts):
         return prompts.sum() * 0
-    return functional.mse_loss(prompts.float(), names.float()) / names.float().var().clamp(min=1e-6)
+    return functional.mse_loss(
+        prompts.float(), names.float()
+    ) / names.float().var().clamp(min=1e-6)

@@ -20,7 +20,11 @@ class MaskDecoders(nn.Module):
     """
 
     def __init__(
-        self, model: PreTrainedModel, occlusion_head: OcclusionHead | None, *, visible_inside_amodal: bool
+        self,
+        model: PreTrainedModel,
+        occlusion_head: OcclusionHead | None,
+        *,
+        visible_inside_amodal: bool,
     ) -> None:
         super().__init__()
         self.visible = model.mask_decoder
@@ -42,11 +46,14 @@ class MaskDecoders(nn.Module):
         prompts: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Visible and amodal logits [n, h, w], and occlusion rates [n] if there is an occlusion head."""
-        amodal_prompts, rates = prompts, None
+        amodal_prompts = prompts
+        rates = None
         if self.occlusion_head is not None:
             amodal_prompts, rates = self.occlusion_head(prompts)
         visible = segmenter.decode(self.visible, features, image_index, prompts=prompts)
-        amodal = segmenter.decode(self.amodal, features, image_index, prompts=amodal_prompts)
+        amodal = segmenter.decode(
+            self.amodal, features, image_index, prompts=amodal_prompts
+        )
         if self.visible_inside_amodal:
             amodal = unite_masks(visible, amodal)
         return visible, amodal, rates

@@ -26,7 +26,9 @@ class MaskTypeHead(nn.Module):
         self.score = nn.Linear(width, 1)
         self.corrections = nn.Parameter(torch.zeros(vocabulary, width))
 
-    def forward(self, input_ids: torch.Tensor, embeddings: torch.Tensor, asked: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, input_ids: torch.Tensor, embeddings: torch.Tensor, asked: torch.Tensor
+    ) -> torch.Tensor:
         """Log-odds [q]. embeddings: of input_ids, [q, tokens, width]. asked: bool [q, tokens], the question's words."""
         words = embeddings + functional.embedding(input_ids, self.corrections)
         words = functional.layer_norm(words, words.shape[-1:]) * asked.unsqueeze(-1)

@@ -79,31 +79,43 @@ class VlmModel(nn.Module):
         seg_token_ids: tuple[int, ...],
     ) -> None:
         super().__init__()
-        self.config, self.seg_token_ids = config, seg_token_ids
-        self.vision_language, self.segmenter = vision_language, segmenter
-        self.decoders, self.projector = decoders, projector
+        self.config = config
+        self.seg_token_ids = seg_token_ids
+        self.vision_language = vision_language
+        self.segmenter = segmenter
+        self.decoders = decoders
+        self.projector = projector
         self.mask_type_head = mask_type_head
 
     def forward(self, batch: VlmBatch) -> VlmOutput:
         """All losses of a batch made by `collate` with answers."""
         weights = self.config.losses
-        features = self.encode_images(batch, masks=bool(weights.bce or weights.dice or weights.occlusion))
+        features = self.encode_images(
+            batch, masks=bool(weights.bce or weights.dice or weights.occlusion)
+        )
         states = self._encode_text(batch, features.language)
         losses = self._text_losses(batch, states)
         prompted, images = self._prompting_states(batch, states)
         masks = None
         if features.segmenter is not None:
-            masks = self._mask_losses(batch, prompted, features.segmenter, image_index=images, losses=losses)
+            masks = self._mask_losses(
+                batch, prompted, features.segmenter, image_index=images, losses=losses
+            )
         if features.language is not None:
             self._dense_losses(batch, prompted, features.language, losses=losses)
-        loss = sum((getattr(weights, name) * one for name, one in losses.items()), states.new_zeros(()))
+        loss = sum(
+            (getattr(weights, name) * one for name, one in losses.items()),
+            states.new_zeros(()),
+        )
         return VlmOutput(loss, losses, masks)
 
     def encode_images(self, batch: VlmBatch, *, masks: bool = True) -> EncodedFeatures:
         """Run both encoders on the images of a batch; without `masks` only that of the vision-language model."""
         if batch.pixel_values is None or batch.segmenter_pixels is None:
             return EncodedFeatures(None, None)
-        language = self.vision_language.encode_images(batch.pixel_values, batch.image_grid_thw)
+        language = self.vision_language.encode_images(
+            batch.pixel_values, batch.image_grid_thw
+        )
         if not masks:
             return EncodedFeatures(language, None)
         pixels = batch.segmenter_pixels.to(next(self.segmenter.parameters()).dtype)
@@ -112,11 +124,18 @@ class VlmModel(nn.Module):
     def _encode_text(self, batch: VlmBatch, features: ImageFeatures) -> torch.Tensor:
         """Last hidden states [q, tokens, width]; images without questions have none and train by dense supervision."""
         if not len(batch):
-            return self.vision_language.embeddings.new_zeros((0, 0, self.vision_language.width))
-        return self.vision_language.encode_text(batch.text_inputs(), features, batch.image_index)
+            return self.vision_language.embeddings.new_zeros(
+                (0, 0, self.vision_language.width)
+            )
+        return self.vision_language.encode_text(
+            batch.text_inputs(), features, batch.image_index
+        )
 
     def decode(
-        self, features: SegmenterFeatures, states: torch.Tensor, image_index: torch.Tensor
+        self,
+        features: SegmenterFeatures,
+        states: torch.Tensor,
+        image_index: torch.Tensor,
     ) -> DecodedMasks:
         """Masks of hidden states [n, width]; image_index: [n]. n may be 0.
 
@@ -124,16 +143,19 @@ class VlmModel(nn.Module):
         """
         n = len(states)
         if not n:
-            states, image_index = states.new_zeros((1, states.shape[1])), image_index.new_zeros(1)
+            states = states.new_zeros((1, states.shape[1]))
+            image_index = image_index.new_zeros(1)
         prompts = self.projector(states)
-        return DecodedMasks(*self.decoders(self.segmenter, features, image_index, prompts=prompts)).part(
-            slice(n)
-        )
+        return DecodedMasks(
+            *self.decoders(self.segmenter, features, image_index, prompts=prompts)
+        ).part(slice(n))
 
     def seg_positions(self, batch: VlmBatch) -> torch.Tensor:
         """True where a segmentation token stands in a question about an image: bool [q, tokens]."""
         ids = torch.tensor(self.seg_token_ids, device=batch.input_ids.device)
-        has_image = torch.tensor(batch.image_index, dtype=torch.long, device=ids.device) >= 0
+        has_image = (
+            torch.tensor(batch.image_index, dtype=torch.long, device=ids.device) >= 0
+        )
         return torch.isin(batch.input_ids, ids) & has_image[:, None]
 
     def mask_type_log_odds(self, batch: VlmBatch) -> torch.Tensor | None:
@@ -141,17 +163,27 @@ class VlmModel(nn.Module):
         if self.mask_type_head is None:
             return None
         embeddings = self.vision_language.embed(batch.input_ids)
-        found: torch.Tensor = self.mask_type_head(batch.input_ids, embeddings, batch.asked)
+        found: torch.Tensor = self.mask_type_head(
+            batch.input_ids, embeddings, batch.asked
+        )
         return found
 
-    def _text_losses(self, batch: VlmBatch, states: torch.Tensor) -> dict[str, torch.Tensor]:
-        weights, found = self.config.losses, dict[str, torch.Tensor]()
-        if not (weights.text or weights.mask_type) or batch.labels is None or not len(batch):
+    def _text_losses(
+        self, batch: VlmBatch, states: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
+        weights = self.config.losses
+        found = dict[str, torch.Tensor]()
+        if (
+            not (weights.text or weights.mask_type)
+            or batch.labels is None
+            or not len(batch)
+        ):
             return found
         labels = batch.labels[:, 1:]
         answered = labels != IGNORED
         # The logits of a large vocabulary are computed only where an answer is.
-        logits, labels = self.vision_language.logits(states[:, :-1][answered]), labels[answered]
+        logits = self.vision_language.logits(states[:, :-1][answered])
+        labels = labels[answered]
         log_odds = self.mask_type_log_odds(batch)
         if log_odds is not None:
             log_odds = log_odds[answered.nonzero()[:, 0]]
@@ -173,9 +205,13 @@ class VlmModel(nn.Module):
         if log_odds is None:
             return loss
         # The head also by itself: the language model learns the wordings of the training by heart.
-        return loss + mask_type_loss(functional.pad(log_odds[chosen].unsqueeze(1), (1, 0)), kinds)
+        return loss + mask_type_loss(
+            functional.pad(log_odds[chosen].unsqueeze(1), (1, 0)), kinds
+        )
 
-    def _prompting_states(self, batch: VlmBatch, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _prompting_states(
+        self, batch: VlmBatch, states: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The hidden states of the segmentation tokens [n, width], row by row, and their images [n]."""
         positions = self.seg_positions(batch)
         asked = torch.tensor(batch.image_index, dtype=torch.long, device=states.device)
@@ -191,7 +227,8 @@ class VlmModel(nn.Module):
         losses: dict[str, torch.Tensor],
     ) -> DecodedMasks:
         """Add the losses of the masks of segmentation tokens and, with dense supervision, of named regions."""
-        n, dense = len(states), batch.dense if self.config.losses.name_prompt else None
+        n = len(states)
+        dense = batch.dense if self.config.losses.name_prompt else None
         if dense is not None:
             states = torch.cat([states, self._name_vectors(dense.names)])
             image_index = torch.cat([image_index, dense.image_index])
@@ -200,25 +237,38 @@ class VlmModel(nn.Module):
             losses |= self._losses_of_masks(masks.part(slice(n)), batch.masks)
         if dense is not None:
             found = self._losses_of_masks(masks.part(slice(n, None)), dense.masks)
-            weighted = [getattr(self.config.losses, name) * one for name, one in found.items()]
+            weighted = [
+                getattr(self.config.losses, name) * one for name, one in found.items()
+            ]
             losses["name_prompt"] = torch.stack(weighted).sum()
         return masks.part(slice(n))
 
-    def _losses_of_masks(self, masks: DecodedMasks, targets: MaskTargets) -> dict[str, torch.Tensor]:
-        weights, found = self.config.losses, {}
+    def _losses_of_masks(
+        self, masks: DecodedMasks, targets: MaskTargets
+    ) -> dict[str, torch.Tensor]:
+        weights = self.config.losses
+        found = {}
         pairs = [
-            (masks.visible[targets.visible_known], targets.visible[targets.visible_known]),
+            (
+                masks.visible[targets.visible_known],
+                targets.visible[targets.visible_known],
+            ),
             (masks.amodal[targets.amodal_known], targets.amodal[targets.amodal_known]),
         ]
         if weights.bce:
             found["bce"] = sum(
-                (bce_loss(*pair, self.config.positive_weight) for pair in pairs), masks.visible.new_zeros(())
+                (bce_loss(*pair, self.config.positive_weight) for pair in pairs),
+                masks.visible.new_zeros(()),
             )
         if weights.dice:
-            found["dice"] = sum((dice_loss(*pair) for pair in pairs), masks.visible.new_zeros(()))
+            found["dice"] = sum(
+                (dice_loss(*pair) for pair in pairs), masks.visible.new_zeros(())
+            )
         if weights.occlusion and masks.occlusion_rate is not None:
             known = targets.visible_known & targets.amodal_known
-            found["occlusion"] = occlusion_loss(masks.occlusion_rate[known], targets.occlusion_rate[known])
+            found["occlusion"] = occlusion_loss(
+                masks.occlusion_rate[known], targets.occlusion_rate[known]
+            )
         return found
 
     def _name_vectors(self, names: torch.Tensor) -> torch.Tensor:
@@ -237,7 +287,9 @@ class VlmModel(nn.Module):
     ) -> None:
         """Add the losses that compare image tokens and segmentation tokens with the words of names."""
         weights = self.config.losses
-        if (weights.name_alignment or weights.prompt_alignment) and batch.token_names is not None:
+        if (
+            weights.name_alignment or weights.prompt_alignment
+        ) and batch.token_names is not None:
             names = self._name_vectors(batch.token_names).detach()
             if weights.name_alignment:
                 losses["name_alignment"] = alignment_loss(states, names)
@@ -246,5 +298,10 @@ class VlmModel(nn.Module):
                 losses["prompt_alignment"] = prompt_alignment_loss(*prompts)
         if weights.region_words and batch.dense is not None:
             tokens = torch.cat(tuple(features.pooler_output))
-            logits = functional.layer_norm(tokens, tokens.shape[-1:]) @ self.vision_language.embeddings.T
-            losses["region_words"] = region_words_loss(logits, batch.dense.words, batch.dense.word_weights)
+            logits = (
+                functional.layer_norm(tokens, tokens.shape[-1:])
+                @ self.vision_language.embeddings.T
+            )
+            losses["region_words"] = region_words_loss(
+                logits, batch.dense.words, batch.dense.word_weights
+            )

@@ -6,12 +6,21 @@ from maskwise.models.vlm.config import LossWeights, Pretrained, VlmConfig
 
 
 def nano_config(
-    *, image_size: int = 128, width: int = 128, layers: int = 4, vocabulary: int = 1536, **options: Any
+    *,
+    image_size: int = 128,
+    width: int = 128,
+    layers: int = 4,
+    vocabulary: int = 1536,
+    **options: Any,
 ) -> VlmConfig:
     """Qwen3-VL and SAM 2 in the size of a few million parameters. options: other fields of VlmConfig."""
     defaults: dict[str, Any] = {
-        "vision_language": Pretrained(config=qwen3_vl_config(width, layers, vocabulary)),
-        "segmenter": Pretrained(config=sam2_config(image_size, width // 2, 3 * width // 4)),
+        "vision_language": Pretrained(
+            config=qwen3_vl_config(width, layers, vocabulary)
+        ),
+        "segmenter": Pretrained(
+            config=sam2_config(image_size, width // 2, 3 * width // 4)
+        ),
         "prompt_vectors": 2,
         "min_pixels": image_size**2,
         "max_pixels": image_size**2,
@@ -22,7 +31,12 @@ def nano_config(
         "scaled_init": True,
         "mask_type_head": True,
         "losses": LossWeights(
-            text=2.0, bce=1.0, dice=1.0, region_words=1.0, name_prompt=1.0, name_alignment=1.0
+            text=2.0,
+            bce=1.0,
+            dice=1.0,
+            region_words=1.0,
+            name_prompt=1.0,
+            name_alignment=1.0,
         ),
     }
     return VlmConfig(**(defaults | options))
@@ -93,7 +107,11 @@ def sam2_config(image_size: int, width: int, decoder_width: int) -> dict[str, An
             "backbone_feature_sizes": sizes,
             "fpn_hidden_size": decoder_width,
         },
-        "prompt_encoder_config": {"hidden_size": decoder_width, "image_size": image_size, "patch_size": 16},
+        "prompt_encoder_config": {
+            "hidden_size": decoder_width,
+            "image_size": image_size,
+            "patch_size": 16,
+        },
         "mask_decoder_config": {
             "hidden_size": decoder_width,
             "mlp_dim": 4 * width,

@@ -10,19 +10,25 @@ from transformers import PreTrainedTokenizerFast
 from maskwise.models.vlm.paraphrase import Paraphraser
 from maskwise.world import stream_scenes
 
-PAD, START, END = "<|pad|>", "<|assistant|>", "<|end|>"
+PAD = "<|pad|>"
+START = "<|assistant|>"
+END = "<|end|>"
 IMAGE_TOKENS = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
 VIDEO = "<|video_pad|>"
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}{% for item in message['content'] %}"
-    "{% if item['type'] == 'image' %}" + "".join(IMAGE_TOKENS) + "{% else %}{{ item['text'] }}{% endif %}"
+    "{% if item['type'] == 'image' %}"
+    + "".join(IMAGE_TOKENS)
+    + "{% else %}{{ item['text'] }}{% endif %}"
     "{% endfor %}{% endfor %}{% if add_generation_prompt %}" + START + "{% endif %}"
 )
 """Short, because a small model spends its time on tokens: image, question, start of the answer."""
 
 
-def train_nano_tokenizer(vocabulary: int, seg_tokens: tuple[str, str], scenes: int) -> Any:
+def train_nano_tokenizer(
+    vocabulary: int, seg_tokens: tuple[str, str], scenes: int
+) -> Any:
     """A tokenizer of at most this vocabulary, special tokens included."""
     special = [PAD, START, END, *IMAGE_TOKENS, VIDEO, *seg_tokens]
     tokenizer = Tokenizer(models.BPE())
@@ -30,7 +36,9 @@ def train_nano_tokenizer(vocabulary: int, seg_tokens: tuple[str, str], scenes: i
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=[AddedToken(one, special=True, normalized=False) for one in special],
+        special_tokens=[
+            AddedToken(one, special=True, normalized=False) for one in special
+        ],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -46,7 +54,8 @@ def train_nano_tokenizer(vocabulary: int, seg_tokens: tuple[str, str], scenes: i
 
 def _grammar_texts(scenes: int) -> Iterator[str]:
     """Questions, their paraphrases, answers and names of scenes of the training split."""
-    paraphraser, rng = Paraphraser(), Random(0)
+    paraphraser = Paraphraser()
+    rng = Random(0)
     for _, scene in zip(range(scenes), stream_scenes(0, "train", 32)):
         for question in scene.questions:
             yield question.text

@@ -14,7 +14,10 @@ class OcclusionHead(nn.Module):
     def __init__(self, width: int, vectors: int) -> None:
         super().__init__()
         self.condition = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)
+            nn.LayerNorm(width),
+            nn.Linear(width, width),
+            nn.GELU(),
+            nn.Linear(width, width),
         )
         self.rate = nn.Linear(vectors * width, 1)
 

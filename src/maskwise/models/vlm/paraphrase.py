@@ -10,7 +10,12 @@ These want the visible mask: a question does, unless its words ask for what is h
 from random import Random
 
 from maskwise.models.intent.lexicon import load_lexicon
-from maskwise.models.intent.templates import TemplateCorpus, load_corpus, parse_template, tidy
+from maskwise.models.intent.templates import (
+    TemplateCorpus,
+    load_corpus,
+    parse_template,
+    tidy,
+)
 from maskwise.world import SceneQuestion
 
 IMPLICIT_RATE = 0.6
@@ -30,14 +35,17 @@ class Paraphraser:
         self.corpus = load_corpus()
         kinds = ("visible", "amodal")
         self.explicit = {
-            kind: [one for one in self.corpus.templates if one.mask_type == kind] for kind in kinds
+            kind: [one for one in self.corpus.templates if one.mask_type == kind]
+            for kind in kinds
         }
         self.implicit = {
             kind: [one for one in templates if "<ask>" in one.line]
             for kind, templates in self.explicit.items()
         }
         lexicon = load_lexicon()
-        self.neutral = sorted(self.corpus.vocabulary() - lexicon.concepts.keys() - lexicon.skipped)
+        self.neutral = sorted(
+            self.corpus.vocabulary() - lexicon.concepts.keys() - lexicon.skipped
+        )
 
     def rephrase(self, question: SceneQuestion, rng: Random) -> str:
         """A random sentence that asks for the same thing and mask type."""
@@ -50,10 +58,12 @@ class Paraphraser:
     def _expand(self, question: SceneQuestion, rng: Random) -> str:
         """A sentence of the corpus that contains the question's noun phrase, or its form without the name."""
         if question.ask is not None and rng.random() < IMPLICIT_RATE:
-            about, templates = question.ask, self.implicit[question.mask_type]
+            about = question.ask
+            templates = self.implicit[question.mask_type]
             fixed = {"ask": parse_template(about)}
         else:
-            about, templates = question.np, self.explicit[question.mask_type]
+            about = question.np
+            templates = self.explicit[question.mask_type]
             fixed = dict.fromkeys(("np", "np0", "npm"), parse_template(about))
         corpus = TemplateCorpus(self.corpus.phrases | fixed, [])
         while True:
@@ -63,12 +73,23 @@ class Paraphraser:
 
     def _surround(self, question: SceneQuestion, rng: Random) -> str:
         """Random words before or after a sentence, or around what is asked for alone."""
-        before, after = (" ".join(rng.choices(self.neutral, k=rng.randrange(1, 6))) for _ in range(2))
+        before, after = (
+            " ".join(rng.choices(self.neutral, k=rng.randrange(1, 6))) for _ in range(2)
+        )
         if question.mask_type == "amodal" or rng.random() >= 0.5:
-            text, mark = self._expand(question, rng), rng.choice(".,:!?")
+            text = self._expand(question, rng)
+            mark = rng.choice(".,:!?")
             end = "" if text.endswith((".", "?", "!")) else "."
-            return tidy(f"{before}{mark} {text}" if rng.random() < 0.5 else f"{text}{end} {after}.")
+            return tidy(
+                f"{before}{mark} {text}"
+                if rng.random() < 0.5
+                else f"{text}{end} {after}."
+            )
         if question.ask is not None and rng.random() < IMPLICIT_RATE:
-            first, last = rng.choice(["", f"{before}."]), rng.choice(["", f"{after}."])
+            first = rng.choice(["", f"{before}."])
+            last = rng.choice(["", f"{after}."])
             return tidy(f"{first} {question.ask}? {last}")
-        return tidy(f"{before} {question.np} {rng.choice(['', after])}" + rng.choice([".", "?", ""]))
+        return tidy(
+            f"{before} {question.np} {rng.choice(['', after])}"
+            + rng.choice([".", "?", ""])
+        )

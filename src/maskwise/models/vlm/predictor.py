@@ -40,8 +40,10 @@ class Vlm:
         batch_size: int = 16,
     ) -> None:
         self.name = "vlm"
-        self.model, self.processor = model, processor
-        self.weights_hash, self.batch_size = weights_hash, batch_size
+        self.model = model
+        self.processor = processor
+        self.weights_hash = weights_hash
+        self.batch_size = batch_size
         self.config: dict[str, Any] = msgspec.to_builtins(model.config)
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -52,7 +54,9 @@ class Vlm:
         """Run both encoders, to ask questions about the image."""
         return VlmEncoding(self, encode_image(self.model, self.processor, image))
 
-    def predict_teacher_forced(self, image: Image.Image, samples: Sequence[Sample]) -> list[Prediction]:
+    def predict_teacher_forced(
+        self, image: Image.Image, samples: Sequence[Sample]
+    ) -> list[Prediction]:
         """One prediction per sample, whose answer with its segmentation tokens is given."""
         encoded = encode_image(self.model, self.processor, image)
         found: list[GeneratedAnswer] = []
@@ -69,7 +73,8 @@ class Vlm:
             for logits in (answer.masks.visible, answer.masks.amodal)
         )
         regions = [
-            _to_region(one, visible, amodal, name=written.text[one.start : one.stop]) for one in targets
+            _to_region(one, visible, amodal, name=written.text[one.start : one.stop])
+            for one in targets
         ]
         return Prediction(
             answer=written,
@@ -83,14 +88,18 @@ class VlmEncoding:
     """An image that both encoders have seen, ready for questions."""
 
     def __init__(self, predictor: Vlm, image: VlmImage) -> None:
-        self.predictor, self.image = predictor, image
+        self.predictor = predictor
+        self.image = image
 
     def answer(self, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question."""
-        predictor, found = self.predictor, list[GeneratedAnswer]()
+        predictor = self.predictor
+        found = list[GeneratedAnswer]()
         for start in range(0, len(questions), predictor.batch_size):
             part = questions[start : start + predictor.batch_size]
-            found += generate_answers(predictor.model, predictor.processor, self.image, part)
+            found += generate_answers(
+                predictor.model, predictor.processor, self.image, part
+            )
         return [predictor.to_prediction(self.image, answer) for answer in found]
 
 
@@ -130,7 +139,10 @@ def _mask_type(targets: Sequence[SegTarget]) -> MaskType | None:
 
 
 def load(
-    checkpoint: str, device: str = "cpu", batch_size: int = 16, baseline: str | None = None
+    checkpoint: str,
+    device: str = "cpu",
+    batch_size: int = 16,
+    baseline: str | None = None,
 ) -> Vlm | AblatedModel:
     """The model in a folder that `maskwise train` or `maskwise export` wrote.
 
@@ -140,6 +152,8 @@ def load(
     try:
         model, processor = load_folder(folder, device)
     except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"{folder}: the model cannot be loaded on {device!r}: {error}") from None
+        raise ModelError(
+            f"{folder}: the model cannot be loaded on {device!r}: {error}"
+        ) from None
     predictor = Vlm(model, processor, hash_weights(folder), batch_size=batch_size)
     return predictor if baseline is None else AblatedModel(predictor, baseline)

@@ -27,11 +27,15 @@ def read_architecture(part: Pretrained) -> Any:
         fields = copy.deepcopy(part.config)
         kind = fields.pop("model_type")
         if kind not in CONFIG_MAPPING:
-            raise UnknownNameError("model_type", str(kind), [*LANGUAGE_FAMILIES, *SEGMENTER_FAMILIES])
+            raise UnknownNameError(
+                "model_type", str(kind), [*LANGUAGE_FAMILIES, *SEGMENTER_FAMILIES]
+            )
         return AutoConfig.for_model(kind, **fields)
     name = str(part.name)
     try:
-        return AutoConfig.from_pretrained(name, trust_remote_code=False, **loading_options(name))
+        return AutoConfig.from_pretrained(
+            name, trust_remote_code=False, **loading_options(name)
+        )
     except OSError as error:
         raise missing_weights(name, error) from None
 
@@ -59,11 +63,18 @@ def read_chat_template(source: str) -> str:
     """The chat template that a processor, not its tokenizer, was saved with. source: a hub name or folder."""
     for name in ("chat_template.jinja", "chat_template.json"):
         path = cached_file(
-            source, name, _raise_exceptions_for_missing_entries=False, **loading_options(source)
+            source,
+            name,
+            _raise_exceptions_for_missing_entries=False,
+            **loading_options(source),
         )
         if path is not None:
             text = Path(path).read_text()
-            return str(json.loads(text)["chat_template"]) if name.endswith("json") else text
+            return (
+                str(json.loads(text)["chat_template"])
+                if name.endswith("json")
+                else text
+            )
     raise ModelError(
         f"{source}: no chat template; expected one in tokenizer_config.json or chat_template.jinja"
     )
@@ -71,7 +82,11 @@ def read_chat_template(source: str) -> str:
 
 def missing_weights(name: str, error: OSError) -> ModelError:
     """The error for a model that cannot be loaded: it says what to run."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    reason = (
+        str(error).strip().splitlines()[0]
+        if str(error).strip()
+        else type(error).__name__
+    )
     return ModelError(
         f"{name}: the model cannot be loaded ({reason}). Expected a folder, or a hub name and a connection. To use it "
         f"offline, run `hf download {name}` on a machine with a connection and give the folder as `name`"
@@ -99,7 +114,8 @@ def is_hub_reachable() -> bool:
 @contextmanager
 def quiet(*, progress: bool = False) -> Iterator[None]:
     """Without warnings of transformers and, unless `progress`, without its progress bars."""
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    verbosity = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     if not progress:
         logging.disable_progress_bar()

@@ -61,11 +61,17 @@ class VlmProcessor:
         grid_size: tuple[int, int] | None = None,
         extra_tokens: int = 0,
     ) -> None:
-        self.config, self.tokenizer, self.image_processor = config, tokenizer, image_processor
-        self.image_token, self.family = image_token, family
-        self.grid_size, self.extra_tokens = grid_size, extra_tokens
+        self.config = config
+        self.tokenizer = tokenizer
+        self.image_processor = image_processor
+        self.image_token = image_token
+        self.family = family
+        self.grid_size = grid_size
+        self.extra_tokens = extra_tokens
         self.image_token_id = int(tokenizer.convert_tokens_to_ids(image_token))
-        self.seg_token_ids = tuple(int(tokenizer.convert_tokens_to_ids(one)) for one in config.seg_tokens)
+        self.seg_token_ids = tuple(
+            int(tokenizer.convert_tokens_to_ids(one)) for one in config.seg_tokens
+        )
         self.eos_token_id = int(tokenizer.eos_token_id)
         pad = tokenizer.pad_token_id
         self.pad_token_id = self.eos_token_id if pad is None else int(pad)
@@ -81,18 +87,29 @@ class VlmProcessor:
         pixels = torch.stack([self.to_segmenter_pixels(image) for image in images])
         grids = self._token_grids(grid, len(images))
         return EncodedImages(
-            found["pixel_values"], grid, pixels, grids, self.count_image_tokens(grid, len(images))
+            found["pixel_values"],
+            grid,
+            pixels,
+            grids,
+            self.count_image_tokens(grid, len(images)),
         )
 
-    def _token_grids(self, image_grid_thw: torch.Tensor | None, images: int) -> list[tuple[int, int]]:
+    def _token_grids(
+        self, image_grid_thw: torch.Tensor | None, images: int
+    ) -> list[tuple[int, int]]:
         """Rows and columns of image tokens of each image."""
         if image_grid_thw is None:
             assert self.grid_size is not None
             return [self.grid_size] * images
         merge = self.image_processor.merge_size
-        return [(int(height) // merge, int(width) // merge) for _, height, width in image_grid_thw.tolist()]
+        return [
+            (int(height) // merge, int(width) // merge)
+            for _, height, width in image_grid_thw.tolist()
+        ]
 
-    def count_image_tokens(self, image_grid_thw: torch.Tensor | None, images: int = 1) -> list[int]:
+    def count_image_tokens(
+        self, image_grid_thw: torch.Tensor | None, images: int = 1
+    ) -> list[int]:
         """The number of image tokens of each image."""
         grids = self._token_grids(image_grid_thw, images)
         return [rows * columns + self.extra_tokens for rows, columns in grids]
@@ -101,17 +118,27 @@ class VlmProcessor:
         """An image as input of the segmenter, [3, size, size]."""
         size = self.config.image_size
         width, height = self._resized(image.size)
-        resized = image.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
-        pixels = torch.from_numpy(np.asarray(resized, np.float32) / 255).permute(2, 0, 1)
-        mean, std = (torch.tensor(values).view(3, 1, 1) for values in self.family.normalization)
-        return functional.pad((pixels - mean) / std, (0, size - width, 0, size - height))
+        resized = image.convert("RGB").resize(
+            (width, height), Image.Resampling.BILINEAR
+        )
+        pixels = torch.from_numpy(np.asarray(resized, np.float32) / 255).permute(
+            2, 0, 1
+        )
+        mean, std = (
+            torch.tensor(values).view(3, 1, 1) for values in self.family.normalization
+        )
+        return functional.pad(
+            (pixels - mean) / std, (0, size - width, 0, size - height)
+        )
 
     def _resized(self, image_size: tuple[int, int]) -> tuple[int, int]:
         """Width and height of an image within the segmenter's input."""
         size = self.config.image_size
         if not self.family.pad:
             return size, size
-        width, height = (max(1, round(side * size / max(image_size))) for side in image_size)
+        width, height = (
+            max(1, round(side * size / max(image_size))) for side in image_size
+        )
         return width, height
 
     def resize_mask(self, mask: BoolArray) -> torch.Tensor:
@@ -120,36 +147,50 @@ class VlmProcessor:
         plane = torch.from_numpy(np.ascontiguousarray(mask)).float()[None, None]
         if self.family.pad:
             side = max(mask.shape)
-            plane = functional.pad(plane, (0, side - mask.shape[1], 0, side - mask.shape[0]))
+            plane = functional.pad(
+                plane, (0, side - mask.shape[1], 0, side - mask.shape[0])
+            )
         return functional.interpolate(plane, (size, size), mode="area")[0, 0]
 
-    def restore_masks(self, logits: torch.Tensor, image_size: tuple[int, int]) -> torch.Tensor:
+    def restore_masks(
+        self, logits: torch.Tensor, image_size: tuple[int, int]
+    ) -> torch.Tensor:
         """Mask logits [n, h, w] at the size (width, height) of the image, [n, height, width], bilinear."""
         if not len(logits):
             return logits.new_zeros((0, image_size[1], image_size[0]))
         planes = logits.float().unsqueeze(1)
         size = self.config.image_size
         if self.family.pad:
-            planes = functional.interpolate(planes, (size, size), mode="bilinear", align_corners=False)
+            planes = functional.interpolate(
+                planes, (size, size), mode="bilinear", align_corners=False
+            )
             width, height = self._resized(image_size)
             planes = planes[..., :height, :width]
         shape = (image_size[1], image_size[0])
-        return functional.interpolate(planes, shape, mode="bilinear", align_corners=False)[:, 0]
+        return functional.interpolate(
+            planes, shape, mode="bilinear", align_corners=False
+        )[:, 0]
 
     # -- texts
 
     def prompt(self, question: str, image_tokens: int) -> str:
         """The text before the answer: the chat template with the image, if any, and the question."""
         content = [{"type": "image"}] if image_tokens else []
-        messages = [{"role": "user", "content": [*content, {"type": "text", "text": question}]}]
-        text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        messages = [
+            {"role": "user", "content": [*content, {"type": "text", "text": question}]}
+        ]
+        text: str = self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
         return text.replace(self.image_token, self.image_token * image_tokens)
 
     def encode_prompt(self, question: str, image_tokens: int) -> list[int]:
         """The tokens before the answer."""
         return self._tokens(self.prompt(self.escape(question), image_tokens))
 
-    def encode_turn(self, sample: Sample, image_tokens: int, *, answer: bool) -> EncodedTurn:
+    def encode_turn(
+        self, sample: Sample, image_tokens: int, *, answer: bool
+    ) -> EncodedTurn:
         """A question as tokens, with its answer or without."""
         prompt = self.encode_prompt(sample.question, image_tokens)
         if not answer:
@@ -157,7 +198,9 @@ class VlmProcessor:
         written = write_seg_answer(sample, self.config.seg_tokens)
         answered = [*self._tokens(written.text), self.eos_token_id]
         self._check_turn(sample, len(prompt) + len(answered) - image_tokens, answered)
-        return EncodedTurn(prompt + answered, [IGNORED] * len(prompt) + answered, written.targets)
+        return EncodedTurn(
+            prompt + answered, [IGNORED] * len(prompt) + answered, written.targets
+        )
 
     def _check_turn(self, sample: Sample, length: int, answered: list[int]) -> None:
         """Refuse a turn that is too long, or whose answer has other segmentation tokens than those of its targets."""

@@ -10,12 +10,17 @@ class PromptProjector(nn.Module):
     states: [n, width]; prompts: [n, k, prompt_width].
     """
 
-    def __init__(self, width: int, hidden: int, prompt_width: int, vectors: int) -> None:
+    def __init__(
+        self, width: int, hidden: int, prompt_width: int, vectors: int
+    ) -> None:
         super().__init__()
-        self.vectors, self.prompt_width = vectors, prompt_width
+        self.vectors = vectors
+        self.prompt_width = prompt_width
         self.norm = nn.LayerNorm(width)
         self.layers = nn.Sequential(
-            nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, vectors * prompt_width)
+            nn.Linear(width, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, vectors * prompt_width),
         )
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:

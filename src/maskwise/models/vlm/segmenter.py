@@ -79,13 +79,17 @@ class Segmenter(nn.Module):
 
     def encode(self, pixels: torch.Tensor) -> SegmenterFeatures:
         """Encode images [images, 3, size, size]."""
-        found = self.encoder(pixels, output_hidden_states=self.early is not None, return_dict=True)
+        found = self.encoder(
+            pixels, output_hidden_states=self.early is not None, return_dict=True
+        )
         maps = tuple(getattr(found, "fpn_hidden_states", None) or ())[:3]
         embedding = maps[2] if maps else found.last_hidden_state
         if self.no_memory is not None:
             embedding = embedding + self.no_memory.view(1, -1, 1, 1)
         if self.early is not None and self.early_block is not None:
-            block = _to_map(found.hidden_states[self.early_block + 1], self.embedding_size)
+            block = _to_map(
+                found.hidden_states[self.early_block + 1], self.embedding_size
+            )
             embedding = embedding + self.early(block, embedding.shape[-2:])
         return SegmenterFeatures(embedding, maps[:2])
 
@@ -98,7 +102,9 @@ class Segmenter(nn.Module):
         prompts: torch.Tensor,
     ) -> torch.Tensor:
         """Mask logits [n, h, w]. image_index: [n], the image of each prompt. prompts: [n, k, width], n > 0."""
-        found = self._decode(decoder, features, image_index, prompts=prompts, multimask=False)
+        found = self._decode(
+            decoder, features, image_index, prompts=prompts, multimask=False
+        )
         logits: torch.Tensor = found[0][:, 0, 0]
         return logits
 
@@ -111,7 +117,9 @@ class Segmenter(nn.Module):
         prompts: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """As `decode`, with the best of several masks per prompt: logits [n, h, w] and their predicted IoU [n]."""
-        found = self._decode(decoder, features, image_index, prompts=prompts, multimask=True)
+        found = self._decode(
+            decoder, features, image_index, prompts=prompts, multimask=True
+        )
         scores, best = found[1][:, 0].max(dim=-1)
         return found[0][torch.arange(len(best), device=best.device), 0, best], scores
 
@@ -134,9 +142,13 @@ class Segmenter(nn.Module):
             finer = {"high_resolution_features": [one[image_index] for one in reduced]}
         return decoder(
             image_embeddings=features.embedding[image_index],
-            image_positional_embeddings=self._positions(height, width).expand(n, -1, -1, -1),
+            image_positional_embeddings=self._positions(height, width).expand(
+                n, -1, -1, -1
+            ),
             sparse_prompt_embeddings=prompts.unsqueeze(1),
-            dense_prompt_embeddings=self.no_mask.weight.view(1, -1, 1, 1).expand(n, -1, height, width),
+            dense_prompt_embeddings=self.no_mask.weight.view(1, -1, 1, 1).expand(
+                n, -1, height, width
+            ),
             multimask_output=multimask,
             **finer,
         )
@@ -144,9 +156,13 @@ class Segmenter(nn.Module):
     def _positions(self, height: int, width: int) -> torch.Tensor:
         """The position embedding [1, width, h, w], as in `get_image_wide_positional_embeddings`."""
         table = self.position.positional_embedding
-        y = (torch.arange(height, device=table.device, dtype=table.dtype) + 0.5) / height
+        y = (
+            torch.arange(height, device=table.device, dtype=table.dtype) + 0.5
+        ) / height
         x = (torch.arange(width, device=table.device, dtype=table.dtype) + 0.5) / width
-        grid = torch.stack([x.expand(height, width), y[:, None].expand(height, width)], dim=-1)
+        grid = torch.stack(
+            [x.expand(height, width), y[:, None].expand(height, width)], dim=-1
+        )
         found: torch.Tensor = self.position(grid)
         return found.permute(2, 0, 1).unsqueeze(0)
 
@@ -163,10 +179,14 @@ def _block_width(model: PreTrainedModel, block: int) -> int:
     blocks = getattr(backbone, "blocks_per_stage", None)
     depth = sum(blocks) if blocks else int(backbone.num_hidden_layers)
     if not 0 <= block < depth:
-        raise ModelError(f"early_block is {block}, but the segmenter's encoder has blocks 0 to {depth - 1}")
+        raise ModelError(
+            f"early_block is {block}, but the segmenter's encoder has blocks 0 to {depth - 1}"
+        )
     if not blocks:
         return int(backbone.hidden_size)
-    stage = next(stage for stage in range(len(blocks)) if block < sum(blocks[: stage + 1]))
+    stage = next(
+        stage for stage in range(len(blocks)) if block < sum(blocks[: stage + 1])
+    )
     return int(backbone.embed_dim_per_stage[stage])
 
 

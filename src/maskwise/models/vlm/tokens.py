@@ -30,8 +30,12 @@ def write_seg_answer(sample: Sample, seg_tokens: tuple[str, str]) -> SegAnswer:
     """
     inserted = "".join(_wanted_tokens(sample.mask_type, seg_tokens))
     per_target = 2 if sample.mask_type == "both" else 1
-    answer = sample.answer or Answer(text="Sure, it is" if sample.targets else NO_TARGET)
-    text, place, order = "", 0, []
+    answer = sample.answer or Answer(
+        text="Sure, it is" if sample.targets else NO_TARGET
+    )
+    text = ""
+    place = 0
+    order = []
     for phrase in sorted(answer.phrases, key=lambda phrase: phrase.stop):
         new = [target for target in phrase.regions if target not in order]
         text += answer.text[place : phrase.stop] + _group(inserted, len(new))
@@ -39,13 +43,19 @@ def write_seg_answer(sample: Sample, seg_tokens: tuple[str, str]) -> SegAnswer:
         order += new
     text += answer.text[place:]
     rest = [target for target in range(len(sample.targets)) if target not in order]
-    text += _group(inserted, len(rest)) + ("." if rest and answer is not sample.answer else "")
-    return SegAnswer(text, tuple(target for target in order + rest for _ in range(per_target)))
+    text += _group(inserted, len(rest)) + (
+        "." if rest and answer is not sample.answer else ""
+    )
+    return SegAnswer(
+        text, tuple(target for target in order + rest for _ in range(per_target))
+    )
 
 
 def _wanted_tokens(mask_type: MaskType, seg_tokens: tuple[str, str]) -> tuple[str, ...]:
     visible, amodal = seg_tokens
-    return {"visible": (visible,), "amodal": (amodal,), "both": (visible, amodal)}[mask_type]
+    return {"visible": (visible,), "amodal": (amodal,), "both": (visible, amodal)}[
+        mask_type
+    ]
 
 
 def _group(inserted: str, count: int) -> str:
@@ -63,13 +73,16 @@ class SegTarget(NamedTuple):
     stop: int
 
 
-def read_seg_answer(pieces: Sequence[str], kinds: Sequence[int]) -> tuple[Answer, list[SegTarget]]:
+def read_seg_answer(
+    pieces: Sequence[str], kinds: Sequence[int]
+) -> tuple[Answer, list[SegTarget]]:
     """A written answer without its tokens, and its targets.
 
     pieces: the texts before, between and after the tokens (one more than tokens). kinds: 0 = visible, 1 = amodal.
     A visible token directly followed by an amodal one is one target, wanted in both types.
     """
-    text, span = "", (0, 0)
+    text = ""
+    span = (0, 0)
     targets: list[SegTarget] = []
     for number, (piece, kind) in enumerate(zip(pieces, kinds)):
         adjacent = number > 0 and not piece.strip()
@@ -77,9 +90,12 @@ def read_seg_answer(pieces: Sequence[str], kinds: Sequence[int]) -> tuple[Answer
             targets[-1] = targets[-1]._replace(amodal=number)
             continue
         if not adjacent:
-            before, text = len(text), text + piece.rstrip()
+            before = len(text)
+            text = text + piece.rstrip()
             span = _noun_phrase(text, before)
-        targets.append(SegTarget(None, number, *span) if kind else SegTarget(number, None, *span))
+        targets.append(
+            SegTarget(None, number, *span) if kind else SegTarget(number, None, *span)
+        )
     text += pieces[-1]
     phrases = [
         Phrase(start=one.start, stop=one.stop, regions=(number,))

@@ -63,18 +63,26 @@ class VisionLanguage(nn.Module):
         found: torch.Tensor = self.model.get_input_embeddings()(input_ids)
         return found
 
-    def encode_images(self, pixel_values: torch.Tensor, image_grid_thw: torch.Tensor | None) -> ImageFeatures:
+    def encode_images(
+        self, pixel_values: torch.Tensor, image_grid_thw: torch.Tensor | None
+    ) -> ImageFeatures:
         """Features of all images, ready for the language model."""
         grid = {} if image_grid_thw is None else {"image_grid_thw": image_grid_thw}
         # The model inside returns features with gradients; generation uses the same call.
         return self.model.get_image_features(pixel_values, return_dict=True, **grid)
 
     def encode_text(
-        self, inputs: dict[str, torch.Tensor], features: ImageFeatures, image_index: Sequence[int]
+        self,
+        inputs: dict[str, torch.Tensor],
+        features: ImageFeatures,
+        image_index: Sequence[int],
     ) -> torch.Tensor:
         """Last hidden states [questions, tokens, width]; image_index: the image of each question, -1 for none."""
         found = self.model.model(
-            **inputs, **_features_of(features, image_index), use_cache=False, return_dict=True
+            **inputs,
+            **_features_of(features, image_index),
+            use_cache=False,
+            return_dict=True,
         )
         states: torch.Tensor = found.last_hidden_state
         return states
@@ -97,7 +105,11 @@ class VisionLanguage(nn.Module):
         """
         with self._record_states() as steps:
             found = self.model.generate(
-                **inputs, **_features_of(features, image_index), do_sample=False, num_beams=1, **options
+                **inputs,
+                **_features_of(features, image_index),
+                do_sample=False,
+                num_beams=1,
+                **options,
             )
         start = inputs["input_ids"].shape[1]
         width = steps[0].shape[-1]
@@ -109,7 +121,9 @@ class VisionLanguage(nn.Module):
         """Record the output of the final norm at every step; no other layer is kept."""
         steps: list[torch.Tensor] = []
         norm = self.model.model.language_model.norm
-        handle = norm.register_forward_hook(lambda _module, _inputs, output: steps.append(output))
+        handle = norm.register_forward_hook(
+            lambda _module, _inputs, output: steps.append(output)
+        )
         try:
             yield steps
         finally:
@@ -121,9 +135,12 @@ def _features_of(features: ImageFeatures, image_index: Sequence[int]) -> dict[st
     chosen = [image for image in image_index if image >= 0]
     if features is None or not chosen:
         return {}
-    selected: dict[str, Any] = {"pooler_output": tuple(features.pooler_output[image] for image in chosen)}
+    selected: dict[str, Any] = {
+        "pooler_output": tuple(features.pooler_output[image] for image in chosen)
+    }
     if getattr(features, "deepstack_features", None) is not None:
         selected["deepstack_features"] = [
-            tuple(layer[image] for image in chosen) for layer in features.deepstack_features
+            tuple(layer[image] for image in chosen)
+            for layer in features.deepstack_features
         ]
     return {"mm_encoder_outputs": {"image": type(features)(**selected)}}

@@ -5,12 +5,12 @@ from maskwise.world.random_streams import RandomStream
 
 
 def chair(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, deep, seat = rng.uniform(0.36, 0.44), rng.uniform(0.34, 0.42), rng.uniform(0.62, 0.75)
-    top, leg, thick = (
-        seat + rng.uniform(0.65, 0.9),
-        rng.uniform(0.035, 0.055),
-        rng.uniform(0.06, 0.12),
-    )
+    wide = rng.uniform(0.36, 0.44)
+    deep = rng.uniform(0.34, 0.42)
+    seat = rng.uniform(0.62, 0.75)
+    top = seat + rng.uniform(0.65, 0.9)
+    leg = rng.uniform(0.035, 0.055)
+    thick = rng.uniform(0.06, 0.12)
     builder.turn_to(rng.uniform(-0.75, 0.75))
     _legs(builder, wide, deep, seat, leg, back=True)
     if rng.bernoulli(0.5):
@@ -24,11 +24,20 @@ def chair(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def table(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, deep, tall = rng.uniform(0.75, 0.95), rng.uniform(0.42, 0.6), rng.uniform(0.65, 0.85)
-    leg, thick = rng.uniform(0.04, 0.07), rng.uniform(0.07, 0.13)
+    wide = rng.uniform(0.75, 0.95)
+    deep = rng.uniform(0.42, 0.6)
+    tall = rng.uniform(0.65, 0.85)
+    leg = rng.uniform(0.04, 0.07)
+    thick = rng.uniform(0.07, 0.13)
     if rng.bernoulli(0.4):
-        builder.lathe("legs", [(0, deep * 0.6), (0.05, deep * 0.5), (0.1, 0.08), (tall, 0.08)], smooth=False)
-        builder.lathe("top", [(tall, wide * 0.85), (tall + thick, wide * 0.85)], smooth=False)
+        builder.lathe(
+            "legs",
+            [(0, deep * 0.6), (0.05, deep * 0.5), (0.1, 0.08), (tall, 0.08)],
+            smooth=False,
+        )
+        builder.lathe(
+            "top", [(tall, wide * 0.85), (tall + thick, wide * 0.85)], smooth=False
+        )
         builder.disc("top", tall + thick, wide * 0.85)
         return
     builder.turn_to(rng.uniform(-0.6, 0.6))
@@ -38,22 +47,30 @@ def table(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def sofa(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, deep, seat = rng.uniform(0.75, 1.0), rng.uniform(0.36, 0.44), rng.uniform(0.3, 0.38)
-    top, arm, thick = (
-        seat + rng.uniform(0.4, 0.55),
-        seat + rng.uniform(0.16, 0.28),
-        rng.uniform(0.16, 0.22),
-    )
+    wide = rng.uniform(0.75, 1.0)
+    deep = rng.uniform(0.36, 0.44)
+    seat = rng.uniform(0.3, 0.38)
+    top = seat + rng.uniform(0.4, 0.55)
+    arm = seat + rng.uniform(0.16, 0.28)
+    thick = rng.uniform(0.16, 0.22)
     turn = rng.uniform(-0.45, 0.45)
     builder.turn_to(turn)
     for x in (-wide * 0.9, wide * 0.9 - 0.08):
-        builder.cuboid("feet", (x, x + 0.08), (0, 0.1), (deep - 0.1, deep - 0.02), "bark")
+        builder.cuboid(
+            "feet", (x, x + 0.08), (0, 0.1), (deep - 0.1, deep - 0.02), "bark"
+        )
     builder.cuboid("back", (-wide, wide), (0.1, top), (-deep, -deep + 0.2))
-    far, near = (-wide, -wide + thick), (wide - thick, wide)
+    far = (-wide, -wide + thick)
+    near = (wide - thick, wide)
     if turn > 0:
         far, near = near, far
     builder.cuboid("arms", far, (0.1, arm), (-deep + 0.1, deep))
-    builder.cuboid("seat", (-wide + thick, wide - thick), (0.1, seat - 0.08), (-deep + 0.2, deep - 0.02))
+    builder.cuboid(
+        "seat",
+        (-wide + thick, wide - thick),
+        (0.1, seat - 0.08),
+        (-deep + 0.2, deep - 0.02),
+    )
     count = 2 if wide < 0.88 else 3
     span = 2 * (wide - thick) / count
     order = range(count) if turn < 0 else range(count - 1, -1, -1)
@@ -68,7 +85,17 @@ def sofa(builder: FacetBuilder, rng: RandomStream) -> None:
     builder.cuboid("arms", near, (0.1, arm), (-deep + 0.1, deep + 0.02))
 
 
-def _legs(builder: FacetBuilder, wide: float, deep: float, tall: float, half: float, *, back: bool) -> None:
+def _legs(
+    builder: FacetBuilder,
+    wide: float,
+    deep: float,
+    tall: float,
+    half: float,
+    *,
+    back: bool,
+) -> None:
     z = -deep + half if back else deep - half
     for x in (-wide + half, wide - half):
-        builder.cuboid("legs", (x - half, x + half), (0, tall), (z - half, z + half), "trim")
+        builder.cuboid(
+            "legs", (x - half, x + half), (0, tall), (z - half, z + half), "trim"
+        )

@@ -9,9 +9,13 @@ from maskwise.world.random_streams import RandomStream
 
 
 def mug(builder: FacetBuilder, rng: RandomStream) -> None:
-    tall, wide = rng.uniform(0.8, 1.15), rng.uniform(0.37, 0.5)
-    foot, side, reach = wide * rng.uniform(0.82, 1.0), rng.sign(), rng.uniform(0.3, 0.42)
-    top, low = rng.uniform(0.78, 0.88) * tall, rng.uniform(0.18, 0.3) * tall
+    tall = rng.uniform(0.8, 1.15)
+    wide = rng.uniform(0.37, 0.5)
+    foot = wide * rng.uniform(0.82, 1.0)
+    side = rng.sign()
+    reach = rng.uniform(0.3, 0.42)
+    top = rng.uniform(0.78, 0.88) * tall
+    low = rng.uniform(0.18, 0.3) * tall
     out = wide + reach
     builder.tube(
         "handle",
@@ -24,7 +28,10 @@ def mug(builder: FacetBuilder, rng: RandomStream) -> None:
         ],
         rng.uniform(0.06, 0.085),
     )
-    builder.lathe("body", [(0, foot * 0.93), (0.05, foot), (tall * 0.5, (wide + foot) / 2), (tall, wide)])
+    builder.lathe(
+        "body",
+        [(0, foot * 0.93), (0.05, foot), (tall * 0.5, (wide + foot) / 2), (tall, wide)],
+    )
     if rng.bernoulli(0.35):
         band = rng.uniform(0.25, 0.5) * tall
         half = foot + (wide - foot) * band / tall
@@ -35,23 +42,37 @@ def mug(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def bowl(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, tall = rng.uniform(0.62, 0.78), rng.uniform(0.45, 0.62)
+    wide = rng.uniform(0.62, 0.78)
+    tall = rng.uniform(0.45, 0.62)
     builder.lathe("foot", [(0, 0.27), (0.09, 0.24)])
-    builder.lathe("body", [(0.07, 0.25), (0.12, 0.36), (tall * 0.5, wide * 0.82), (tall, wide)])
+    builder.lathe(
+        "body", [(0.07, 0.25), (0.12, 0.36), (tall * 0.5, wide * 0.82), (tall, wide)]
+    )
     if rng.bernoulli(0.4):
         builder.band("body", (tall * 0.72, wide * 0.925), (tall * 0.86, wide * 0.97))
     builder.disc("body", tall, wide, hollow=True, rim=0.07)
 
 
 def bottle(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, tall = rng.uniform(0.24, 0.33), rng.uniform(0.75, 1.05)
-    neck, reach = rng.uniform(0.085, 0.12), rng.uniform(0.35, 0.6)
+    wide = rng.uniform(0.24, 0.33)
+    tall = rng.uniform(0.75, 1.05)
+    neck = rng.uniform(0.085, 0.12)
+    reach = rng.uniform(0.35, 0.6)
     shoulder = tall + rng.uniform(0.12, 0.25)
     end = shoulder + reach * 0.6
     builder.lathe(
-        "neck", [(tall - 0.02, wide * 0.98), (tall + 0.08, wide * 0.8), (shoulder, neck * 1.15), (end, neck)]
+        "neck",
+        [
+            (tall - 0.02, wide * 0.98),
+            (tall + 0.08, wide * 0.8),
+            (shoulder, neck * 1.15),
+            (end, neck),
+        ],
     )
-    builder.lathe("body", [(0, wide * 0.94), (0.06, wide), (tall * 0.5, wide), (tall, wide * 0.98)])
+    builder.lathe(
+        "body",
+        [(0, wide * 0.94), (0.06, wide), (tall * 0.5, wide), (tall, wide * 0.98)],
+    )
     low = rng.uniform(0.18, 0.3) * tall
     builder.band("body", (low, wide), (low + 0.42 * tall, wide))
     cap = neck * rng.uniform(1.15, 1.35)
@@ -60,14 +81,21 @@ def bottle(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def wine_glass(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, stem, deep = rng.uniform(0.28, 0.38), rng.uniform(0.45, 0.7), rng.uniform(0.5, 0.75)
+    wide = rng.uniform(0.28, 0.38)
+    stem = rng.uniform(0.45, 0.7)
+    deep = rng.uniform(0.5, 0.75)
     base = wide * rng.uniform(0.8, 1.0)
     builder.lathe("base", [(0, base), (0.035, base * 0.92), (0.07, 0.06)])
     builder.lathe("stem", [(0.05, 0.05), (stem * 0.5, 0.035), (stem + 0.03, 0.05)])
     mouth = wide * rng.uniform(0.72, 0.95)
     builder.lathe(
         "bowl",
-        [(stem, 0.05), (stem + 0.1 * deep, wide * 0.7), (stem + 0.4 * deep, wide), (stem + deep, mouth)],
+        [
+            (stem, 0.05),
+            (stem + 0.1 * deep, wide * 0.7),
+            (stem + 0.4 * deep, wide),
+            (stem + deep, mouth),
+        ],
     )
     builder.disc("bowl", stem + deep, mouth, hollow=True, rim=0.07)
     if rng.bernoulli(0.6):
@@ -75,7 +103,9 @@ def wine_glass(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def teapot(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, tall, side = rng.uniform(0.48, 0.6), rng.uniform(0.6, 0.8), rng.sign()
+    wide = rng.uniform(0.48, 0.6)
+    tall = rng.uniform(0.6, 0.8)
+    side = rng.sign()
     builder.tube(
         "handle",
         [
@@ -100,17 +130,30 @@ def teapot(builder: FacetBuilder, rng: RandomStream) -> None:
     top = wide * 0.5
     builder.lathe(
         "body",
-        [(0, wide * 0.62), (0.06, wide * 0.72), (tall * 0.45, wide), (tall * 0.82, wide * 0.8), (tall, top)],
+        [
+            (0, wide * 0.62),
+            (0.06, wide * 0.72),
+            (tall * 0.45, wide),
+            (tall * 0.82, wide * 0.8),
+            (tall, top),
+        ],
     )
     if rng.bernoulli(0.4):
         builder.band("body", (tall * 0.42, wide * 0.99), (tall * 0.58, wide * 0.98))
-    builder.lathe("lid", [(tall - 0.02, top * 1.1), (tall + 0.04, top), (tall + 0.13, top * 0.35)], "trim")
+    builder.lathe(
+        "lid",
+        [(tall - 0.02, top * 1.1), (tall + 0.04, top), (tall + 0.13, top * 0.35)],
+        "trim",
+    )
     builder.ball("lid", (0, tall + 0.2, 0), 0.085, "trim")
 
 
 def pan(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, deep, side = rng.uniform(0.55, 0.68), rng.uniform(0.16, 0.28), rng.sign()
-    reach, swing = rng.uniform(0.7, 0.95), rng.uniform(-0.25, 0.45)
+    wide = rng.uniform(0.55, 0.68)
+    deep = rng.uniform(0.16, 0.28)
+    side = rng.sign()
+    reach = rng.uniform(0.7, 0.95)
+    swing = rng.uniform(-0.25, 0.45)
     builder.tube(
         "handle",
         [
@@ -127,14 +170,21 @@ def pan(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def knife(builder: FacetBuilder, rng: RandomStream) -> None:
-    grip, edge, deep = rng.uniform(0.6, 0.8), rng.uniform(0.9, 1.2), rng.uniform(0.4, 0.55)
+    grip = rng.uniform(0.6, 0.8)
+    edge = rng.uniform(0.9, 1.2)
+    deep = rng.uniform(0.4, 0.55)
     builder.turn_to(_lying(rng))
     back = [(0.0, -deep * 0.5), (edge * 0.7, -deep * 0.5), (edge, -deep * 0.1)]
     belly = [(edge * 0.9, deep * 0.3), (edge * 0.6, deep * 0.5), (0.0, deep * 0.5)]
     builder.slab("blade", back + belly, "steel", thick=0.04)
     builder.slab(
         "blade",
-        [(0.0, deep * 0.22), (edge * 0.88, deep * 0.2), (edge * 0.6, deep * 0.5), (0, deep * 0.5)],
+        [
+            (0.0, deep * 0.22),
+            (edge * 0.88, deep * 0.2),
+            (edge * 0.6, deep * 0.5),
+            (0, deep * 0.5),
+        ],
         "bright",
         base=0.04,
         thick=0.0,
@@ -143,7 +193,8 @@ def knife(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def fork(builder: FacetBuilder, rng: RandomStream) -> None:
-    grip, wide = rng.uniform(0.8, 1.05), rng.uniform(0.3, 0.38)
+    grip = rng.uniform(0.8, 1.05)
+    wide = rng.uniform(0.3, 0.38)
     builder.turn_to(_lying(rng))
     for tine in (-0.9, -0.3, 0.3, 0.9):
         builder.slab(
@@ -170,25 +221,45 @@ def fork(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def spoon(builder: FacetBuilder, rng: RandomStream) -> None:
-    grip, wide, long = rng.uniform(0.8, 1.0), rng.uniform(0.36, 0.44), rng.uniform(0.36, 0.46)
+    grip = rng.uniform(0.8, 1.0)
+    wide = rng.uniform(0.36, 0.44)
+    long = rng.uniform(0.36, 0.46)
     builder.turn_to(_lying(rng))
     angle = np.linspace(0, 2 * math.pi, 20, endpoint=False)
     oval = np.stack([long + long * np.cos(angle), wide * np.sin(angle)], 1)
     builder.slab("bowl", oval, "steel", thick=0.06)
-    builder.slab("bowl", (oval - (long, 0)) * 0.78 + (long, 0), "steel", base=0.06, thick=0.0, soft=0.1)
+    builder.slab(
+        "bowl",
+        (oval - (long, 0)) * 0.78 + (long, 0),
+        "steel",
+        base=0.06,
+        thick=0.0,
+        soft=0.1,
+    )
     _grip(builder, -grip, 0.08, rng.uniform(0.13, 0.17))
 
 
 def candle(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, tall = rng.uniform(0.13, 0.2), rng.uniform(0.55, 1.0)
+    wide = rng.uniform(0.13, 0.2)
+    tall = rng.uniform(0.55, 1.0)
     dish = wide + rng.uniform(0.16, 0.26)
-    builder.lathe("holder", [(0, dish * 0.75), (0.05, dish), (0.1, dish * 0.98)], "trim")
+    builder.lathe(
+        "holder", [(0, dish * 0.75), (0.05, dish), (0.1, dish * 0.98)], "trim"
+    )
     builder.disc("holder", 0.1, dish, "trim", hollow=True, rim=0.12)
     builder.lathe("wax", [(0.06, wide), (0.06 + tall, wide * 0.97)])
     builder.disc("wax", 0.06 + tall, wide * 0.97, rim=0.15)
     top = (0.06 + tall) * builder.rise
     drop = np.array(
-        [(0, 0.02), (0.075, 0.1), (0.07, 0.2), (0.0, 0.42), (-0.07, 0.2), (-0.075, 0.1), (0, 0.02)]
+        [
+            (0, 0.02),
+            (0.075, 0.1),
+            (0.07, 0.2),
+            (0.0, 0.42),
+            (-0.07, 0.2),
+            (-0.075, 0.1),
+            (0, 0.02),
+        ]
     )
     lean = rng.uniform(-0.05, 0.05)
     outline = curve(drop, 3) + np.array([lean, 0]) * np.linspace(0, 1, 19)[:, None]
@@ -197,7 +268,9 @@ def candle(builder: FacetBuilder, rng: RandomStream) -> None:
 
 
 def apple(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide, tall, side = rng.uniform(0.44, 0.52), rng.uniform(0.74, 0.88), rng.sign()
+    wide = rng.uniform(0.44, 0.52)
+    tall = rng.uniform(0.74, 0.88)
+    side = rng.sign()
     builder.lathe(
         "flesh",
         [
@@ -212,27 +285,40 @@ def apple(builder: FacetBuilder, rng: RandomStream) -> None:
     builder.disc("flesh", tall * 0.97, wide * 0.3, "deep")
     builder.tube(
         "stem",
-        [(0, tall * 0.9, 0), (side * 0.02, tall + 0.1, 0), (side * 0.09, tall + 0.26, 0)],
+        [
+            (0, tall * 0.9, 0),
+            (side * 0.02, tall + 0.1, 0),
+            (side * 0.09, tall + 0.26, 0),
+        ],
         0.035,
         "bark",
     )
-    leaf = [(0.0, 0.0, 0), (side * 0.16, 0.1, 0), (side * 0.34, 0.1, 0), (side * 0.46, 0.02, 0)]
+    leaf = [
+        (0.0, 0.0, 0),
+        (side * 0.16, 0.1, 0),
+        (side * 0.34, 0.1, 0),
+        (side * 0.46, 0.02, 0),
+    ]
     builder.tube(
-        "leaf", [(x + side * 0.02, y + tall + 0.06, z) for x, y, z in leaf], [0.0, 0.1, 0.09, 0.0], "leaf"
+        "leaf",
+        [(x + side * 0.02, y + tall + 0.06, z) for x, y, z in leaf],
+        [0.0, 0.1, 0.09, 0.0],
+        "leaf",
     )
 
 
 def cupcake(builder: FacetBuilder, rng: RandomStream) -> None:
-    foot, wide, tall = rng.uniform(0.27, 0.33), rng.uniform(0.4, 0.46), rng.uniform(0.38, 0.48)
+    foot = rng.uniform(0.27, 0.33)
+    wide = rng.uniform(0.4, 0.46)
+    tall = rng.uniform(0.38, 0.48)
     builder.lathe("wrapper", [(0, foot), (tall, wide)], "trim")
     for step in np.linspace(-0.8, 0.8, 6):
-        low, high = (
-            (foot * step, 0.02 - 0.6 * foot * builder.tilt),
-            (wide * step, (tall - 0.02) * builder.rise),
-        )
+        low = (foot * step, 0.02 - 0.6 * foot * builder.tilt)
+        high = (wide * step, (tall - 0.02) * builder.rise)
         side = np.array([low, high])
         builder.seam("wrapper", side)
-    puff, rise = wide * rng.uniform(1.06, 1.2), rng.uniform(0.45, 0.6)
+    puff = wide * rng.uniform(1.06, 1.2)
+    rise = rng.uniform(0.45, 0.6)
     builder.lathe(
         "icing",
         [

@@ -41,15 +41,25 @@ def write_dataset(path: Path, images: int = 3) -> Path:
             regions = []
             for item, (x, y) in enumerate([(50, 60), (115, 100)]):
                 box = (x - 25, y - 25, x + 25, y + 25)
-                ImageDraw.Draw(image).ellipse(box, fill=tuple(random.integers(0, 255, 3).tolist()))
+                ImageDraw.Draw(image).ellipse(
+                    box, fill=tuple(random.integers(0, 255, 3).tolist())
+                )
                 plane = Image.new("L", image.size)
                 ImageDraw.Draw(plane).ellipse(box, fill=255)
                 regions.append(
-                    Region(id=str(item), name="disc", visible=Mask.from_dense(np.asarray(plane) > 0))
+                    Region(
+                        id=str(item),
+                        name="disc",
+                        visible=Mask.from_dense(np.asarray(plane) > 0),
+                    )
                 )
             file = path.parent / f"{number}.png"
             image.save(file)
-            writer.add_image(ImageInfo(id=str(number), width=SIZE, height=SIZE), regions, file.read_bytes())
+            writer.add_image(
+                ImageInfo(id=str(number), width=SIZE, height=SIZE),
+                regions,
+                file.read_bytes(),
+            )
     return path
 
 
@@ -68,7 +78,9 @@ def make_config(tmp_path: Path, dataset: Path) -> Path:
     return path
 
 
-def test_train_export_and_dry_run(tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_train_export_and_dry_run(
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pipeline, "load_sam", lambda **_: FakeSam())
     trainer = find_trainer("completion")
     config = trainer.read_config(make_config(tmp_path, dataset))
@@ -86,13 +98,23 @@ def test_train_export_and_dry_run(tmp_path: Path, dataset: Path, monkeypatch: py
     (again,) = trainer.export_run(tmp_path / "run", tmp_path / "exported")
     assert again.read_bytes() == path.read_bytes()
     with pytest.raises(MaskwiseError, match="another config"):
-        trainer.train(trainer.read_config(make_config(tmp_path / "run", dataset / "..")), tmp_path / "run")
+        trainer.train(
+            trainer.read_config(make_config(tmp_path / "run", dataset / "..")),
+            tmp_path / "run",
+        )
 
 
 def region(left: int, right: int, *, amodal: int) -> Region:
-    visible, whole = np.zeros((100, 100), bool), np.zeros((100, 100), bool)
-    visible[30:70, left:right], whole[30:70, left:amodal] = True, True
-    return Region(id=f"{left}", name="box", visible=Mask.from_dense(visible), amodal=Mask.from_dense(whole))
+    visible = np.zeros((100, 100), bool)
+    whole = np.zeros((100, 100), bool)
+    visible[30:70, left:right] = True
+    whole[30:70, left:amodal] = True
+    return Region(
+        id=f"{left}",
+        name="box",
+        visible=Mask.from_dense(visible),
+        amodal=Mask.from_dense(whole),
+    )
 
 
 def crops() -> list[ObjectCrop]:
@@ -138,13 +160,17 @@ def test_neighbours_do_not_cover_the_object_and_often_hide_it() -> None:
     occluded, _ = crops()
     drawn = [draw_neighbour(occluded, random) for _ in range(100)]
     assert all(one.any() and not (one & occluded.visible).any() for one in drawn)
-    in_front = [(one & occluded.amodal).sum() > 0.02 * occluded.amodal.sum() for one in drawn]
+    in_front = [
+        (one & occluded.amodal).sum() > 0.02 * occluded.amodal.sum() for one in drawn
+    ]
     assert 0.4 < np.mean(in_front) < 0.95
 
 
 def test_examples_show_what_inference_shows() -> None:
     example = plain_example(crops()[0])
-    assert example.crops.shape == (2, 6, CROP_SIZE, CROP_SIZE), "the annotated neighbour, and everything else"
+    assert example.crops.shape == (2, 6, CROP_SIZE, CROP_SIZE), (
+        "the annotated neighbour, and everything else"
+    )
     assert example.features.shape == (256, FEATURE_SIZE, FEATURE_SIZE)
     assert (example.amodal >= (example.crops[0, 3] > 0)).all()
 

@@ -5,15 +5,18 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
-from maskwise.models.tiny.tokenizer import tokenize  # noqa: E402
-from maskwise.models.tiny.train.grounding_batch import GroundingBatch, make_grounding_batch  # noqa: E402
-from maskwise.models.tiny.train.grounding_dataset import (  # noqa: E402
+from maskwise.models.tiny.tokenizer import tokenize
+from maskwise.models.tiny.train.grounding_batch import (
+    GroundingBatch,
+    make_grounding_batch,
+)
+from maskwise.models.tiny.train.grounding_dataset import (
     annotated_objects,
     make_grounding_example,
 )
-from maskwise.models.tiny.train.scene_dataset import ExampleQuestion, scene_to_example  # noqa: E402
-from maskwise.models.tiny.train.sentence_templates import make_templates  # noqa: E402
-from maskwise.world import make_scene  # noqa: E402
+from maskwise.models.tiny.train.scene_dataset import ExampleQuestion, scene_to_example
+from maskwise.models.tiny.train.sentence_templates import make_templates
+from maskwise.world import make_scene
 
 COUNT = 200
 
@@ -21,23 +24,31 @@ COUNT = 200
 def batch_of(question: ExampleQuestion) -> GroundingBatch:
     example = scene_to_example(make_scene(1, 0, "train"))._replace(questions=[question])
     grounding = make_grounding_example(example, annotated_objects(example))
-    return make_grounding_batch([grounding], make_templates(50, 1), COUNT, np.random.default_rng(1))
+    return make_grounding_batch(
+        [grounding], make_templates(50, 1), COUNT, np.random.default_rng(1)
+    )
 
 
 def contains(batch: GroundingBatch, text: str) -> list[bool]:
     """Whether each question has these words in a row."""
     phrase = tokenize([text])[0]
     return [
-        any((row[at : at + len(phrase)] == phrase).all() for at in range(len(row) - len(phrase) + 1))
+        any(
+            (row[at : at + len(phrase)] == phrase).all()
+            for at in range(len(row) - len(phrase) + 1)
+        )
         for row in batch.tokens.numpy()
     ]
 
 
 def test_a_noun_phrase_is_put_into_other_sentences() -> None:
     batch = batch_of(ExampleQuestion("Mark the red mug.", [(0, 0)], "the red mug"))
-    own, phrase = contains(batch, "mark the red mug ."), contains(batch, "the red mug")
+    own = contains(batch, "mark the red mug .")
+    phrase = contains(batch, "the red mug")
     assert 0.3 * COUNT < sum(own) < 0.7 * COUNT
-    assert sum(phrase) > 0.85 * COUNT, "only random tokens may be inserted between its words"
+    assert sum(phrase) > 0.85 * COUNT, (
+        "only random tokens may be inserted between its words"
+    )
     assert (batch.targets[:, 0, 0] == 1).all()
     assert batch.targets.sum() == COUNT
 

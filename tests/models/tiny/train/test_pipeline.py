@@ -11,23 +11,30 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
-from typer.testing import CliRunner  # noqa: E402
+from typer.testing import CliRunner
 
-from maskwise.cli.main import app  # noqa: E402
-from maskwise.errors import MaskwiseError  # noqa: E402
-from maskwise.models.tiny import Tiny  # noqa: E402
-from maskwise.models.tiny.networks import OnnxNetworks  # noqa: E402
-from maskwise.models.tiny.spec import IMAGE_SIZE  # noqa: E402
-from maskwise.models.tiny.train.config import Schedule, TrainingConfig, WorldData, read_config  # noqa: E402
-from maskwise.models.tiny.train.losses import detector_loss  # noqa: E402
-from maskwise.models.tiny.train.networks import TorchNetworks, TwoStageDetector  # noqa: E402
-from maskwise.models.tiny.train.pipeline import load_trained, train  # noqa: E402
-from maskwise.models.tiny.train.scene_dataset import scene_to_example  # noqa: E402
-from maskwise.models.tiny.train.targets import make_detector_batch  # noqa: E402
-from maskwise.store import Dataset  # noqa: E402
-from maskwise.world import make_scene, write_scenes  # noqa: E402
+from maskwise.cli.main import app
+from maskwise.errors import MaskwiseError
+from maskwise.models.tiny import Tiny
+from maskwise.models.tiny.networks import OnnxNetworks
+from maskwise.models.tiny.spec import IMAGE_SIZE
+from maskwise.models.tiny.train.config import (
+    Schedule,
+    TrainingConfig,
+    WorldData,
+    read_config,
+)
+from maskwise.models.tiny.train.losses import detector_loss
+from maskwise.models.tiny.train.networks import TorchNetworks, TwoStageDetector
+from maskwise.models.tiny.train.pipeline import load_trained, train
+from maskwise.models.tiny.train.scene_dataset import scene_to_example
+from maskwise.models.tiny.train.targets import make_detector_batch
+from maskwise.store import Dataset
+from maskwise.world import make_scene, write_scenes
 
-SHORT = Schedule(steps=2, batch_size=2, learning_rate=0.001, warmup_steps=1, checkpoint_every=1)
+SHORT = Schedule(
+    steps=2, batch_size=2, learning_rate=0.001, warmup_steps=1, checkpoint_every=1
+)
 TINY_CONFIG = Path(__file__).parents[4] / "configs" / "tiny.toml"
 
 
@@ -57,15 +64,28 @@ def config_of(run: Path) -> TrainingConfig:
 
 def test_a_run_writes_weights_curves_events_and_networks(run: Path) -> None:
     names = {path.name for path in (run / "run").iterdir()}
-    assert names >= {"detector.safetensors", "grounder.safetensors", "config.json", "events", "detections"}
+    assert names >= {
+        "detector.safetensors",
+        "grounder.safetensors",
+        "config.json",
+        "events",
+        "detections",
+    }
     assert names >= {"detector.onnx", "roi_head.onnx", "grounder.onnx"}
-    curve = [json.loads(line) for line in (run / "run" / "detector.jsonl").read_text().splitlines()]
+    curve = [
+        json.loads(line)
+        for line in (run / "run" / "detector.jsonl").read_text().splitlines()
+    ]
     assert [row["step"] for row in curve] == [1, 2]
-    assert all(0 <= row["val_giou"] <= 1 for row in curve), "validated by the strict protocol"
+    assert all(0 <= row["val_giou"] <= 1 for row in curve), (
+        "validated by the strict protocol"
+    )
     assert list((run / "run" / "events" / "detector").glob("events.*"))
 
 
-def test_a_finished_run_is_not_repeated_and_another_config_is_refused(run: Path) -> None:
+def test_a_finished_run_is_not_repeated_and_another_config_is_refused(
+    run: Path,
+) -> None:
     before = (run / "run" / "detector.safetensors").stat().st_mtime_ns
     train(config_of(run), run / "run")
     assert (run / "run" / "detector.safetensors").stat().st_mtime_ns == before
@@ -73,14 +93,17 @@ def test_a_finished_run_is_not_repeated_and_another_config_is_refused(run: Path)
         train(msgspec.structs.replace(config_of(run), seed=4), run / "run")
 
 
-def test_a_run_killed_between_stages_gives_the_same_weights(run: Path, tmp_path: Path) -> None:
+def test_a_run_killed_between_stages_gives_the_same_weights(
+    run: Path, tmp_path: Path
+) -> None:
     shutil.copytree(run / "run", tmp_path / "run")
     for path in (tmp_path / "run").glob("grounder*"):
         path.unlink()
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "grounder")
     train(config_of(run), tmp_path / "run")
     again, before = (
-        (folder / "grounder.safetensors").read_bytes() for folder in (tmp_path / "run", run / "run")
+        (folder / "grounder.safetensors").read_bytes()
+        for folder in (tmp_path / "run", run / "run")
     )
     assert again == before
 
@@ -88,7 +111,10 @@ def test_a_run_killed_between_stages_gives_the_same_weights(run: Path, tmp_path:
 def test_a_damaged_weights_file_is_named(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run / "run", tmp_path / "run")
     (tmp_path / "run" / "detector.safetensors").write_bytes(b"torn")
-    with pytest.raises(MaskwiseError, match=r"detector\.safetensors is not a safetensors file.*delete it"):
+    with pytest.raises(
+        MaskwiseError,
+        match=r"detector\.safetensors is not a safetensors file.*delete it",
+    ):
         train(config_of(run), tmp_path / "run")
 
 
@@ -99,9 +125,13 @@ def test_onnx_and_torch_give_the_same_outputs(run: Path) -> None:
     maps = torch_networks.detect(image)
     for a, b in zip(maps, onnx_networks.detect(image)):
         np.testing.assert_allclose(a, b, atol=1e-3, rtol=1e-3)
-    boxes = np.array([[0.1, 0.2, 0.5, 0.6], [-0.1, 0.3, 0.4, 1.1], [0, 0, 1, 1]], np.float32)
+    boxes = np.array(
+        [[0.1, 0.2, 0.5, 0.6], [-0.1, 0.3, 0.4, 1.1], [0, 0, 1, 1]], np.float32
+    )
     inputs = (maps.fine, maps.coarse, boxes)
-    for a, b in zip(torch_networks.predict_rois(*inputs), onnx_networks.predict_rois(*inputs)):
+    for a, b in zip(
+        torch_networks.predict_rois(*inputs), onnx_networks.predict_rois(*inputs)
+    ):
         np.testing.assert_allclose(a, b, atol=1e-3, rtol=1e-3)
     image_of_dataset = Dataset.open(run / "more").open_image(0)
     encoded = Tiny(onnx_networks).encode(image_of_dataset)
@@ -112,12 +142,17 @@ def test_export_needs_the_folder_of_a_finished_run(run: Path, tmp_path: Path) ->
     with pytest.raises(MaskwiseError, match=r"has no config\.json"):
         load_trained(tmp_path)
     shutil.copy(run / "run" / "config.json", tmp_path)
-    with pytest.raises(MaskwiseError, match=r"has no detector\.safetensors; run `maskwise train` to the end"):
+    with pytest.raises(
+        MaskwiseError,
+        match=r"has no detector\.safetensors; run `maskwise train` to the end",
+    ):
         load_trained(tmp_path)
 
 
 def test_export_command_writes_the_networks_of_a_run(run: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["export", str(run / "run"), "--out", str(tmp_path), "--json"])
+    result = CliRunner().invoke(
+        app, ["export", str(run / "run"), "--out", str(tmp_path), "--json"]
+    )
     assert [Path(path).name for path in json.loads(result.stdout)["files"]] == [
         "detector.onnx",
         "roi_head.onnx",
@@ -134,7 +169,11 @@ def test_the_loss_falls_on_one_image() -> None:
     optimizer = torch.optim.AdamW(network.parameters(), 2e-3)
     totals = []
     for _ in range(8):
-        total = sum(detector_loss(network, make_detector_batch(examples, np.random.default_rng(0))).values())
+        total = sum(
+            detector_loss(
+                network, make_detector_batch(examples, np.random.default_rng(0))
+            ).values()
+        )
         optimizer.zero_grad()
         total.backward()
         optimizer.step()
@@ -168,9 +207,15 @@ def test_the_config_of_the_bundled_model_is_valid() -> None:
 def test_train_prints_json_and_names_a_file_in_place_of_the_folder(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maskwise.models.tiny.train.pipeline.read_config", lambda _: config_of(run))
+    monkeypatch.setattr(
+        "maskwise.models.tiny.train.pipeline.read_config", lambda _: config_of(run)
+    )
     any_config = str(TINY_CONFIG)
-    result = CliRunner().invoke(app, ["train", any_config, "--out", str(run / "run"), "--json"])
+    result = CliRunner().invoke(
+        app, ["train", any_config, "--out", str(run / "run"), "--json"]
+    )
     assert len(json.loads(result.stdout)["files"]) == 3
-    result = CliRunner().invoke(app, ["train", any_config, "--out", str(run / "config.json")])
+    result = CliRunner().invoke(
+        app, ["train", any_config, "--out", str(run / "config.json")]
+    )
     assert "cannot write to" in f"{result.exception} {result.output}"

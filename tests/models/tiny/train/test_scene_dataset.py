@@ -1,6 +1,11 @@
 from pathlib import Path
 
-from maskwise.models.tiny.train.scene_dataset import read_shard, scene_to_example, shard_count, write_shard
+from maskwise.models.tiny.train.scene_dataset import (
+    read_shard,
+    scene_to_example,
+    shard_count,
+    write_shard,
+)
 from maskwise.world import make_scene
 
 
@@ -12,7 +17,9 @@ def test_a_shard_gives_back_the_rendered_scenes(tmp_path: Path) -> None:
         rendered = scene_to_example(make_scene(5, index, "train", questions=2))
         for stored, fresh in zip(example[:4], rendered[:4]):
             assert (stored == fresh).all()
-        assert all((a == b).all() for a, b in zip(example.part_maps, rendered.part_maps))
+        assert all(
+            (a == b).all() for a, b in zip(example.part_maps, rendered.part_maps)
+        )
         assert example.questions == rendered.questions
 
 

@@ -23,30 +23,44 @@ from maskwise.models.vlm.train.augment import (
     mirror,
     resize,
 )
-from maskwise.models.vlm.train.mirrored_text import can_mirror, mirror_answer, mirror_text
+from maskwise.models.vlm.train.mirrored_text import (
+    can_mirror,
+    mirror_answer,
+    mirror_text,
+)
 from maskwise.schema import Answer, Phrase, Region, Sample
 
 COLOURS = [(250, 10, 10), (10, 250, 10), (10, 10, 250)]
 NAMES = ["red", "green", "blue"]
 EVERYTHING = Augmentation(
-    flip=0.5, crop=0.8, crop_area=0.3, longest_side=(32, 90), brightness=0.1, contrast=0.1, saturation=0.1
+    flip=0.5,
+    crop=0.8,
+    crop_area=0.3,
+    longest_side=(32, 90),
+    brightness=0.1,
+    contrast=0.1,
+    saturation=0.1,
 )
 
 
 @st.composite
 def items(draw: st.DrawFn) -> ImageQuestions:
     """An image with a rectangle of each colour, and a question about each: name, colour and mask belong together."""
-    width, height = draw(st.integers(40, 70)), draw(st.integers(40, 70))
+    width = draw(st.integers(40, 70))
+    height = draw(st.integers(40, 70))
     pixels = np.full((height, width, 3), 128, np.uint8)
     regions = []
     for number, colour in enumerate(COLOURS):
-        left, top = draw(st.integers(0, width - 12)), draw(st.integers(12 * number, 12 * number + 2))
+        left = draw(st.integers(0, width - 12))
+        top = draw(st.integers(12 * number, 12 * number + 2))
         right = draw(st.integers(left + 6, min(width, left + 20)))
         plane = np.zeros((height, width), bool)
         plane[top : top + 10, left:right] = True
         pixels[plane] = colour
         mask = Mask.from_dense(plane)
-        regions.append(Region(id=NAMES[number], name=NAMES[number], visible=mask, amodal=mask))
+        regions.append(
+            Region(id=NAMES[number], name=NAMES[number], visible=mask, amodal=mask)
+        )
     text = "It is the {} one on the shelf."
     samples = tuple(
         Sample(
@@ -55,7 +69,8 @@ def items(draw: st.DrawFn) -> ImageQuestions:
             question=f"Where is the {name} one?",
             targets=(region,),
             answer=Answer(
-                text=text.format(name), phrases=(Phrase(start=6, stop=14 + len(name), regions=(0,)),)
+                text=text.format(name),
+                phrases=(Phrase(start=6, stop=14 + len(name), regions=(0,)),),
             ),
             ignore=region.visible,
         )
@@ -66,9 +81,13 @@ def items(draw: st.DrawFn) -> ImageQuestions:
 
 @given(items(), st.integers(0, 2**32), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
-def test_questions_answers_and_masks_stay_together(item: ImageQuestions, seed: int, count: int) -> None:
+def test_questions_answers_and_masks_stay_together(
+    item: ImageQuestions, seed: int, count: int
+) -> None:
     random = np.random.default_rng(seed)
-    chosen = ImageQuestions(item.image, choose_questions(item.samples, count, random), item.regions)
+    chosen = ImageQuestions(
+        item.image, choose_questions(item.samples, count, random), item.regions
+    )
     changed = augment(chosen, EVERYTHING, random)
     assert changed.image is not None
     assert len(changed.samples) == count
@@ -109,13 +128,20 @@ def sided(question: str, answer: str, phrase: str) -> ImageQuestions:
         image_id="1",
         question=question,
         targets=(region,),
-        answer=Answer(text=answer, phrases=(Phrase(start=start, stop=start + len(phrase), regions=(0,)),)),
+        answer=Answer(
+            text=answer,
+            phrases=(Phrase(start=start, stop=start + len(phrase), regions=(0,)),),
+        ),
     )
     return ImageQuestions(Image.new("RGB", (12, 8)), (sample,), (region,))
 
 
 def test_sides_change_places_in_question_answer_and_names_of_a_mirrored_image() -> None:
-    item = sided("What is left of the Right-hand lamp?", "Left of it is the leftmost mug.", "leftmost mug")
+    item = sided(
+        "What is left of the Right-hand lamp?",
+        "Left of it is the leftmost mug.",
+        "leftmost mug",
+    )
     assert can_flip(item)
     (sample,) = mirror(item).samples
     assert sample.question == "What is right of the Left-hand lamp?"
@@ -150,14 +176,21 @@ def test_texts_in_which_a_side_cannot_be_swapped_are_not_mirrored(text: str) -> 
 
 
 @given(
-    st.lists(st.sampled_from(["left", "Right", "bright", "LEFT", "mug", "leftmost", "rightly"]), max_size=6)
+    st.lists(
+        st.sampled_from(
+            ["left", "Right", "bright", "LEFT", "mug", "leftmost", "rightly"]
+        ),
+        max_size=6,
+    )
 )
 def test_mirrored_texts_swap_words_only(words: list[str]) -> None:
     text = " ".join(words)
     assert mirror_text(mirror_text(text)) == text
-    assert [word for word in mirror_text(text).split() if word in ("bright", "mug", "rightly")] == [
-        word for word in words if word in ("bright", "mug", "rightly")
-    ]
+    assert [
+        word
+        for word in mirror_text(text).split()
+        if word in ("bright", "mug", "rightly")
+    ] == [word for word in words if word in ("bright", "mug", "rightly")]
     assert mirror_answer(Answer(text=text)).text == mirror_text(text)
 
 

@@ -16,33 +16,37 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
-from PIL import Image  # noqa: E402
-from typer.testing import CliRunner  # noqa: E402
+from PIL import Image
+from typer.testing import CliRunner
 
-from maskwise.cli.main import app  # noqa: E402
-from maskwise.errors import MaskwiseError, ModelError  # noqa: E402
-from maskwise.harness.registry import load_model  # noqa: E402
-from maskwise.models.vlm.predictor import Vlm  # noqa: E402
-from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
-from maskwise.models.vlm.train.config import Stage  # noqa: E402
-from maskwise.models.vlm.train.export import export_adapters, load_run  # noqa: E402
-from maskwise.models.vlm.train.lora import LoraSettings  # noqa: E402
-from maskwise.models.vlm.train.pipeline import train  # noqa: E402
-from maskwise.world import make_scene  # noqa: E402
-from tests.models.vlm.train.small_runs import small_run  # noqa: E402
+from maskwise.cli.main import app
+from maskwise.errors import MaskwiseError, ModelError
+from maskwise.harness.registry import load_model
+from maskwise.models.vlm.predictor import Vlm
+from maskwise.models.vlm.train.checkpoints import read_tensors
+from maskwise.models.vlm.train.config import Stage
+from maskwise.models.vlm.train.export import export_adapters, load_run
+from maskwise.models.vlm.train.lora import LoraSettings
+from maskwise.models.vlm.train.pipeline import train
+from maskwise.world import make_scene
+from tests.models.vlm.train.small_runs import small_run
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run with adapters."""
     folder = tmp_path_factory.mktemp("export") / "run"
-    config = small_run(lora=LoraSettings(rank=2), stages=(Stage(name="one", steps=3, learning_rate=0.01),))
+    config = small_run(
+        lora=LoraSettings(rank=2),
+        stages=(Stage(name="one", steps=3, learning_rate=0.01),),
+    )
     train(config, folder)
     return folder
 
 
 SCENE = make_scene(5, 0, "val", 64, preset="easy")
-IMAGE, QUESTIONS = Image.fromarray(SCENE.image), [question.text for question in SCENE.questions]
+IMAGE = Image.fromarray(SCENE.image)
+QUESTIONS = [question.text for question in SCENE.questions]
 
 
 def mask_logits(predictor: Vlm) -> torch.Tensor:
@@ -55,37 +59,58 @@ def mask_logits(predictor: Vlm) -> torch.Tensor:
     return torch.cat([output.masks.visible.flatten(), output.masks.amodal.flatten()])
 
 
-def test_export_of_a_run_is_one_folder_with_the_same_predictions(run: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["export", str(run), "--out", str(tmp_path / "model")])
+def test_export_of_a_run_is_one_folder_with_the_same_predictions(
+    run: Path, tmp_path: Path
+) -> None:
+    result = CliRunner().invoke(
+        app, ["export", str(run), "--out", str(tmp_path / "model")]
+    )
     assert result.exit_code == 0, result.output
     names = {path.name for path in (tmp_path / "model").iterdir()}
-    assert names == {"vlm_config.json", "heads.safetensors", "vision_language", "segmenter"}
+    assert names == {
+        "vlm_config.json",
+        "heads.safetensors",
+        "vision_language",
+        "segmenter",
+    }
     exported = load_model("vlm", checkpoint=str(tmp_path / "model"))
     trained = load_model("vlm", checkpoint=str(run))
     assert exported.predict(IMAGE, QUESTIONS) == trained.predict(IMAGE, QUESTIONS)
     assert torch.equal(mask_logits(exported), mask_logits(trained))
     assert exported.weights_hash == trained.weights_hash
-    assert exported.config == trained.config, "the place of a folder is no part of the model"
+    assert exported.config == trained.config, (
+        "the place of a folder is no part of the model"
+    )
 
 
-def test_adapters_beside_the_weights_equal_merged_ones(run: Path, tmp_path: Path) -> None:
+def test_adapters_beside_the_weights_equal_merged_ones(
+    run: Path, tmp_path: Path
+) -> None:
     files = export_adapters(run, tmp_path)
     assert "adapter_model.safetensors" in {path.name for path in files}
-    unmerged, merged = load_model("vlm", checkpoint=str(tmp_path)), load_model("vlm", checkpoint=str(run))
+    unmerged = load_model("vlm", checkpoint=str(tmp_path))
+    merged = load_model("vlm", checkpoint=str(run))
     names = [name for name, _ in unmerged.model.named_parameters()]
     assert any("lora_" in name for name in names)
-    torch.testing.assert_close(mask_logits(unmerged), mask_logits(merged), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        mask_logits(unmerged), mask_logits(merged), atol=1e-4, rtol=1e-4
+    )
     model, processor, adapted = load_run(run)
     assert adapted is not None
-    assert torch.equal(mask_logits(unmerged), mask_logits(Vlm(model.eval(), processor))), "bit for bit"
+    assert torch.equal(
+        mask_logits(unmerged), mask_logits(Vlm(model.eval(), processor))
+    ), "bit for bit"
 
 
 def test_incomplete_folders_are_named(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"no model: expected the files vlm_config\.json and heads"):
+    with pytest.raises(
+        ModelError, match=r"no model: expected the files vlm_config\.json and heads"
+    ):
         load_model("vlm", checkpoint=str(tmp_path))
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     with pytest.raises(
-        MaskwiseError, match=r"has no one\.safetensors; run `maskwise train` to the end first"
+        MaskwiseError,
+        match=r"has no one\.safetensors; run `maskwise train` to the end first",
     ):
         load_run(tmp_path)
 
@@ -108,9 +133,14 @@ class HubHandler(http.server.SimpleHTTPRequestHandler):
         parts = self.path.split("?")[0].strip("/").split("/")
         content = None
         if parts[:2] == ["api", "models"] and len(parts) == 4:
-            files = [{"rfilename": path.name} for path in (Path(self.directory) / parts[3]).iterdir()]
+            files = [
+                {"rfilename": path.name}
+                for path in (Path(self.directory) / parts[3]).iterdir()
+            ]
             name = "/".join(parts[2:])
-            content = json.dumps({"id": name, "modelId": name, "sha": COMMIT, "siblings": files}).encode()
+            content = json.dumps(
+                {"id": name, "modelId": name, "sha": COMMIT, "siblings": files}
+            ).encode()
         elif len(parts) == 5 and parts[2] == "resolve":
             path = Path(self.directory) / parts[1] / parts[4]
             content = path.read_bytes() if path.is_file() else None
@@ -131,7 +161,9 @@ class HubHandler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def hub(run: Path) -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(HubHandler, directory=str(run))) as server:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(HubHandler, directory=str(run))
+    ) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -153,9 +185,18 @@ stages = [{ name = "one", steps = 1 }]
 def start(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     (folder / "config.toml").write_text(HUB_CONFIG)
     return subprocess.run(
-        [sys.executable, "-m", "maskwise.cli.main", "train", "config.toml", "--out", "run"],
+        [
+            sys.executable,
+            "-m",
+            "maskwise.cli.main",
+            "train",
+            "config.toml",
+            "--out",
+            "run",
+        ],
         cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(folder / "cache"), **environment},
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1", "HF_HOME": str(folder / "cache"), **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -167,17 +208,23 @@ def test_a_run_starts_from_models_of_a_hub(hub: str, tmp_path: Path) -> None:
     done = start(tmp_path, HF_ENDPOINT=hub)
     assert not done.returncode, done.stderr
     stored = [
-        name for name in read_tensors(tmp_path / "run" / "one.safetensors") if "vision_language" in name
+        name
+        for name in read_tensors(tmp_path / "run" / "one.safetensors")
+        if "vision_language" in name
     ]
     assert all("lora_" in name or "trainable_tokens" in name for name in stored), (
         "no weight of the hub is copied"
     )
-    assert load_model("vlm", checkpoint=str(tmp_path / "run")).predict(IMAGE, QUESTIONS[:1])
+    assert load_model("vlm", checkpoint=str(tmp_path / "run")).predict(
+        IMAGE, QUESTIONS[:1]
+    )
 
 
 @pytest.mark.vlm
 @pytest.mark.parametrize(
-    "environment", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}], ids=str
+    "environment",
+    [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}],
+    ids=str,
 )
 def test_without_a_connection_the_message_says_what_to_run(
     tmp_path: Path, environment: dict[str, str]
@@ -186,4 +233,6 @@ def test_without_a_connection_the_message_says_what_to_run(
     assert done.returncode == 2
     assert "hf download maker/vision_language" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "Retry" not in done.stderr, "the client of the hub does not repeat its requests"
+    assert "Retry" not in done.stderr, (
+        "the client of the hub does not repeat its requests"
+    )

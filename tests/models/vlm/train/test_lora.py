@@ -3,11 +3,13 @@
 import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
-transformers = pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
+transformers = pytest.importorskip(
+    "transformers", reason="the extra `vlm` is not installed"
+)
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
-from maskwise.errors import MaskwiseError  # noqa: E402
-from maskwise.models.vlm.train.lora import LoraSettings, add_lora, merge_lora  # noqa: E402
+from maskwise.errors import MaskwiseError
+from maskwise.models.vlm.train.lora import LoraSettings, add_lora, merge_lora
 
 
 @pytest.fixture(params=[True, False], ids=["tied", "untied"])
@@ -15,7 +17,9 @@ def language_model(request):
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
-    config = transformers.Qwen2Config(**sizes, **heads, vocab_size=64, tie_word_embeddings=request.param)
+    config = transformers.Qwen2Config(
+        **sizes, **heads, vocab_size=64, tie_word_embeddings=request.param
+    )
     return transformers.Qwen2ForCausalLM(config)
 
 
@@ -25,10 +29,16 @@ SETTINGS = LoraSettings(rank=4, targets=r"model\.layers\.\d+\.(self_attn|mlp)\..
 def test_only_adapters_and_rows_of_the_given_tokens_are_trained(language_model) -> None:
     tied = language_model.lm_head.weight is language_model.model.embed_tokens.weight
     add_lora(language_model, SETTINGS, [60, 61])
-    trained = {name: p.numel() for name, p in language_model.named_parameters() if p.requires_grad}
+    trained = {
+        name: p.numel()
+        for name, p in language_model.named_parameters()
+        if p.requires_grad
+    }
     rows = {name: count for name, count in trained.items() if "lora_" not in name}
     assert sum(rows.values()) == 2 * 32 * (1 if tied else 2)
-    assert len(trained) - len(rows) == 2 * 2 * 7, "A and B of seven layers in each of two blocks"
+    assert len(trained) - len(rows) == 2 * 2 * 7, (
+        "A and B of seven layers in each of two blocks"
+    )
 
 
 def test_merged_adapters_give_the_same_logits(language_model) -> None:
@@ -47,8 +57,12 @@ def test_merged_adapters_give_the_same_logits(language_model) -> None:
     torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
 
 
-def test_targets_that_match_nothing_are_refused_with_names_of_layers(language_model) -> None:
-    with pytest.raises(MaskwiseError, match=r"no layer .* matches lora.targets 'nothing'.*q_proj"):
+def test_targets_that_match_nothing_are_refused_with_names_of_layers(
+    language_model,
+) -> None:
+    with pytest.raises(
+        MaskwiseError, match=r"no layer .* matches lora.targets 'nothing'.*q_proj"
+    ):
         add_lora(language_model, LoraSettings(targets="nothing"))
     with pytest.raises(ValueError, match="not a regular expression"):
         LoraSettings(targets="(")

@@ -30,11 +30,14 @@ def test_every_item_is_drawn_once_per_epoch_in_another_order() -> None:
 
 @given(st.integers(0, 10_000), st.integers(0, 5))
 def test_a_draw_depends_on_seed_and_position_only(position: int, seed: int) -> None:
-    sizes, rates = {"a": 13, "b": 40}, {"a": 1.0, "b": 2.5}
+    sizes = {"a": 13, "b": 40}
+    rates = {"a": 1.0, "b": 2.5}
     order = MixedOrder(sizes, rates, seed)
     drawn = [order.draw(one) for one in range(position, position + 3)]
     again = MixedOrder(sizes, rates, seed)
-    assert [again.draw(one) for one in reversed(range(position, position + 3))] == drawn[::-1]
+    assert [
+        again.draw(one) for one in reversed(range(position, position + 3))
+    ] == drawn[::-1]
 
 
 @given(st.lists(st.floats(0.001, 1000), min_size=1, max_size=6))

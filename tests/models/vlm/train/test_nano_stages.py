@@ -19,10 +19,17 @@ def test_the_stages_of_nano_run_in_small(tmp_path: Path) -> None:
         name: replace(one, world=replace(one.world, scenes=4, size=64))
         for name, one in config.sources.items()
     }
-    stages = tuple(replace(stage, steps=1, warmup_steps=0, batch_size=2) for stage in config.stages)
+    stages = tuple(
+        replace(stage, steps=1, warmup_steps=0, batch_size=2) for stage in config.stages
+    )
     optimization = replace(config.optimization, batch_size=2, micro_batch_size=1)
     small = replace(
-        config, vlm=small_model(), sources=sources, stages=stages, optimization=optimization, validation=None
+        config,
+        vlm=small_model(),
+        sources=sources,
+        stages=stages,
+        optimization=optimization,
+        validation=None,
     )
     train(small, tmp_path)
     load_folder(tmp_path)

@@ -5,14 +5,16 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
 
-from maskwise.models.vlm.build import build_model  # noqa: E402
-from maskwise.models.vlm.train.config import Optimization, Stage  # noqa: E402
-from maskwise.models.vlm.train.optimizers import Muon, make_optimizer, orthogonalize  # noqa: E402
-from tests.models.vlm.train.small_runs import small_model  # noqa: E402
+from maskwise.models.vlm.build import build_model
+from maskwise.models.vlm.train.config import Optimization, Stage
+from maskwise.models.vlm.train.optimizers import Muon, make_optimizer, orthogonalize
+from tests.models.vlm.train.small_runs import small_model
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (8, 32), (32, 8)])
-def test_orthogonalized_matrices_keep_their_singular_vectors(shape: tuple[int, int]) -> None:
+def test_orthogonalized_matrices_keep_their_singular_vectors(
+    shape: tuple[int, int],
+) -> None:
     matrices = torch.randn((3, *shape), generator=torch.Generator().manual_seed(0))
     left, _, right = torch.linalg.svd(matrices, full_matrices=False)
     inner = left.mT @ orthogonalize(matrices) @ right.mT
@@ -26,9 +28,16 @@ def test_an_update_is_that_of_the_optimizer_of_torch() -> None:
     torch.manual_seed(0)
     start = [torch.randn(24, 12), torch.randn(24, 12), torch.randn(12, 36)]
     gradients = [[torch.randn_like(one) for one in start] for _ in range(3)]
-    ours, theirs = ([torch.nn.Parameter(one.clone()) for one in start] for _ in range(2))
+    ours, theirs = (
+        [torch.nn.Parameter(one.clone()) for one in start] for _ in range(2)
+    )
     optimizers = (
-        Muon([{"params": ours, "matrices": True}], lr=0.02, weight_decay=0.1, foreach=False),
+        Muon(
+            [{"params": ours, "matrices": True}],
+            lr=0.02,
+            weight_decay=0.1,
+            foreach=False,
+        ),
         torch.optim.Muon(theirs, lr=0.02, weight_decay=0.1),
     )
     for step in gradients:
@@ -51,11 +60,22 @@ def test_linear_layers_are_matrices_and_everything_else_is_left_to_adamw() -> No
         for group in groups
         for one in group["params"]
     }
-    assert found.keys() == {name for name, one in model.named_parameters() if one.requires_grad}
-    assert found["vision_language.model.model.language_model.layers.0.mlp.up_proj.weight"] == (0.01, True)
+    assert found.keys() == {
+        name for name, one in model.named_parameters() if one.requires_grad
+    }
+    assert found[
+        "vision_language.model.model.language_model.layers.0.mlp.up_proj.weight"
+    ] == (0.01, True)
     assert found["projector.layers.0.weight"] == (0.005, True)
     assert found["projector.layers.0.bias"] == (0.0005, False)
-    assert found["vision_language.model.model.language_model.embed_tokens.weight"] == (0.001, False)
+    assert found["vision_language.model.model.language_model.embed_tokens.weight"] == (
+        0.001,
+        False,
+    )
     assert found["mask_type_head.filters.weight"] == (0.001, False)
-    plain = make_optimizer(model, Stage(name="one", steps=1), Optimization(learning_rate=1e-3, batch_size=1))
+    plain = make_optimizer(
+        model,
+        Stage(name="one", steps=1),
+        Optimization(learning_rate=1e-3, batch_size=1),
+    )
     assert type(plain) is torch.optim.AdamW

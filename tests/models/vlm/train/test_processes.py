@@ -11,12 +11,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
-from accelerate.commands.launch import _validate_launch_command, launch_command_parser  # noqa: E402
-from accelerate.utils.launch import prepare_multi_gpu_env  # noqa: E402
+from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+from accelerate.utils.launch import prepare_multi_gpu_env
 
-from maskwise.models.vlm.build import build_model  # noqa: E402
-from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
-from maskwise.models.vlm.train.config import read_config  # noqa: E402
+from maskwise.models.vlm.build import build_model
+from maskwise.models.vlm.train.checkpoints import read_tensors
+from maskwise.models.vlm.train.config import read_config
 
 pytestmark = pytest.mark.vlm
 
@@ -62,9 +62,16 @@ rates = { world = 1, text = 1 }
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("processes")
     (folder / "config.toml").write_text(CONFIG)
-    (folder / "muon.toml").write_text(CONFIG.replace("batch_size", "matrix_rate = 0.01\nbatch_size", 1))
-    turns = [{"question": f"How many is {n} and 1?", "answer": f"It is {n + 1}."} for n in range(4)]
-    (folder / "turns.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))
+    (folder / "muon.toml").write_text(
+        CONFIG.replace("batch_size", "matrix_rate = 0.01\nbatch_size", 1)
+    )
+    turns = [
+        {"question": f"How many is {n} and 1?", "answer": f"It is {n + 1}."}
+        for n in range(4)
+    ]
+    (folder / "turns.jsonl").write_text(
+        "".join(json.dumps(turn) + "\n" for turn in turns)
+    )
     start(folder, ["-m", "maskwise.cli.main", "train", "config.toml", "--out", "one"])
     return folder
 
@@ -73,27 +80,43 @@ LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 
 
 def start(folder: Path, arguments: list[str], **settings: str) -> None:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", **settings}
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "ACCELERATE_USE_CPU": "true",
+        **settings,
+    }
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert not done.returncode, done.stderr
 
 
 def assert_same_training(one: Path, other: Path) -> None:
     curves = [
-        [json.loads(line)["loss"] for line in (run / "one.jsonl").read_text().splitlines()]
+        [
+            json.loads(line)["loss"]
+            for line in (run / "one.jsonl").read_text().splitlines()
+        ]
         for run in (one, other)
     ]
     assert curves[0] == pytest.approx(curves[1], rel=1e-4)
-    weights, others = read_tensors(one / "one.safetensors"), read_tensors(other / "one.safetensors")
+    weights = read_tensors(one / "one.safetensors")
+    others = read_tensors(other / "one.safetensors")
     assert weights.keys() == others.keys()
     for name, value in weights.items():
         torch.testing.assert_close(others[name], value, atol=2e-4, rtol=1e-3, msg=name)
 
 
 def test_two_processes_equal_one(folder: Path) -> None:
-    start(folder, [*LAUNCHER, "-m", "maskwise.cli.main", "train", "config.toml", "--out", "two"])
+    start(
+        folder,
+        [*LAUNCHER, "-m", "maskwise.cli.main", "train", "config.toml", "--out", "two"],
+    )
     assert_same_training(folder / "one", folder / "two")
 
 
@@ -111,7 +134,11 @@ def start_sharded(folder: Path, config: str, out: str) -> None:
         "ACCELERATE_MIXED_PRECISION": "no",
         "PYTHONPATH": str(REPOSITORY),
     }
-    start(folder, [*LAUNCHER, "-m", "tests.models.vlm.train.sharded_run", config, out], **settings)
+    start(
+        folder,
+        [*LAUNCHER, "-m", "tests.models.vlm.train.sharded_run", config, out],
+        **settings,
+    )
 
 
 def test_two_sharded_processes_equal_one(folder: Path) -> None:
@@ -120,16 +147,24 @@ def test_two_sharded_processes_equal_one(folder: Path) -> None:
 
 
 def test_muon_is_refused_where_matrices_are_split(folder: Path) -> None:
-    with pytest.raises(AssertionError, match="ConfigError: matrix_rate: Muon needs whole matrices"):
+    with pytest.raises(
+        AssertionError, match="ConfigError: matrix_rate: Muon needs whole matrices"
+    ):
         start_sharded(folder, "muon.toml", "muon-sharded")
 
 
 def fsdp_settings(path: Path) -> dict[str, str]:
     """The variables by which `accelerate launch --config_file` passes a file to the processes."""
-    arguments = launch_command_parser().parse_args(["--config_file", str(path), "train.py"])
+    arguments = launch_command_parser().parse_args(
+        ["--config_file", str(path), "train.py"]
+    )
     arguments, _, _ = _validate_launch_command(arguments)
     found = prepare_multi_gpu_env(arguments)
-    return {name: value for name, value in found.items() if name.startswith(("ACCELERATE_", "FSDP_"))}
+    return {
+        name: value
+        for name, value in found.items()
+        if name.startswith(("ACCELERATE_", "FSDP_"))
+    }
 
 
 def test_the_file_for_fsdp_names_layers_of_the_model() -> None:

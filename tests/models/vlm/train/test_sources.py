@@ -47,8 +47,13 @@ def test_text_only_turns_have_no_image(tmp_path: Path) -> None:
         open_source(SourceConfig(text=str(path)))
 
 
-def test_a_text_file_that_cannot_be_read_is_named_with_what_was_expected(tmp_path: Path) -> None:
-    for path, reason in ((tmp_path / "turns.jsonl", "no such file"), (tmp_path, "Is a directory")):
+def test_a_text_file_that_cannot_be_read_is_named_with_what_was_expected(
+    tmp_path: Path,
+) -> None:
+    for path, reason in (
+        (tmp_path / "turns.jsonl", "no such file"),
+        (tmp_path, "Is a directory"),
+    ):
         with pytest.raises(ConfigError) as caught:
             open_source(SourceConfig(text=str(path)))
         assert str(caught.value) == (
@@ -59,7 +64,12 @@ def test_a_text_file_that_cannot_be_read_is_named_with_what_was_expected(tmp_pat
 
 def test_items_of_a_stage_depend_on_their_position_only(tmp_path: Path) -> None:
     path = tmp_path / "turns.jsonl"
-    path.write_text("".join(json.dumps({"question": f"q{n}", "answer": f"a{n}"}) + "\n" for n in range(5)))
+    path.write_text(
+        "".join(
+            json.dumps({"question": f"q{n}", "answer": f"a{n}"}) + "\n"
+            for n in range(5)
+        )
+    )
     sources = {
         "world": open_source(SourceConfig(world=small_scenes(3))),
         "text": open_source(SourceConfig(text=str(path))),
@@ -67,22 +77,31 @@ def test_items_of_a_stage_depend_on_their_position_only(tmp_path: Path) -> None:
     settings = Augmentation(flip=0.5, crop=0.5, brightness=0.2)
 
     def items() -> TrainingItems:
-        return TrainingItems(sources, {"world": 2, "text": 1}, settings, questions_per_image=2, seed=4)
+        return TrainingItems(
+            sources, {"world": 2, "text": 1}, settings, questions_per_image=2, seed=4
+        )
 
-    one, other = items(), items()
+    one = items()
+    other = items()
     first = [one[position] for position in range(12)]
     for position in reversed(range(12)):
         again = other[position]
         assert again.samples == first[position].samples
-        assert np.array_equal(np.asarray(again.image), np.asarray(first[position].image))
+        assert np.array_equal(
+            np.asarray(again.image), np.asarray(first[position].image)
+        )
     assert {item.image is None for item in first} == {True, False}
     assert max(len(item.samples) for item in first) == 2
     for item in first:
         if item.image is None:
-            assert item.samples[0].question[1:] == str(item.samples[0].answer)[1:], "pairs stay together"
+            assert item.samples[0].question[1:] == str(item.samples[0].answer)[1:], (
+                "pairs stay together"
+            )
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem
+)
 def test_bundled_configs_are_valid(path: Path) -> None:
     config = read_config(path)
     assert config.model == "vlm"
@@ -92,18 +111,29 @@ def test_bundled_configs_are_valid(path: Path) -> None:
 
 
 def test_invalid_settings_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"stage 'one' names unknown sources other; known: world"):
+    with pytest.raises(
+        ValueError, match=r"stage 'one' names unknown sources other; known: world"
+    ):
         small_run(stages=(Stage(name="one", steps=1, rates={"other": 1}),))
-    with pytest.raises(ValueError, match="unknown losses bcee; known: text, mask_type, bce"):
+    with pytest.raises(
+        ValueError, match="unknown losses bcee; known: text, mask_type, bce"
+    ):
         Stage(name="one", steps=1, losses={"bcee": 1})
     with pytest.raises(ValueError, match="not a regular expression"):
         Stage(name="one", steps=1, freeze=("(",))
-    with pytest.raises(ValueError, match="exactly one of `dataset`, `world` and `text`"):
+    with pytest.raises(
+        ValueError, match="exactly one of `dataset`, `world` and `text`"
+    ):
         SourceConfig(dataset="a", text="b")
     path = tmp_path / "config.toml"
-    path.write_text((CONFIGS / "nano.toml").read_text().replace("batch_size = 8\n", "batch_size = 9\n", 1))
+    path.write_text(
+        (CONFIGS / "nano.toml")
+        .read_text()
+        .replace("batch_size = 8\n", "batch_size = 9\n", 1)
+    )
     with pytest.raises(
-        MaskwiseError, match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 4"
+        MaskwiseError,
+        match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 4",
     ):
         read_config(path)
 
@@ -112,7 +142,10 @@ def test_an_unknown_preset_is_named_with_the_config(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     text = (CONFIGS / "nano.toml").read_text()
     path.write_text(f'{text}\n[sources.more.world]\nscenes = 1\npreset = "eassy"\n')
-    with pytest.raises(ConfigError, match=r"config\.toml: unknown preset 'eassy'; known: default, easy\."):
+    with pytest.raises(
+        ConfigError,
+        match=r"config\.toml: unknown preset 'eassy'; known: default, easy\.",
+    ):
         read_config(path)
 
 
@@ -120,8 +153,11 @@ def test_questions_of_the_world_can_be_paraphrased_and_asked_without_images() ->
     plain = open_source(SourceConfig(world=small_scenes()))
     world = msgspec.structs.replace(small_scenes(), paraphrased=1.0, images=False)
     source = open_source(SourceConfig(world=world))
-    item, same = source[0], plain[0]
+    item = source[0]
+    same = plain[0]
     assert item.image is None
     assert [one.answer for one in item.samples] == [one.answer for one in same.samples]
-    assert all(one.question != other.question for one, other in zip(item.samples, same.samples))
+    assert all(
+        one.question != other.question for one, other in zip(item.samples, same.samples)
+    )
     assert source[0] == open_source(SourceConfig(world=world))[0]

@@ -11,25 +11,25 @@ torch = pytest.importorskip("torch", reason="the extra `vlm` is not installed")
 pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
 pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 
-from accelerate.utils import DeepSpeedPlugin  # noqa: E402
-from PIL import Image  # noqa: E402
+from accelerate.utils import DeepSpeedPlugin
+from PIL import Image
 
-from maskwise.errors import MaskwiseError  # noqa: E402
-from maskwise.harness.registry import load_model  # noqa: E402
-from maskwise.models.vlm.train import trainer  # noqa: E402
-from maskwise.models.vlm.train.checkpoints import read_tensors  # noqa: E402
-from maskwise.models.vlm.train.config import (  # noqa: E402
+from maskwise.errors import MaskwiseError
+from maskwise.harness.registry import load_model
+from maskwise.models.vlm.train import trainer
+from maskwise.models.vlm.train.checkpoints import read_tensors
+from maskwise.models.vlm.train.config import (
     Optimization,
     SourceConfig,
     Stage,
     ValidationConfig,
     WorldScenes,
 )
-from maskwise.models.vlm.train.lora import LoraSettings  # noqa: E402
-from maskwise.models.vlm.train.pipeline import train  # noqa: E402
-from maskwise.models.vlm.train.trainer import deepspeed_settings, learning_rate_factor  # noqa: E402
-from maskwise.world import make_scene  # noqa: E402
-from tests.models.vlm.train.small_runs import small_model, small_run  # noqa: E402
+from maskwise.models.vlm.train.lora import LoraSettings
+from maskwise.models.vlm.train.pipeline import train
+from maskwise.models.vlm.train.trainer import deepspeed_settings, learning_rate_factor
+from maskwise.world import make_scene
+from tests.models.vlm.train.small_runs import small_model, small_run
 
 
 class Killed(BaseException):
@@ -49,18 +49,32 @@ def adapted_run():
 
 
 def losses(folder: Path, stage: str) -> list[dict[str, float]]:
-    rows = [json.loads(line) for line in (folder / f"{stage}.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in row.items() if key != "seconds_per_step"} for row in rows]
+    rows = [
+        json.loads(line)
+        for line in (folder / f"{stage}.jsonl").read_text().splitlines()
+    ]
+    return [
+        {key: value for key, value in row.items() if key != "seconds_per_step"}
+        for row in rows
+    ]
 
 
 def test_a_run_writes_weights_curves_events_and_checkpoints(run: Path) -> None:
-    assert {"dense.safetensors", "questions.safetensors", "config.json", "processor"} <= {
-        path.name for path in run.iterdir()
-    }
+    assert {
+        "dense.safetensors",
+        "questions.safetensors",
+        "config.json",
+        "processor",
+    } <= {path.name for path in run.iterdir()}
     assert [row["step"] for row in losses(run, "questions")] == [1, 2, 3, 4]
-    assert "text" not in losses(run, "dense")[0], "a loss that is off is not in the curve"
+    assert "text" not in losses(run, "dense")[0], (
+        "a loss that is off is not in the curve"
+    )
     assert list((run / "events" / "dense").glob("events.*"))
-    files = {path.name for path in (run / "checkpoints" / "questions" / "step-0000004").iterdir()}
+    files = {
+        path.name
+        for path in (run / "checkpoints" / "questions" / "step-0000004").iterdir()
+    }
     assert files == {"model.safetensors", "optimizer.safetensors", "state.json"}
 
 
@@ -88,14 +102,21 @@ def test_a_killed_run_ends_with_the_same_losses_and_weights(
 
 
 def test_frozen_modules_keep_their_weights_and_others_change(run: Path) -> None:
-    before, after = read_tensors(run / "dense.safetensors"), read_tensors(run / "questions.safetensors")
+    before = read_tensors(run / "dense.safetensors")
+    after = read_tensors(run / "questions.safetensors")
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert not [name for name in changed if name.startswith("segmenter.")]
     assert [name for name in changed if name.startswith("projector.")]
-    assert all("lora_" in name or "token" in name for name in changed if name.startswith("vision_language."))
+    assert all(
+        "lora_" in name or "token" in name
+        for name in changed
+        if name.startswith("vision_language.")
+    )
 
 
-def test_another_config_in_the_same_folder_is_refused(run: Path, tmp_path: Path) -> None:
+def test_another_config_in_the_same_folder_is_refused(
+    run: Path, tmp_path: Path
+) -> None:
     with pytest.raises(MaskwiseError, match="seed: 1 then, 2 now"):
         train(msgspec.structs.replace(adapted_run(), seed=2), run)
     train(msgspec.structs.replace(adapted_run(), log_every=7), run)
@@ -104,39 +125,61 @@ def test_another_config_in_the_same_folder_is_refused(run: Path, tmp_path: Path)
 def test_a_damaged_checkpoint_is_named(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     (tmp_path / "run" / "questions.safetensors").unlink()
-    (tmp_path / "run" / "checkpoints" / "questions" / "step-0000004" / "model.safetensors").write_bytes(
-        b"torn"
-    )
-    with pytest.raises(MaskwiseError, match=r"step-0000004.*delete it to continue from an older one"):
+    (
+        tmp_path
+        / "run"
+        / "checkpoints"
+        / "questions"
+        / "step-0000004"
+        / "model.safetensors"
+    ).write_bytes(b"torn")
+    with pytest.raises(
+        MaskwiseError, match=r"step-0000004.*delete it to continue from an older one"
+    ):
         train(adapted_run(), tmp_path / "run")
 
 
 def test_patterns_that_match_nothing_or_everything_are_refused(tmp_path: Path) -> None:
-    for pattern, message in (("nothing", "no parameter matches 'nothing'"), (".", "freeze every parameter")):
+    for pattern, message in (
+        ("nothing", "no parameter matches 'nothing'"),
+        (".", "freeze every parameter"),
+    ):
         stage = Stage(name="one", steps=1, freeze=(pattern,))
         with pytest.raises(MaskwiseError, match=message):
             train(small_run(stages=(stage,)), tmp_path / message.split()[0])
 
 
-def test_losses_and_sources_that_cannot_be_used_are_named_before_training(tmp_path: Path) -> None:
+def test_losses_and_sources_that_cannot_be_used_are_named_before_training(
+    tmp_path: Path,
+) -> None:
     stage = Stage(name="one", steps=1, losses={"occlusion": 1.0})
     with pytest.raises(
-        MaskwiseError, match=r"stage 'one': the loss `occlusion` needs .*occlusion_head = true"
+        MaskwiseError,
+        match=r"stage 'one': the loss `occlusion` needs .*occlusion_head = true",
     ):
         train(small_run(stages=(stage,)), tmp_path / "loss")
     sources = {"mmr": SourceConfig(dataset=str(tmp_path / "mmr-train"))}
-    with pytest.raises(MaskwiseError, match=r"\[sources\.mmr\]: .*mmr-train.*`maskwise read`"):
+    with pytest.raises(
+        MaskwiseError, match=r"\[sources\.mmr\]: .*mmr-train.*`maskwise read`"
+    ):
         train(small_run(sources=sources), tmp_path / "source")
 
 
 def test_schedules_warm_up_and_fall() -> None:
-    linear = Optimization(learning_rate=1, batch_size=1, warmup_steps=2, final_factor=0.1)
-    assert [learning_rate_factor(step, 6, linear) for step in (0, 1, 2, 4)] == pytest.approx(
-        [0.5, 1, 1, 0.55]
+    linear = Optimization(
+        learning_rate=1, batch_size=1, warmup_steps=2, final_factor=0.1
     )
-    cosine = msgspec.structs.replace(linear, schedule="cosine", warmup_steps=0, final_factor=0.0)
+    assert [
+        learning_rate_factor(step, 6, linear) for step in (0, 1, 2, 4)
+    ] == pytest.approx([0.5, 1, 1, 0.55])
+    cosine = msgspec.structs.replace(
+        linear, schedule="cosine", warmup_steps=0, final_factor=0.0
+    )
     assert learning_rate_factor(3, 6, cosine) == pytest.approx(0.5)
-    assert learning_rate_factor(5, 6, msgspec.structs.replace(linear, schedule="constant")) == 1
+    assert (
+        learning_rate_factor(5, 6, msgspec.structs.replace(linear, schedule="constant"))
+        == 1
+    )
 
 
 def test_the_folder_of_a_run_is_a_model(run: Path) -> None:
@@ -147,7 +190,9 @@ def test_the_folder_of_a_run_is_a_model(run: Path) -> None:
 
 
 def test_validation_scores_free_answers_strictly(tmp_path: Path) -> None:
-    held_out = ValidationConfig(every=2, world=WorldScenes(scenes=2, split="val", size=64, questions=2))
+    held_out = ValidationConfig(
+        every=2, world=WorldScenes(scenes=2, split="val", size=64, questions=2)
+    )
     config = small_run(stages=(Stage(name="one", steps=2),), validation=held_out)
     train(config, tmp_path / "run")
     rows = losses(tmp_path / "run", "one")
@@ -163,8 +208,12 @@ def test_validation_scores_free_answers_strictly(tmp_path: Path) -> None:
     ).read_bytes(), "validation does not change training"
 
 
-def test_bf16_trains_validates_and_keeps_trained_weights_in_float32(tmp_path: Path) -> None:
-    held_out = ValidationConfig(every=2, world=WorldScenes(scenes=1, split="val", size=64, questions=2))
+def test_bf16_trains_validates_and_keeps_trained_weights_in_float32(
+    tmp_path: Path,
+) -> None:
+    held_out = ValidationConfig(
+        every=2, world=WorldScenes(scenes=1, split="val", size=64, questions=2)
+    )
     config = small_run(
         vlm=small_model(dtype="bfloat16", max_new_tokens=4),
         lora=LoraSettings(rank=2),
@@ -181,7 +230,9 @@ def test_bf16_trains_validates_and_keeps_trained_weights_in_float32(tmp_path: Pa
     assert {parameter.dtype for parameter in exported.parameters()} == {torch.bfloat16}
 
 
-def test_gradient_checkpointing_does_not_change_the_result(run: Path, tmp_path: Path) -> None:
+def test_gradient_checkpointing_does_not_change_the_result(
+    run: Path, tmp_path: Path
+) -> None:
     config = msgspec.structs.replace(adapted_run(), gradient_checkpointing=True)
     train(config, tmp_path)
     assert losses(tmp_path, "questions") == losses(run, "questions")
@@ -189,8 +240,12 @@ def test_gradient_checkpointing_does_not_change_the_result(run: Path, tmp_path: 
 
 def test_deepspeed_gets_the_batch_of_a_stage() -> None:
     plugin = DeepSpeedPlugin(zero_stage=2)
-    assert plugin.is_auto("train_micro_batch_size_per_gpu"), "accelerate would ask for a DataLoader"
-    optimization = Optimization(learning_rate=1, batch_size=48, micro_batch_size=2, clip_norm=0.5)
+    assert plugin.is_auto("train_micro_batch_size_per_gpu"), (
+        "accelerate would ask for a DataLoader"
+    )
+    optimization = Optimization(
+        learning_rate=1, batch_size=48, micro_batch_size=2, clip_norm=0.5
+    )
     plugin.deepspeed_config.update(deepspeed_settings(optimization, accumulated=3))
     assert plugin.get_value("train_micro_batch_size_per_gpu") == 2
     assert plugin.get_value("gradient_accumulation_steps") == 3

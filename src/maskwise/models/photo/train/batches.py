@@ -11,7 +11,12 @@ from torch import Tensor
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.models.convex_hull import fill_hull
-from maskwise.models.photo.completion import CONTACT, find_touching, stack_crops, stack_neighbours
+from maskwise.models.photo.completion import (
+    CONTACT,
+    find_touching,
+    stack_crops,
+    stack_neighbours,
+)
 from maskwise.models.photo.sam import FEATURE_CHANNELS
 from maskwise.models.photo.train.composites import STORED_SIZE, ObjectCrop
 from maskwise.models.photo.train.neighbours import draw_neighbour
@@ -58,7 +63,9 @@ class CropPool(NamedTuple):
     covered: Sequence[ObjectCrop]
 
     @classmethod
-    def of(cls, encoded: Sequence[ObjectCrop], covered: Sequence[ObjectCrop]) -> "CropPool":
+    def of(
+        cls, encoded: Sequence[ObjectCrop], covered: Sequence[ObjectCrop]
+    ) -> "CropPool":
         """Sort the encoded objects by their occlusion rates."""
         return cls(
             [crop for crop in encoded if crop.rate >= MIN_RATE],
@@ -68,29 +75,47 @@ class CropPool(NamedTuple):
 
     def draw(self, random: np.random.Generator) -> ObjectCrop:
         """One object."""
-        encoded = self.occluded if random.random() < OCCLUDED_SHARE or not self.complete else self.complete
-        choices = encoded if random.random() < ENCODED_SHARE or not self.covered else self.covered
+        encoded = (
+            self.occluded
+            if random.random() < OCCLUDED_SHARE or not self.complete
+            else self.complete
+        )
+        choices = (
+            encoded
+            if random.random() < ENCODED_SHARE or not self.covered
+            else self.covered
+        )
         return choices[int(random.integers(len(choices)))]
 
 
-def make_batch(pool: CropPool, size: int, random: np.random.Generator) -> CompletionBatch:
+def make_batch(
+    pool: CropPool, size: int, random: np.random.Generator
+) -> CompletionBatch:
     """A batch of augmented examples."""
     examples = [augmented_example(pool.draw(random), random) for _ in range(size)]
-    crops, features, amodal = (np.stack(arrays).astype(np.float32) for arrays in zip(*examples))
-    return CompletionBatch(*(torch.from_numpy(array) for array in (crops[:, 0], features, amodal)))
+    crops, features, amodal = (
+        np.stack(arrays).astype(np.float32) for arrays in zip(*examples)
+    )
+    return CompletionBatch(
+        *(torch.from_numpy(array) for array in (crops[:, 0], features, amodal))
+    )
 
 
 def plain_example(crop: ObjectCrop) -> CompletionExample:
     """An object with all its neighbours, as inference sees it when every annotated object is found."""
     window = network_window(crop, crop.visible)
-    labels = [crop.neighbours == number for number in np.unique(crop.neighbours) if number]
+    labels = [
+        crop.neighbours == number for number in np.unique(crop.neighbours) if number
+    ]
     shown = window.crop_mask(crop.visible)
     cropped = [window.crop_mask(one) for one in labels]
     near = [cropped[place] for place in find_touching(shown, fill_hull(shown), cropped)]
     return _example(crop, window, shown, stack_neighbours(shown, near))
 
 
-def augmented_example(crop: ObjectCrop, random: np.random.Generator) -> CompletionExample:
+def augmented_example(
+    crop: ObjectCrop, random: np.random.Generator
+) -> CompletionExample:
     """One neighbour, another window, an inaccurate visible mask, other light, perhaps mirrored, perhaps truncated."""
     visible = _inaccurate(crop.visible, random)
     neighbour = draw_neighbour(crop, random)
@@ -99,10 +124,14 @@ def augmented_example(crop: ObjectCrop, random: np.random.Generator) -> Completi
     shown = window.crop_mask(visible)
     beside = window.crop_mask(neighbour) & ~shown
     stacked, features, amodal = _example(crop, window, shown, beside[None])
-    stacked[:, :3] = stacked[:, :3] * random.uniform(0.6, 1.4) + random.uniform(-0.2, 0.2, (3, 1, 1))
+    stacked[:, :3] = stacked[:, :3] * random.uniform(0.6, 1.4) + random.uniform(
+        -0.2, 0.2, (3, 1, 1)
+    )
     stacked[:, :3] = stacked[:, :3].clip(-1, 1)
     if random.random() < 0.5:
-        return CompletionExample(stacked[..., ::-1], features[..., ::-1], amodal[..., ::-1])
+        return CompletionExample(
+            stacked[..., ::-1], features[..., ::-1], amodal[..., ::-1]
+        )
     return CompletionExample(stacked, features, amodal)
 
 
@@ -112,12 +141,15 @@ def network_window(crop: ObjectCrop, visible: BoolArray) -> Window:
     The crop's sides are scaled independently, so that the context is measured in pixels of the image.
     """
     left, top, right, bottom = crop.window.tolist()
-    across, down = (right - left) / STORED_SIZE, (bottom - top) / STORED_SIZE
+    across = (right - left) / STORED_SIZE
+    down = (bottom - top) / STORED_SIZE
     box = Window.of(visible)
-    whole = Window(box.left * across, box.top * down, box.right * across, box.bottom * down).expand(CONTEXT)
-    return Window(whole.left / across, whole.top / down, whole.right / across, whole.bottom / down).clip(
-        visible.shape
-    )
+    whole = Window(
+        box.left * across, box.top * down, box.right * across, box.bottom * down
+    ).expand(CONTEXT)
+    return Window(
+        whole.left / across, whole.top / down, whole.right / across, whole.bottom / down
+    ).clip(visible.shape)
 
 
 def _example(
@@ -131,7 +163,9 @@ def _example(
     return CompletionExample(stacked, features, window.crop_mask(crop.amodal) | visible)
 
 
-def _frame(visible: BoolArray, neighbour: BoolArray, random: np.random.Generator) -> Window:
+def _frame(
+    visible: BoolArray, neighbour: BoolArray, random: np.random.Generator
+) -> Window:
     """The whole crop, or what is left of it when a line through the object cuts it off.
 
     The line leaves at least half of the object and its contact with the neighbour.
@@ -139,7 +173,8 @@ def _frame(visible: BoolArray, neighbour: BoolArray, random: np.random.Generator
     whole = Window(0, 0, STORED_SIZE, STORED_SIZE)
     if random.random() >= TRUNCATED_SHARE:
         return whole
-    box, place = Window.of(visible), int(random.integers(4))
+    box = Window.of(visible)
+    place = int(random.integers(4))
     share = random.uniform(0.02, 0.4)
     depth = (box.right - box.left if place % 2 == 0 else box.bottom - box.top) * share
     sides = list(whole)
@@ -147,14 +182,17 @@ def _frame(visible: BoolArray, neighbour: BoolArray, random: np.random.Generator
     frame = Window(*sides)
     kept = visible[frame.slices]
     meets = ndimage.binary_dilation(visible, iterations=CONTACT) & neighbour
-    if kept.sum() < 0.5 * visible.sum() or (meets.any() and not meets[frame.slices].any()):
+    if kept.sum() < 0.5 * visible.sum() or (
+        meets.any() and not meets[frame.slices].any()
+    ):
         return whole
     return frame
 
 
 def _jitter(window: Window, random: np.random.Generator) -> Window:
     """The window with every side moved by up to a tenth of its length."""
-    width, height = window.right - window.left, window.bottom - window.top
+    width = window.right - window.left
+    height = window.bottom - window.top
     left, top, right, bottom = random.uniform(-0.1, 0.1, 4)
     return Window(
         window.left + left * width,

@@ -66,7 +66,12 @@ def split_rows(dataset: Dataset, held_out: int) -> tuple[list[int], list[int]]:
 
 
 def write_composites(
-    dataset: Dataset, rows: Iterable[int], options: OccludeOptions, *, sam: MobileSam, folder: Path
+    dataset: Dataset,
+    rows: Iterable[int],
+    options: OccludeOptions,
+    *,
+    sam: MobileSam,
+    folder: Path,
 ) -> Iterator[list[Path]]:
     """Write the objects of a dataset's composites and originals; yields the files of one source image after another.
 
@@ -83,19 +88,30 @@ def write_composites(
                 path = folder / f"{name}.npz"
                 if not path.exists():
                     with Image.open(io.BytesIO(member.data)) as image:
-                        write_crops(path, crop_objects(image.convert("RGB"), member.regions, sam))
+                        write_crops(
+                            path,
+                            crop_objects(image.convert("RGB"), member.regions, sam),
+                        )
                 paths.append(path)
         yield paths
 
 
-def crop_objects(image: Image.Image, regions: tuple[Region, ...], sam: MobileSam) -> list[ObjectCrop]:
+def crop_objects(
+    image: Image.Image, regions: tuple[Region, ...], sam: MobileSam
+) -> list[ObjectCrop]:
     """The objects of an image whose visible and amodal masks are known, large enough and not hidden too much."""
     features = sam.encode(image).features[0]
-    shown = [region for region in regions if region.visible is not None and not region.crowd]
-    dense = [region.visible.to_dense() for region in shown if region.visible is not None]
+    shown = [
+        region for region in regions if region.visible is not None and not region.crowd
+    ]
+    dense = [
+        region.visible.to_dense() for region in shown if region.visible is not None
+    ]
     crops = []
     for place, (region, visible) in enumerate(zip(shown, dense)):
-        if region.amodal is not None and _is_example(visible, amodal := region.amodal.to_dense()):
+        if region.amodal is not None and _is_example(
+            visible, amodal := region.amodal.to_dense()
+        ):
             others = dense[:place] + dense[place + 1 :]
             crops.append(crop_object(image, features, visible, amodal, others))
     return crops
@@ -115,7 +131,9 @@ def crop_object(
         neighbours[window.crop_mask(mask, STORED_SIZE)] = number
     cropped = np.zeros((0, STORED_FEATURES, STORED_FEATURES), np.float16)
     if features is not None:
-        cropped = window.crop_features(features, max(image.size), STORED_FEATURES).astype(np.float16)
+        cropped = window.crop_features(
+            features, max(image.size), STORED_FEATURES
+        ).astype(np.float16)
     return ObjectCrop(
         window.crop(image, STORED_SIZE),
         window.crop_mask(visible, STORED_SIZE),
@@ -128,11 +146,14 @@ def crop_object(
 
 def write_crops(path: Path, crops: list[ObjectCrop]) -> None:
     """Write the crops of an image; there may be none."""
-    s, f = STORED_SIZE, STORED_FEATURES
+    s = STORED_SIZE
+    f = STORED_FEATURES
     channels = len(crops[0].features) if crops else 0
     shapes = ((s, s, 3), (s, s), (s, s), (s, s), (channels, f, f), (4,))
     columns = {
-        name: np.array([crop[place] for crop in crops]).reshape(len(crops), *shapes[place])
+        name: np.array([crop[place] for crop in crops]).reshape(
+            len(crops), *shapes[place]
+        )
         for place, name in enumerate(ObjectCrop._fields)
     }
     with atomic_write(path) as file:

@@ -12,7 +12,9 @@ from maskwise.models.training_config import read_toml, to_config
 Fraction = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
-class CompletionConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CompletionConfig(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """A training run.
 
     `datasets`: dataset folders with visible masks (`maskwise read coco ...`); every `held_out`-th image of each is used
@@ -35,7 +37,12 @@ class CompletionConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     def occlude_options(self, seed: int) -> OccludeOptions:
         """How composites with a seed are made."""
-        return OccludeOptions(rates=self.rates, per_image=self.per_image, min_area=self.min_area, seed=seed)
+        return OccludeOptions(
+            rates=self.rates,
+            per_image=self.per_image,
+            min_area=self.min_area,
+            seed=seed,
+        )
 
 
 def read_config(path: Path) -> CompletionConfig:

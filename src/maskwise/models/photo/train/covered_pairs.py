@@ -20,7 +20,9 @@ TRIES = 6
 """Cut-outs that are tried for one object."""
 
 
-def cover_objects(cutouts: CutoutSource, row: int, options: OccludeOptions) -> Iterator[ObjectCrop]:
+def cover_objects(
+    cutouts: CutoutSource, row: int, options: OccludeOptions
+) -> Iterator[ObjectCrop]:
     """For the objects of an image, large enough and `per_image` at most: the object behind a cut-out, and the cut-out.
 
     They depend on the dataset, the image's id and the seed only.
@@ -36,11 +38,14 @@ def cover_objects(cutouts: CutoutSource, row: int, options: OccludeOptions) -> I
     large = [mask for mask in masks if mask.sum() >= smallest]
     pixels = np.asarray(cutouts.dataset.open_image(row))
     for pick in random.permutation(len(large))[: options.per_image].tolist():
-        placement = _find_placement(cutouts, row, large[pick], options=options, random=random)
+        placement = _find_placement(
+            cutouts, row, large[pick], options=options, random=random
+        )
         if placement is None:
             continue
         composite, front = paste(pixels, placement)
-        behind, image = large[pick] & ~front, Image.fromarray(composite)
+        behind = large[pick] & ~front
+        image = Image.fromarray(composite)
         if behind.sum() >= MIN_AREA:
             yield crop_object(image, None, behind, large[pick], [front])
             yield crop_object(image, None, front, front, [behind])
@@ -56,7 +61,9 @@ def _find_placement(
 ) -> CutoutPlacement | None:
     for _ in range(TRIES):
         cutout = cutouts.draw(random, other_than=row)
-        placement = None if cutout is None else place(cutout, target, options.rates, random)
+        placement = (
+            None if cutout is None else place(cutout, target, options.rates, random)
+        )
         if placement is not None:
             return placement
     return None

@@ -12,12 +12,17 @@ NEAR_WEIGHT = 4.0
 def completion_loss(network: nn.Module, batch: CompletionBatch) -> dict[str, Tensor]:
     """network: a CompletionUNet. Only pixels of the neighbour count: elsewhere nothing can be hidden behind it."""
     logits, front_logits = network(batch.crop, batch.features)
-    visible, hull, neighbour = batch.crop[:, 3], batch.crop[:, 4], batch.crop[:, 5]
+    visible = batch.crop[:, 3]
+    hull = batch.crop[:, 4]
+    neighbour = batch.crop[:, 5]
     hidden = batch.amodal * neighbour
     weight = neighbour * (1 + (NEAR_WEIGHT - 1) * hull.maximum(hidden))
-    entropy = F.binary_cross_entropy_with_logits(logits, batch.amodal, weight, reduction="none")
+    entropy = F.binary_cross_entropy_with_logits(
+        logits, batch.amodal, weight, reduction="none"
+    )
     probability = logits.sigmoid() * neighbour
-    overlap, total = (probability * hidden).sum((1, 2)), (probability + hidden).sum((1, 2))
+    overlap = (probability * hidden).sum((1, 2))
+    total = (probability + hidden).sum((1, 2))
     size = (visible + hidden).sum((1, 2)).clamp(min=1)
     front = (hidden.sum((1, 2)) > MIN_RATE * size).float()
     dice = 1 - (2 * overlap + 1) / (total + 1)

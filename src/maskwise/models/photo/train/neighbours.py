@@ -21,7 +21,9 @@ def draw_neighbour(crop: ObjectCrop, random: np.random.Generator) -> BoolArray:
     """
     objects = [1] if not len(crop.features) else _near_labels(crop)
     front = [
-        number for number in objects if (crop.amodal & ~crop.visible & (crop.neighbours == number)).any()
+        number
+        for number in objects
+        if (crop.amodal & ~crop.visible & (crop.neighbours == number)).any()
     ]
     kind = random.random()
     if not len(crop.features):
@@ -33,7 +35,9 @@ def draw_neighbour(crop: ObjectCrop, random: np.random.Generator) -> BoolArray:
     elif kind < 0.9:
         mask = _near_segments(crop, random)
     else:
-        mask = ~np.isin(crop.neighbours, [number for number in objects if random.random() < 0.7])
+        mask = ~np.isin(
+            crop.neighbours, [number for number in objects if random.random() < 0.7]
+        )
     return _resize(mask, random) & ~crop.visible
 
 
@@ -43,7 +47,9 @@ def _near_labels(crop: ObjectCrop) -> list[int]:
     return [int(number) for number in np.unique(crop.neighbours[place]) if number]
 
 
-def _disturb(crop: ObjectCrop, mask: BoolArray, random: np.random.Generator) -> BoolArray:
+def _disturb(
+    crop: ObjectCrop, mask: BoolArray, random: np.random.Generator
+) -> BoolArray:
     """A mask as it is, or one merged with something else, or a part of it."""
     kind = random.random()
     if kind < 0.6:
@@ -56,9 +62,13 @@ def _disturb(crop: ObjectCrop, mask: BoolArray, random: np.random.Generator) -> 
 def _near_segments(crop: ObjectCrop, random: np.random.Generator) -> BoolArray:
     """One to three segments that touch the object."""
     segments = _segment(crop, random)
-    place = ndimage.binary_dilation(crop.visible, iterations=CONTACT + 1) & ~crop.visible
+    place = (
+        ndimage.binary_dilation(crop.visible, iterations=CONTACT + 1) & ~crop.visible
+    )
     near = np.unique(segments[place])
-    chosen: BoolArray = np.isin(segments, random.permutation(near)[: random.integers(1, 4)])
+    chosen: BoolArray = np.isin(
+        segments, random.permutation(near)[: random.integers(1, 4)]
+    )
     return chosen
 
 

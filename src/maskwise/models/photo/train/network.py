@@ -19,7 +19,10 @@ class UNetBlock(nn.Module):
             *(
                 layer
                 for _ in range(2)
-                for layer in (nn.SiLU(), nn.Conv2d(width, width, 3, padding=1, bias=False))
+                for layer in (
+                    nn.SiLU(),
+                    nn.Conv2d(width, width, 3, padding=1, bias=False),
+                )
             )
         )
         self.norm = nn.BatchNorm2d(width)
@@ -40,7 +43,9 @@ class CompletionUNet(nn.Module):
         sizes = (CROP_CHANNELS, *WIDTHS)
         self.down = nn.ModuleList(
             nn.Sequential(
-                nn.Conv2d(before, after, 3, stride=2, padding=1), nn.BatchNorm2d(after), UNetBlock(after)
+                nn.Conv2d(before, after, 3, stride=2, padding=1),
+                nn.BatchNorm2d(after),
+                UNetBlock(after),
             )
             for before, after in zip(sizes, WIDTHS)
         )
@@ -49,11 +54,16 @@ class CompletionUNet(nn.Module):
             nn.Dropout2d(0.2), nn.Conv2d(FEATURE_CHANNELS, WIDTHS[1], 1, bias=False)
         )
         self.up = nn.ModuleList(
-            nn.Conv2d(before, after, 1) for before, after in zip(WIDTHS[:0:-1], WIDTHS[-2::-1])
+            nn.Conv2d(before, after, 1)
+            for before, after in zip(WIDTHS[:0:-1], WIDTHS[-2::-1])
         )
         self.blocks = nn.ModuleList(UNetBlock(width) for width in WIDTHS[-2::-1])
-        self.mask_head = nn.Sequential(nn.SiLU(), nn.Conv2d(WIDTHS[0], 4, 3, padding=1), nn.PixelShuffle(2))
-        self.front_head = nn.Sequential(nn.SiLU(), nn.Dropout(0.2), nn.Linear(2 * WIDTHS[-1], 1))
+        self.mask_head = nn.Sequential(
+            nn.SiLU(), nn.Conv2d(WIDTHS[0], 4, 3, padding=1), nn.PixelShuffle(2)
+        )
+        self.front_head = nn.Sequential(
+            nn.SiLU(), nn.Dropout(0.2), nn.Linear(2 * WIDTHS[-1], 1)
+        )
 
     def forward(self, crop: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """Logits; apply a sigmoid for probabilities."""
@@ -66,5 +76,10 @@ class CompletionUNet(nn.Module):
             levels.append(maps)
         pooled = torch.cat([maps.mean((2, 3)), maps.amax((2, 3))], 1)
         for project, block, level in zip(self.up, self.blocks, levels[-2::-1]):
-            maps = block(level + nn.functional.interpolate(project(maps), scale_factor=2, mode="nearest"))
+            maps = block(
+                level
+                + nn.functional.interpolate(
+                    project(maps), scale_factor=2, mode="nearest"
+                )
+            )
         return self.mask_head(maps)[:, 0], self.front_head(pooled)[:, 0]

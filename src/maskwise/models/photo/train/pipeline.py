@@ -24,7 +24,12 @@ from maskwise.errors import MaskwiseError
 from maskwise.models.dry_run import DryRun, ParameterCount, SourcePlan, StagePlan
 from maskwise.models.photo.completion import CROP_CHANNELS
 from maskwise.models.photo.sam import FEATURE_CHANNELS, MobileSam
-from maskwise.models.photo.train.batches import CompletionBatch, CropPool, make_batch, plain_example
+from maskwise.models.photo.train.batches import (
+    CompletionBatch,
+    CropPool,
+    make_batch,
+    plain_example,
+)
 from maskwise.models.photo.train.composites import (
     ObjectCrop,
     read_crops,
@@ -76,7 +81,9 @@ def export_run(run: Path, out: Path) -> list[Path]:
     """Write the network of a finished run as an ONNX file."""
     path = run / "completion.safetensors"
     if not path.exists():
-        raise MaskwiseError(f"{run} has no {path.name}; run `maskwise train` to the end first")
+        raise MaskwiseError(
+            f"{run} has no {path.name}; run `maskwise train` to the end first"
+        )
     network = CompletionUNet()
     load_weights(network, path)
     out.mkdir(parents=True, exist_ok=True)
@@ -101,7 +108,10 @@ def dry_run(config: CompletionConfig) -> DryRun:
         ),
         sources=tuple(
             SourcePlan(
-                name=name, images=size, samples=None, drawn=draws * size // max(1, sum(sizes.values()))
+                name=name,
+                images=size,
+                samples=None,
+                drawn=draws * size // max(1, sum(sizes.values())),
             )
             for name, size in sizes.items()
         ),
@@ -109,17 +119,25 @@ def dry_run(config: CompletionConfig) -> DryRun:
     )
 
 
-def make_task(config: CompletionConfig, pool: CropPool, held_out: list[ObjectCrop]) -> TrainingTask:
+def make_task(
+    config: CompletionConfig, pool: CropPool, held_out: list[ObjectCrop]
+) -> TrainingTask:
     """What the trainer needs to know."""
     examples = [plain_example(crop) for crop in held_out]
     if not pool.occluded:
-        raise MaskwiseError(f"{', '.join(config.datasets)}: no composite has an occluded object to train on")
+        raise MaskwiseError(
+            f"{', '.join(config.datasets)}: no composite has an occluded object to train on"
+        )
 
     def batch(step: int) -> CompletionBatch:
-        return make_batch(pool, config.schedule.batch_size, np.random.default_rng((config.seed, step)))
+        return make_batch(
+            pool, config.schedule.batch_size, np.random.default_rng((config.seed, step))
+        )
 
     return TrainingTask(
-        make_batch=batch, loss=completion_loss, validate=lambda network: score_network(network, examples)
+        make_batch=batch,
+        loss=completion_loss,
+        validate=lambda network: score_network(network, examples),
     )
 
 
@@ -144,24 +162,39 @@ def export(network: CompletionUNet, path: Path) -> Path:
         "features": torch.zeros(1, FEATURE_CHANNELS, FEATURE_SIZE, FEATURE_SIZE),
     }
     axes = {name: {0: "neighbours"} for name in ("crop", "amodal", "front")}
-    return write_onnx(OnnxGraph(CompletionGraph(network), inputs, ("amodal", "front"), axes), path)
+    return write_onnx(
+        OnnxGraph(CompletionGraph(network), inputs, ("amodal", "front"), axes), path
+    )
 
 
 def _load_encoded(
-    dataset: Dataset, rows: list[int], options: OccludeOptions, *, sam: MobileSam, folder: Path
+    dataset: Dataset,
+    rows: list[int],
+    options: OccludeOptions,
+    *,
+    sam: MobileSam,
+    folder: Path,
 ) -> list[ObjectCrop]:
     """The objects of a dataset's composites with one seed and of their originals."""
-    files = write_composites(dataset, rows, options, sam=sam, folder=folder / "composites")
+    files = write_composites(
+        dataset, rows, options, sam=sam, folder=folder / "composites"
+    )
     found: dict[Path, None] = {}
-    for paths in _track(files, f"composites of {dataset.path}, seed {options.seed}", len(rows)):
+    for paths in _track(
+        files, f"composites of {dataset.path}, seed {options.seed}", len(rows)
+    ):
         found |= dict.fromkeys(paths)
     return [crop for path in found for crop in read_crops(path)]
 
 
-def _cover(dataset: Dataset, rows: list[int], options: OccludeOptions) -> list[ObjectCrop]:
+def _cover(
+    dataset: Dataset, rows: list[int], options: OccludeOptions
+) -> list[ObjectCrop]:
     """Covered pairs of a dataset with one seed."""
     cutouts = CutoutSource.of(dataset)
-    images = _track(rows, f"covered pairs of {dataset.path}, seed {options.seed}", len(rows))
+    images = _track(
+        rows, f"covered pairs of {dataset.path}, seed {options.seed}", len(rows)
+    )
     return [crop for row in images for crop in cover_objects(cutouts, row, options)]
 
 

@@ -14,7 +14,9 @@ MIN_FRONT = 0.65
 """Of a neighbour. Training looks at one object at a time, so that the order of two is not compared."""
 
 
-def score_network(network: nn.Module, examples: Sequence[CompletionExample]) -> dict[str, float]:
+def score_network(
+    network: nn.Module, examples: Sequence[CompletionExample]
+) -> dict[str, float]:
     """Of occluded objects the mean IoU of the amodal mask and of the occluded region, beside those of the convex hull;
     of completely visible ones the mean change of area. All in the network's window.
     """
@@ -22,7 +24,8 @@ def score_network(network: nn.Module, examples: Sequence[CompletionExample]) -> 
         key: [] for key in ("amodal", "occluded", "hull", "hull_occluded", "change")
     }
     for example in examples:
-        visible, hull = example.crops[0, 3] > 0, example.crops[0, 4] > 0
+        visible = example.crops[0, 3] > 0
+        hull = example.crops[0, 4] > 0
         amodal = visible | complete_example(network, example)
         if (example.amodal & ~visible).sum() < MIN_RATE * example.amodal.sum():
             values["change"].append((amodal & ~visible).sum() / visible.sum())
@@ -31,16 +34,23 @@ def score_network(network: nn.Module, examples: Sequence[CompletionExample]) -> 
             values[name].append(_iou(found, example.amodal))
         for name, found in (("occluded", amodal), ("hull_occluded", hull)):
             values[name].append(_iou(found & ~visible, example.amodal & ~visible))
-    return {name: float(np.mean(found)) if found else 0.0 for name, found in values.items()}
+    return {
+        name: float(np.mean(found)) if found else 0.0 for name, found in values.items()
+    }
 
 
 def complete_example(network: nn.Module, example: CompletionExample) -> BoolArray:
     """bool [s, s]: where the object of an example is hidden."""
-    crops, features = torch.from_numpy(example.crops), torch.from_numpy(example.features)
+    crops = torch.from_numpy(example.crops)
+    features = torch.from_numpy(example.features)
     logits, front = network(crops, features[None])
-    neighbours, hull = example.crops[:, 5] > 0, example.crops[0, 4] > 0
+    neighbours = example.crops[:, 5] > 0
+    hull = example.crops[0, 4] > 0
     in_front = front.sigmoid().numpy() >= MIN_FRONT
-    return merge_neighbours(logits.sigmoid().numpy(), neighbours, hull, in_front) > MIN_PROBABILITY
+    return (
+        merge_neighbours(logits.sigmoid().numpy(), neighbours, hull, in_front)
+        > MIN_PROBABILITY
+    )
 
 
 def _iou(found: BoolArray, wanted: BoolArray) -> float:

@@ -34,7 +34,9 @@ def dataset_examples(dataset: Dataset) -> Iterator[SceneExample | None]:
     for row, image in enumerate(dataset.samples.image.tolist()):
         rows.setdefault(image, []).append(row)
     for number, image_id in enumerate(dataset.images.id):
-        yield _read_example(dataset, image_id, [dataset[row] for row in rows.get(number, [])])
+        yield _read_example(
+            dataset, image_id, [dataset[row] for row in rows.get(number, [])]
+        )
 
 
 def unknown_categories(dataset: Dataset) -> Counter[str]:
@@ -43,7 +45,9 @@ def unknown_categories(dataset: Dataset) -> Counter[str]:
         region.name
         for image_id in dataset.images.id
         for region in dataset.regions_of(image_id)
-        if region.part_of is None and not region.crowd and read_labels(region.name)[0] < 0
+        if region.part_of is None
+        and not region.crowd
+        and read_labels(region.name)[0] < 0
     )
 
 
@@ -57,10 +61,14 @@ def read_labels(name: str) -> tuple[int, int, int]:
     return found[0], found[1], found[2]
 
 
-def _read_example(dataset: Dataset, image_id: str, samples: list[Sample]) -> SceneExample | None:
+def _read_example(
+    dataset: Dataset, image_id: str, samples: list[Sample]
+) -> SceneExample | None:
     regions = dataset.regions_of(image_id)
     objects = [
-        (region, *_resized_masks(region)) for region in regions if region.part_of is None and not region.crowd
+        (region, *_resized_masks(region))
+        for region in regions
+        if region.part_of is None and not region.crowd
     ]
     objects = [one for one in objects if one[1].any()]
     if not objects:
@@ -70,10 +78,15 @@ def _read_example(dataset: Dataset, image_id: str, samples: list[Sample]) -> Sce
     for index in sorted(range(len(objects)), key=lambda i: -(objects[i][0].order or 0)):
         instances[objects[index][1]] = index
     keys: dict[str, tuple[int, int]] = {}
-    part_maps, boxes = [], []
+    part_maps = []
+    boxes = []
     for index, (region, _, amodal) in enumerate(objects):
-        parts = _number_parts([part for part in regions if part.part_of == region.id], region.name)
-        keys |= {one.id: (index, number) for number, one in {0: region, **parts}.items()}
+        parts = _number_parts(
+            [part for part in regions if part.part_of == region.id], region.name
+        )
+        keys |= {
+            one.id: (index, number) for number, one in {0: region, **parts}.items()
+        }
         box = _mask_box(amodal)
         boxes.append(box)
         part_maps.append(_part_map(amodal, parts)[box[1] : box[3], box[0] : box[2]])
@@ -85,11 +98,14 @@ def _read_example(dataset: Dataset, image_id: str, samples: list[Sample]) -> Sce
     ]
     labels = np.array([read_labels(region.name) for region, _, _ in objects], np.int64)
     image = resize_image(dataset.open_image(image_id))
-    return SceneExample(image, instances, labels, np.array(boxes, np.int64), part_maps, questions)
+    return SceneExample(
+        image, instances, labels, np.array(boxes, np.int64), part_maps, questions
+    )
 
 
 def _mask_box(mask: BoolArray) -> tuple[int, int, int, int]:
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    rows = np.flatnonzero(mask.any(1))
+    columns = np.flatnonzero(mask.any(0))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
@@ -121,5 +137,10 @@ def _number_parts(parts: list[Region], name: str) -> dict[int, Region]:
         return dict(zip(range(1, MAX_PARTS + 1), parts))
     known = CATEGORIES[CATEGORY_NAMES[category]].parts
     # `handle`, `handle of the red mug`, or `mug:handle` as in PACO
-    named = {part.name.lower().partition(" of ")[0].rpartition(":")[2].strip(): part for part in parts}
-    return {number: named[word] for number, word in enumerate(known, 1) if word in named}
+    named = {
+        part.name.lower().partition(" of ")[0].rpartition(":")[2].strip(): part
+        for part in parts
+    }
+    return {
+        number: named[word] for number, word in enumerate(known, 1) if word in named
+    }

@@ -32,7 +32,9 @@ class _Paste(NamedTuple):
     window: tuple[slice, slice]
 
 
-def augment(example: SceneExample, other: SceneExample, random: np.random.Generator) -> SceneExample:
+def augment(
+    example: SceneExample, other: SceneExample, random: np.random.Generator
+) -> SceneExample:
     """`example` with objects of `other` pasted in front, and sometimes with permuted colour channels."""
     for _ in range(random.binomial(MAX_PASTES, 0.5)):
         example = copy_paste(example, other, random)
@@ -44,26 +46,37 @@ def augment(example: SceneExample, other: SceneExample, random: np.random.Genera
     return example
 
 
-def copy_paste(example: SceneExample, other: SceneExample, random: np.random.Generator) -> SceneExample:
+def copy_paste(
+    example: SceneExample, other: SceneExample, random: np.random.Generator
+) -> SceneExample:
     """Paste one object of `other`, if it is unoccluded there, so that it covers part of an object of `example`.
 
     Returns `example` unchanged if the object does not qualify or if it would cover too much.
     """
     index = int(random.integers(len(other.labels)))
-    part_map, (left, top, _, _) = other.part_maps[index], other.boxes[index]
+    part_map = other.part_maps[index]
+    (left, top, _, _) = other.boxes[index]
     height, width = part_map.shape
     area = int((part_map > 0).sum())
-    unoccluded = (other.instances[top : top + height, left : left + width] == index) == (part_map > 0)
+    unoccluded = (
+        other.instances[top : top + height, left : left + width] == index
+    ) == (part_map > 0)
     if not unoccluded.all() or not PASTE_AREA[0] <= area <= PASTE_AREA[1]:
         return example
     paste = _place(example, other, index, random)
     if paste is None:
         return example
     inside = paste.part_map > 0
-    instances, image = example.instances.copy(), example.image.copy()
+    instances = example.instances.copy()
+    image = example.image.copy()
     instances[paste.window][inside] = len(example.labels)
-    visible = np.bincount(instances[instances >= 0].astype(np.int64), minlength=len(example.labels))
-    if any(visible[i] < MIN_VISIBLE * (parts > 0).sum() for i, parts in enumerate(example.part_maps)):
+    visible = np.bincount(
+        instances[instances >= 0].astype(np.int64), minlength=len(example.labels)
+    )
+    if any(
+        visible[i] < MIN_VISIBLE * (parts > 0).sum()
+        for i, parts in enumerate(example.part_maps)
+    ):
         return example
     image[paste.window][inside] = paste.pixels[inside]
     rows, columns = paste.window
@@ -84,18 +97,30 @@ def _place(
 
     None if nothing of it would be inside the image.
     """
-    part_map, (left, top, _, _) = other.part_maps[index], other.boxes[index]
+    part_map = other.part_maps[index]
+    (left, top, _, _) = other.boxes[index]
     height, width = part_map.shape
     side = example.instances.shape[0]
     covered = example.boxes[random.integers(len(example.boxes))]
-    to_left = int(random.integers(covered[0] - width + 4, max(covered[2] - 4, covered[0] - width + 5)))
-    to_top = int(random.integers(covered[1] - height + 4, max(covered[3] - 4, covered[1] - height + 5)))
-    first_row, first_column = max(0, -to_top), max(0, -to_left)
+    to_left = int(
+        random.integers(
+            covered[0] - width + 4, max(covered[2] - 4, covered[0] - width + 5)
+        )
+    )
+    to_top = int(
+        random.integers(
+            covered[1] - height + 4, max(covered[3] - 4, covered[1] - height + 5)
+        )
+    )
+    first_row = max(0, -to_top)
+    first_column = max(0, -to_left)
     part_map = part_map[first_row : side - to_top, first_column : side - to_left]
     if not part_map.any():
         return None
-    rows, columns = np.flatnonzero(part_map.any(1)), np.flatnonzero(part_map.any(0))
-    first_row, first_column = first_row + int(rows[0]), first_column + int(columns[0])
+    rows = np.flatnonzero(part_map.any(1))
+    columns = np.flatnonzero(part_map.any(0))
+    first_row = first_row + int(rows[0])
+    first_column = first_column + int(columns[0])
     part_map = part_map[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     height, width = part_map.shape
     window = (

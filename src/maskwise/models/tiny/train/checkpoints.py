@@ -21,7 +21,8 @@ class CheckpointFolder:
     """
 
     def __init__(self, accelerator: Accelerator, folder: Path) -> None:
-        self.accelerator, self.folder = accelerator, folder
+        self.accelerator = accelerator
+        self.folder = folder
 
     def save(self, step: int) -> None:
         """Save everything prepared by or registered with the accelerator. All processes have to call this."""
@@ -42,9 +43,7 @@ class CheckpointFolder:
             return 0
         try:
             self.accelerator.load_state(str(complete[-1]))
-        except (
-            Exception
-        ) as error:  # accelerate, torch and safetensors raise different errors for a damaged file
+        except Exception as error:  # accelerate, torch and safetensors raise different errors for a damaged file
             raise MaskwiseError(
                 f"{complete[-1]} is not a usable checkpoint: {error}; delete it to restart this stage"
             ) from error
@@ -57,7 +56,14 @@ class CheckpointFolder:
 def save_weights(network: nn.Module, path: Path) -> None:
     """Write the weights of a network as safetensors."""
     with atomic_write(path) as file:
-        file.write(save({name: value.contiguous() for name, value in network.state_dict().items()}))
+        file.write(
+            save(
+                {
+                    name: value.contiguous()
+                    for name, value in network.state_dict().items()
+                }
+            )
+        )
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
@@ -71,4 +77,6 @@ def load_weights(network: nn.Module, path: Path) -> None:
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
-        raise MaskwiseError(f"{path} does not hold the weights of this network: {error}") from None
+        raise MaskwiseError(
+            f"{path} does not hold the weights of this network: {error}"
+        ) from None

@@ -42,7 +42,9 @@ class WorldData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     validation_scenes: NaturalInt = 40
 
 
-class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TrainingConfig(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """A training run.
 
     `detector`, `detector_augmented`: the detector with its RoI head, on scenes as they are, then with augmentation.
@@ -71,12 +73,16 @@ class TrainingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 f"sections [{'], ['.join(missing)}] are missing; only a run with `init` may leave out stages"
             )
         if len(missing) == len(STAGES):
-            raise ValueError(f"there is no stage to train; expected at least one of [{'], ['.join(STAGES)}]")
+            raise ValueError(
+                f"there is no stage to train; expected at least one of [{'], ['.join(STAGES)}]"
+            )
 
     def stages(self) -> dict[str, Schedule]:
         """The stages of this run, in order."""
         found = {name: getattr(self, name) for name in STAGES}
-        return {name: schedule for name, schedule in found.items() if schedule is not None}
+        return {
+            name: schedule for name, schedule in found.items() if schedule is not None
+        }
 
 
 def read_config(path: Path) -> TrainingConfig:

@@ -29,7 +29,9 @@ class DetectorOutput(NamedTuple):
 def conv_block(inputs: int, outputs: int, *, stride: int = 1) -> nn.Sequential:
     """3 x 3 convolution, batch normalisation, SiLU."""
     return nn.Sequential(
-        nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs), nn.SiLU()
+        nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.SiLU(),
     )
 
 
@@ -40,7 +42,8 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.conv1 = conv_block(channels, channels)
         self.conv2 = nn.Sequential(
-            nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -54,9 +57,15 @@ class Backbone(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.stem = conv_block(3, FINE_CHANNELS, stride=2)
-        self.stage1 = nn.Sequential(conv_block(FINE_CHANNELS, 48, stride=2), ResidualBlock(48))
-        self.stage2 = nn.Sequential(conv_block(48, 96, stride=2), ResidualBlock(96), ResidualBlock(96))
-        self.stage3 = nn.Sequential(conv_block(96, 160, stride=2), ResidualBlock(160), ResidualBlock(160))
+        self.stage1 = nn.Sequential(
+            conv_block(FINE_CHANNELS, 48, stride=2), ResidualBlock(48)
+        )
+        self.stage2 = nn.Sequential(
+            conv_block(48, 96, stride=2), ResidualBlock(96), ResidualBlock(96)
+        )
+        self.stage3 = nn.Sequential(
+            conv_block(96, 160, stride=2), ResidualBlock(160), ResidualBlock(160)
+        )
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """images: [b, 3, s, s] in 0..1, s a multiple of 16."""
@@ -82,7 +91,8 @@ class FeaturePyramid(nn.Module):
         top = F.interpolate(self.lateral16(stride16), scale_factor=2.0, mode="nearest")
         top = self.output8(self.lateral8(stride8) + top)
         coarse: Tensor = self.output4(
-            self.lateral4(stride4) + F.interpolate(top, scale_factor=2.0, mode="nearest")
+            self.lateral4(stride4)
+            + F.interpolate(top, scale_factor=2.0, mode="nearest")
         )
         return coarse
 

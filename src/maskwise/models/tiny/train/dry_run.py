@@ -18,10 +18,13 @@ def dry_run(config: TrainingConfig) -> DryRun:
     stages = config.stages()
     if config.validation is not None:
         open_validation(config.validation)
-    detector, grounder = _count(TwoStageDetector()), _count(Grounder())
+    detector = _count(TwoStageDetector())
+    grounder = _count(Grounder())
     sizes = {name: grounder if name == "grounder" else detector for name in stages}
     counts = (
-        _parameters("detector", detector, trained=any(name != "grounder" for name in stages)),
+        _parameters(
+            "detector", detector, trained=any(name != "grounder" for name in stages)
+        ),
         _parameters("grounder", grounder, trained="grounder" in stages),
     )
     largest = max(sizes.values())
@@ -29,7 +32,12 @@ def dry_run(config: TrainingConfig) -> DryRun:
         model="tiny",
         parameters=counts,
         stages=tuple(
-            StagePlan(name=name, steps=one.last_step, batch_size=one.batch_size, trainable=sizes[name])
+            StagePlan(
+                name=name,
+                steps=one.last_step,
+                batch_size=one.batch_size,
+                trainable=sizes[name],
+            )
             for name, one in stages.items()
         ),
         sources=_sources(config),
@@ -47,18 +55,24 @@ def _count(network: nn.Module) -> int:
 
 
 def _parameters(module: str, count: int, *, trained: bool) -> ParameterCount:
-    return ParameterCount(module=module, trainable=count if trained else 0, frozen=0 if trained else count)
+    return ParameterCount(
+        module=module, trainable=count if trained else 0, frozen=0 if trained else count
+    )
 
 
 def _sources(config: TrainingConfig) -> tuple[SourcePlan, ...]:
     """Images are drawn uniformly from all sources together; `drawn` counts images."""
     datasets = {name: open_dataset(name) for name in config.datasets}
-    images = {"world": config.world.scenes} | {name: len(one.images) for name, one in datasets.items()}
+    images = {"world": config.world.scenes} | {
+        name: len(one.images) for name, one in datasets.items()
+    }
     samples = {"world": config.world.scenes * config.world.questions}
     samples |= {name: len(one) for name, one in datasets.items()}
     total = max(1, sum(images.values()))
     draws = sum(one.last_step * one.batch_size for one in config.stages().values())
     return tuple(
-        SourcePlan(name=name, images=count, samples=samples[name], drawn=draws * count // total)
+        SourcePlan(
+            name=name, images=count, samples=samples[name], drawn=draws * count // total
+        )
         for name, count in images.items()
     )

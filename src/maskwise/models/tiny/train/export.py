@@ -65,7 +65,10 @@ class _GrounderGraph(nn.Module):
         count = tokens.shape[0]
         padding_mask = torch.zeros_like(unary[:, :, 0]).expand(count, -1)
         logits: Tensor = self.grounder(
-            tokens, unary.expand(count, -1, -1), pairwise.expand(count, -1, -1, -1), padding_mask
+            tokens,
+            unary.expand(count, -1, -1),
+            pairwise.expand(count, -1, -1, -1),
+            padding_mask,
         )
         return logits
 
@@ -95,12 +98,16 @@ def export(detector: TwoStageDetector, grounder: Grounder, out: Path) -> list[Pa
 def _detector_graph(detector: Detector) -> OnnxGraph:
     outputs = ("fine_features", "coarse_features", "heatmap", "box_distances")
     return OnnxGraph(
-        _DetectorGraph(detector), {"image": torch.zeros(1, 3, IMAGE_SIZE, IMAGE_SIZE)}, outputs, {}
+        _DetectorGraph(detector),
+        {"image": torch.zeros(1, 3, IMAGE_SIZE, IMAGE_SIZE)},
+        outputs,
+        {},
     )
 
 
 def _roi_head_graph(roi_head: RoIHead) -> OnnxGraph:
-    fine, coarse = IMAGE_SIZE // 2, IMAGE_SIZE // 4
+    fine = IMAGE_SIZE // 2
+    coarse = IMAGE_SIZE // 4
     inputs = {
         "fine_features": torch.zeros(1, FINE_CHANNELS, fine, fine),
         "coarse_features": torch.zeros(1, COARSE_CHANNELS, coarse, coarse),
@@ -108,7 +115,10 @@ def _roi_head_graph(roi_head: RoIHead) -> OnnxGraph:
     }
     outputs = ("mask_logits", "category_logits", "colour_logits", "material_logits")
     return OnnxGraph(
-        _RoIHeadGraph(roi_head), inputs, outputs, {name: {0: "objects"} for name in ("boxes", *outputs)}
+        _RoIHeadGraph(roi_head),
+        inputs,
+        outputs,
+        {name: {0: "objects"} for name in ("boxes", *outputs)},
     )
 
 

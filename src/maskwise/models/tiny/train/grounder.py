@@ -14,7 +14,8 @@ from maskwise.models.tiny.spec import (
     WORD_BUCKETS,
 )
 
-WIDTH, HEADS = 128, 4
+WIDTH = 128
+HEADS = 4
 MASKED = -1e4
 """Attention bias of padding."""
 
@@ -30,9 +31,16 @@ class Attention(nn.Module):
 
     def forward(self, queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
         """queries: [b, n, WIDTH]; keys: [b, m, WIDTH]; bias: [b, HEADS or 1, n or 1, m], MASKED at padding."""
-        b, n, m = queries.shape[0], queries.shape[1], keys.shape[1]
+        b = queries.shape[0]
+        n = queries.shape[1]
+        m = keys.shape[1]
         q = self.q_proj(queries).reshape(b, n, HEADS, -1).transpose(1, 2)
-        k, v = self.kv_proj(keys).reshape(b, m, 2, HEADS, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        k, v = (
+            self.kv_proj(keys)
+            .reshape(b, m, 2, HEADS, -1)
+            .permute(2, 0, 3, 1, 4)
+            .unbind(0)
+        )
         attended = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
         out: Tensor = self.out_proj(attended.transpose(1, 2).reshape(b, n, WIDTH))
         return out
@@ -43,14 +51,21 @@ class TransformerBlock(nn.Module):
 
     def __init__(self, *, cross: bool) -> None:
         super().__init__()
-        self.self_norm, self.feed_forward_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.self_norm = nn.LayerNorm(WIDTH)
+        self.feed_forward_norm = nn.LayerNorm(WIDTH)
         self.self_attention = Attention()
         self.cross_norm = nn.LayerNorm(WIDTH) if cross else None
         self.cross_attention = Attention() if cross else None
-        self.feed_forward = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH))
+        self.feed_forward = nn.Sequential(
+            nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH)
+        )
 
     def forward(
-        self, x: Tensor, bias: Tensor, tokens: Tensor | None = None, token_bias: Tensor | None = None
+        self,
+        x: Tensor,
+        bias: Tensor,
+        tokens: Tensor | None = None,
+        token_bias: Tensor | None = None,
     ) -> Tensor:
         """x: [b, n, WIDTH]; tokens: [b, m, WIDTH]; biases as in Attention."""
         normed = self.self_norm(x)
@@ -71,26 +86,36 @@ class Grounder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.attributes, self.categories = sum(ATTRIBUTE_SIZES), ATTRIBUTE_SIZES[0]
+        self.attributes = sum(ATTRIBUTE_SIZES)
+        self.categories = ATTRIBUTE_SIZES[0]
         self.word_embedding = nn.Embedding(WORD_BUCKETS, WIDTH, padding_idx=0)
         self.trigram_embedding = nn.Embedding(TRIGRAM_BUCKETS, WIDTH, padding_idx=0)
         self.position_embedding = nn.Parameter(torch.randn(MAX_TOKENS, WIDTH) * 0.02)
-        self.text_encoder = nn.ModuleList(TransformerBlock(cross=False) for _ in range(2))
+        self.text_encoder = nn.ModuleList(
+            TransformerBlock(cross=False) for _ in range(2)
+        )
         self.token_head = nn.Sequential(
-            nn.LayerNorm(WIDTH), nn.Linear(WIDTH, self.attributes + self.categories * MAX_PARTS + 2)
+            nn.LayerNorm(WIDTH),
+            nn.Linear(WIDTH, self.attributes + self.categories * MAX_PARTS + 2),
         )
         self.mention_scale = nn.Parameter(torch.ones(HEADS))
         self.object_encoder = nn.Sequential(
             nn.Linear(UNARY_FEATURES, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH)
         )
-        self.pair_bias = nn.Sequential(nn.Linear(PAIRWISE_FEATURES, 32), nn.GELU(), nn.Linear(32, 3 * HEADS))
-        self.object_decoder = nn.ModuleList(TransformerBlock(cross=True) for _ in range(3))
+        self.pair_bias = nn.Sequential(
+            nn.Linear(PAIRWISE_FEATURES, 32), nn.GELU(), nn.Linear(32, 3 * HEADS)
+        )
+        self.object_decoder = nn.ModuleList(
+            TransformerBlock(cross=True) for _ in range(3)
+        )
         self.final_norm = nn.LayerNorm(WIDTH)
         self.output = nn.Linear(WIDTH, 1 + MAX_PARTS)
         nn.init.normal_(self.word_embedding.weight, std=0.3)
         nn.init.normal_(self.trigram_embedding.weight, std=0.3)
 
-    def forward(self, tokens: Tensor, unary: Tensor, pairwise: Tensor, padding_mask: Tensor) -> Tensor:
+    def forward(
+        self, tokens: Tensor, unary: Tensor, pairwise: Tensor, padding_mask: Tensor
+    ) -> Tensor:
         """Logits [q, n, 1 + MAX_PARTS] of the targets, the whole object first.
 
         tokens: int64 [q, length, 1 + MAX_TRIGRAMS], 0 at padding. unary: [q, n, UNARY_FEATURES]. pairwise: [q, n, n,
@@ -106,7 +131,9 @@ class Grounder(nn.Module):
         for block in self.text_encoder:
             x = block(x, padding_bias)
         mentions, mention_logits = self._mentions(x, token_padding, unary)
-        token_bias = padding_bias + self.mention_scale[None, :, None, None] * mentions[:, None]
+        token_bias = (
+            padding_bias + self.mention_scale[None, :, None, None] * mentions[:, None]
+        )
         objects = self.object_encoder(unary)
         object_bias = (padding_mask.float() * MASKED)[:, None, None]
         pair_biases = self.pair_bias(pairwise).permute(0, 3, 1, 2).chunk(3, 1)
@@ -115,11 +142,15 @@ class Grounder(nn.Module):
         logits: Tensor = self.output(self.final_norm(objects)) + mention_logits
         return logits
 
-    def _mentions(self, x: Tensor, token_padding: Tensor, unary: Tensor) -> tuple[Tensor, Tensor]:
+    def _mentions(
+        self, x: Tensor, token_padding: Tensor, unary: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """How much each token mentions each object [q, n, length]; the sums over tokens for each object and its parts
         [q, n, 1 + MAX_PARTS].
         """
-        q, length, n = x.shape[0], x.shape[1], unary.shape[1]
+        q = x.shape[0]
+        length = x.shape[1]
+        n = unary.shape[1]
         attributes, parts, weight = self.token_head(x).split(
             [self.attributes, self.categories * MAX_PARTS, 2], 2
         )
@@ -127,7 +158,11 @@ class Grounder(nn.Module):
         mentions = unary[:, :, : self.attributes] @ attributes.transpose(1, 2)
         # A token mentions part k of category c: for an object, its part k, weighted by its probability of c.
         parts = parts.reshape(q, length, self.categories, MAX_PARTS).permute(0, 2, 3, 1)
-        part_mentions = unary[:, :, : self.categories] @ parts.reshape(q, self.categories, MAX_PARTS * length)
+        part_mentions = unary[:, :, : self.categories] @ parts.reshape(
+            q, self.categories, MAX_PARTS * length
+        )
         part_mentions = part_mentions.reshape(q, n, MAX_PARTS, length)
         whole = mentions @ weight[:, :, :1]
-        return mentions, torch.cat([whole, (part_mentions * weight[:, None, None, :, 1]).sum(3)], 2)
+        return mentions, torch.cat(
+            [whole, (part_mentions * weight[:, None, None, :, 1]).sum(3)], 2
+        )

@@ -18,7 +18,10 @@ from maskwise.models.tiny.spec import (
     UNARY_FEATURES,
     WORD_BUCKETS,
 )
-from maskwise.models.tiny.train.grounding_dataset import GroundingExample, GroundingQuestion
+from maskwise.models.tiny.train.grounding_dataset import (
+    GroundingExample,
+    GroundingQuestion,
+)
 from maskwise.models.tiny.train.sentence_templates import TokenTemplate
 
 TEMPLATE_PROBABILITY = 0.4
@@ -52,7 +55,9 @@ def make_grounding_batch(
     for number in random.integers(len(examples), size=count):
         features, questions = examples[number]
         question = questions[random.integers(len(questions))]
-        chosen.append((features, _augment_text(question, templates, random), question.targets))
+        chosen.append(
+            (features, _augment_text(question, templates, random), question.targets)
+        )
     objects = max(len(features.unary) for features, _, _ in chosen)
     length = max(len(tokens) for _, tokens, _ in chosen)
     batch = GroundingBatch(
@@ -65,7 +70,9 @@ def make_grounding_batch(
     for row, (features, tokens, targets) in enumerate(chosen):
         n = len(features.unary)
         batch.tokens[row, : len(tokens)] = torch.from_numpy(tokens)
-        batch.unary[row, :n] = torch.from_numpy(_drop_attributes(features.unary, random))
+        batch.unary[row, :n] = torch.from_numpy(
+            _drop_attributes(features.unary, random)
+        )
         batch.pairwise[row, :n, :n] = torch.from_numpy(features.pairwise)
         batch.padding_mask[row, :n] = 0
         batch.targets[row, :n] = torch.from_numpy(targets)
@@ -73,14 +80,18 @@ def make_grounding_batch(
 
 
 def _augment_text(
-    question: GroundingQuestion, templates: Sequence[TokenTemplate], random: np.random.Generator
+    question: GroundingQuestion,
+    templates: Sequence[TokenTemplate],
+    random: np.random.Generator,
 ) -> Int64Array:
     """The tokens of a question, or of its noun phrase in another sentence; sometimes with random tokens inserted."""
     tokens = question.tokens
     if question.phrase is not None and random.random() < TEMPLATE_PROBABILITY:
         before, after = templates[int(random.integers(len(templates)))]
         tokens = np.concatenate([before, question.phrase, after])[:MAX_TOKENS]
-    return _insert_noise(tokens, random) if random.random() < NOISE_PROBABILITY else tokens
+    return (
+        _insert_noise(tokens, random) if random.random() < NOISE_PROBABILITY else tokens
+    )
 
 
 def _insert_noise(tokens: Int64Array, random: np.random.Generator) -> Int64Array:
@@ -88,7 +99,9 @@ def _insert_noise(tokens: Int64Array, random: np.random.Generator) -> Int64Array
     count = int(random.integers(1, 6))
     noise = random.integers(1, TRIGRAM_BUCKETS, (count, 1 + MAX_TRIGRAMS))
     noise[:, 0] = random.integers(1, WORD_BUCKETS, count)
-    noise *= np.arange(1 + MAX_TRIGRAMS) < random.integers(3, 2 + MAX_TRIGRAMS, (count, 1))
+    noise *= np.arange(1 + MAX_TRIGRAMS) < random.integers(
+        3, 2 + MAX_TRIGRAMS, (count, 1)
+    )
     places = (
         random.integers(0, len(tokens) + 1, count)
         if random.random() < 0.5
@@ -98,7 +111,8 @@ def _insert_noise(tokens: Int64Array, random: np.random.Generator) -> Int64Array
 
 
 def _drop_attributes(unary: Float32Array, random: np.random.Generator) -> Float32Array:
-    dropped, first = unary.copy(), 0
+    dropped = unary.copy()
+    first = 0
     for size in ATTRIBUTE_SIZES:
         dropped[random.random(len(unary)) < ATTRIBUTE_DROPOUT, first : first + size] = 0
         first += size

@@ -56,7 +56,9 @@ def detect_objects(model: Tiny, example: SceneExample) -> SceneDetections:
     return SceneDetections(object_features(objects), np.array(matches, np.int64))
 
 
-def detect_all(model: Tiny, examples: Sequence[SceneExample], folder: Path) -> Iterator[SceneDetections]:
+def detect_all(
+    model: Tiny, examples: Sequence[SceneExample], folder: Path
+) -> Iterator[SceneDetections]:
     """`detect_objects` for each example; shards that exist are read instead."""
     folder.mkdir(parents=True, exist_ok=True)
     for first in range(0, len(examples), SCENES_PER_SHARD):
@@ -67,7 +69,9 @@ def detect_all(model: Tiny, examples: Sequence[SceneExample], folder: Path) -> I
         yield from _read_shard(path)
 
 
-def make_grounding_example(example: SceneExample, detections: SceneDetections) -> GroundingExample:
+def make_grounding_example(
+    example: SceneExample, detections: SceneDetections
+) -> GroundingExample:
     """The questions of an example with targets among the detections; a target that was not detected is left out."""
     index = {int(match): i for i, match in enumerate(detections.matches) if match >= 0}
     questions = []
@@ -76,8 +80,14 @@ def make_grounding_example(example: SceneExample, detections: SceneDetections) -
         for annotated, part in question.targets:
             if annotated in index:
                 targets[index[annotated], part] = 1
-        phrase = None if question.noun_phrase is None else tokenize([question.noun_phrase])[0]
-        questions.append(GroundingQuestion(tokenize([question.text])[0], phrase, targets))
+        phrase = (
+            None
+            if question.noun_phrase is None
+            else tokenize([question.noun_phrase])[0]
+        )
+        questions.append(
+            GroundingQuestion(tokenize([question.text])[0], phrase, targets)
+        )
     return GroundingExample(detections.features, questions)
 
 
@@ -87,7 +97,9 @@ def _write_shard(path: Path, scenes: list[SceneDetections]) -> None:
             file,
             counts=np.array([len(one.matches) for one in scenes]),
             unary=np.concatenate([one.features.unary for one in scenes]),
-            pairwise=np.concatenate([one.features.pairwise.reshape(-1, PAIRWISE_FEATURES) for one in scenes]),
+            pairwise=np.concatenate(
+                [one.features.pairwise.reshape(-1, PAIRWISE_FEATURES) for one in scenes]
+            ),
             matches=np.concatenate([one.matches for one in scenes]),
         )
 
@@ -97,7 +109,11 @@ def _read_shard(path: Path) -> Iterator[SceneDetections]:
         columns = {name: stored[name] for name in stored.files}
     at = pairs = 0
     for n in columns["counts"].tolist():
-        unary, matches = columns["unary"][at : at + n], columns["matches"][at : at + n]
-        pairwise = columns["pairwise"][pairs : pairs + n * n].reshape(n, n, PAIRWISE_FEATURES)
+        unary = columns["unary"][at : at + n]
+        matches = columns["matches"][at : at + n]
+        pairwise = columns["pairwise"][pairs : pairs + n * n].reshape(
+            n, n, PAIRWISE_FEATURES
+        )
         yield SceneDetections(ObjectFeatures(unary, pairwise), matches)
-        at, pairs = at + n, pairs + n * n
+        at = at + n
+        pairs = pairs + n * n

@@ -19,12 +19,18 @@ def halve_weights(model: onnx.ModelProto) -> None:
         weights = numpy_helper.to_array(tensor)
         if weights.dtype != np.float32 or weights.size < MIN_ELEMENTS:
             continue
-        tensor.CopyFrom(numpy_helper.from_array(weights.astype(np.float16), tensor.name))
+        tensor.CopyFrom(
+            numpy_helper.from_array(weights.astype(np.float16), tensor.name)
+        )
         single = f"{tensor.name}/float32"
         for node in model.graph.node:
             for index, name in enumerate(node.input):
                 if name == tensor.name:
                     node.input[index] = single
-        casts.append(helper.make_node("Cast", [tensor.name], [single], single, to=TensorProto.FLOAT))
+        casts.append(
+            helper.make_node(
+                "Cast", [tensor.name], [single], single, to=TensorProto.FLOAT
+            )
+        )
     for cast in reversed(casts):
         model.graph.node.insert(0, cast)

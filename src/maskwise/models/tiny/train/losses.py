@@ -21,14 +21,20 @@ def detector_loss(network: nn.Module, batch: DetectorBatch) -> dict[str, Tensor]
     cell_category, cell_colour = maps.cell_logits.split(list(ATTRIBUTE_SIZES[:2]), 1)
     visible, amodal, part = (batch.roi_masks[:, i] for i in range(3))
     occluded = (amodal > visible).float()
-    parts = F.cross_entropy(rois.masks[:, 2:], (part.long() - 1).clamp(min=0), reduction="none")
+    parts = F.cross_entropy(
+        rois.masks[:, 2:], (part.long() - 1).clamp(min=0), reduction="none"
+    )
     return {
         "heatmap": heatmap_loss(maps.heatmap, batch.heatmap),
         "box": box_loss(maps.box, batch.box, batch.box_weight),
         "cells": 0.3 * _class_loss(cell_category, batch.cell_labels[:, 0])
         + 0.3 * _class_loss(cell_colour, batch.cell_labels[:, 1]),
-        "visible": mask_loss(rois.masks[:, 0], visible.float(), torch.ones_like(occluded)),
-        "amodal": mask_loss(rois.masks[:, 1], amodal.float(), 1 + (OCCLUDED_WEIGHT - 1) * occluded),
+        "visible": mask_loss(
+            rois.masks[:, 0], visible.float(), torch.ones_like(occluded)
+        ),
+        "amodal": mask_loss(
+            rois.masks[:, 1], amodal.float(), 1 + (OCCLUDED_WEIGHT - 1) * occluded
+        ),
         "parts": 0.7 * (parts * amodal).sum() / amodal.sum().clamp(min=1),
         "category": 0.5 * _class_loss(rois.category, batch.roi_labels[:, 0]),
         "colour": 0.5 * _class_loss(rois.colour, batch.roi_labels[:, 1]),
@@ -52,7 +58,9 @@ def heatmap_loss(logits: Tensor, target: Tensor) -> Tensor:
     probability = logits.sigmoid().clamp(1e-4, 1 - 1e-4)
     center = (target > 0.99).float()
     positive = -center * (1 - probability) ** 2 * probability.log()
-    negative = -(1 - center) * (1 - target) ** 4 * probability**2 * (1 - probability).log()
+    negative = (
+        -(1 - center) * (1 - target) ** 4 * probability**2 * (1 - probability).log()
+    )
     return (positive + negative).sum() / center.sum().clamp(min=1)
 
 

@@ -27,13 +27,19 @@ from torch import nn
 
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.model import BUNDLED_WEIGHTS, Tiny
-from maskwise.models.tiny.train.annotated_dataset import dataset_examples, unknown_categories
+from maskwise.models.tiny.train.annotated_dataset import (
+    dataset_examples,
+    unknown_categories,
+)
 from maskwise.models.tiny.train.checkpoints import load_weights
 from maskwise.models.tiny.train.config import Schedule, TrainingConfig, read_config
 from maskwise.models.tiny.train.dry_run import dry_run
 from maskwise.models.tiny.train.export import export
 from maskwise.models.tiny.train.grounder import Grounder
-from maskwise.models.tiny.train.grounding_batch import GroundingBatch, make_grounding_batch
+from maskwise.models.tiny.train.grounding_batch import (
+    GroundingBatch,
+    make_grounding_batch,
+)
 from maskwise.models.tiny.train.grounding_dataset import (
     GroundingExample,
     SceneDetections,
@@ -42,17 +48,37 @@ from maskwise.models.tiny.train.grounding_dataset import (
     make_grounding_example,
 )
 from maskwise.models.tiny.train.losses import detector_loss, grounding_loss
-from maskwise.models.tiny.train.networks import TorchNetworks, TwoStageDetector, load_onnx
-from maskwise.models.tiny.train.scene_dataset import SceneExample, read_shard, shard_count, write_shards
+from maskwise.models.tiny.train.networks import (
+    TorchNetworks,
+    TwoStageDetector,
+    load_onnx,
+)
+from maskwise.models.tiny.train.scene_dataset import (
+    SceneExample,
+    read_shard,
+    shard_count,
+    write_shards,
+)
 from maskwise.models.tiny.train.sentence_templates import make_templates
 from maskwise.models.tiny.train.targets import DetectorBatch, make_detector_batch
 from maskwise.models.tiny.train.trainer import TrainingTask, fit
-from maskwise.models.tiny.train.validation import Validation, open_validation, world_validation
+from maskwise.models.tiny.train.validation import (
+    Validation,
+    open_validation,
+    world_validation,
+)
 from maskwise.models.trainers import record_config
 from maskwise.models.training_config import open_dataset
 from maskwise.store import Dataset
 
-__all__ = ["dry_run", "export_run", "initial_networks", "load_trained", "read_config", "train"]
+__all__ = [
+    "dry_run",
+    "export_run",
+    "initial_networks",
+    "load_trained",
+    "read_config",
+    "train",
+]
 
 T = TypeVar("T")
 
@@ -81,7 +107,11 @@ def train(config: TrainingConfig, folder: Path) -> list[Path]:
         if name == "grounder":
             continue
         task = _detector_task(
-            examples, config.seed, schedule, validations, augmented=name == "detector_augmented"
+            examples,
+            config.seed,
+            schedule,
+            validations,
+            augmented=name == "detector_augmented",
         )
         detector = fit(name, detector, task, schedule, folder=folder)
     if config.grounder is not None:
@@ -89,8 +119,12 @@ def train(config: TrainingConfig, folder: Path) -> list[Path]:
         detected = examples[: config.detected_scenes]
         with process.main_process_first():
             found = detect_all(model, detected, folder / "detections")
-            grounding = _grounding_examples(examples, _track(found, "detecting", len(detected)))
-        task = _grounder_task(grounding, config.seed, config.grounder, validations, model)
+            grounding = _grounding_examples(
+                examples, _track(found, "detecting", len(detected))
+            )
+        task = _grounder_task(
+            grounding, config.seed, config.grounder, validations, model
+        )
         grounder = fit("grounder", grounder, task, config.grounder, folder=folder)
     return export(detector, grounder, folder) if process.is_main_process else []
 
@@ -105,13 +139,19 @@ def initial_networks(init: str | None) -> tuple[TwoStageDetector, Grounder]:
 def load_trained(folder: Path) -> tuple[TwoStageDetector, Grounder]:
     """The networks of a finished run."""
     if not (folder / "config.json").exists():
-        raise MaskwiseError(f"{folder} has no config.json; expected a folder that `maskwise train` wrote")
-    config = msgspec.json.decode((folder / "config.json").read_bytes(), type=TrainingConfig)
+        raise MaskwiseError(
+            f"{folder} has no config.json; expected a folder that `maskwise train` wrote"
+        )
+    config = msgspec.json.decode(
+        (folder / "config.json").read_bytes(), type=TrainingConfig
+    )
     detector, grounder = initial_networks(config.init)
     for name in config.stages():
         path = folder / f"{name}.safetensors"
         if not path.exists():
-            raise MaskwiseError(f"{folder} has no {path.name}; run `maskwise train` to the end first")
+            raise MaskwiseError(
+                f"{folder} has no {path.name}; run `maskwise train` to the end first"
+            )
         load_weights(grounder if name == "grounder" else detector, path)
     return detector.eval(), grounder.eval()
 
@@ -123,7 +163,8 @@ def export_run(run: Path, out: Path) -> list[Path]:
 
 def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:
     """All examples, in memory: about 100 kB each."""
-    world, examples = config.world, []
+    world = config.world
+    examples = []
     if world.scenes:
         paths = write_shards(
             folder,
@@ -137,12 +178,16 @@ def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:
             examples += read_shard(path)
     for name in config.datasets:
         dataset = open_dataset(name)
-        read = _track(dataset_examples(dataset), f"reading {name}", len(dataset.images.id))
+        read = _track(
+            dataset_examples(dataset), f"reading {name}", len(dataset.images.id)
+        )
         found = [example for example in read if example is not None]
         _report_unused(name, dataset, found)
         examples += found
     if not examples:
-        raise MaskwiseError("nothing to train on: world.scenes is 0 and no dataset has an object")
+        raise MaskwiseError(
+            "nothing to train on: world.scenes is 0 and no dataset has an object"
+        )
     return examples
 
 
@@ -151,8 +196,15 @@ def _report_unused(name: str, dataset: Dataset, examples: list[SceneExample]) ->
     console = Console(stderr=True)
     if unknown := unknown_categories(dataset):
         objects = sum(len(example.labels) for example in examples)
-        listed = ", ".join(f"{category} ({count})" for category, count in unknown.most_common(MAX_LISTED))
-        more = f" and {len(unknown) - MAX_LISTED} more" if len(unknown) > MAX_LISTED else ""
+        listed = ", ".join(
+            f"{category} ({count})"
+            for category, count in unknown.most_common(MAX_LISTED)
+        )
+        more = (
+            f" and {len(unknown) - MAX_LISTED} more"
+            if len(unknown) > MAX_LISTED
+            else ""
+        )
         console.print(
             f"{name}: {unknown.total()} of {objects} objects, in {len(unknown)} categories, are unknown to the model "
             f"and train only boxes and masks: {listed}{more}",
@@ -171,7 +223,9 @@ def _load_validations(config: TrainingConfig, folder: Path) -> dict[str, Validat
     """The validation sets by the prefix of their metrics."""
     validations = {}
     if config.world.validation_scenes:
-        validations["val"] = world_validation(folder, config.world.validation_scenes, config.seed)
+        validations["val"] = world_validation(
+            folder, config.world.validation_scenes, config.seed
+        )
     if config.validation is not None:
         validations["own_val"] = open_validation(config.validation)
     return validations
@@ -193,12 +247,16 @@ def _detector_task(
     def make_batch(step: int) -> DetectorBatch:
         random = np.random.default_rng((seed, step))
         chosen = random.integers(len(examples), size=schedule.batch_size)
-        return make_detector_batch([examples[i] for i in chosen], random, augmented=augmented)
+        return make_detector_batch(
+            [examples[i] for i in chosen], random, augmented=augmented
+        )
 
     def validate(detector: nn.Module) -> dict[str, float]:
         assert isinstance(detector, TwoStageDetector)
         model = Tiny(TorchNetworks(detector, Grounder()))
-        return _prefixed({prefix: one.score_detector(model) for prefix, one in validations.items()})
+        return _prefixed(
+            {prefix: one.score_detector(model) for prefix, one in validations.items()}
+        )
 
     return TrainingTask(make_batch=make_batch, loss=detector_loss, validate=validate)
 
@@ -207,13 +265,23 @@ def _grounding_examples(
     examples: list[SceneExample], detections: Iterable[SceneDetections]
 ) -> list[GroundingExample]:
     """Examples with the detections of the first ones, repeated, and with the annotations of all."""
-    detected = [make_grounding_example(example, found) for found, example in zip(detections, examples)]
-    annotated = [make_grounding_example(example, annotated_objects(example)) for example in examples]
+    detected = [
+        make_grounding_example(example, found)
+        for found, example in zip(detections, examples)
+    ]
+    annotated = [
+        make_grounding_example(example, annotated_objects(example))
+        for example in examples
+    ]
     usable = [
-        one for one in DETECTED_REPEATS * detected + annotated if one.questions and len(one.features.unary)
+        one
+        for one in DETECTED_REPEATS * detected + annotated
+        if one.questions and len(one.features.unary)
     ]
     if not usable:
-        raise MaskwiseError("no image has both an object and a question: the grounder cannot be trained")
+        raise MaskwiseError(
+            "no image has both an object and a question: the grounder cannot be trained"
+        )
     return usable
 
 
@@ -231,18 +299,28 @@ def _grounder_task(
 
     def make_batch(step: int) -> GroundingBatch:
         return make_grounding_batch(
-            examples, templates, schedule.batch_size, np.random.default_rng((seed, step))
+            examples,
+            templates,
+            schedule.batch_size,
+            np.random.default_rng((seed, step)),
         )
 
     def validate(grounder: nn.Module) -> dict[str, float]:
         assert isinstance(grounder, Grounder)
         networks = TorchNetworks(detector, grounder)
         return _prefixed(
-            {prefix: one.score(networks, encoded[prefix]) for prefix, one in validations.items()}
+            {
+                prefix: one.score(networks, encoded[prefix])
+                for prefix, one in validations.items()
+            }
         )
 
     return TrainingTask(make_batch=make_batch, loss=grounding_loss, validate=validate)
 
 
 def _prefixed(metrics: dict[str, dict[str, float]]) -> dict[str, float]:
-    return {f"{prefix}_{name}": value for prefix, found in metrics.items() for name, value in found.items()}
+    return {
+        f"{prefix}_{name}": value
+        for prefix, found in metrics.items()
+        for name, value in found.items()
+    }

@@ -7,7 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maskwise.models.tiny.spec import ATTRIBUTE_SIZES, COARSE_CHANNELS, FINE_CHANNELS, MAX_PARTS, ROI_SIZE
+from maskwise.models.tiny.spec import (
+    ATTRIBUTE_SIZES,
+    COARSE_CHANNELS,
+    FINE_CHANNELS,
+    MAX_PARTS,
+    ROI_SIZE,
+)
 from maskwise.models.tiny.train.detector import ResidualBlock, conv_block
 
 
@@ -33,25 +39,38 @@ class RoIHead(nn.Module):
         self.downsample = nn.Sequential(conv_block(64, 96, stride=2), ResidualBlock(96))
         self.lateral = nn.Conv2d(96, 64, 1)
         self.fuse = ResidualBlock(64)
-        self.mask_tower = nn.Sequential(conv_block(64 + FINE_CHANNELS, 40), conv_block(40, 40))
+        self.mask_tower = nn.Sequential(
+            conv_block(64 + FINE_CHANNELS, 40), conv_block(40, 40)
+        )
         self.mask_predictor = nn.Conv2d(40, 2 + MAX_PARTS, 1)
         self.class_tower = nn.Sequential(
             conv_block(64 + FINE_CHANNELS, 64, stride=2), conv_block(64, 96, stride=2)
         )
         self.class_predictor = nn.Linear(96 + 96 + 96, sum(ATTRIBUTE_SIZES))
 
-    def forward(self, fine: Tensor, coarse: Tensor, boxes: Sequence[Tensor]) -> RoIOutput:
+    def forward(
+        self, fine: Tensor, coarse: Tensor, boxes: Sequence[Tensor]
+    ) -> RoIOutput:
         """boxes: for each image [n, 4] left, top, right, bottom as fractions of the image."""
         steps = torch.linspace(-1.0, 1.0, ROI_SIZE, device=fine.device)
         coordinates = torch.stack(
-            [steps.expand(ROI_SIZE, ROI_SIZE), steps[:, None].expand(ROI_SIZE, ROI_SIZE)]
+            [
+                steps.expand(ROI_SIZE, ROI_SIZE),
+                steps[:, None].expand(ROI_SIZE, ROI_SIZE),
+            ]
         )
         rois = roi_align(coarse, boxes, ROI_SIZE)
-        x = self.stem(torch.cat([rois, coordinates.expand(rois.shape[0], -1, -1, -1)], 1))
+        x = self.stem(
+            torch.cat([rois, coordinates.expand(rois.shape[0], -1, -1, -1)], 1)
+        )
         context = self.downsample(x)
-        x = self.fuse(x + F.interpolate(self.lateral(context), scale_factor=2.0, mode="nearest"))
+        x = self.fuse(
+            x + F.interpolate(self.lateral(context), scale_factor=2.0, mode="nearest")
+        )
         fine_rois = roi_align(fine, boxes, 2 * ROI_SIZE)
-        x = torch.cat([F.interpolate(x, scale_factor=2.0, mode="nearest"), fine_rois], 1)
+        x = torch.cat(
+            [F.interpolate(x, scale_factor=2.0, mode="nearest"), fine_rois], 1
+        )
         masks = self.mask_predictor(self.mask_tower(x))
         visible = F.avg_pool2d(masks[:, :1].detach().sigmoid(), 4).flatten(2)
         context = context.flatten(2)
@@ -69,12 +88,19 @@ def roi_align(maps: Tensor, boxes: Sequence[Tensor], cells: int) -> Tensor:
     """
     samples = []
     for index, inside in enumerate(boxes):
-        steps = (torch.arange(cells, dtype=inside.dtype, device=inside.device) + 0.5) / cells
+        steps = (
+            torch.arange(cells, dtype=inside.dtype, device=inside.device) + 0.5
+        ) / cells
         x = inside[:, 0:1] + (inside[:, 2:3] - inside[:, 0:1]) * steps
         y = inside[:, 1:2] + (inside[:, 3:4] - inside[:, 1:2]) * steps
-        grid = torch.stack([x[:, None, :].expand(-1, cells, -1), y[:, :, None].expand(-1, -1, cells)], 3)
+        grid = torch.stack(
+            [x[:, None, :].expand(-1, cells, -1), y[:, :, None].expand(-1, -1, cells)],
+            3,
+        )
         tall = F.grid_sample(
-            maps[index : index + 1], (grid * 2 - 1).reshape(1, -1, cells, 2), align_corners=False
+            maps[index : index + 1],
+            (grid * 2 - 1).reshape(1, -1, cells, 2),
+            align_corners=False,
         )
         samples.append(tall.reshape(maps.shape[1], -1, cells, cells).transpose(0, 1))
     return torch.cat(samples)

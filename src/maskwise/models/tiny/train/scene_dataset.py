@@ -55,7 +55,8 @@ class SceneExample(NamedTuple):
 
     def objects(self) -> DetectedObjects:
         """The ground truth in the form of detections; attributes are one-hot, or all 0 where unknown."""
-        count, side = len(self.labels), self.instances.shape[0]
+        count = len(self.labels)
+        side = self.instances.shape[0]
         part = np.zeros((count, side, side), np.uint8)
         for index, ((left, top, right, bottom), part_map) in enumerate(
             zip(self.boxes.tolist(), self.part_maps)
@@ -75,16 +76,31 @@ def scene_to_example(shown: Scene) -> SceneExample:
     graph = shown.graph
     objects = [graph.nodes[place] for place in graph.objects()]
     labels = [
-        (CATEGORY_NAMES.index(o.category), COLOUR_NAMES.index(o.colour), MATERIAL_NAMES.index(o.material))
+        (
+            CATEGORY_NAMES.index(o.category),
+            COLOUR_NAMES.index(o.colour),
+            MATERIAL_NAMES.index(o.material),
+        )
         for o in objects
     ]
-    part_maps, boxes = [], []
+    part_maps = []
+    boxes = []
     for (rows, columns), numbers in graph.extents:
-        inside_rows, inside_columns = np.flatnonzero(numbers.any(1)), np.flatnonzero(numbers.any(0))
-        top, bottom = int(inside_rows[0]), int(inside_rows[-1]) + 1
-        left, right = int(inside_columns[0]), int(inside_columns[-1]) + 1
+        inside_rows = np.flatnonzero(numbers.any(1))
+        inside_columns = np.flatnonzero(numbers.any(0))
+        top = int(inside_rows[0])
+        bottom = int(inside_rows[-1]) + 1
+        left = int(inside_columns[0])
+        right = int(inside_columns[-1]) + 1
         part_maps.append(np.ascontiguousarray(numbers[top:bottom, left:right]))
-        boxes.append((columns.start + left, rows.start + top, columns.start + right, rows.start + bottom))
+        boxes.append(
+            (
+                columns.start + left,
+                rows.start + top,
+                columns.start + right,
+                rows.start + bottom,
+            )
+        )
     return SceneExample(
         shown.image,
         graph.object_map.astype(np.int16),
@@ -96,11 +112,16 @@ def scene_to_example(shown: Scene) -> SceneExample:
 
 
 def _question(shown: Scene, number: int) -> ExampleQuestion:
-    question, items = shown.questions[number], shown.nodes
+    question = shown.questions[number]
+    items = shown.nodes
     targets = []
     for place in question.targets:
         item = items[place]
-        part = 0 if item.part is None else CATEGORIES[item.category].parts.index(item.part) + 1
+        part = (
+            0
+            if item.part is None
+            else CATEGORIES[item.category].parts.index(item.part) + 1
+        )
         targets.append((item.order - 1, part))
     return ExampleQuestion(question.text, targets, question.np)
 
@@ -126,24 +147,33 @@ def _write_task(task: tuple[Path, str, int, range, int]) -> Path:
     return write_shard(*task[:3], task[3], questions=task[4])
 
 
-def write_shard(folder: Path, split: str, seed: int, scenes: range, *, questions: int) -> Path:
+def write_shard(
+    folder: Path, split: str, seed: int, scenes: range, *, questions: int
+) -> Path:
     """Render one shard, unless it exists."""
     path = folder / f"{split}-{seed}-{scenes.start // SCENES_PER_SHARD:04}.npz"
     if path.exists():
         return path
     examples = [
-        scene_to_example(make_scene(seed, index, split, IMAGE_SIZE, questions=questions)) for index in scenes
+        scene_to_example(
+            make_scene(seed, index, split, IMAGE_SIZE, questions=questions)
+        )
+        for index in scenes
     ]
     encoded = msgspec.json.encode([example.questions for example in examples])
     with atomic_write(path) as file:
         np.savez(
             file,
             image=np.stack([example.image for example in examples]),
-            instances=np.stack([example.instances for example in examples]).astype(np.int8),
+            instances=np.stack([example.instances for example in examples]).astype(
+                np.int8
+            ),
             counts=np.array([len(example.labels) for example in examples]),
             labels=np.concatenate([example.labels for example in examples]),
             boxes=np.concatenate([example.boxes for example in examples]),
-            parts=np.concatenate([part.ravel() for example in examples for part in example.part_maps]),
+            parts=np.concatenate(
+                [part.ravel() for example in examples for part in example.part_maps]
+            ),
             questions=np.frombuffer(encoded, np.uint8),
         )
     return path
@@ -153,14 +183,20 @@ def read_shard(path: Path) -> list[SceneExample]:
     """The examples of a shard."""
     with np.load(path, allow_pickle=False) as stored:
         columns = {name: stored[name] for name in stored.files}
-    questions = msgspec.json.decode(columns["questions"].tobytes(), type=list[list[ExampleQuestion]])
-    examples, objects, at = [], 0, 0
+    questions = msgspec.json.decode(
+        columns["questions"].tobytes(), type=list[list[ExampleQuestion]]
+    )
+    examples = []
+    objects = 0
+    at = 0
     for index, count in enumerate(columns["counts"].tolist()):
         boxes = columns["boxes"][objects : objects + count]
         part_maps = []
         for left, top, right, bottom in boxes.tolist():
             area = (right - left) * (bottom - top)
-            part_maps.append(columns["parts"][at : at + area].reshape(bottom - top, right - left))
+            part_maps.append(
+                columns["parts"][at : at + area].reshape(bottom - top, right - left)
+            )
             at += area
         examples.append(
             SceneExample(

@@ -11,7 +11,12 @@ from typing import NamedTuple
 
 from maskwise.arrays import Int64Array
 from maskwise.models.intent.templates import Alternatives, TemplateCorpus, load_corpus
-from maskwise.models.tiny.spec import CATEGORIES, CATEGORY_NAMES, COLOUR_NAMES, MATERIAL_NAMES
+from maskwise.models.tiny.spec import (
+    CATEGORIES,
+    CATEGORY_NAMES,
+    COLOUR_NAMES,
+    MATERIAL_NAMES,
+)
 from maskwise.models.tiny.tokenizer import split_words, tokenize
 from maskwise.world.question_templates import FAMILIES, PRONOUNS
 
@@ -67,15 +72,25 @@ def write_templates(count: int, seed: int) -> list[str]:
     """Different sentences with one GAP; every template of the corpus is equally likely."""
     corpus = load_corpus()
     gap = Alternatives(((GAP,),))
-    templates = [t for t in corpus.templates if t.mask_type == "amodal" or t.family not in EXCLUDED_FAMILIES]
-    gapped = TemplateCorpus(corpus.phrases | dict.fromkeys(NOUN_PHRASES, gap), templates)
+    templates = [
+        t
+        for t in corpus.templates
+        if t.mask_type == "amodal" or t.family not in EXCLUDED_FAMILIES
+    ]
+    gapped = TemplateCorpus(
+        corpus.phrases | dict.fromkeys(NOUN_PHRASES, gap), templates
+    )
     held_out = held_out_word_trigrams()
     random = Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
         text = gapped.expand(random.choice(templates), random)
         words = split_words(text)
-        excluded = WORLD_WORDS & set(words) or held_out & word_trigrams(words) or _OTHER_TARGET.search(text)
+        excluded = (
+            WORLD_WORDS & set(words)
+            or held_out & word_trigrams(words)
+            or _OTHER_TARGET.search(text)
+        )
         if text.count(GAP) == 1 and not excluded:
             found[text] = None
     return list(found)
@@ -87,7 +102,9 @@ def held_out_word_trigrams() -> set[tuple[str, ...]]:
     for family in FAMILIES:
         for template in family.templates:
             for agreeing in PRONOUNS.values():
-                filled = template.format(**agreeing, np=GAP, front=GAP, ask=GAP, Ask=GAP)
+                filled = template.format(
+                    **agreeing, np=GAP, front=GAP, ask=GAP, Ask=GAP
+                )
                 found[family.held_out] |= word_trigrams(split_words(filled))
     return found[True] - found[False]
 
@@ -100,7 +117,10 @@ def word_trigrams(words: list[str]) -> set[tuple[str, ...]]:
 
 def make_templates(count: int, seed: int) -> list[TokenTemplate]:
     """As write_templates, tokenized."""
-    return [TokenTemplate(*map(_tokenize, text.split(GAP))) for text in write_templates(count, seed)]
+    return [
+        TokenTemplate(*map(_tokenize, text.split(GAP)))
+        for text in write_templates(count, seed)
+    ]
 
 
 def _tokenize(text: str) -> Int64Array:

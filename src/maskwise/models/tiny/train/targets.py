@@ -53,7 +53,10 @@ class _FullMask(NamedTuple):
 
 
 def make_detector_batch(
-    examples: list[SceneExample], random: np.random.Generator, *, augmented: bool = False
+    examples: list[SceneExample],
+    random: np.random.Generator,
+    *,
+    augmented: bool = False,
 ) -> DetectorBatch:
     """A training batch: flipped at random, with small random changes of colours and boxes.
 
@@ -61,22 +64,37 @@ def make_detector_batch(
     permuted channels (see `augment`), and with RoIs drawn more often for occluded objects.
     """
     if augmented:
-        examples = [augment(one, examples[random.integers(len(examples))], random) for one in examples]
-    images, cells, rois, roi_masks, roi_labels = [], [], [], [], []
+        examples = [
+            augment(one, examples[random.integers(len(examples))], random)
+            for one in examples
+        ]
+    images = []
+    cells = []
+    rois = []
+    roi_masks = []
+    roi_labels = []
     for example in examples:
         flipped = bool(random.integers(2))
         image = example.image[:, ::-1] if flipped else example.image
         gain = random.uniform(0.92, 1.08, 3) * random.uniform(0.9, 1.1)
-        images.append(np.clip(image * gain.astype(np.float32) / 255, 0, 1).transpose(2, 0, 1))
+        images.append(
+            np.clip(image * gain.astype(np.float32) / 255, 0, 1).transpose(2, 0, 1)
+        )
         masks = _full_masks(example, flipped)
         cells.append(_cell_targets(example, masks))
-        order = _occluded_first(masks, random) if augmented else random.permutation(len(masks))
+        order = (
+            _occluded_first(masks, random)
+            if augmented
+            else random.permutation(len(masks))
+        )
         chosen = np.resize(order, ROIS_PER_IMAGE)
         targets = [_roi_target(masks[i], random) for i in chosen]
         rois.append(torch.from_numpy(np.stack([roi for roi, _ in targets])))
         roi_masks += [mask for _, mask in targets]
         roi_labels.append(example.labels[chosen])
-    heatmap, box, box_weight, cell_labels = (torch.from_numpy(np.stack(column)) for column in zip(*cells))
+    heatmap, box, box_weight, cell_labels = (
+        torch.from_numpy(np.stack(column)) for column in zip(*cells)
+    )
     return DetectorBatch(
         images=torch.from_numpy(np.stack(images).astype(np.float32)),
         heatmap=heatmap,
@@ -90,7 +108,8 @@ def make_detector_batch(
 
 
 def _full_masks(example: SceneExample, flipped: bool) -> list[_FullMask]:
-    side, masks = example.instances.shape[0], []
+    side = example.instances.shape[0]
+    masks = []
     for index, ((left, top, right, bottom), part_map) in enumerate(
         zip(example.boxes.tolist(), example.part_maps)
     ):
@@ -107,7 +126,9 @@ def _full_masks(example: SceneExample, flipped: bool) -> list[_FullMask]:
 
 def _occluded_first(masks: list[_FullMask], random: np.random.Generator) -> Int64Array:
     """All objects in random order, the more occluded ones likely first."""
-    odds = np.array([1 + OCCLUSION_SAMPLING * _occluded_fraction(mask) for mask in masks])
+    odds = np.array(
+        [1 + OCCLUSION_SAMPLING * _occluded_fraction(mask) for mask in masks]
+    )
     return random.choice(len(masks), len(masks), replace=False, p=odds / odds.sum())
 
 
@@ -123,8 +144,10 @@ def _cell_targets(example: SceneExample, masks: list[_FullMask]) -> _CellTargets
     side = example.instances.shape[0]
     cells = side // STRIDE
     center = np.arange(cells, dtype=np.float32) * STRIDE + STRIDE / 2
-    heatmap, weight = np.zeros((1, cells, cells), np.float32), np.zeros((1, cells, cells), np.float32)
-    box, labels = np.zeros((4, cells, cells), np.float32), np.full((2, cells, cells), -1, np.int64)
+    heatmap = np.zeros((1, cells, cells), np.float32)
+    weight = np.zeros((1, cells, cells), np.float32)
+    box = np.zeros((4, cells, cells), np.float32)
+    labels = np.full((2, cells, cells), -1, np.int64)
     grid = np.arange(cells, dtype=np.float32)
     for mask, label in zip(masks, example.labels):
         rows, columns = np.nonzero(mask.visible)
@@ -132,9 +155,12 @@ def _cell_targets(example: SceneExample, masks: list[_FullMask]) -> _CellTargets
             continue
         distance = (rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2
         nearest = int(distance.argmin())
-        y, x = rows[nearest] // STRIDE, columns[nearest] // STRIDE
+        y = rows[nearest] // STRIDE
+        x = columns[nearest] // STRIDE
         width = max(0.7, 0.1 * len(rows) ** 0.5 / STRIDE * 2)
-        gaussian = np.exp(-((grid[:, None] - y) ** 2 + (grid[None] - x) ** 2) / (2 * width * width))
+        gaussian = np.exp(
+            -((grid[:, None] - y) ** 2 + (grid[None] - x) ** 2) / (2 * width * width)
+        )
         visible = mask.visible[STRIDE // 2 :: STRIDE, STRIDE // 2 :: STRIDE].copy()
         visible[y, x] = True
         gaussian *= visible
@@ -142,7 +168,10 @@ def _cell_targets(example: SceneExample, masks: list[_FullMask]) -> _CellTargets
         left, top, right, bottom = mask.box
         distances = np.stack(
             np.broadcast_arrays(
-                center[None] - left, center[:, None] - top, right - center[None], bottom - center[:, None]
+                center[None] - left,
+                center[:, None] - top,
+                right - center[None],
+                bottom - center[:, None],
             )
         )
         box[:, visible] = distances[:, visible]
@@ -151,11 +180,14 @@ def _cell_targets(example: SceneExample, masks: list[_FullMask]) -> _CellTargets
     return _CellTargets(heatmap, np.maximum(box, 0.2), weight, labels)
 
 
-def _roi_target(mask: _FullMask, random: np.random.Generator) -> tuple[Float32Array, UInt8Array]:
+def _roi_target(
+    mask: _FullMask, random: np.random.Generator
+) -> tuple[Float32Array, UInt8Array]:
     """A box with random errors, as fractions of the image, and the masks inside it."""
     side = mask.parts.shape[0]
     left, top, right, bottom = mask.box
-    width, height = right - left, bottom - top
+    width = right - left
+    height = bottom - top
     error = random.normal(0, 0.05, 4).clip(-0.15, 0.15) * [width, height, width, height]
     margin = BOX_MARGIN * np.array([-width, -height, width, height])
     box = np.array([left, top, right, bottom]) + margin + error
@@ -164,6 +196,7 @@ def _roi_target(mask: _FullMask, random: np.random.Generator) -> tuple[Float32Ar
     y = np.floor(box[1] + (box[3] - box[1]) * steps).astype(int)
     inside = ((y >= 0) & (y < side))[:, None] & ((x >= 0) & (x < side))[None]
     at = np.ix_(y.clip(0, side - 1), x.clip(0, side - 1))
-    parts, visible = np.where(inside, mask.parts[at], 0), mask.visible[at] & inside
+    parts = np.where(inside, mask.parts[at], 0)
+    visible = mask.visible[at] & inside
     masks = np.stack([visible, parts > 0, parts]).astype(np.uint8)
     return (box / side).astype(np.float32), masks

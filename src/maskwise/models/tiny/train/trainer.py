@@ -17,7 +17,11 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
 from maskwise.models.batch_loader import load_batches
-from maskwise.models.tiny.train.checkpoints import CheckpointFolder, load_weights, save_weights
+from maskwise.models.tiny.train.checkpoints import (
+    CheckpointFolder,
+    load_weights,
+    save_weights,
+)
 from maskwise.models.tiny.train.config import Schedule
 from maskwise.models.training_curve import TrainingCurve, training_progress
 
@@ -38,7 +42,9 @@ def learning_rate_factor(step: int, schedule: Schedule) -> float:
     """Linear warmup to 1, then a cosine decay to 0.01."""
     if step < schedule.warmup_steps:
         return (step + 1) / schedule.warmup_steps
-    done = (step - schedule.warmup_steps) / max(1, schedule.steps - schedule.warmup_steps)
+    done = (step - schedule.warmup_steps) / max(
+        1, schedule.steps - schedule.warmup_steps
+    )
     return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
@@ -60,7 +66,9 @@ def average_weights(network: Network, decay: float) -> AveragedModel:
     return averaged
 
 
-def fit(name: str, network: Network, task: TrainingTask, schedule: Schedule, *, folder: Path) -> Network:
+def fit(
+    name: str, network: Network, task: TrainingTask, schedule: Schedule, *, folder: Path
+) -> Network:
     """Train `network` to the end of its schedule, from its last checkpoint if there is one; returns averaged weights.
 
     Writes into folder: `name`.safetensors (averaged weights, at the end), checkpoints/`name` (training state),
@@ -72,7 +80,10 @@ def fit(name: str, network: Network, task: TrainingTask, schedule: Schedule, *, 
         return network
     accelerator = Accelerator(cpu=not torch.cuda.is_available())
     optimizer = torch.optim.AdamW(
-        network.parameters(), schedule.learning_rate, betas=(0.9, 0.99), weight_decay=schedule.weight_decay
+        network.parameters(),
+        schedule.learning_rate,
+        betas=(0.9, 0.99),
+        weight_decay=schedule.weight_decay,
     )
     network.to(accelerator.device)
     averaged = average_weights(network, schedule.ema_decay)
@@ -92,7 +103,9 @@ def fit(name: str, network: Network, task: TrainingTask, schedule: Schedule, *, 
         bar = progress.add_task(name, total=schedule.last_step, completed=step)
         for batch in batches:
             for group in optimizer.param_groups:
-                group["lr"] = schedule.learning_rate * learning_rate_factor(step, schedule)
+                group["lr"] = schedule.learning_rate * learning_rate_factor(
+                    step, schedule
+                )
             terms = task.loss(prepared, send_to_device(batch, accelerator.device))
             optimizer.zero_grad(set_to_none=True)
             accelerator.backward(torch.stack(list(terms.values())).sum())

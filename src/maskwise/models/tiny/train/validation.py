@@ -32,7 +32,10 @@ class Validation:
 
     def encode(self, model: Tiny) -> list[EncodedImage]:
         """Every image with a question, encoded by the model's detector."""
-        return [model.encode(self.dataset.open_image(image.id)) for image, _ in self.dataset.groups()]
+        return [
+            model.encode(self.dataset.open_image(image.id))
+            for image, _ in self.dataset.groups()
+        ]
 
     def score_detector(self, model: Tiny) -> dict[str, float]:
         """Metrics with the ground-truth targets and mask types among the model's detections."""
@@ -41,7 +44,9 @@ class Validation:
             for sample in samples:
                 targets = match_targets(encoded, sample.targets)
                 amodal = sample.mask_type == "amodal"
-                predictions[sample.id] = encoded.predict_targets(targets, "amodal" if amodal else "visible")
+                predictions[sample.id] = encoded.predict_targets(
+                    targets, "amodal" if amodal else "visible"
+                )
         return self._metrics(predictions)
 
     def score(self, networks: Networks, images: list[EncodedImage]) -> dict[str, float]:
@@ -50,7 +55,9 @@ class Validation:
         for encoded, (_, samples) in zip(images, self.dataset.groups()):
             current = EncodedImage(networks, encoded.objects, encoded.size)
             answers = current.answer([sample.question for sample in samples])
-            predictions |= {sample.id: answer for sample, answer in zip(samples, answers)}
+            predictions |= {
+                sample.id: answer for sample, answer in zip(samples, answers)
+            }
         return self._metrics(predictions)
 
     def _metrics(self, predictions: Mapping[str, Prediction]) -> dict[str, float]:
@@ -61,7 +68,10 @@ class Validation:
                 for sample, prediction in predictions.items():
                     log.append(msgspec.structs.replace(prediction, sample=sample))
             result = score(self.dataset, path, ["strict"])
-        values = {name: result.scores["strict"].metrics[name].value() for name in VALIDATION_METRICS}
+        values = {
+            name: result.scores["strict"].metrics[name].value()
+            for name in VALIDATION_METRICS
+        }
         return {name: value for name, value in values.items() if value is not None}
 
 

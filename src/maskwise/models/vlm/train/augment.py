@@ -36,7 +36,9 @@ _PLACES = re.compile(
 """Words that may name a place in the image, which a crop would move."""
 
 
-class Augmentation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Augmentation(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """Random changes of an image. All are off by default.
 
     `flip`: probability of mirroring; `left` and `right` change places in all texts. `crop`: probability of cutting the
@@ -53,13 +55,18 @@ class Augmentation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     saturation: Share = 0.0
 
     def __post_init__(self) -> None:
-        if self.longest_side is not None and not 16 <= self.longest_side[0] <= self.longest_side[1] <= 8192:
+        if (
+            self.longest_side is not None
+            and not 16 <= self.longest_side[0] <= self.longest_side[1] <= 8192
+        ):
             raise ValueError(
                 f"longest_side is {list(self.longest_side)}; expected lowest and highest, 16 to 8192"
             )
 
 
-def augment(item: ImageQuestions, settings: Augmentation, random: np.random.Generator) -> ImageQuestions:
+def augment(
+    item: ImageQuestions, settings: Augmentation, random: np.random.Generator
+) -> ImageQuestions:
     """The item with random changes. The same draws are made for every item, so that one does not affect the next."""
     flip, crop, area, x, y, side = random.random(6)
     jitter = random.uniform(-1, 1, 3)
@@ -67,7 +74,9 @@ def augment(item: ImageQuestions, settings: Augmentation, random: np.random.Gene
         return item
     if flip < settings.flip and can_flip(item):
         item = mirror(item)
-    if crop < settings.crop and (window := _find_window(item, settings.crop_area, (area, x, y))):
+    if crop < settings.crop and (
+        window := _find_window(item, settings.crop_area, (area, x, y))
+    ):
         item = cut(item, window)
     if settings.longest_side is not None:
         low, high = settings.longest_side
@@ -81,7 +90,8 @@ def augment(item: ImageQuestions, settings: Augmentation, random: np.random.Gene
 def can_flip(item: ImageQuestions) -> bool:
     """False if a text of the item would be wrong for the mirrored image."""
     return all(
-        can_mirror(sample.question) and can_mirror_answer(sample.answer) for sample in item.samples
+        can_mirror(sample.question) and can_mirror_answer(sample.answer)
+        for sample in item.samples
     ) and all(can_mirror(region.name) for region in _regions(item))
 
 
@@ -89,7 +99,10 @@ def mirror(item: ImageQuestions) -> ImageQuestions:
     """Image and masks mirrored left-right; `left` and `right` change places in questions, answers and names."""
     assert item.image is not None
     mirrored = _change_masks(item, lambda masks: masks.flip())
-    regions = {region.id: replaced(region, name=mirror_text(region.name)) for region in _regions(mirrored)}
+    regions = {
+        region.id: replaced(region, name=mirror_text(region.name))
+        for region in _regions(mirrored)
+    }
     samples = tuple(
         replaced(
             sample,
@@ -114,8 +127,14 @@ def cut(item: ImageQuestions, window: Box) -> ImageQuestions:
     assert item.image is not None
     x, y, width, height = window
     found = _change_masks(item, lambda masks: masks.crop(window))
-    kept = tuple(region for region in found.regions if any(mask.area for mask in _masks_of(region)))
-    return replace(found, image=item.image.crop((x, y, x + width, y + height)), regions=kept)
+    kept = tuple(
+        region
+        for region in found.regions
+        if any(mask.area for mask in _masks_of(region))
+    )
+    return replace(
+        found, image=item.image.crop((x, y, x + width, y + height)), regions=kept
+    )
 
 
 def resize(item: ImageQuestions, longest: int) -> ImageQuestions:
@@ -124,18 +143,29 @@ def resize(item: ImageQuestions, longest: int) -> ImageQuestions:
     scale = longest / max(item.image.size)
     width, height = (max(1, round(side * scale)) for side in item.image.size)
     found = _change_masks(item, lambda masks: masks.resize((height, width)))
-    return replace(found, image=item.image.resize((width, height), Image.Resampling.BICUBIC))
+    return replace(
+        found, image=item.image.resize((width, height), Image.Resampling.BICUBIC)
+    )
 
 
-def _find_window(item: ImageQuestions, least_area: float, draws: tuple[float, float, float]) -> Box | None:
+def _find_window(
+    item: ImageQuestions, least_area: float, draws: tuple[float, float, float]
+) -> Box | None:
     """A window of the image that contains all targets, or None if a text names a place in the image."""
     assert item.image is not None
     texts = [sample.question for sample in item.samples]
-    texts += [sample.answer.text for sample in item.samples if sample.answer is not None]
+    texts += [
+        sample.answer.text for sample in item.samples if sample.answer is not None
+    ]
     if any(_PLACES.search(text) for text in texts):
         return None
     side = (least_area + draws[0] * (1 - least_area)) ** 0.5
-    boxes = [mask.box for sample in item.samples for region in sample.targets for mask in _masks_of(region)]
+    boxes = [
+        mask.box
+        for sample in item.samples
+        for region in sample.targets
+        for mask in _masks_of(region)
+    ]
     window = []
     for axis, length in enumerate(item.image.size):
         low = min((box[axis] for box in boxes if box[2]), default=length)
@@ -151,15 +181,26 @@ def _find_window(item: ImageQuestions, least_area: float, draws: tuple[float, fl
 # -- masks of an item
 
 
-def _change_masks(item: ImageQuestions, change: Callable[[Masks], Masks]) -> ImageQuestions:
+def _change_masks(
+    item: ImageQuestions, change: Callable[[Masks], Masks]
+) -> ImageQuestions:
     """The item with every mask changed: those of its regions, of its targets and of ignored pixels."""
-    masks = {mask for region in _regions(item) for mask in (*_masks_of(region), region.overlap) if mask}
-    known = [*masks, *(sample.ignore for sample in item.samples if sample.ignore is not None)]
+    masks = {
+        mask
+        for region in _regions(item)
+        for mask in (*_masks_of(region), region.overlap)
+        if mask
+    }
+    known = [
+        *masks,
+        *(sample.ignore for sample in item.samples if sample.ignore is not None),
+    ]
     new = dict(zip(known, change(Masks.from_masks(known))))
 
     def changed(region: Region) -> Region:
         visible, amodal, overlap = (
-            None if mask is None else new[mask] for mask in (region.visible, region.amodal, region.overlap)
+            None if mask is None else new[mask]
+            for mask in (region.visible, region.amodal, region.overlap)
         )
         return replaced(region, visible=visible, amodal=amodal, overlap=overlap)
 
@@ -171,12 +212,17 @@ def _change_masks(item: ImageQuestions, change: Callable[[Masks], Masks]) -> Ima
         )
         for sample in item.samples
     )
-    return replace(item, samples=samples, regions=tuple(changed(region) for region in item.regions))
+    return replace(
+        item, samples=samples, regions=tuple(changed(region) for region in item.regions)
+    )
 
 
 def _regions(item: ImageQuestions) -> Iterable[Region]:
     """All regions of an item: targets of its questions, and those of dense supervision."""
-    return (*item.regions, *(region for sample in item.samples for region in sample.targets))
+    return (
+        *item.regions,
+        *(region for sample in item.samples for region in sample.targets),
+    )
 
 
 def _masks_of(region: Region) -> list[Mask]:
@@ -187,7 +233,9 @@ def _masks_of(region: Region) -> list[Mask]:
 
 
 def _jitter(
-    item: ImageQuestions, settings: Augmentation, draws: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]"
+    item: ImageQuestions,
+    settings: Augmentation,
+    draws: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
 ) -> ImageQuestions:
     image = item.image
     assert image is not None

@@ -50,8 +50,12 @@ class StageCheckpoints:
         names: Iterable[str],
         keep: int,
     ) -> None:
-        self.accelerator, self.folder, self.keep = accelerator, folder, keep
-        self.model, self.optimizer, self.names = model, optimizer, frozenset(names)
+        self.accelerator = accelerator
+        self.folder = folder
+        self.keep = keep
+        self.model = model
+        self.optimizer = optimizer
+        self.names = frozenset(names)
 
     def save(self, step: int, state: Mapping[str, Any]) -> None:
         """Write a checkpoint and remove the oldest. All processes have to call this."""
@@ -103,10 +107,14 @@ class StageCheckpoints:
         found: Any = get_optimizer_state_dict(self.model, self.optimizer, options=FULL)
         # Only the first process gets the state.
         states = found.get("state", {}).items()
-        return {f"{name}.{key}": value for name, one in states for key, value in one.items()}
+        return {
+            f"{name}.{key}": value for name, one in states for key, value in one.items()
+        }
 
     def _restore_moments(self, moments: dict[str, Tensor]) -> None:
-        state: Any = get_optimizer_state_dict(self.model, self.optimizer, options=RESTORE)
+        state: Any = get_optimizer_state_dict(
+            self.model, self.optimizer, options=RESTORE
+        )
         for name, value in moments.items():
             parameter, _, key = name.rpartition(".")
             state["state"][parameter][key] = value

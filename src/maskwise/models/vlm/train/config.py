@@ -56,7 +56,9 @@ class SourceConfig(Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if sum(one is not None for one in (self.dataset, self.world, self.text)) != 1:
-            raise ValueError("a source needs exactly one of `dataset`, `world` and `text`")
+            raise ValueError(
+                "a source needs exactly one of `dataset`, `world` and `text`"
+            )
 
 
 class Optimization(Section, frozen=True, kw_only=True):
@@ -179,7 +181,9 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         names = [stage.name for stage in self.stages]
         if not names or not self.sources:
-            raise ValueError("a run needs at least one [sources.NAME] and one [[stages]]")
+            raise ValueError(
+                "a run needs at least one [sources.NAME] and one [[stages]]"
+            )
         if len(set(names)) < len(names):
             raise ValueError(f"two stages have the same name: {', '.join(names)}")
         for stage in self.stages:
@@ -192,8 +196,16 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
 
     def optimization_of(self, stage: Stage) -> Optimization:
         """The optimization of a stage: its own fields, and [optimization] for the others."""
-        names = ("learning_rate", "matrix_rate", "warmup_steps", "batch_size", "questions_per_image")
-        own = {name: value for name in names if (value := getattr(stage, name)) is not None}
+        names = (
+            "learning_rate",
+            "matrix_rate",
+            "warmup_steps",
+            "batch_size",
+            "questions_per_image",
+        )
+        own = {
+            name: value for name in names if (value := getattr(stage, name)) is not None
+        }
         return msgspec.structs.replace(self.optimization, **own)
 
     def losses_of(self, stage: Stage) -> LossWeights:
@@ -224,5 +236,7 @@ def read_config(path: Path) -> VlmTrainingConfig:
     if isinstance(given, dict) and "nano" in given:
         size = to_config(given.pop("nano"), NanoSize, path, table="vlm.nano")
         small = msgspec.to_builtins(nano_config(**msgspec.structs.asdict(size)))
-        content["vlm"] = small | given | {"losses": small["losses"] | given.get("losses", {})}
+        content["vlm"] = (
+            small | given | {"losses": small["losses"] | given.get("losses", {})}
+        )
     return to_config(content, VlmTrainingConfig, path)

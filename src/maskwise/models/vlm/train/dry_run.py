@@ -45,8 +45,12 @@ def dry_run(config: VlmTrainingConfig) -> DryRun:
     """Parameters, memory, steps, samples and tokens of a run. Nothing is downloaded or trained."""
     model = build_model(config.vlm, device="meta")
     if config.lora is not None:
-        add_lora(model.vision_language.model, config.lora, range(len(config.vlm.seg_tokens)))
-    trained = {stage.name: set(trained_names(model, stage.freeze)) for stage in config.stages}
+        add_lora(
+            model.vision_language.model, config.lora, range(len(config.vlm.seg_tokens))
+        )
+    trained = {
+        stage.name: set(trained_names(model, stage.freeze)) for stage in config.stages
+    }
     sources, notes = _open_sources(config)
     notes += _check_validation(config.validation)
     tokens = _count_tokens(config, sources, notes)
@@ -63,16 +67,28 @@ def dry_run(config: VlmTrainingConfig) -> DryRun:
             for stage in config.stages
         ),
         sources=_sources(config, sources),
-        memory=_memory(config, model, max(trained.values(), key=len), tokens.get("p99", ASSUMED_TOKENS)),
+        memory=_memory(
+            config,
+            model,
+            max(trained.values(), key=len),
+            tokens.get("p99", ASSUMED_TOKENS),
+        ),
         tokens=tokens,
-        notes=(*notes, "Memory is for one process without sharding; activations are a rough estimate."),
+        notes=(
+            *notes,
+            "Memory is for one process without sharding; activations are a rough estimate.",
+        ),
     )
 
 
 def _parameters(model: VlmModel, trained: set[str]) -> tuple[ParameterCount, ...]:
     counts = {module: [0, 0] for module in MODULES}
     for name, parameter in model.named_parameters():
-        module = next(module for module, parts in MODULES.items() if any(part in name for part in parts))
+        module = next(
+            module
+            for module, parts in MODULES.items()
+            if any(part in name for part in parts)
+        )
         counts[module][name not in trained] += parameter.numel()
     return tuple(
         ParameterCount(module=module, trainable=count[0], frozen=count[1])
@@ -82,10 +98,16 @@ def _parameters(model: VlmModel, trained: set[str]) -> tuple[ParameterCount, ...
 
 
 def _count(model: VlmModel, names: set[str]) -> int:
-    return sum(parameter.numel() for name, parameter in model.named_parameters() if name in names)
+    return sum(
+        parameter.numel()
+        for name, parameter in model.named_parameters()
+        if name in names
+    )
 
 
-def _open_sources(config: VlmTrainingConfig) -> tuple[dict[str, Source | None], list[str]]:
+def _open_sources(
+    config: VlmTrainingConfig,
+) -> tuple[dict[str, Source | None], list[str]]:
     """The sources, None for one that is not on this machine, with notes that say so."""
     found: dict[str, Source | None] = {}
     notes = []
@@ -109,12 +131,17 @@ def _check_validation(config: ValidationConfig | None) -> list[str]:
     return []
 
 
-def _sources(config: VlmTrainingConfig, sources: Mapping[str, Source | None]) -> tuple[SourcePlan, ...]:
+def _sources(
+    config: VlmTrainingConfig, sources: Mapping[str, Source | None]
+) -> tuple[SourcePlan, ...]:
     drawn = dict.fromkeys(sources, 0.0)
     for number, stage in enumerate(config.stages):
-        optimization, rates = config.optimization_of(stage), config.rates_of(stage)
+        optimization = config.optimization_of(stage)
+        rates = config.rates_of(stage)
         order = MixedOrder(dict.fromkeys(rates, 1), rates, config.seed + number)
-        for name, images in order.expected(stage.steps * optimization.batch_size).items():
+        for name, images in order.expected(
+            stage.steps * optimization.batch_size
+        ).items():
             source = sources[name]
             per_image = source.samples / len(source) if source else 1
             drawn[name] += images * min(optimization.questions_per_image, per_image)
@@ -145,27 +172,37 @@ def _count_tokens(
         count
         for source in sources.values()
         if source
-        for index in np.linspace(0, len(source) - 1, min(SAMPLED_IMAGES, len(source))).astype(int).tolist()
+        for index in np.linspace(0, len(source) - 1, min(SAMPLED_IMAGES, len(source)))
+        .astype(int)
+        .tolist()
         for count in _tokens_of(source, index, processor)
     ]
     if not counts:
         return {}
     values = np.percentile(counts, PERCENTILES, method="higher")
-    return {f"p{rank}" if rank < 100 else "max": int(value) for rank, value in zip(PERCENTILES, values)}
+    return {
+        f"p{rank}" if rank < 100 else "max": int(value)
+        for rank, value in zip(PERCENTILES, values)
+    }
 
 
 def _tokens_of(source: Source, index: int, processor: VlmProcessor) -> list[int]:
     item = source[index]
     images = [] if item.image is None else [item.image]
     image_tokens = sum(processor.encode_images(images).token_counts)
-    turns = [processor.encode_turn(sample, image_tokens, answer=True) for sample in item.samples]
+    turns = [
+        processor.encode_turn(sample, image_tokens, answer=True)
+        for sample in item.samples
+    ]
     return [len(turn.input_ids) for turn in turns]
 
 
 # -- memory
 
 
-def _memory(config: VlmTrainingConfig, model: VlmModel, trained: set[str], tokens: int) -> dict[str, int]:
+def _memory(
+    config: VlmTrainingConfig, model: VlmModel, trained: set[str], tokens: int
+) -> dict[str, int]:
     """Bytes per process: trained weights, gradients and moments in float32, frozen weights in the model's dtype."""
     trainable = _count(model, trained)
     frozen = sum(parameter.numel() for parameter in model.parameters()) - trainable
@@ -181,7 +218,9 @@ def _memory(config: VlmTrainingConfig, model: VlmModel, trained: set[str], token
 def _activations(config: VlmTrainingConfig, model: VlmModel, tokens: int) -> int:
     """What the language model keeps for the backward pass, and the logits of answers of an eighth of the tokens."""
     text = model.vision_language.model.config.get_text_config()
-    rows = config.optimization.micro_batch_size * config.optimization.questions_per_image
+    rows = (
+        config.optimization.micro_batch_size * config.optimization.questions_per_image
+    )
     scale = 1 if config.precision == "bf16" else 2
     layer = rows * tokens * text.hidden_size * BYTES_PER_ACTIVATION * scale
     between = rows * tokens * text.hidden_size * 2 * scale

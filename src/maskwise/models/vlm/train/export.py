@@ -64,12 +64,16 @@ def load_run(run: Path) -> tuple[VlmModel, VlmProcessor, LoraModel | None]:
     config = read_run_config(run)
     weights = run / f"{config.stages[-1].name}.safetensors"
     if not weights.exists():
-        raise MaskwiseError(f"{run} has no {weights.name}; run `maskwise train` to the end first")
+        raise MaskwiseError(
+            f"{run} has no {weights.name}; run `maskwise train` to the end first"
+        )
     processor = build_processor(config.vlm, run / "processor")
     model = build_model(config.vlm, processor)
     adapted = None
     if config.lora is not None:
-        adapted = add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
+        adapted = add_lora(
+            model.vision_language.model, config.lora, model.seg_token_ids
+        )
     restore_weights(model, read_tensors(weights))
     return model.eval(), processor, adapted
 

@@ -21,10 +21,13 @@ def trained_names(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     found = [
         name
         for name, parameter in model.named_parameters()
-        if parameter.requires_grad and not any(re.search(pattern, name) for pattern in patterns)
+        if parameter.requires_grad
+        and not any(re.search(pattern, name) for pattern in patterns)
     ]
     if not found:
-        raise ConfigError(f"freeze: the patterns {', '.join(map(repr, patterns))} freeze every parameter")
+        raise ConfigError(
+            f"freeze: the patterns {', '.join(map(repr, patterns))} freeze every parameter"
+        )
     return found
 
 
@@ -51,9 +54,14 @@ def parameter_groups(
             for pattern, value in factors.items():
                 factor *= value if re.search(pattern, name) else 1.0
             groups.setdefault(factor, []).append(parameter)
-    return [{"params": group, "lr": learning_rate * factor} for factor, group in groups.items()]
+    return [
+        {"params": group, "lr": learning_rate * factor}
+        for factor, group in groups.items()
+    ]
 
 
 def _no_match(key: str, pattern: str, model: nn.Module) -> ConfigError:
     modules = ", ".join(name for name, _ in model.named_children())
-    return ConfigError(f"{key}: no parameter matches {pattern!r}; names begin with one of {modules}")
+    return ConfigError(
+        f"{key}: no parameter matches {pattern!r}; names begin with one of {modules}"
+    )

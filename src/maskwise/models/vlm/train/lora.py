@@ -16,7 +16,9 @@ LANGUAGE_LAYERS = r".*language_model\.layers\.\d+\.(self_attn|mlp)\..*_proj"
 """All linear layers of the language model, none of the vision encoder (the names of transformers 5)."""
 
 
-class LoraSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LoraSettings(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """Low-rank adapters. `targets`: a regular expression that has to match the whole name of a linear layer.
 
     The defaults of rank, alpha and dropout are those of LISA and M2SA (`train_ds.py`).
@@ -31,19 +33,30 @@ class LoraSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         try:
             re.compile(self.targets)
         except re.error as error:
-            raise ValueError(f"targets {self.targets!r} is not a regular expression: {error}") from None
+            raise ValueError(
+                f"targets {self.targets!r} is not a regular expression: {error}"
+            ) from None
 
 
 def add_lora(
-    language_model: PreTrainedModel, settings: LoraSettings, token_ids: Sequence[int] = ()
+    language_model: PreTrainedModel,
+    settings: LoraSettings,
+    token_ids: Sequence[int] = (),
 ) -> LoraModel:
     """Put adapters into a transformers model in place; its own weights are frozen.
 
     token_ids: tokens whose rows of the embedding, and of an output layer that is not tied to it, are trained. The
     result holds the same model and merges the adapters (`merge_lora`).
     """
-    if not any(re.fullmatch(settings.targets, name) for name, _ in language_model.named_modules()):
-        linear = [name for name, module in language_model.named_modules() if isinstance(module, nn.Linear)]
+    if not any(
+        re.fullmatch(settings.targets, name)
+        for name, _ in language_model.named_modules()
+    ):
+        linear = [
+            name
+            for name, module in language_model.named_modules()
+            if isinstance(module, nn.Linear)
+        ]
         raise MaskwiseError(
             f"no layer of the language model matches lora.targets {settings.targets!r}; "
             f"its linear layers are named like {', '.join(linear[:3])}"
@@ -64,12 +77,15 @@ def merge_lora(adapted: LoraModel) -> nn.Module:
     return merged
 
 
-def _token_rows(language_model: PreTrainedModel, token_ids: list[int]) -> dict[str, list[int]] | None:
+def _token_rows(
+    language_model: PreTrainedModel, token_ids: list[int]
+) -> dict[str, list[int]] | None:
     """The layers with a row per token, by name, as peft expects them; a tied output layer follows the embedding."""
     if not token_ids:
         return None
     names = {module: name for name, module in language_model.named_modules()}
-    embedding, output = language_model.get_input_embeddings(), language_model.get_output_embeddings()
+    embedding = language_model.get_input_embeddings()
+    output = language_model.get_output_embeddings()
     rows = {names[embedding].rpartition(".")[2]: token_ids}
     if output is not None and output.weight is not embedding.weight:
         rows[names[output].rpartition(".")[2]] = token_ids

@@ -42,7 +42,8 @@ def mirror_answer(answer: Answer) -> Answer:
         return len(mirror_text(answer.text[:position]))
 
     phrases = tuple(
-        Phrase(start=moved(one.start), stop=moved(one.stop), regions=one.regions) for one in answer.phrases
+        Phrase(start=moved(one.start), stop=moved(one.stop), regions=one.regions)
+        for one in answer.phrases
     )
     return Answer(text=mirror_text(answer.text), phrases=phrases)
 
@@ -61,7 +62,9 @@ def can_mirror_answer(answer: Answer | None) -> bool:
 
 def _between_words(text: str, position: int) -> bool:
     """False if a side's word would be cut at this position."""
-    return mirror_text(text[:position]) + mirror_text(text[position:]) == mirror_text(text)
+    return mirror_text(text[:position]) + mirror_text(text[position:]) == mirror_text(
+        text
+    )
 
 
 def _swap(found: re.Match[str]) -> str:

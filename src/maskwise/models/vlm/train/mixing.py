@@ -22,11 +22,14 @@ class MixedOrder:
     sizes: the number of items of each source. rates: how often each is drawn, in proportion; others are not drawn.
     """
 
-    def __init__(self, sizes: Mapping[str, int], rates: Mapping[str, float], seed: int) -> None:
+    def __init__(
+        self, sizes: Mapping[str, int], rates: Mapping[str, float], seed: int
+    ) -> None:
         self.names = tuple(rates)
         if empty := [name for name in self.names if not sizes[name]]:
             raise MaskwiseError(f"sources without a usable sample: {', '.join(empty)}")
-        self.seed, self.sizes = seed, [sizes[name] for name in self.names]
+        self.seed = seed
+        self.sizes = [sizes[name] for name in self.names]
         self.quotas = _apportion([rates[name] for name in self.names])
         self._block = lru_cache(4)(self._make_block)
         self._epoch = lru_cache(4 * len(self.names))(self._make_epoch)
@@ -45,7 +48,8 @@ class MixedOrder:
         blocks, rest = divmod(positions, BLOCK)
         counts = np.bincount(self._block(blocks)[0][:rest], minlength=len(self.names))
         return {
-            name: blocks * quota + int(count) for name, quota, count in zip(self.names, self.quotas, counts)
+            name: blocks * quota + int(count)
+            for name, quota, count in zip(self.names, self.quotas, counts)
         }
 
     def _make_block(self, block: int) -> tuple[Int64Array, Int64Array]:
@@ -58,7 +62,9 @@ class MixedOrder:
         return order, ordinals
 
     def _make_epoch(self, source: int, epoch: int) -> Int64Array:
-        return np.random.default_rng((self.seed, 1, source, epoch)).permutation(self.sizes[source])
+        return np.random.default_rng((self.seed, 1, source, epoch)).permutation(
+            self.sizes[source]
+        )
 
 
 def _apportion(rates: list[float]) -> list[int]:

@@ -22,33 +22,53 @@ from maskwise.models.vlm.train.freezing import parameter_groups
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the Newton-Schulz iteration, as published."""
 
-ITERATIONS, MOMENTUM = 5, 0.95
+ITERATIONS = 5
+MOMENTUM = 0.95
 
 
-def make_optimizer(model: VlmModel, stage: Stage, optimization: Optimization) -> torch.optim.AdamW:
+def make_optimizer(
+    model: VlmModel, stage: Stage, optimization: Optimization
+) -> torch.optim.AdamW:
     """The optimizer of the parameters that a stage trains."""
-    rate, matrix_rate = optimization.learning_rate, optimization.matrix_rate
+    rate = optimization.learning_rate
+    matrix_rate = optimization.matrix_rate
     groups = parameter_groups(model, rate, stage.rate_factors)
     if matrix_rate is not None:
         matrices = find_matrices(model)
-        groups = [part for group in groups for part in _split(group, matrices, matrix_rate / rate)]
+        groups = [
+            part
+            for group in groups
+            for part in _split(group, matrices, matrix_rate / rate)
+        ]
     return (torch.optim.AdamW if matrix_rate is None else Muon)(
-        groups, betas=optimization.betas, weight_decay=optimization.weight_decay, foreach=False
+        groups,
+        betas=optimization.betas,
+        weight_decay=optimization.weight_decay,
+        foreach=False,
     )
 
 
 def find_matrices(model: VlmModel) -> set[torch.Tensor]:
     """The weights of linear layers, without that of the language model's output and those of one row."""
     output = model.vision_language.model.get_output_embeddings()
-    layers = [one for one in model.modules() if isinstance(one, nn.Linear) and one is not output]
+    layers = [
+        one
+        for one in model.modules()
+        if isinstance(one, nn.Linear) and one is not output
+    ]
     return {layer.weight for layer in layers if min(layer.weight.shape) > 1}
 
 
-def _split(group: dict[str, Any], matrices: set[torch.Tensor], factor: float) -> list[dict[str, Any]]:
+def _split(
+    group: dict[str, Any], matrices: set[torch.Tensor], factor: float
+) -> list[dict[str, Any]]:
     """A parameter group as two: matrices with another learning rate, and the rest."""
     own = [one for one in group["params"] if one in matrices]
     rest = [one for one in group["params"] if one not in matrices]
-    found = [{"params": own, "lr": group["lr"] * factor, "matrices": True}, group | {"params": rest}]
+    found = [
+        {"params": own, "lr": group["lr"] * factor, "matrices": True},
+        group | {"params": rest},
+    ]
     return [one for one in found if one["params"]]
 
 
@@ -70,15 +90,20 @@ class Muon(torch.optim.AdamW):
             if parameter.grad is not None:
                 shapes[parameter.shape].append(parameter)
         for (rows, columns), parameters in shapes.items():
-            directions = orthogonalize(torch.stack([self._direction(one) for one in parameters]))
+            directions = orthogonalize(
+                torch.stack([self._direction(one) for one in parameters])
+            )
             rate = group["lr"] * max(1, rows / columns) ** 0.5
             for parameter, direction in zip(parameters, directions):
-                parameter.mul_(1 - group["lr"] * group["weight_decay"]).sub_(direction, alpha=rate)
+                parameter.mul_(1 - group["lr"] * group["weight_decay"]).sub_(
+                    direction, alpha=rate
+                )
                 parameter.grad = None  # AdamW passes over it
 
     def _direction(self, parameter: nn.Parameter) -> torch.Tensor:
         """The gradient with Nesterov momentum."""
-        state, gradient = self.state[parameter], parameter.grad
+        state = self.state[parameter]
+        gradient = parameter.grad
         assert gradient is not None
         if "momentum" not in state:
             # AdamW expects the number of steps in every state that it loads.

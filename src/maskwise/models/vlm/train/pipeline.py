@@ -26,7 +26,11 @@ from maskwise.models.trainers import record_config
 from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
-from maskwise.models.vlm.train.checkpoints import read_tensors, restore_weights, write_tensors
+from maskwise.models.vlm.train.checkpoints import (
+    read_tensors,
+    restore_weights,
+    write_tensors,
+)
 from maskwise.models.vlm.train.config import Stage, VlmTrainingConfig, read_config
 from maskwise.models.vlm.train.dry_run import dry_run
 from maskwise.models.vlm.train.export import export_adapters, export_run, exported_files
@@ -39,7 +43,14 @@ from maskwise.store import Dataset
 
 __all__ = ["dry_run", "export_adapters", "export_run", "read_config", "train"]
 
-WITHOUT_EFFECT = ("threads", "log_every", "checkpoint_every", "keep_checkpoints", "validation", "execution")
+WITHOUT_EFFECT = (
+    "threads",
+    "log_every",
+    "checkpoint_every",
+    "keep_checkpoints",
+    "validation",
+    "execution",
+)
 """Settings that may change between parts of a run, because the result does not depend on them."""
 
 NEW_MODULES = ("projector.", "decoders.", "segmenter.early.", "mask_type_head.")
@@ -54,7 +65,9 @@ def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
     try:
         engine = importlib.import_module("maskwise.models.vlm.train.ray_engine")
     except ImportError as error:
-        raise MissingDependencyError('engine = "ray"', str(error.name), extra="ray") from None
+        raise MissingDependencyError(
+            'engine = "ray"', str(error.name), extra="ray"
+        ) from None
     engine.train_on_ray(config, folder)
     return exported_files(folder)
 
@@ -68,11 +81,16 @@ def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         record_config(config, folder, ignored=WITHOUT_EFFECT)
         processor = load_processor(config, folder)
-        held_out = open_validation(config.validation, folder / "val") if config.validation else None
+        held_out = (
+            open_validation(config.validation, folder / "val")
+            if config.validation
+            else None
+        )
     sources = open_sources(config)
     finished = folder
     for number, stage in enumerate(config.stages):
-        before, finished = finished, folder / f"{stage.name}.safetensors"
+        before = finished
+        finished = folder / f"{stage.name}.safetensors"
         if finished.exists():
             continue
         set_seed(config.seed)
@@ -126,7 +144,10 @@ def open_sources(config: VlmTrainingConfig) -> dict[str, Source]:
 
 
 def _validate(
-    config: VlmTrainingConfig, model: VlmModel, processor: VlmProcessor, held_out: Dataset | None
+    config: VlmTrainingConfig,
+    model: VlmModel,
+    processor: VlmProcessor,
+    held_out: Dataset | None,
 ) -> dict[str, float]:
     if config.validation is None or held_out is None:
         return {}
@@ -145,7 +166,9 @@ def load_processor(config: VlmTrainingConfig, folder: Path) -> VlmProcessor:
     return processor
 
 
-def build_training_model(config: VlmTrainingConfig, processor: VlmProcessor) -> VlmModel:
+def build_training_model(
+    config: VlmTrainingConfig, processor: VlmProcessor
+) -> VlmModel:
     """The model with adapters, if the config has them; the rows of the segmentation tokens are trained as well."""
     model = build_model(config.vlm, processor)
     if config.lora is not None:
@@ -158,7 +181,9 @@ def prepare_stage(config: VlmTrainingConfig, stage: Stage, model: VlmModel) -> V
     freeze(model, stage.freeze)
     model.config = msgspec.structs.replace(model.config, losses=config.losses_of(stage))
     if config.gradient_checkpointing:
-        model.vision_language.model.gradient_checkpointing_enable({"use_reentrant": False})
+        model.vision_language.model.gradient_checkpointing_enable(
+            {"use_reentrant": False}
+        )
     return model.train()
 
 
@@ -167,7 +192,13 @@ def stored_names(model: VlmModel, config: VlmTrainingConfig) -> frozenset[str]:
     fresh = list(NEW_MODULES)
     fresh += ["vision_language."] if config.vlm.vision_language.name is None else []
     fresh += ["segmenter."] if config.vlm.segmenter.name is None else []
-    trained = {name for stage in config.stages for name in trained_names(model, stage.freeze)}
+    trained = {
+        name for stage in config.stages for name in trained_names(model, stage.freeze)
+    }
     # A tied output layer is in the state dict, but not among the parameters.
-    own = {name for name, _ in (*model.named_parameters(), *model.named_buffers())} & set(model.state_dict())
-    return frozenset(name for name in own if name in trained or name.startswith(tuple(fresh)))
+    own = {
+        name for name, _ in (*model.named_parameters(), *model.named_buffers())
+    } & set(model.state_dict())
+    return frozenset(
+        name for name in own if name in trained or name.startswith(tuple(fresh))
+    )

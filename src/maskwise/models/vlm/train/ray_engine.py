@@ -15,11 +15,14 @@ from maskwise.models.vlm.train.config import VlmTrainingConfig
 
 def train_on_ray(config: VlmTrainingConfig, folder: Path) -> None:
     """Run all stages on the workers that the config asks for. A repeated call continues from the last checkpoint."""
-    execution, folder = config.execution, folder.absolute()
+    execution = config.execution
+    folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     engine = importlib.import_module("maskwise.harness.engines.ray")
     options = engine.RayOptions(
-        address=execution.address, actors=execution.workers + 1, cpus=execution.cpus_per_worker
+        address=execution.address,
+        actors=execution.workers + 1,
+        cpus=execution.cpus_per_worker,
     )
     resources: dict[str, float] = {"CPU": execution.cpus_per_worker}
     if execution.gpus_per_worker:
@@ -46,7 +49,9 @@ def train_on_ray(config: VlmTrainingConfig, folder: Path) -> None:
         try:
             trainer.fit()
         except ray.train.TrainingFailedError as error:
-            raise MaskwiseError(f"{folder}: training failed on Ray: {_last_line(error)}") from error
+            raise MaskwiseError(
+                f"{folder}: training failed on Ray: {_last_line(error)}"
+            ) from error
 
 
 def _train_in_worker(settings: dict[str, Any]) -> None:

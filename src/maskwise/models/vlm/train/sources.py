@@ -59,10 +59,13 @@ class DatasetSource:
     """The images of a dataset folder that have questions."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self.dataset, self.samples = dataset, len(dataset)
+        self.dataset = dataset
+        self.samples = len(dataset)
         order = np.argsort(dataset.samples.image, kind="stable")
         images = dataset.samples.image[order]
-        self._groups = np.split(order, np.flatnonzero(np.diff(images)) + 1) if len(order) else []
+        self._groups = (
+            np.split(order, np.flatnonzero(np.diff(images)) + 1) if len(order) else []
+        )
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -70,14 +73,17 @@ class DatasetSource:
     def __getitem__(self, index: int) -> ImageQuestions:
         samples = tuple(self.dataset[int(row)] for row in self._groups[index])
         image = samples[0].image_id
-        return ImageQuestions(self.dataset.open_image(image), samples, self.dataset.regions_of(image))
+        return ImageQuestions(
+            self.dataset.open_image(image), samples, self.dataset.regions_of(image)
+        )
 
 
 class WorldSource:
     """Scenes of the world, rendered when they are first needed."""
 
     def __init__(self, scenes: WorldScenes) -> None:
-        self.scenes, self.samples = scenes, scenes.scenes * scenes.questions
+        self.scenes = scenes
+        self.samples = scenes.scenes * scenes.questions
         self._make = lru_cache(CACHED_SCENES)(self._render)
 
     def __len__(self) -> int:
@@ -135,20 +141,32 @@ class TextSource:
 
 
 def _read_turns(path: Path) -> list[Sample]:
-    decoder, found = msgspec.json.Decoder(_Turn), []
+    decoder = msgspec.json.Decoder(_Turn)
+    found = []
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+            for number, line in enumerate(
+                iter(lambda: file.readline(MAX_LINE + 1), b""), 1
+            ):
                 if len(line) > MAX_LINE:
-                    raise MaskwiseError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes")
+                    raise MaskwiseError(
+                        f"{path}, line {number}: longer than {MAX_LINE:,} bytes"
+                    )
                 if line.strip():
                     turn = decoder.decode(line)
                     answer = Answer(text=turn.answer)
                     found.append(
-                        Sample(id=f"{path.name}-{number}", image_id="", question=turn.question, answer=answer)
+                        Sample(
+                            id=f"{path.name}-{number}",
+                            image_id="",
+                            question=turn.question,
+                            answer=answer,
+                        )
                     )
     except OSError as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        reason = (
+            "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        )
         raise ConfigError(
             f"{path}: {reason}; expected a file of JSON lines such as {TEXT_LINE}; correct `text` or remove the source"
         ) from None
@@ -172,9 +190,13 @@ class TrainingItems:
         questions_per_image: int,
         seed: int,
     ) -> None:
-        self.sources, self.augmentation = sources, augmentation
-        self.questions_per_image, self.seed = questions_per_image, seed
-        self.order = MixedOrder({name: len(sources[name]) for name in rates}, rates, seed)
+        self.sources = sources
+        self.augmentation = augmentation
+        self.questions_per_image = questions_per_image
+        self.seed = seed
+        self.order = MixedOrder(
+            {name: len(sources[name]) for name in rates}, rates, seed
+        )
 
     def __getitem__(self, position: int) -> ImageQuestions:
         name, index = self.order.draw(position)

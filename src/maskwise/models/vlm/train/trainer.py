@@ -15,7 +15,11 @@ import numpy as np
 import torch
 from accelerate import Accelerator, PartialState
 from accelerate.state import AcceleratorState
-from accelerate.utils import DistributedDataParallelKwargs, DistributedType, GradientAccumulationPlugin
+from accelerate.utils import (
+    DistributedDataParallelKwargs,
+    DistributedType,
+    GradientAccumulationPlugin,
+)
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
@@ -50,11 +54,15 @@ class StageTask:
     validate_every: int | None
 
 
-def make_accelerator(config: VlmTrainingConfig, optimization: Optimization) -> Accelerator:
+def make_accelerator(
+    config: VlmTrainingConfig, optimization: Optimization
+) -> Accelerator:
     """The accelerator of a stage. FSDP and DeepSpeed are set up by `accelerate launch --config_file`."""
     on_cpu = not torch.cuda.is_available()
     processes = PartialState(cpu=on_cpu).num_processes
-    share, rest = divmod(optimization.batch_size, optimization.micro_batch_size * processes)
+    share, rest = divmod(
+        optimization.batch_size, optimization.micro_batch_size * processes
+    )
     if rest:
         raise MaskwiseError(
             f"batch_size {optimization.batch_size} cannot be divided among {processes} processes with "
@@ -71,17 +79,24 @@ def make_accelerator(config: VlmTrainingConfig, optimization: Optimization) -> A
         # A process whose batch has no image, or no segmentation token, leaves parameters unused.
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
-    sharded = accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED)
+    sharded = accelerator.distributed_type in (
+        DistributedType.FSDP,
+        DistributedType.DEEPSPEED,
+    )
     if sharded and optimization.matrix_rate is not None:
         raise ConfigError(
             "matrix_rate: Muon needs whole matrices, which FSDP and DeepSpeed split among processes; remove matrix_rate"
         )
     if accelerator.distributed_type == DistributedType.DEEPSPEED:
-        accelerator.state.deepspeed_plugin.deepspeed_config.update(deepspeed_settings(optimization, share))
+        accelerator.state.deepspeed_plugin.deepspeed_config.update(
+            deepspeed_settings(optimization, share)
+        )
     return accelerator
 
 
-def deepspeed_settings(optimization: Optimization, accumulated: int) -> dict[str, float]:
+def deepspeed_settings(
+    optimization: Optimization, accumulated: int
+) -> dict[str, float]:
     """What DeepSpeed has to know of a stage; accelerate would take it from a DataLoader or from its file."""
     return {
         "train_micro_batch_size_per_gpu": optimization.micro_batch_size,
@@ -96,12 +111,20 @@ def learning_rate_factor(step: int, steps: int, optimization: Optimization) -> f
         return (step + 1) / optimization.warmup_steps
     if optimization.schedule == "constant":
         return 1.0
-    done = (step - optimization.warmup_steps) / max(1, steps - optimization.warmup_steps)
-    left = 1 - done if optimization.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done))
+    done = (step - optimization.warmup_steps) / max(
+        1, steps - optimization.warmup_steps
+    )
+    left = (
+        1 - done
+        if optimization.schedule == "linear"
+        else 0.5 * (1 + math.cos(math.pi * done))
+    )
     return optimization.final_factor + (1 - optimization.final_factor) * left
 
 
-def fit_stage(config: VlmTrainingConfig, task: StageTask, folder: Path) -> dict[str, Tensor]:
+def fit_stage(
+    config: VlmTrainingConfig, task: StageTask, folder: Path
+) -> dict[str, Tensor]:
     """Train a stage from its last checkpoint, or from the beginning; returns the weights that it stores, by name."""
     optimization = config.optimization_of(task.stage)
     accelerator = make_accelerator(config, optimization)
@@ -134,16 +157,22 @@ class _StageLoop:
         model: Any,
         optimizer: Any,
     ) -> None:
-        self.config, self.task, self.accelerator = config, task, accelerator
-        self.model, self.optimizer = model, optimizer
+        self.config = config
+        self.task = task
+        self.accelerator = accelerator
+        self.model = model
+        self.optimizer = optimizer
         self.optimization = config.optimization_of(task.stage)
         self.accumulated = accelerator.gradient_accumulation_steps
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
-        self.weights = {name: getattr(task.model.config.losses, name) for name in LOSSES}
+        self.weights = {
+            name: getattr(task.model.config.losses, name) for name in LOSSES
+        }
 
     def run(self, checkpoints: StageCheckpoints, folder: Path) -> None:
         """Train to the end of the stage."""
-        stage, main = self.task.stage, self.accelerator.is_main_process
+        stage = self.task.stage
+        main = self.accelerator.is_main_process
         first = checkpoints.load()
         curve = TrainingCurve(folder, stage.name, first) if main else None
         batches = self._batches(first)
@@ -154,10 +183,14 @@ class _StageLoop:
                 if curve is not None:
                     curve.add(terms)
                 metrics = self._validate(step)
-                if curve is not None and (metrics or self._due(step, self.config.log_every)):
+                if curve is not None and (
+                    metrics or self._due(step, self.config.log_every)
+                ):
                     curve.write(step, metrics)
                 if self._due(step, self.config.checkpoint_every):
-                    checkpoints.save(step, {"position": step * self.optimization.batch_size})
+                    checkpoints.save(
+                        step, {"position": step * self.optimization.batch_size}
+                    )
                 progress.update(bar, completed=step)
         if curve is not None:
             curve.close()
@@ -175,11 +208,15 @@ class _StageLoop:
                 output = self.model(batch)
                 self.accelerator.backward(output.loss + self._zero_of_all_weights())
                 if self.accelerator.sync_gradients:
-                    self.accelerator.clip_grad_norm_(self.model.parameters(), self.optimization.clip_norm)
+                    self.accelerator.clip_grad_norm_(
+                        self.model.parameters(), self.optimization.clip_norm
+                    )
                 self.optimizer.step()
                 self.optimizer.zero_grad()
             for name, value in output.losses.items():
-                terms[LOSSES.index(name)] += self.weights[name] * value.detach().float() / self.accumulated
+                terms[LOSSES.index(name)] += (
+                    self.weights[name] * value.detach().float() / self.accumulated
+                )
         mean = self.accelerator.reduce(terms, "mean")
         return {name: value for name, value in zip(LOSSES, mean) if self.weights[name]}
 
@@ -192,21 +229,34 @@ class _StageLoop:
         if self.accelerator.distributed_type != DistributedType.FSDP:
             return 0.0
         gathered = [
-            one for one in self.model.parameters() if one.requires_grad and not isinstance(one, DTensor)
+            one
+            for one in self.model.parameters()
+            if one.requires_grad and not isinstance(one, DTensor)
         ]
-        return 0.0 * torch.stack([one.float().sum() for one in gathered]).sum() if gathered else 0.0
+        return (
+            0.0 * torch.stack([one.float().sum() for one in gathered]).sum()
+            if gathered
+            else 0.0
+        )
 
     def _seed(self, round_number: int) -> None:
         """Seed torch for a micro-batch: dropout is the same for any number of processes."""
-        number = round_number * self.accelerator.num_processes + self.accelerator.process_index
+        number = (
+            round_number * self.accelerator.num_processes
+            + self.accelerator.process_index
+        )
         torch.manual_seed(_hash(self.config.seed, self.task.number, number))
 
     def _batches(self, first: int) -> Iterator[VlmBatch]:
         """The micro-batches of this process from step `first` on, prepared one ahead."""
-        size, stage = self.optimization.micro_batch_size, self.task.stage
+        size = self.optimization.micro_batch_size
+        stage = self.task.stage
 
         def make_batch(number: int) -> VlmBatch:
-            items = [self.task.items[position] for position in range(number * size, (number + 1) * size)]
+            items = [
+                self.task.items[position]
+                for position in range(number * size, (number + 1) * size)
+            ]
             return collate(items, self.task.processor, dense=stage.dense)
 
         return load_batches(

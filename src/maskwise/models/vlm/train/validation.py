@@ -48,6 +48,10 @@ def validate(
         summary = evaluate(config, protocols=["strict"])
     assert summary.run is not None
     metrics = summary.run.scores.protocols["strict"].metrics
-    values = {f"val_{name}": metrics[name].value for name in VALIDATION_METRICS if name in metrics}
+    values = {
+        f"val_{name}": metrics[name].value
+        for name in VALIDATION_METRICS
+        if name in metrics
+    }
     found = {name: value for name, value in values.items() if value is not None}
     return found | {"val_failed": float(summary.failed)}
