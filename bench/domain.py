@@ -19,7 +19,7 @@ from maskwise.models.tiny import load
 from maskwise.models.tiny.domain import domain_features, read_domain
 from maskwise.models.tiny.model import BUNDLED_WEIGHTS, DOMAIN_FILE
 from maskwise.models.tiny.preprocess import resize_image, to_network_input
-from maskwise.models.tiny.train.fit_domain import fit_domain, write_domain
+from maskwise.training.tiny.fit_domain import fit_domain, write_domain
 from maskwise.world import make_scene
 
 SHARED = Path(os.environ.get("MASKWISE_SHARED", Path(__file__).parents[2] / "shared"))

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
-from maskwise.models.intent import classify_intent
+from maskwise.language.intent import classify_intent
 from maskwise.models.tiny import load
 from maskwise.store import Dataset
 from maskwise.world import write_scenes

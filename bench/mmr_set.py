@@ -42,18 +42,18 @@ PART_NAMES = ("handle", "body", "rim", "base", "leg", "back", "seat", "neck")
 
 
 def draw_blobs(
-    centre: NDArray[np.float64], radius: NDArray[np.float64], rough: NDArray[np.float64]
+    center: NDArray[np.float64], radius: NDArray[np.float64], rough: NDArray[np.float64]
 ) -> Masks:
-    """One blob each: centre [n, 2], radius [n], rough [n, VERTICES] relative deviations of the contour."""
+    """One blob each: center [n, 2], radius [n], rough [n, VERTICES] relative deviations of the contour."""
     angle = np.linspace(0, 2 * np.pi, VERTICES, endpoint=False)
     reach = radius[:, None] * (1 + rough)
-    x = centre[:, :1] + reach * np.cos(angle) * 1.2
-    y = centre[:, 1:] + reach * np.sin(angle) / 1.2
+    x = center[:, :1] + reach * np.cos(angle) * 1.2
+    y = center[:, 1:] + reach * np.sin(angle) / 1.2
     corners = np.stack([np.clip(x, 0, WIDTH), np.clip(y, 0, HEIGHT)], 2).reshape(
-        len(centre), -1
+        len(center), -1
     )
     return Masks.draw_polygons(
-        list(corners), np.broadcast_to([HEIGHT, WIDTH], (len(centre), 2))
+        list(corners), np.broadcast_to([HEIGHT, WIDTH], (len(center), 2))
     )
 
 
@@ -86,10 +86,10 @@ def make_set(folder: Path, scale: float) -> None:
         minlength=questions,
     )
     is_part = generator.random(targets) < PARTS / (OBJECTS + PARTS)
-    centre = generator.uniform([60, 50], [WIDTH - 60, HEIGHT - 50], (targets, 2))
+    center = generator.uniform([60, 50], [WIDTH - 60, HEIGHT - 50], (targets, 2))
     radius = np.exp(generator.normal(np.where(is_part, 3.2, 3.9), 0.65)).clip(3, 190)
     rough = roughen(generator, targets, 0.35)
-    truth = draw_blobs(centre, radius, rough)
+    truth = draw_blobs(center, radius, rough)
     names = [
         NAMES[item % 10] + (f":{PART_NAMES[item % 8]}" if part else "")
         for item, part in enumerate(is_part.tolist())
@@ -106,7 +106,7 @@ def make_set(folder: Path, scale: float) -> None:
         generator.random((targets, 1)) < 0.05, generator.normal(0, 150, (targets, 2)), 0
     )
     drawn = draw_blobs(
-        centre + moved + generator.normal(0, 1, (targets, 2)) * radius[:, None] * 0.08,
+        center + moved + generator.normal(0, 1, (targets, 2)) * radius[:, None] * 0.08,
         radius * np.exp(generator.normal(0, 0.1, targets)),
         rough + roughen(generator, targets, 0.1),
     )

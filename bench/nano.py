@@ -32,7 +32,7 @@ METRICS = {
     "no target": "no_target_accuracy",
     "F1@.5": "f1",
 }
-SLICES = ("wording", "colours", "level", "targets")
+SLICES = ("wording", "colors", "level", "targets")
 RESAMPLES = 2000
 
 

@@ -32,7 +32,7 @@ MIN_AREA = 0.005
 """Smallest target, as a share of its image."""
 
 MIN_GAP = 0.07
-"""Two objects are told apart by place if their centres are this far apart, as a share of the image."""
+"""Two objects are told apart by place if their centers are this far apart, as a share of the image."""
 
 MIN_RATIO = 1.5
 """One object is the largest if it is this many times as large as the next."""

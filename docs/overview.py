@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from maskwise.overlay import draw_overlay
+from maskwise.report.overlay import draw_overlay
 from maskwise.schema import Sample
 from maskwise.world import make_scene
 

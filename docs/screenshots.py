@@ -39,7 +39,7 @@ FOLDER = Path(__file__).parent / "web"
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 SHOWN_WIDTH = 1100
-COLOURS = 256
+COLORS = 256
 SCENES = 24
 SIZE = 480
 REASONS = ("bad-mask", "bad-mask", "ambiguous", "wrong-mask-type", "unclear-amodal")
@@ -199,10 +199,10 @@ def save(page: Page, name: str) -> None:
             (SHOWN_WIDTH, round(small.height * SHOWN_WIDTH / small.width)),
             Image.Resampling.LANCZOS,
         )
-    colours = small.quantize(
-        COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
+    colors = small.quantize(
+        COLORS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
     )
-    colours.save(file, optimize=True)
+    colors.save(file, optimize=True)
 
 
 if __name__ == "__main__":

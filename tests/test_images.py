@@ -44,7 +44,7 @@ def smooth(height: int = 40, width: int = 60) -> Image.Image:
     )
 
 
-# What each orientation must look like when upright: the corner colours of the stored image, read clockwise from
+# What each orientation must look like when upright: the corner colors of the stored image, read clockwise from
 # the top left, are red, green, white, blue; EXIF says where stored row 0 and column 0 belong.
 UPRIGHT = {
     1: "rgwb",
@@ -70,7 +70,7 @@ def test_every_orientation_is_turned_upright(form: str, orientation: int) -> Non
     size = (48, 32) if orientation < 5 else (32, 48)
     assert image.size == size
     assert image_size(data) == size
-    colours = {
+    colors = {
         "r": (255, 0, 0),
         "g": (0, 255, 0),
         "b": (0, 0, 255),
@@ -81,7 +81,7 @@ def test_every_orientation_is_turned_upright(form: str, orientation: int) -> Non
     for spot, letter in zip(
         [(3, 3), (right, 3), (right, bottom), (3, bottom)], UPRIGHT[orientation]
     ):
-        assert np.abs(np.subtract(image.getpixel(spot), colours[letter])).max() < 40
+        assert np.abs(np.subtract(image.getpixel(spot), colors[letter])).max() < 40
 
 
 @pytest.mark.parametrize("orientation", [0, 9, 65535])
@@ -142,7 +142,7 @@ def test_alpha_is_laid_over_white(mode: str) -> None:
     assert pixels[0].tolist() == [[255] * 3, [204] * 3, [0] * 3]
 
 
-def test_transparent_colour_of_an_rgb_png_is_laid_over_white() -> None:
+def test_transparent_color_of_an_rgb_png_is_laid_over_white() -> None:
     image = Image.new("RGB", (2, 1), (1, 2, 3))
     image.putpixel((1, 0), (9, 9, 9))
     pixels = np.asarray(open_image(encode(image, "PNG", transparency=(1, 2, 3))))

@@ -20,7 +20,7 @@ PACKAGES = [
     "masks",
     "images",
     "schema",
-    "overlay",
+    "language",
     "store",
     "formats",
     "benchmarks",
@@ -32,10 +32,9 @@ PACKAGES = [
     "report",
     "writers",
     "builder",
-    "release",
     "review",
     "models",
-    "probes",
+    "training",
     "server",
     "api",
     "cli",
@@ -95,7 +94,7 @@ ENTRY = "maskwise.__main__"
 """The program: prepares for Ctrl-C, and then imports the command line."""
 
 DISPLAY = [
-    ("maskwise.schema", "maskwise.overlay"),
+    ("maskwise.schema", "maskwise.report.overlay"),
     ("maskwise.runs.run", "maskwise.report.report_file"),
 ]
 """Imports inside methods that show an object: records draw themselves, a run writes its report."""
@@ -222,7 +221,7 @@ def test_torch_stays_in_models() -> None:
         found
         for found in torch
         if found.module.startswith("maskwise.models.tiny")
-        and not found.module.startswith("maskwise.models.tiny.train")
+        and not found.module.startswith("maskwise.training.tiny")
     ]
     none_of(inference, "of the bundled model only its training imports torch")
     none_of(
@@ -237,8 +236,8 @@ def test_inference_does_not_import_the_scene_generator() -> None:
             found
             for found in OURS
             if found.module.startswith("maskwise.models.tiny")
-            and not found.module.startswith("maskwise.models.tiny.train")
-            and found.name.startswith(("maskwise.world", "maskwise.models.tiny.train"))
+            and not found.module.startswith("maskwise.training.tiny")
+            and found.name.startswith(("maskwise.world", "maskwise.training.tiny"))
         ],
         "inference shares constants with training by models/tiny/spec.py",
     )

@@ -10,7 +10,7 @@ from PIL import Image
 
 from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks
-from maskwise.overlay import PALETTE, draw_overlay
+from maskwise.report.overlay import PALETTE, draw_overlay
 from maskwise.schema import Answer, Phrase, PredictedRegion, Region
 from tests.shared import shared
 
@@ -58,7 +58,7 @@ def test_mask_type_visible_does_not_draw_the_hidden_part() -> None:
     assert (drawn[150:250, 350:450] == drawn[400, 400]).all()
 
 
-def coloured_share(line: np.ndarray) -> float:
+def colored_share(line: np.ndarray) -> float:
     return float((np.abs(line - PALETTE[0]).max(-1) < 10).mean())
 
 
@@ -66,14 +66,14 @@ def test_outline_is_solid_around_the_visible_mask_and_dashed_around_the_amodal_m
     None
 ):
     drawn = pixels(draw_overlay(GREY, [HALF_HIDDEN]))
-    assert coloured_share(drawn[100, 105:295]) == 1
-    assert 0.3 < coloured_share(drawn[100, 320:490]) < 0.7
+    assert colored_share(drawn[100, 105:295]) == 1
+    assert 0.3 < colored_share(drawn[100, 320:490]) < 0.7
     amodal = pixels(draw_overlay(GREY, [HALF_HIDDEN], mask_type="amodal"))
-    assert coloured_share(amodal[100, 105:495]) == 1
-    assert coloured_share(amodal[110:290, 299]) < 0.6
+    assert colored_share(amodal[100, 105:495]) == 1
+    assert colored_share(amodal[110:290, 299]) < 0.6
 
 
-def test_regions_have_different_colours() -> None:
+def test_regions_have_different_colors() -> None:
     regions = [
         Region(
             id=str(row),
@@ -120,8 +120,8 @@ def test_labels_do_not_cover_each_other() -> None:
         Region(id=str(row), name="same place", visible=VISIBLE) for row in range(4)
     ]
     drawn = pixels(draw_overlay(GREY, regions))
-    for colour in PALETTE[:4]:
-        blended = np.abs(drawn - np.array(colour)).max(-1) < 25
+    for color in PALETTE[:4]:
+        blended = np.abs(drawn - np.array(color)).max(-1) < 25
         assert blended.sum() > 500
 
 

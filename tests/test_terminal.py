@@ -32,7 +32,7 @@ def dataset(tmp_path: Path) -> Path:
     buffer = io.BytesIO()
     Image.new("RGB", (6, 4)).save(buffer, "PNG")
     folder = tmp_path / "data"
-    with DatasetWriter(folder, name=f"set{EVIL}", about={"licence": EVIL}) as writer:
+    with DatasetWriter(folder, name=f"set{EVIL}", about={"license": EVIL}) as writer:
         writer.add_image(
             ImageInfo(id=f"i{EVIL}", width=6, height=4), [region], buffer.getvalue()
         )
@@ -65,7 +65,7 @@ def test_plain_text_is_unchanged() -> None:
     assert safe_text(text) == text
 
 
-def test_a_console_keeps_its_own_colours_and_escapes_those_of_the_text() -> None:
+def test_a_console_keeps_its_own_colors_and_escapes_those_of_the_text() -> None:
     file = io.StringIO()
     console = make_console(
         file=file, force_terminal=True, color_system="standard", width=200

@@ -36,7 +36,7 @@ DATA = {
     "examples": "Scripts and notebooks to start from",
     "docs/decisions": "One record per design decision",
     "src/maskwise/benchmarks/cards": "Published facts about each benchmark, as YAML",
-    "src/maskwise/models/intent/corpus": "Training sentences of the mask type classifier, as templates",
+    "src/maskwise/training/intent/corpus": "Training sentences of the mask type classifier, as templates",
     "src/maskwise/report/templates": "Page templates, their style and script",
     "src/maskwise/server/static": "The pages of `maskwise serve` and `maskwise review`",
     "src/maskwise/server/static/css": "Styles of the pages",

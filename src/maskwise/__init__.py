@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from maskwise.formats import write_dataset
     from maskwise.harness.predictor import Predictor
     from maskwise.images import open_image
+    from maskwise.language.intent import classify_intent
     from maskwise.masks import Mask, Masks, as_mask, as_masks
-    from maskwise.models.intent import classify_intent
-    from maskwise.overlay import draw_overlay
+    from maskwise.report.overlay import draw_overlay
     from maskwise.runs import Run
     from maskwise.runs.metric import Metric
     from maskwise.schema import (

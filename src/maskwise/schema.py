@@ -21,7 +21,7 @@ MASK_TYPES: tuple[MaskType, ...] = get_args(MaskType)
 Status = Literal["scored", "failed", "missing", "excluded"]
 
 BLANK = (232, 232, 232)
-"""Colour of the canvas where a record is drawn without its image."""
+"""Color of the canvas where a record is drawn without its image."""
 
 T = TypeVar("T")
 
@@ -136,14 +136,14 @@ class Answer(Record, frozen=True, kw_only=True):
 class ImageInfo(Record, frozen=True, kw_only=True):
     """An image of a dataset. `path` is relative to the dataset's image root, or None for an embedded image.
 
-    `licence` and `attribution` (an author or a page) are those of this image, where its source states them.
+    `license` and `attribution` (an author or a page) are those of this image, where its source states them.
     """
 
     id: str
     width: int
     height: int
     path: str | None = None
-    licence: str | None = None
+    license: str | None = None
     attribution: str | None = None
 
     def __post_init__(self) -> None:
@@ -465,7 +465,7 @@ def _draw(
     **options: Any,
 ) -> Image.Image:
     """An overlay. Without an image it is drawn on a blank canvas of `size` (height, width)."""
-    from maskwise.overlay import draw_overlay  # noqa: PLC0415
+    from maskwise.report.overlay import draw_overlay  # noqa: PLC0415
 
     if image is None and size is None:
         raise RecordError(

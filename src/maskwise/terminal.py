@@ -36,7 +36,7 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def make_console(**options: Any) -> Console:
-    """A rich console that prints every text safely; its own colours and cursor movements stay."""
+    """A rich console that prints every text safely; its own colors and cursor movements stay."""
     console = Console(**options)
     console.push_render_hook(_SafeTexts())
     return console

@@ -76,10 +76,10 @@ def test_a_card_with_another_field_is_refused(tmp_path: Path) -> None:
         _ = other.card
 
 
-def test_readers_say_licence_and_download() -> None:
+def test_readers_say_license_and_download() -> None:
     published = [format for format in list_formats().values() if format.published]
     for reader in [*BENCHMARKS.values(), *published]:
-        assert {"licence", "download"} <= set(reader.facts), reader.name
+        assert {"license", "download"} <= set(reader.facts), reader.name
 
 
 def test_the_document_of_layouts_is_up_to_date() -> None:

@@ -15,7 +15,7 @@ from maskwise.writers import Ledger
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["anthropic", "openai", "maskwise.models.intent", __name__]
+    ["anthropic", "openai", "maskwise.language.intent", __name__]
 )
 
 WATCHED: tuple[tuple[Any, str], ...] = (

@@ -34,7 +34,7 @@ def region(id: str, mask: Mask, **more: object) -> Region:
 
 
 def write_shapes(path: Path, images: int = 6) -> Dataset:
-    """Images with one rectangle each, in a colour of its own, far from the border."""
+    """Images with one rectangle each, in a color of its own, far from the border."""
     with DatasetWriter(path, name="shapes") as writer:
         for number in range(images):
             mask = rectangle(30 + 4 * number, 25, 50, 60)
@@ -169,11 +169,11 @@ def test_every_composite_has_exact_masks_and_an_untouched_original(
         )
 
 
-def test_licences_of_both_photos_are_kept(tmp_path: Path) -> None:
+def test_licenses_of_both_photos_are_kept(tmp_path: Path) -> None:
     made = write_shapes(tmp_path / "plain")
     with DatasetWriter(tmp_path / "shapes", name="shapes") as writer:
         for row in range(len(made.images)):
-            info = replace(made.image(row), licence=f"licence {row}", attribution="A")
+            info = replace(made.image(row), license=f"license {row}", attribution="A")
             writer.add_image(
                 info, made.regions_of(row), made.images.table["data"][row].as_py()
             )
@@ -182,8 +182,8 @@ def test_licences_of_both_photos_are_kept(tmp_path: Path) -> None:
     for pair in {id.rpartition("-")[0] for id in out.images.id}:
         original = out.image(f"{pair}-original")
         composite = out.image(f"{pair}-composite")
-        own, pasted = str(composite.licence).split("; ")
-        assert original.licence == own != pasted
+        own, pasted = str(composite.license).split("; ")
+        assert original.license == own != pasted
         assert original.attribution == composite.attribution == "A"
 
 

@@ -19,7 +19,7 @@ from maskwise.builder.pipeline import BuildOptions, build_dataset, merge_results
 from maskwise.builder.prompt import make_request
 from maskwise.builder.recipes import RECIPES, find_recipe
 from maskwise.errors import StoreError
-from maskwise.models.intent import classify_intent
+from maskwise.language.intent import classify_intent
 from maskwise.store import Dataset
 from maskwise.world.dataset import bundled
 from maskwise.writers import Ledger, SendLimits, load_prices, open_client
@@ -246,7 +246,7 @@ def test_a_request_lists_the_regions_and_shows_them() -> None:
     request = make_request(ImageFacts.of(table_scene()), find_recipe("mmr"))
     assert request is not None
     assert request.image is not None
-    assert "2: plate; middle centre;" in request.text
+    assert "2: plate; middle center;" in request.text
     assert "occluded: 21 % is hidden by 3" in request.text
     assert "7: blade (part of 4);" in request.text
     assert make_request(ImageFacts.of(table_scene()), find_recipe("r2sm")) != request

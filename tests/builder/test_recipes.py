@@ -12,7 +12,7 @@ from maskwise.builder.grammar_writer import write_output, write_with_grammar
 from maskwise.builder.recipe import output_schema, output_to_drafts
 from maskwise.builder.recipes import RECIPES, find_recipe
 from maskwise.errors import UnknownNameError
-from maskwise.models.intent import classify_intent
+from maskwise.language.intent import classify_intent
 from maskwise.store import Dataset
 from maskwise.world.dataset import bundled
 from tests.builder.sources import box, read_photos, scene, table_scene, thing

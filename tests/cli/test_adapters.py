@@ -15,11 +15,11 @@ def run(*arguments: str) -> str:
     )
 
 
-def test_every_adapter_is_listed_with_its_licence_and_call() -> None:
+def test_every_adapter_is_listed_with_its_license_and_call() -> None:
     listed = json.loads(run("--json"))
     assert list(listed) == ["sam3", "visionreasoner", "sa2va", "lisa", "m2sa"]
     assert all(
-        one["licence"] and one["install"] and one["call"] for one in listed.values()
+        one["license"] and one["install"] and one["call"] for one in listed.values()
     )
     text = run()
     assert all(name in text for name in listed)

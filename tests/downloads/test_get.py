@@ -61,7 +61,7 @@ def weights(server: FileServer, **changes: Any) -> Download:
         name="m.onnx",
         kind="weights",
         title="a model",
-        licence="MIT",
+        license="MIT",
         permissive=True,
         page="p",
         files=(file,),
@@ -92,7 +92,7 @@ def use(monkeypatch: pytest.MonkeyPatch, *downloads: Download) -> None:
 def test_the_table_is_complete() -> None:
     readers = {*list_formats(), *mw.list_benchmarks()}
     for download in list_downloads().values():
-        assert download.licence
+        assert download.license
         assert urlsplit(download.page).scheme == "https", download.name
         assert download.instructions or not download.by_hand, download.name
         assert (download.reader in readers) == (download.kind == "dataset"), (
@@ -101,9 +101,9 @@ def test_the_table_is_complete() -> None:
         assert len(download.files) == 1 or download.kind == "dataset", download.name
 
 
-def test_a_permissive_licence_is_one_that_allows_any_use() -> None:
+def test_a_permissive_license_is_one_that_allows_any_use() -> None:
     permissive = {
-        download.licence
+        download.license
         for download in list_downloads().values()
         if download.permissive
     }
@@ -161,7 +161,7 @@ def test_missing_weights_say_what_to_run(
     use(monkeypatch, weights(server))
     with pytest.raises(DownloadError) as error:
         find_weights("m.onnx")
-    for part in ("maskwise get m.onnx", server.url, "Licence: MIT", SHA256):
+    for part in ("maskwise get m.onnx", server.url, "License: MIT", SHA256):
         assert part in str(error.value)
 
 
@@ -221,14 +221,14 @@ def test_a_file_without_a_known_hash_needs_consent(
     assert (folders / "weights" / "m.onnx.sha256").read_text() == f"{SHA256}  m.onnx\n"
 
 
-def test_a_licence_that_is_not_permissive_has_to_be_accepted(
+def test_a_license_that_is_not_permissive_has_to_be_accepted(
     server: FileServer,
 ) -> None:
-    download = weights(server, licence="research only", permissive=False)
+    download = weights(server, license="research only", permissive=False)
     with pytest.raises(DownloadError, match="research only"):
         get_weights(download)
     assert not server.requests
-    get_weights(download, consent=Consent(licence=True))
+    get_weights(download, consent=Consent(license=True))
 
 
 def test_offline_the_message_says_what_to_fetch_and_where_to_put_it(
@@ -411,12 +411,12 @@ def test_an_interrupted_unpacking_starts_anew(
 # -- the command
 
 
-def test_the_command_names_the_licence(
+def test_the_command_names_the_license(
     server: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, weights(server))
-    assert "licence: MIT (p)" in run("get", "m.onnx").output
-    assert json.loads(run("get", "m.onnx", "--json").output)["licence"] == "MIT"
+    assert "license: MIT (p)" in run("get", "m.onnx").output
+    assert json.loads(run("get", "m.onnx", "--json").output)["license"] == "MIT"
 
 
 def test_the_command_without_a_name_lists_downloads() -> None:
@@ -438,9 +438,9 @@ def test_the_list_is_readable_in_80_columns(monkeypatch: pytest.MonkeyPatch) -> 
         rows = 1 + next(
             n for n, line in enumerate(lines[first + 1 :]) if not line.startswith("  ")
         )
-        assert rows <= 4, (name, download.licence)
+        assert rows <= 4, (name, download.license)
         shown = "".join(lines[first : first + rows]).replace(" ", "")
-        assert shown.endswith(download.licence.replace(" ", ""))
+        assert shown.endswith(download.license.replace(" ", ""))
 
 
 def test_the_command_copies_weights_to_a_file(
@@ -451,10 +451,10 @@ def test_the_command_copies_weights_to_a_file(
     assert (folders / "copy.onnx").read_bytes() == CONTENT
 
 
-def test_a_refused_licence_is_an_error(
+def test_a_refused_license_is_an_error(
     server: FileServer,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     use(monkeypatch, weights(server, permissive=False))
-    assert "--accept-licence" in fail(capsys, monkeypatch, "get", "m.onnx")
+    assert "--accept-license" in fail(capsys, monkeypatch, "get", "m.onnx")

@@ -217,7 +217,7 @@ def test_files_without_images(parts: tuple[str, str], masks: int) -> None:
     as_pycocotools(path, scenes)
 
 
-def test_the_licence_and_the_page_of_each_photo_are_kept(tmp_path: Path) -> None:
+def test_the_license_and_the_page_of_each_photo_are_kept(tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     images = json.loads(path.read_text())["images"]
     images[0] |= {"license": 4, "flickr_url": "http://flickr.example/1"}
@@ -228,24 +228,24 @@ def test_the_licence_and_the_page_of_each_photo_are_kept(tmp_path: Path) -> None
         licenses=[{"id": 4, "name": "Attribution", "url": "http:\\/\\/cc.example/by"}],
     )
     (first, second), _ = read("coco", tmp_path)
-    assert (first.image.licence, first.image.attribution) == (
+    assert (first.image.license, first.image.attribution) == (
         "Attribution (http://cc.example/by)",
         "http://flickr.example/1",
     )
-    assert (second.image.licence, second.image.attribution) == (None, None)
+    assert (second.image.license, second.image.attribution) == (None, None)
 
 
 @pytest.mark.parametrize(
     "licenses", ["none", [{"name": "without id"}], [{"id": []}], {"id": 4}]
 )
-def test_invalid_licences_do_not_stop_reading(licenses: Any, tmp_path: Path) -> None:
+def test_invalid_licenses_do_not_stop_reading(licenses: Any, tmp_path: Path) -> None:
     path = layouts.coco(tmp_path)
     change(path, licenses=licenses)
     images, _ = read("coco", tmp_path)
-    assert [annotated.image.licence for annotated in images] == [None, None]
+    assert [annotated.image.license for annotated in images] == [None, None]
 
 
-def test_photo_licences_of_tiny_coco() -> None:
+def test_photo_licenses_of_tiny_coco() -> None:
     images, _ = read("coco", shared("data", "tiny_coco"), split="val2017")
-    assert all(annotated.image.licence for annotated in images)
+    assert all(annotated.image.license for annotated in images)
     assert all("flickr.com" in str(annotated.image.attribution) for annotated in images)

@@ -146,9 +146,9 @@ def test_json_lines(tmp_path: Path) -> None:
     assert [diagnostic.record for diagnostic in diagnostics] == ["line 3"]
 
 
-def png(colour: int) -> bytes:
+def png(color: int) -> bytes:
     out = io.BytesIO()
-    Image.new("RGB", (12, 10), (colour, 0, 0)).save(out, "PNG")
+    Image.new("RGB", (12, 10), (color, 0, 0)).save(out, "PNG")
     return out.getvalue()
 
 

@@ -146,7 +146,7 @@ def test_progress_ends_at_the_total(tmp_path: Path) -> None:
 def test_the_manifest_says_what_it_is(tmp_path: Path) -> None:
     _, dataset = convert_layout("d2sa", tmp_path)
     assert dataset.name == "d2sa validation"
-    assert dataset.manifest.about["licence"] == "CC BY-NC-SA 4.0 (MVTec)"
+    assert dataset.manifest.about["license"] == "CC BY-NC-SA 4.0 (MVTec)"
 
 
 @pytest.mark.parametrize("layout", ["cocoa", "mmr", "reasonseg"])

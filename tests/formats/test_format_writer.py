@@ -41,9 +41,9 @@ def to_mask(bits: int) -> Mask:
 masks = planes.map(to_mask)
 
 
-def encode_image(colour: int = 40) -> bytes:
+def encode_image(color: int = 40) -> bytes:
     buffer = io.BytesIO()
-    Image.new("RGB", (SIZE[1], SIZE[0]), (colour, 90, 200)).save(buffer, "PNG")
+    Image.new("RGB", (SIZE[1], SIZE[0]), (color, 90, 200)).save(buffer, "PNG")
     return buffer.getvalue()
 
 
@@ -112,7 +112,7 @@ def datasets(draw: Any) -> list[tuple[ImageInfo, tuple[Region, ...], list[Sample
             id=id,
             width=SIZE[1],
             height=SIZE[0],
-            licence=draw(st.none() | texts),
+            license=draw(st.none() | texts),
             attribution=draw(st.none() | texts),
         )
         content.append((image, regions, samples))
@@ -123,7 +123,7 @@ def store(
     path: Path, content: list[tuple[ImageInfo, tuple[Region, ...], list[Sample]]]
 ) -> Dataset:
     with DatasetWriter(
-        path, name="made up", about={"split": "val", "licence": "none"}
+        path, name="made up", about={"split": "val", "license": "none"}
     ) as writer:
         for number, (image, regions, samples) in enumerate(content):
             writer.add_image(image, regions, encode_image(number))
@@ -142,8 +142,8 @@ def assert_equal(one: Dataset, two: Dataset, *, images: bool = True) -> None:
     assert one.images.id == two.images.id
     for id in one.images.id:
         assert one.regions_of(id) == two.regions_of(id)
-        assert (one.image(id).licence, one.image(id).attribution) == (
-            two.image(id).licence,
+        assert (one.image(id).license, one.image(id).attribution) == (
+            two.image(id).license,
             two.image(id).attribution,
         )
         if images:

@@ -98,7 +98,7 @@ def test_grey_images(mode: str) -> None:
     assert np.array_equal(Mask.from_dense(image).to_dense(), plane)
 
 
-def test_grey_levels_and_colours_are_refused() -> None:
+def test_grey_levels_and_colors_are_refused() -> None:
     with pytest.raises(MaskError, match="found 0, 128, 255"):
         Mask.from_dense(Image.fromarray(np.array([[0, 128, 255]], np.uint8)))
     with pytest.raises(MaskError, match=r"shape \(2, 2, 3\)"):

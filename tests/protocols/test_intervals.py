@@ -50,11 +50,11 @@ def test_proportion_of_single_questions_has_the_wilson_interval():
     z = 1.98422
     p = 0.9
     n = 100
-    centre = (p + z * z / 2 / n) / (1 + z * z / n)
+    center = (p + z * z / 2 / n) / (1 + z * z / n)
     reach = z * np.sqrt(p * (1 - p) / n + z * z / 4 / n / n) / (1 + z * z / n)
     assert found.interval.method == WILSON
     # The jackknife variance exceeds the binomial one by n / (n - 1).
-    assert ends(found) == pytest.approx((centre - reach, centre + reach), abs=1e-3)
+    assert ends(found) == pytest.approx((center - reach, center + reach), abs=1e-3)
 
 
 def test_repeated_questions_about_an_image_add_no_information():

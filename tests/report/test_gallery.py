@@ -11,10 +11,10 @@ from maskwise.report import gallery as gallery_module
 from maskwise.report.gallery import (
     MAX_IMAGE_BYTES,
     GalleryRun,
-    colour_phrases,
+    color_phrases,
     fill_gallery,
     image_to_data_uri,
-    match_colours,
+    match_colors,
 )
 from maskwise.report.report_page import run_to_html
 from maskwise.report.run_data import RunPaths, load_run_data
@@ -92,7 +92,7 @@ def test_choices_are_repeatable(run: Run) -> None:
     assert run_to_html(run) == run_to_html(read_run(run.folder))
 
 
-def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
+def test_a_prediction_has_the_color_of_the_target_it_meets() -> None:
     targets = tuple(
         Region(id=str(item), name="box", visible=mask)
         for item, mask in enumerate((square(0, 0, 10), square(20, 20, 10)))
@@ -101,10 +101,10 @@ def test_a_prediction_has_the_colour_of_the_target_it_meets() -> None:
     far = PredictedRegion(visible=square(35, 0, 5))
     second = PredictedRegion(visible=square(20, 20, 5))
     amodal_only = PredictedRegion(amodal=square(0, 0, 10))
-    colours, overlaps = match_colours(sample, (far, second, amodal_only))
-    assert colours == [2, 1, 4]
+    colors, overlaps = match_colors(sample, (far, second, amodal_only))
+    assert colors == [2, 1, 4]
     assert overlaps == [0.0, 0.25, 0.0]
-    assert match_colours(sample, ()) == ([], [])
+    assert match_colors(sample, ()) == ([], [])
 
 
 def test_both_masks_wanted_means_the_mean() -> None:
@@ -112,7 +112,7 @@ def test_both_masks_wanted_means_the_mean() -> None:
     sample = Sample(
         id="s", image_id="p", question="?", targets=(target,), mask_type="both"
     )
-    assert match_colours(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == (
+    assert match_colors(sample, (PredictedRegion(visible=square(0, 0, 10)),)) == (
         [0],
         [0.5],
     )
@@ -128,10 +128,10 @@ def test_iou_on_cards_leaves_ignored_pixels_out() -> None:
         targets=(target,),
         ignore=square(0, 0, 20) - square(0, 0, 10),
     )
-    assert match_colours(sample, (prediction,)) == ([0], [1.0])
+    assert match_colors(sample, (prediction,)) == ([0], [1.0])
 
 
-def test_words_have_the_colour_of_their_region() -> None:
+def test_words_have_the_color_of_their_region() -> None:
     answer = Answer(
         text="a cup on a box",
         phrases=(
@@ -139,7 +139,7 @@ def test_words_have_the_colour_of_their_region() -> None:
             Phrase(start=11, stop=14, regions=(1,)),
         ),
     )
-    assert colour_phrases(answer, [3, 8]) == (
+    assert color_phrases(answer, [3, 8]) == (
         ("a ", None),
         ("cup", 3),
         (" on a ", None),
@@ -152,8 +152,8 @@ def test_words_have_the_colour_of_their_region() -> None:
             Phrase(start=2, stop=5, regions=(0,)),
         ),
     )
-    assert colour_phrases(overlapping, [3]) == (("a cup", 3),)
-    assert colour_phrases(None, []) == ()
+    assert color_phrases(overlapping, [3]) == (("a cup", 3),)
+    assert color_phrases(None, []) == ()
 
 
 def test_images_are_small_whatever_they_show() -> None:

@@ -217,7 +217,7 @@ def test_run_lengths_equal_those_of_maskwise(browser: Any, address: str) -> None
         )
 
 
-def test_painting_sets_the_pixels_whose_centres_are_inside(
+def test_painting_sets_the_pixels_whose_centers_are_inside(
     browser: Any, address: str
 ) -> None:
     with open_page(browser) as page:

@@ -102,7 +102,7 @@ def test_a_sample_has_its_masks_and_the_predictions_of_every_run(address: str) -
     )  # type: ignore[union-attr]
     (prediction,) = found["predictions"]
     assert prediction["run"] == "noisy"
-    assert prediction["colours"][0] == 0
+    assert prediction["colors"][0] == 0
     assert prediction["prediction"]["regions"][0]["visible"]["size"] == [224, 224]
 
 

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.browser
 
 FIND_FAINT_TEXT = """() => {
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-    const blend = (colours) => {
+    const blend = (colors) => {
         canvas.clearRect(0, 0, 1, 1);
-        for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+        for (const color of colors) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); }
         return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
     };
     const light = (rgb) => {

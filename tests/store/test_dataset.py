@@ -186,9 +186,9 @@ def test_filter_combines_conditions(dataset: Dataset) -> None:
 
 def test_filter_names_unknown_conditions(dataset: Dataset) -> None:
     with pytest.raises(
-        StoreError, match="no sample has the tag 'colour'; known tags: level, split"
+        StoreError, match="no sample has the tag 'color'; known tags: level, split"
     ):
-        dataset.filter(colour="red")
+        dataset.filter(color="red")
     with pytest.raises(StoreError, match="mask_type must be one of"):
         dataset.filter(mask_type="hidden")  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="filter expects a function"):
@@ -801,12 +801,12 @@ def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> N
         Dataset.open(folder, image_root=tmp_path).open_image("p0")
 
 
-def test_older_folders_have_no_licences(tmp_path: Path) -> None:
+def test_older_folders_have_no_licenses(tmp_path: Path) -> None:
     dataset = Dataset.open(bundled())
     names = pa.ipc.open_file(
         pa.memory_map(str(bundled() / "images.arrow"))
     ).schema.names
-    assert "licence" not in names
-    assert set(dataset.images.licence) == set(dataset.images.attribution) == {None}
+    assert "license" not in names
+    assert set(dataset.images.license) == set(dataset.images.attribution) == {None}
     dataset.to_parquet(tmp_path / "copy")
     assert Dataset.open(tmp_path / "copy").image(0) == dataset.image(0)

@@ -103,7 +103,7 @@ def test_a_tail_longer_than_a_block_is_cut(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [b"{", b"", b"null", b'{"sample":"x","colour":1}', b'{"sample":3}', b"\xff\xfe"],
+    [b"{", b"", b"null", b'{"sample":"x","color":1}', b'{"sample":3}', b"\xff\xfe"],
 )
 def test_a_corrupt_line_within_is_named_not_skipped(path: Path, damage: bytes) -> None:
     append(path, *RECORDS)

@@ -7,7 +7,7 @@ from maskwise.world import make_scene
 from maskwise.world.catalogue import (
     AFFORDANCES,
     CATEGORIES,
-    COLOURS,
+    COLORS,
     CONFUSABLE,
     HELD_OUT,
     MATERIALS,
@@ -23,12 +23,12 @@ from maskwise.world.shapes import SHAPES
 
 def rasterize(category: str, variant: int) -> FacetBuilder:
     rng = RandomStream(np.random.SeedSequence([variant, *category.encode()]))
-    colour = CATEGORIES[category].colours[0]
+    color = CATEGORIES[category].colors[0]
     material = CATEGORIES[category].materials[0]
     builder = FacetBuilder(
         rng.uniform(0.26, 0.52),
         DirectionalLight(0.5, 0.6, 0.62),
-        paints_for(colour, material, rng),
+        paints_for(color, material, rng),
     )
     SHAPES[category](builder, rng)
     return builder
@@ -61,10 +61,10 @@ def test_variants_differ(category: str) -> None:
 
 def test_names_in_the_catalogue_exist() -> None:
     for category in CATEGORIES.values():
-        assert set(category.colours) <= set(COLOURS)
+        assert set(category.colors) <= set(COLORS)
         assert set(category.materials) <= set(MATERIALS)
-        assert set(category.colour_on) <= set(category.parts)
-        assert set(category.tints) <= set(COLOURS)
+        assert set(category.color_on) <= set(category.parts)
+        assert set(category.tints) <= set(COLORS)
         assert any(getattr(category, setting) for setting in SETTINGS)
     for group in [*SUPERCATEGORIES.values(), *AFFORDANCES.values()]:
         assert set(group.yes) <= set(CATEGORIES)
@@ -88,13 +88,13 @@ def test_other_names_are_no_categories() -> None:
     assert not set(spoken) & set(CATEGORIES)
 
 
-def test_every_category_has_colours_on_both_sides_of_the_split() -> None:
+def test_every_category_has_colors_on_both_sides_of_the_split() -> None:
     for name, category in CATEGORIES.items():
-        assert HELD_OUT[name] < set(category.colours)
+        assert HELD_OUT[name] < set(category.colors)
         assert HELD_OUT[name]
-        assert len(category.colours) - len(HELD_OUT[name]) >= 2
-    for colour in COLOURS:
-        assert sum(colour in held for held in HELD_OUT.values()) < len(CATEGORIES) / 2
+        assert len(category.colors) - len(HELD_OUT[name]) >= 2
+    for color in COLORS:
+        assert sum(color in held for held in HELD_OUT.values()) < len(CATEGORIES) / 2
 
 
 def test_every_category_and_part_appears() -> None:

@@ -171,7 +171,7 @@ def test_the_bundle_has_every_kind_of_question() -> None:
         },
         "targets": {"none", "one", "several"},
         "wording": {"seen", "held out"},
-        "colours": {"seen", "held out"},
+        "colors": {"seen", "held out"},
         "level": {"object", "part"},
         "hidden": {"none", "little", "much"},
     }.items():

@@ -19,7 +19,7 @@ from maskwise.world.logical_forms import (
     Beside,
     HasAffordance,
     HasCategory,
-    HasColour,
+    HasColor,
     HasMaterial,
     HasSupercategory,
     LogicalForm,
@@ -64,8 +64,8 @@ class Eye:
                 return node.category in SUPERCATEGORIES[kind].yes
             case HasAffordance(use=use):
                 return node.category in AFFORDANCES[use].yes
-            case HasColour(colour=colour):
-                return node.colour == colour
+            case HasColor(color=color):
+                return node.color == color
             case HasMaterial(material=material):
                 return node.material == material
             case Beside(side=side, other=other):
@@ -238,7 +238,7 @@ def test_left_and_right_in_words_are_left_and_right_in_pixels(
 def test_questions_without_target_refer_to_nothing_in_the_scene(
     scenes: list[Scene],
 ) -> None:
-    """No absent category, colour or part is in the image under another form, however hidden."""
+    """No absent category, color or part is in the image under another form, however hidden."""
     for made, question in asked(scenes):
         if question.targets:
             continue
@@ -298,14 +298,14 @@ def test_train_and_val_keep_clear_of_what_test_holds_out(scenes: list[Scene]) ->
         if made.split == "test":
             continue
         for placed in made.layout.objects:
-            assert placed.colour not in HELD_OUT[placed.category]
+            assert placed.color not in HELD_OUT[placed.category]
         for question in made.questions:
             assert question.tags["family"] not in held_out
             assert question.tags["wording"] == "seen"
-            assert question.tags["colours"] == "seen"
+            assert question.tags["colors"] == "seen"
 
 
-def test_test_holds_out_wordings_and_colours(scenes: list[Scene]) -> None:
+def test_test_holds_out_wordings_and_colors(scenes: list[Scene]) -> None:
     questions = [question for made, question in asked(scenes) if made.split == "test"]
     held_out = [
         question for question in questions if question.tags["wording"] == "held out"
@@ -318,9 +318,9 @@ def test_test_holds_out_wordings_and_colours(scenes: list[Scene]) -> None:
         if made.split == "test"
         for placed in made.layout.objects
     ]
-    share = np.mean([placed.colour in HELD_OUT[placed.category] for placed in objects])
+    share = np.mean([placed.color in HELD_OUT[placed.category] for placed in objects])
     assert 0.25 < share < 0.55
-    assert any(question.tags["colours"] == "held out" for question in questions)
+    assert any(question.tags["colors"] == "held out" for question in questions)
 
 
 @pytest.mark.parametrize("split", ["train", "val"])

@@ -8,7 +8,7 @@ from maskwise.world.logical_forms import (
     Beside,
     HasAffordance,
     HasCategory,
-    HasColour,
+    HasColor,
     HasMaterial,
     HasSupercategory,
     ObjectQuery,
@@ -27,15 +27,15 @@ FULL = 1000
 
 def thing(
     category: str,
-    colour: str = "red",
+    color: str = "red",
     *,
     x: float = 0.5,
     seen: int = FULL,
     full: int = FULL,
-    colour_area: int = 999,
+    color_area: int = 999,
 ) -> SceneNode:
     return SceneNode(
-        category, colour, "plastic", None, 0, 0, seen, full, x, x, colour_area
+        category, color, "plastic", None, 0, 0, seen, full, x, x, color_area
     )
 
 
@@ -77,14 +77,14 @@ MUG = ObjectQuery((HasCategory("mug"),))
 LAMP = ObjectQuery((HasCategory("lamp"),))
 
 
-def test_objects_by_category_and_colour() -> None:
+def test_objects_by_category_and_color() -> None:
     scene = lay(
         thing("mug", "red", x=0.8), thing("mug", "blue", x=0.2), thing("lamp", "red")
     )
     assert MUG.execute(scene) == (1, 0), "left to right"
-    assert ObjectQuery((HasCategory("mug"), HasColour("blue"))).execute(scene) == (1,)
-    assert ObjectQuery((HasCategory("mug"), HasColour("green"))).execute(scene) == ()
-    assert ObjectQuery((HasColour("red"),)).execute(scene) == (2, 0)
+    assert ObjectQuery((HasCategory("mug"), HasColor("blue"))).execute(scene) == (1,)
+    assert ObjectQuery((HasCategory("mug"), HasColor("green"))).execute(scene) == ()
+    assert ObjectQuery((HasColor("red"),)).execute(scene) == (2, 0)
     assert ObjectQuery((HasCategory("elephant"),)).execute(scene) == ()
 
 
@@ -178,20 +178,20 @@ def test_the_table_of_the_setting_counts_as_a_table() -> None:
             form.execute(on_table)
 
 
-def test_a_colour_out_of_sight_is_unclear() -> None:
-    scene = lay(thing("knife", "red", colour_area=0), thing("knife", "blue"))
+def test_a_color_out_of_sight_is_unclear() -> None:
+    scene = lay(thing("knife", "red", color_area=0), thing("knife", "blue"))
     with pytest.raises(AmbiguousError):
-        ObjectQuery((HasCategory("knife"), HasColour("red"))).execute(scene)
+        ObjectQuery((HasCategory("knife"), HasColor("red"))).execute(scene)
 
 
-def test_cautious_colours_consider_other_colours_of_an_object() -> None:
-    assert ObjectQuery((HasColour("green"),)).execute(lay(thing("apple", "red"))) == ()
+def test_cautious_colors_consider_other_colors_of_an_object() -> None:
+    assert ObjectQuery((HasColor("green"),)).execute(lay(thing("apple", "red"))) == ()
     with pytest.raises(AmbiguousError):
-        ObjectQuery((HasColour("green", cautious=True),)).execute(
+        ObjectQuery((HasColor("green", cautious=True),)).execute(
             lay(thing("apple", "red"))
         )
     with pytest.raises(AmbiguousError):
-        ObjectQuery((HasColour("red", cautious=True),)).execute(
+        ObjectQuery((HasColor("red", cautious=True),)).execute(
             lay(thing("plant", "red"))
         )
 
@@ -235,7 +235,7 @@ def test_parts() -> None:
         part("handle"),
     )
     assert PartQuery(
-        "handle", ObjectQuery((HasCategory("mug"), HasColour("blue")))
+        "handle", ObjectQuery((HasCategory("mug"), HasColor("blue")))
     ).execute(scene) == (5,)
     assert PartQuery("handle", MUG).execute(scene) == (2, 5)
     assert PartQuery("spout", MUG).execute(scene) == ()

@@ -169,8 +169,8 @@ def test_names_are_unique(scenes: list[Scene]) -> None:
         assert len(set(names)) == len(names)
 
 
-def test_colours_are_what_the_image_shows(scenes: list[Scene]) -> None:
-    """The reddest objects are red, the bluest blue: no placed is painted with another's colour."""
+def test_colors_are_what_the_image_shows(scenes: list[Scene]) -> None:
+    """The reddest objects are red, the bluest blue: no placed is painted with another's color."""
     means: dict[str, list[np.ndarray]] = {}
     for made in scenes:
         visible, _ = made.dense
@@ -183,8 +183,8 @@ def test_colours_are_what_the_image_shows(scenes: list[Scene]) -> None:
             ]
             seen = visible[wears].any(0)
             if seen.sum() > 200:
-                means.setdefault(node.colour, []).append(made.image[seen].mean(0))
-    average = {colour: np.mean(values, 0) for colour, values in means.items()}
+                means.setdefault(node.color, []).append(made.image[seen].mean(0))
+    average = {color: np.mean(values, 0) for color, values in means.items()}
     red = average["red"]
     green = average["green"]
     blue = average["blue"]
@@ -196,7 +196,7 @@ def test_colours_are_what_the_image_shows(scenes: list[Scene]) -> None:
 
 
 def _carriers(category: str) -> tuple[str, ...]:
-    return CATEGORIES[category].colour_on or CATEGORIES[category].parts
+    return CATEGORIES[category].color_on or CATEGORIES[category].parts
 
 
 def test_images_are_images_not_diagrams(scenes: list[Scene]) -> None:

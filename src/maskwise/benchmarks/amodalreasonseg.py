@@ -37,7 +37,7 @@ AMODALREASONSEG = Benchmark(
         PublishedCount(None, "questions", 35_494, SECOND_HAND),
     ),
     facts={
-        "licence": "not released; COCO photos under their own Flickr licences",
+        "license": "not released; COCO photos under their own Flickr licenses",
         "download": "none: the project page says that the release is suspended",
         "paper": "AURA, ICCV 2025",
     },

@@ -27,7 +27,7 @@ from maskwise.formats.coco import (
     read_images,
     to_region,
 )
-from maskwise.formats.coco_licences import Id, read_licences
+from maskwise.formats.coco_licenses import Id, read_licenses
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext
@@ -98,14 +98,14 @@ def _image_annotations(
 ) -> Iterator[ImageAnnotation]:
     names = {category.id: category.name for category in file.categories}
     images = read_images(context, file.images)
-    licences = read_licences(file.licenses)
+    licenses = read_licenses(file.licenses)
     instances: dict[Id, list[CocoInstance]] = defaultdict(list)
     for instance in read_entries(
         context, file.annotations, CocoInstance, images=images
     ):
         instances[instance.image_id].append(instance)
     for id, references in by_image.items():
-        image = _locate(context, images.get(id), f"image {id}", licences=licences)
+        image = _locate(context, images.get(id), f"image {id}", licenses=licenses)
         if image is None:
             continue
         crowds = {instance.id for instance in instances[id] if instance.iscrowd}
@@ -128,7 +128,7 @@ def _locate(
     image: CocoImage | None,
     record: str,
     *,
-    licences: dict[Id, str | None],
+    licenses: dict[Id, str | None],
 ) -> ImageInfo | None:
     if image is None:
         context.skip(
@@ -139,7 +139,7 @@ def _locate(
         )
         return None
     return locate_coco_image(
-        context, image, id=str(image.id), record=record, licences=licences
+        context, image, id=str(image.id), record=record, licenses=licenses
     )
 
 
@@ -185,7 +185,7 @@ GREFCOCO = Benchmark(
         PublishedCount(None, "images", 19_994, PAPER),
     ),
     facts={
-        "licence": "none stated in the repository; COCO photos under their own Flickr licences",
+        "license": "none stated in the repository; COCO photos under their own Flickr licenses",
         "download": "github.com/henghuiding/gRefCOCO",
         "paper": "Liu, Ding and Jiang, CVPR 2023",
     },

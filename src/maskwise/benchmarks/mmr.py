@@ -11,7 +11,7 @@ from maskwise.benchmarks.multi_target import (
     read_multi_target,
 )
 from maskwise.formats.annotation_format import AnnotatedImages, PublishedCount
-from maskwise.formats.coco_licences import Id
+from maskwise.formats.coco_licenses import Id
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
 
@@ -73,7 +73,7 @@ MMR = Benchmark(
         PublishedCount(None, "images", 57_643, README),
     ),
     facts={
-        "licence": "CC BY 4.0; COCO photos under their own Flickr licences",
+        "license": "CC BY 4.0; COCO photos under their own Flickr licenses",
         "download": "github.com/jdg900/MMR",
         "paper": "Jang et al., ICLR 2025",
     },

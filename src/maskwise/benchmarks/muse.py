@@ -87,7 +87,7 @@ MUSE = Benchmark(
         PublishedCount(None, "targets", 900_000, f"{README} (0.9 million, rounded)"),
     ),
     facts={
-        "licence": "none stated for the annotations; COCO photos under their own Flickr licences",
+        "license": "none stated for the annotations; COCO photos under their own Flickr licenses",
         "download": "github.com/MaverickRen/PixelLM",
         "paper": "Ren et al., CVPR 2024",
     },

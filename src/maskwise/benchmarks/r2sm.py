@@ -41,7 +41,7 @@ R2SM = Benchmark(
         PublishedCount(None, "questions", 36_324, SECOND_HAND),
     ),
     facts={
-        "licence": "not known; images of COCO, D2S and MUVA under their own terms",
+        "license": "not known; images of COCO, D2S and MUVA under their own terms",
         "download": "huggingface.co/datasets/vllabnthu/R2SM",
         "paper": "arXiv 2506.01795",
     },

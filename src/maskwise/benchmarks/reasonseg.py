@@ -192,7 +192,7 @@ REASONSEG = Benchmark(
         PublishedCount("test", "images", 779, PAPER),
     ),
     facts={
-        "licence": "none stated for the annotations; images of OpenImages and ScanNetv2 under their own terms",
+        "license": "none stated for the annotations; images of OpenImages and ScanNetv2 under their own terms",
         "download": "github.com/dvlab-research/LISA",
         "paper": "Lai et al., CVPR 2024",
     },

@@ -20,7 +20,7 @@ from maskwise.formats.annotations import (
     RegionAnnotation,
     decode_annotations,
 )
-from maskwise.formats.coco_licences import Id
+from maskwise.formats.coco_licenses import Id
 from maskwise.formats.file_layout import FileLayout, Size
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.mask_images import read_mask_image
@@ -151,7 +151,7 @@ REFCOCOM = Benchmark(
     ),
     read=read,
     facts={
-        "licence": "none stated for the annotations; COCO photos under their own Flickr licences",
+        "license": "none stated for the annotations; COCO photos under their own Flickr licenses",
         "download": "github.com/Rubics-Xuan/MRES",
         "paper": "Wang et al., CVPR 2024",
     },

@@ -23,7 +23,7 @@ from maskwise.report.gallery import (
     CardPanel,
     Gallery,
     collect_cards,
-    colour_phrases,
+    color_phrases,
     make_card_image,
     make_shapes,
 )
@@ -186,13 +186,11 @@ def make_example_card(example: Example, image: SourceImage, frame: CardImage) ->
     """A draft with those of its targets that the image has."""
     draft = example.draft
     regions = [image.by_id[id] for id in draft.region_ids if id in image.by_id]
-    colours = list(range(len(regions)))
+    colors = list(range(len(regions)))
     panel = CardPanel(
         title=f"{draft.kind} question",
-        shapes=make_shapes(regions, colours, [""] * len(regions)),
-        words=colour_phrases(
-            _answer(draft, [region.id for region in regions]), colours
-        ),
+        shapes=make_shapes(regions, colors, [""] * len(regions)),
+        words=color_phrases(_answer(draft, [region.id for region in regions]), colors),
         mask_type=draft.mask_type,
         note=None
         if example.reason is None

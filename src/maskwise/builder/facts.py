@@ -53,8 +53,8 @@ class RegionFacts:
     part_of: str | None
 
     @property
-    def centre(self) -> tuple[float, float]:
-        """The centre of the box."""
+    def center(self) -> tuple[float, float]:
+        """The center of the box."""
         x, y, width, height = self.box
         return x + width / 2, y + height / 2
 

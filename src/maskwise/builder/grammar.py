@@ -87,7 +87,7 @@ def refer(
         one.id not in names for one in objects
     ):
         return None
-    ordered = sorted(objects, key=lambda one: one.centre[0])
+    ordered = sorted(objects, key=lambda one: one.center[0])
     return [AnswerPhrase(names[one.id], (one.number,)) for one in ordered]
 
 

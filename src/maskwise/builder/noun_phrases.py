@@ -8,7 +8,7 @@ from maskwise.builder.facts import ImageFacts, RegionFacts
 from maskwise.builder.knowledge import load_knowledge
 
 MIN_GAP = 0.07
-"""Two objects are told apart by place if their centres are this far apart, as a fraction of the image."""
+"""Two objects are told apart by place if their centers are this far apart, as a fraction of the image."""
 
 MIN_RATIO = 1.5
 """One object is larger than another if it covers this many times as much of the image."""
@@ -59,9 +59,9 @@ def tell_apart(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
     if len(group) == 1:
         return {group[0].id: f"the {noun}"}
     for axis in (0, 1):
-        ordered = sorted(group, key=lambda one: one.centre[axis])
+        ordered = sorted(group, key=lambda one: one.center[axis])
         apart = all(
-            b.centre[axis] - a.centre[axis] >= MIN_GAP for a, b in pairwise(ordered)
+            b.center[axis] - a.center[axis] >= MIN_GAP for a, b in pairwise(ordered)
         )
         if apart and len(group) <= (MAX_ORDERED, 2)[axis]:
             return {
@@ -75,7 +75,7 @@ def _in_order(noun: str, ordered: Sequence[RegionFacts], axis: int) -> list[str]
     if axis == 1:
         return [f"the upper {noun}", f"the lower {noun}"]
     if len(ordered) == 2:
-        if ordered[0].centre[0] < 0.5 < ordered[1].centre[0]:
+        if ordered[0].center[0] < 0.5 < ordered[1].center[0]:
             return [f"the {noun} on the left", f"the {noun} on the right"]
         return [f"the left {noun}", f"the right {noun}"]
     if len(ordered) == 3:
@@ -102,12 +102,12 @@ def _extremes(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
 
 
 def outermost(group: Sequence[RegionFacts]) -> dict[str, RegionFacts]:
-    """The objects at the sides "left" and "right" of a group of two or more, where centre and edge agree."""
+    """The objects at the sides "left" and "right" of a group of two or more, where center and edge agree."""
     found = {}
     for side, sign in (("left", 1), ("right", -1)):
-        first, second, *_ = sorted(group, key=lambda one: sign * one.centre[0])
+        first, second, *_ = sorted(group, key=lambda one: sign * one.center[0])
         edges = [sign * (one.box[0] + one.box[2] * (sign < 0)) for one in group]
-        apart = abs(first.centre[0] - second.centre[0]) >= MIN_GAP
+        apart = abs(first.center[0] - second.center[0]) >= MIN_GAP
         if apart and sign * (first.box[0] + first.box[2] * (sign < 0)) == min(edges):
             found[side] = first
     return found

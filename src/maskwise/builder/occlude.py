@@ -305,8 +305,8 @@ class _Pair(NamedTuple):
             self.info,
             id=f"{pair}-{variant}",
             path=None,
-            licence=_join(
-                self.info.licence, None if pasted is None else pasted.licence
+            license=_join(
+                self.info.license, None if pasted is None else pasted.license
             ),
             attribution=_join(
                 self.info.attribution, None if pasted is None else pasted.attribution

@@ -66,7 +66,7 @@ def _describe(one: RegionFacts, facts: ImageFacts) -> str:
 
 
 def _place(one: RegionFacts) -> str:
-    x, y = one.centre
-    across = "left" if x < 1 / 3 else "right" if x > 2 / 3 else "centre"
+    x, y = one.center
+    across = "left" if x < 1 / 3 else "right" if x > 2 / 3 else "center"
     down = "top" if y < 1 / 3 else "bottom" if y > 2 / 3 else "middle"
     return f"{down} {across}"

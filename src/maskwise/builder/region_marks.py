@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 from PIL import Image
 
-from maskwise.overlay.canvas import place_region
-from maskwise.overlay.labels import default_font, write_labels
-from maskwise.overlay.paint import paint_outline
+from maskwise.report.overlay.canvas import place_region
+from maskwise.report.overlay.labels import default_font, write_labels
+from maskwise.report.overlay.paint import paint_outline
 from maskwise.schema import Region
 
 MAX_SIDE = 1024

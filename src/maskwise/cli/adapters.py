@@ -10,7 +10,7 @@ from maskwise.terminal import echo, make_console
 
 
 def adapters(as_json: AsJson = False) -> None:
-    """List the adapters for published models: weights, their licence, what to install, how to call them.
+    """List the adapters for published models: weights, their license, what to install, how to call them.
 
     Example: maskwise adapters --json
     """

@@ -229,7 +229,7 @@ def _run(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    from maskwise.models.intent import classify_intent  # noqa: PLC0415 - other commands need no weights
+    from maskwise.language.intent import classify_intent  # noqa: PLC0415 - other commands need no weights
 
     finished = not overwrite and is_finished(recipe, dataset, out, options, model=model)
     with Progress(console=make_console(stderr=True), disable=finished) as progress:

@@ -16,9 +16,9 @@ from rich.table import Table
 from maskwise.cli.options import AsJson, DatasetFolder, ImagesFolder, argument
 from maskwise.errors import ImageError, StoreError, UnknownNameError
 from maskwise.harness.evaluate import find_dataset
-from maskwise.overlay import draw_overlay
 from maskwise.report.dataset_stats import compute_dataset_stats
 from maskwise.report.dataset_validation import DatasetCheck, Finding, validate_dataset
+from maskwise.report.overlay import draw_overlay
 from maskwise.runs.environment import available_cores
 from maskwise.schema import (
     Answer,
@@ -274,9 +274,9 @@ def _validation_to_json(found: DatasetCheck) -> dict[str, Any]:
 def _print_validation(found: DatasetCheck) -> None:
     console = make_console()
     for kind, findings in found.by_kind().items():
-        colour = "red" if findings[0].level == "error" else "yellow"
+        color = "red" if findings[0].level == "error" else "yellow"
         console.print(
-            f"[{colour}]{findings[0].level}[/]: {escape(kind)} ({len(findings)})"
+            f"[{color}]{findings[0].level}[/]: {escape(kind)} ({len(findings)})"
         )
         for finding in findings[:LISTED]:
             console.print(

@@ -66,9 +66,9 @@ def get(
     embed: Annotated[
         bool, typer.Option("--embed", help="Store the images in the dataset.")
     ] = False,
-    accept_licence: Annotated[
+    accept_license: Annotated[
         bool,
-        typer.Option("--accept-licence", help="You read the licence and agree to it."),
+        typer.Option("--accept-license", help="You read the license and agree to it."),
     ] = False,
     accept_unverified: Annotated[
         bool,
@@ -87,7 +87,7 @@ def get(
 ) -> None:
     """Download a benchmark or weights: resumed, verified by sha256, unpacked safely and converted.
 
-    Names the licence first; one that is not permissive has to be accepted. Files are kept in $MASKWISE_WEIGHTS and
+    Names the license first; one that is not permissive has to be accepted. Files are kept in $MASKWISE_WEIGHTS and
     $MASKWISE_DATA, or in ~/.cache/maskwise. Without a name it lists what there is.
 
     Example: maskwise get yolox_nano.onnx
@@ -97,9 +97,9 @@ def get(
         return
     download = find_download(name)
     if not as_json:
-        echo(f"{download.title}\nlicence: {download.licence} ({download.page})")
+        echo(f"{download.title}\nlicense: {download.license} ({download.page})")
     consent = Consent(
-        licence=accept_licence, unverified=accept_unverified, sha256=sha256
+        license=accept_license, unverified=accept_unverified, sha256=sha256
     )
     with _progress(quiet=as_json) as report:
         if download.kind == "weights":
@@ -121,7 +121,7 @@ def get(
             )
             result = {"dataset": summary.out, **summary.kept}
     if as_json:
-        facts = {"name": name, "licence": download.licence, **result}
+        facts = {"name": name, "license": download.license, **result}
         echo(msgspec.json.format(msgspec.json.encode(facts), indent=2).decode())
     else:
         echo(", ".join(f"{key}: {value}" for key, value in result.items()))
@@ -141,7 +141,7 @@ def print_downloads(*, as_json: bool) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("name", "size", "fetched"):
         table.add_column(column, no_wrap=True)
-    table.add_column("licence", overflow="fold")
+    table.add_column("license", overflow="fold")
     for download in known.values():
         table.add_row(*map(escape, _row(download)))
     console.print(table)
@@ -162,7 +162,7 @@ def _row(download: Download) -> tuple[str, ...]:
         download.name,
         size,
         "by hand" if download.by_hand else direct,
-        download.licence,
+        download.license,
     )
 
 

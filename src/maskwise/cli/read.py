@@ -108,7 +108,7 @@ def read(
 
 
 def card(name: Name, as_json: AsJson = False) -> None:
-    """Print the card of a benchmark, or what is known of a format: contents, layout on disk, sizes, licence.
+    """Print the card of a benchmark, or what is known of a format: contents, layout on disk, sizes, license.
 
     Example: maskwise card mmr
     """

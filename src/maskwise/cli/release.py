@@ -9,23 +9,23 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from maskwise.cli.options import AsJson, argument
-from maskwise.errors import ReleaseError
-from maskwise.formats.json_files import read_yaml
-from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
-from maskwise.harness.evaluate import find_dataset
-from maskwise.release.card import card_template, read_card
-from maskwise.release.diff import DatasetDiff, FieldChange, diff_datasets
-from maskwise.release.identifiers import same_terms
-from maskwise.release.measured import count_restricted
-from maskwise.release.push import push_release
-from maskwise.release.release import (
+from maskwise.builder.release.card import card_template, read_card
+from maskwise.builder.release.diff import DatasetDiff, FieldChange, diff_datasets
+from maskwise.builder.release.identifiers import same_terms
+from maskwise.builder.release.measured import count_restricted
+from maskwise.builder.release.push import push_release
+from maskwise.builder.release.release import (
     PlannedRelease,
     SplitOptions,
     plan_release,
     write_release,
 )
-from maskwise.release.splits import parse_ratios
+from maskwise.builder.release.splits import parse_ratios
+from maskwise.cli.options import AsJson, argument
+from maskwise.errors import ReleaseError
+from maskwise.formats.json_files import read_yaml
+from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
+from maskwise.harness.evaluate import find_dataset
 from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
 from maskwise.terminal import echo, make_console
@@ -136,7 +136,7 @@ def release(
             version=version,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    _warn_of_licences(plan, manifest.licence)
+    _warn_of_licenses(plan, manifest.license)
     if push is not None:
         _push(out, push, public=public, as_json=as_json)
     elif as_json:
@@ -150,21 +150,21 @@ def release(
         _print_release(manifest, out)
 
 
-def _warn_of_licences(plan: PlannedRelease, licence: str) -> None:
+def _warn_of_licenses(plan: PlannedRelease, license: str) -> None:
     """Warn of embedded images that may not be published like this."""
     if not plan.with_images:
         return
     advice = "check them before you publish, or refer to the images by file name (--no-images)"
-    terms = plan.dataset.manifest.about.get("licence")
-    if terms is not None and not same_terms(terms, licence):
+    terms = plan.dataset.manifest.about.get("license")
+    if terms is not None and not same_terms(terms, license):
         echo(
-            f"maskwise: warning: this release has the licence {licence} and holds images of a source with other terms "
+            f"maskwise: warning: this release has the license {license} and holds images of a source with other terms "
             f"({terms}); {advice}",
             err=True,
         )
     if restricted := count_restricted(plan.dataset):
         echo(
-            f"maskwise: warning: {restricted:,} of {len(plan.dataset.images):,} images in this release have licences "
+            f"maskwise: warning: {restricted:,} of {len(plan.dataset.images):,} images in this release have licenses "
             f"that forbid commercial use or derivatives; {advice}",
             err=True,
         )
@@ -186,7 +186,7 @@ def _print_release(manifest: ReleaseManifest, out: Path) -> None:
         for name, split in manifest.splits.items()
     )
     echo(
-        f"released {manifest.name} {manifest.version} in {out}: {parts}; licence {manifest.licence}"
+        f"released {manifest.name} {manifest.version} in {out}: {parts}; license {manifest.license}"
     )
 
 

@@ -15,7 +15,7 @@ from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.terminal import echo, make_console
 
 if TYPE_CHECKING:
-    from maskwise.models.dry_run import DryRun
+    from maskwise.training.dry_run import DryRun
 
 
 def train(
@@ -45,7 +45,7 @@ def train(
 
     Example: maskwise train configs/tiny.toml --out runs/train
     """
-    from maskwise.models.trainers import trainer_of_config  # noqa: PLC0415
+    from maskwise.training.trainers import trainer_of_config  # noqa: PLC0415
 
     trainer = trainer_of_config(config)
     settings = trainer.read_config(config)
@@ -78,7 +78,7 @@ def export(
 
     Example: maskwise export runs/train --out weights
     """
-    from maskwise.models.trainers import export_adapters, trainer_of_run  # noqa: PLC0415
+    from maskwise.training.trainers import export_adapters, trainer_of_run  # noqa: PLC0415
 
     trainer = trainer_of_run(run)
     with _writing(out or run):

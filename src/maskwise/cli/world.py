@@ -28,7 +28,7 @@ def world(
     ] = 0,
     split: Annotated[
         Literal["train", "val", "test"],
-        typer.Option(help="test has held-out wordings and colours and more occlusion."),
+        typer.Option(help="test has held-out wordings and colors and more occlusion."),
     ] = "train",
     size: Annotated[
         int, typer.Option(min=32, max=4096, help="Side of the images in pixels.")

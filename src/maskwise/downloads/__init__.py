@@ -1,10 +1,10 @@
-"""Download publicly hosted benchmarks and weights: verified, resumable, and never without naming the licence.
+"""Download publicly hosted benchmarks and weights: verified, resumable, and never without naming the license.
 
     find_weights("yolox_nano.onnx")                  the path of a verified file, for models
     get_weights(find_download("yolox_nano.onnx"))    download it if it is not there yet
-    get_dataset(find_download("reasonseg_val"), consent=Consent(licence=True))
+    get_dataset(find_download("reasonseg_val"), consent=Consent(license=True))
 
-`downloads.yaml` lists what is known: addresses, sizes, sha256, licences. Files are kept in the folders that the
+`downloads.yaml` lists what is known: addresses, sizes, sha256, licenses. Files are kept in the folders that the
 environment variables MASKWISE_WEIGHTS and MASKWISE_DATA name, or in the user's cache.
 """
 

@@ -33,7 +33,7 @@ Progress = Callable[[str, int, int | None], object]
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
     """What the user agreed to. `sha256`: the hash of a file that the table does not know."""
 
-    licence: bool = False
+    license: bool = False
     unverified: bool = False
     sha256: str | None = None
 
@@ -115,11 +115,11 @@ def get_dataset(
 
 
 def check_consent(download: Download, consent: Consent) -> None:
-    """Refuse to go on before the user accepted a licence that restricts use or is not known."""
-    if not (download.permissive or consent.licence):
+    """Refuse to go on before the user accepted a license that restricts use or is not known."""
+    if not (download.permissive or consent.license):
         raise DownloadError(
-            f"{download.name} is not under a permissive licence: {download.licence}. Read {download.page}, and if "
-            f"you agree: maskwise get {download.name} --accept-licence"
+            f"{download.name} is not under a permissive license: {download.license}. Read {download.page}, and if "
+            f"you agree: maskwise get {download.name} --accept-license"
         )
 
 
@@ -146,13 +146,17 @@ def _unpack_all(
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         for path in paths:
             if is_archive(path):
-                what = f"unpacking {path.name}"
-                unpack(
-                    path, partial, lambda done, what=what: progress(what, done, None)
-                )  # type: ignore[misc]
+                unpack(path, partial, _unpacking_progress(path, progress))
             else:
                 _copy(path, partial / path.name)
         partial.rename(raw)
+
+
+def _unpacking_progress(path: Path, progress: Progress) -> Callable[[int], None]:
+    def show(done: int) -> None:
+        progress(f"unpacking {path.name}", done, None)
+
+    return show
 
 
 def _ensure(

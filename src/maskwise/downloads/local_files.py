@@ -123,8 +123,8 @@ def _hash(path: Path, size: int, changed: int) -> str:
 
 
 def explain(download: Download) -> str:
-    """What to run or to fetch from where, where to put it, and the licence: for messages."""
-    lines = [f"{download.title}. Licence: {download.licence}. Page: {download.page}"]
+    """What to run or to fetch from where, where to put it, and the license: for messages."""
+    lines = [f"{download.title}. License: {download.license}. Page: {download.page}"]
     if not download.by_hand:
         lines.append(f"Run: maskwise get {download.name}")
     lines += [download.instructions] if download.instructions else []

@@ -1,4 +1,4 @@
-"""The table of downloads, `downloads.yaml`: benchmarks and weights with addresses, checksums and licences."""
+"""The table of downloads, `downloads.yaml`: benchmarks and weights with addresses, checksums and licenses."""
 
 from functools import cache
 from pathlib import Path
@@ -44,7 +44,7 @@ class HostedFile(_Row, frozen=True, kw_only=True):
 class Download(_Row, frozen=True, kw_only=True):
     """A benchmark or a file of weights.
 
-    `permissive`: the licence allows any use; otherwise the user has to accept it. `page`: where the authors describe
+    `permissive`: the license allows any use; otherwise the user has to accept it. `page`: where the authors describe
     the files. `reader` and `split`: how a dataset is converted. `images_from`: images that are not part of the
     download. `instructions`: what to do by hand.
     """
@@ -52,7 +52,7 @@ class Download(_Row, frozen=True, kw_only=True):
     name: FileName
     kind: Literal["weights", "dataset"]
     title: str
-    licence: str
+    license: str
     permissive: bool
     page: str
     files: tuple[HostedFile, ...] = ()

@@ -166,7 +166,7 @@ ADE20K = AnnotationFormat(
         PublishedCount(None, "regions", 707_868 + 193_238, README),
     ),
     facts={
-        "licence": "research terms of MIT CSAIL",
+        "license": "research terms of MIT CSAIL",
         "download": "groups.csail.mit.edu/vision/datasets/ADE20K",
     },
 )

@@ -50,7 +50,7 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
     """An annotation format.
 
     `read` reads one split; its keyword-only parameters are the reader's options. `write` writes a dataset in this
-    format. `facts` (licence, download, ...) are for people.
+    format. `facts` (license, download, ...) are for people.
     """
 
     name: str

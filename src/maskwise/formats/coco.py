@@ -22,7 +22,7 @@ from maskwise.formats.annotations import (
     decode_annotations,
 )
 from maskwise.formats.coco_export import ExportedCocoFile, read_exported_coco, write
-from maskwise.formats.coco_licences import Id, find_licence, read_licences
+from maskwise.formats.coco_licenses import Id, find_license, read_licenses
 from maskwise.formats.exported_dataset import DatasetFields
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
@@ -184,16 +184,16 @@ def locate_coco_image(
     *,
     id: str,
     record: str,
-    licences: dict[Id, str | None],
+    licenses: dict[Id, str | None],
 ) -> ImageInfo | None:
-    """As `locate_image`, with the licence and the page of the photo."""
+    """As `locate_image`, with the license and the page of the photo."""
     return locate_image(
         context,
         entry.name,
         (entry.height, entry.width),
         id=id,
         record=record,
-        licence=find_licence(licences, entry.license),
+        license=find_license(licenses, entry.license),
         attribution=entry.attribution,
     )
 
@@ -242,7 +242,7 @@ def _image_annotations(
 ) -> Iterator[ImageAnnotation]:
     names = {category.id: category.name for category in file.categories}
     images = read_images(context, file.images)
-    licences = read_licences(file.licenses)
+    licenses = read_licenses(file.licenses)
     annotations: dict[Id, list[A]] = defaultdict(list)
     for annotation in read_entries(context, file.annotations, kind, images=images):
         annotations[annotation.image_id].append(annotation)
@@ -252,7 +252,7 @@ def _image_annotations(
             entry,
             id=str(entry.id),
             record=f"image {entry.id}",
-            licences=licences,
+            licenses=licenses,
         )
         if image is not None:
             regions = (
@@ -298,7 +298,7 @@ COCO = AnnotationFormat(
         PublishedCount("val2017", "images", 5_000, "cocodataset.org"),
     ),
     facts={
-        "licence": "annotations CC BY 4.0; each photo under its own Flickr licence",
+        "license": "annotations CC BY 4.0; each photo under its own Flickr license",
         "download": "cocodataset.org, lvisdataset.org",
     },
 )

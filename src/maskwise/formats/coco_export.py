@@ -20,7 +20,7 @@ from maskwise.formats.annotations import (
     RegionAnnotation,
     decode_annotations,
 )
-from maskwise.formats.coco_licences import find_licence, read_licences
+from maskwise.formats.coco_licenses import find_license, read_licenses
 from maskwise.formats.exported_dataset import (
     DatasetFields,
     ExportedImage,
@@ -96,7 +96,7 @@ class CocoBuilder:
         self.annotations: list[Json] = []
         self.samples: list[Json] = []
         self.categories: dict[str, int] = {}
-        self.licences: dict[str, int] = {}
+        self.licenses: dict[str, int] = {}
 
     def add(self, exported: ExportedImage) -> None:
         """Add an image with its regions and samples."""
@@ -125,7 +125,7 @@ class CocoBuilder:
             "info": {"description": dataset.name},
             "licenses": [
                 {"id": id, "name": name, "url": ""}
-                for name, id in self.licences.items()
+                for name, id in self.licenses.items()
             ],
             "images": self.images,
             "annotations": self.annotations,
@@ -137,11 +137,11 @@ class CocoBuilder:
         }
 
     def _terms(self, image: ImageInfo) -> Json:
-        """Licence and attribution of an image, where they are known."""
+        """License and attribution of an image, where they are known."""
         terms: Json = {}
-        if image.licence is not None:
-            terms["license"] = self.licences.setdefault(
-                image.licence, len(self.licences) + 1
+        if image.license is not None:
+            terms["license"] = self.licenses.setdefault(
+                image.license, len(self.licenses) + 1
             )
         if image.attribution is not None:
             terms["attribution"] = image.attribution
@@ -219,7 +219,7 @@ def _image_annotations(
     samples: dict[int, list[SampleFields]] = defaultdict(list)
     for _, sample in _decode(context, file.samples, ExportedCocoSample, "samples"):
         samples[sample.image_id].append(sample)
-    licences = read_licences(file.licenses)
+    licenses = read_licenses(file.licenses)
     for record, entry in _decode(context, file.images, ExportedCocoImage, "images"):
         image = locate_image(
             context,
@@ -227,7 +227,7 @@ def _image_annotations(
             (entry.height, entry.width),
             id=entry.maskwise_id,
             record=record,
-            licence=find_licence(licences, entry.license),
+            license=find_license(licenses, entry.license),
             attribution=entry.attribution,
         )
         if image is not None:

@@ -30,7 +30,7 @@ from maskwise.formats.coco import (
     read_entries,
     read_images,
 )
-from maskwise.formats.coco_licences import read_licences
+from maskwise.formats.coco_licenses import read_licenses
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext
@@ -78,7 +78,7 @@ def _image_annotations(
     context: ReadContext, file: CocoaFile
 ) -> Iterator[ImageAnnotation]:
     images = read_images(context, file.images)
-    licences = read_licences(file.licenses)
+    licenses = read_licenses(file.licenses)
     annotations = list(
         read_entries(context, file.annotations, CocoaAnnotation, images=images)
     )
@@ -92,7 +92,7 @@ def _image_annotations(
             else f"{entry.id}@{annotation.id}"
         )
         image = locate_coco_image(
-            context, entry, id=id, record=record, licences=licences
+            context, entry, id=id, record=record, licenses=licenses
         )
         if image is not None:
             regions = dict(_regions(context, annotation))
@@ -169,7 +169,7 @@ COCOA = AnnotationFormat(
         PublishedCount("test", "images", 1_250, LOADER),
     ),
     facts={
-        "licence": "none stated by the authors; the copy shunk031/COCOA says CC BY 4.0",
+        "license": "none stated by the authors; the copy shunk031/COCOA says CC BY 4.0",
         "download": "github.com/Wakeupbuddy/amodalAPI",
     },
 )

@@ -60,7 +60,7 @@ COCOA_CLS = AnnotationFormat(
         PublishedCount(None, "regions", 10_562, "Bayesian-Amodal and C2F-Seg loaders"),
     ),
     facts={
-        "licence": "none stated by the authors; COCO photos under their own Flickr licences",
+        "license": "none stated by the authors; COCO photos under their own Flickr licenses",
         "download": "github.com/YihongSun/Bayesian-Amodal links the annotations",
     },
 )

@@ -28,5 +28,5 @@ D2SA = AnnotationFormat(
         PublishedCount("validation", "images", 3_600, COUNTED),
         PublishedCount("validation", "regions", 15_654, COUNTED),
     ),
-    facts={"licence": "CC BY-NC-SA 4.0 (MVTec)", "download": "mvtec.com, MVTec D2S"},
+    facts={"license": "CC BY-NC-SA 4.0 (MVTec)", "download": "mvtec.com, MVTec D2S"},
 )

@@ -77,7 +77,7 @@ class ImageFields(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     width: int
     height: int
-    licence: str | None = None
+    license: str | None = None
     attribution: str | None = None
     regions: list[RegionEntry] = []
     samples: list[SampleFields] = []
@@ -185,7 +185,7 @@ def to_image_fields(
         "id": image.id,
         "width": image.width,
         "height": image.height,
-        "licence": image.licence,
+        "license": image.license,
         "attribution": image.attribution,
         "regions": regions,
         "samples": [to_sample_fields(sample) for sample in exported.samples],

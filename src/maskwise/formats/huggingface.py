@@ -3,7 +3,7 @@
     README.md                                    the dataset card with the configuration
     data/SPLIT-00000-of-00001.parquet            one row per image
 
-A row has `image` (an Image feature), `file_name`, `id`, `width`, `height`, `licence`, `attribution`, `regions` and
+A row has `image` (an Image feature), `file_name`, `id`, `width`, `height`, `license`, `attribution`, `regions` and
 `samples`. If the images are not in the file, `file_name` is their path below the image folder. A mask is a COCO RLE:
 `size` (height, width) and `counts`. Tags are a list of names and values. `datasets` needs the features in the metadata
 of the Parquet schema; they are written here, so `datasets` itself is not needed to write or read the folder.
@@ -73,7 +73,7 @@ FEATURES: Row = {
     "id": _STRING,
     "width": _INTEGER,
     "height": _INTEGER,
-    "licence": _STRING,
+    "license": _STRING,
     "attribution": _STRING,
     "regions": [
         {
@@ -122,7 +122,7 @@ class HuggingFaceRow(msgspec.Struct, frozen=True, kw_only=True):
     height: int
     image: dict[str, Any] | None = None
     file_name: str | None = None
-    licence: str | None = None
+    license: str | None = None
     attribution: str | None = None
     regions: list[HuggingFaceRegion] = []
     samples: list[SampleFields] = []
@@ -253,7 +253,7 @@ def _to_row(exported: ExportedImage) -> Row:
         "id": image.id,
         "width": image.width,
         "height": image.height,
-        "licence": image.licence,
+        "license": image.license,
         "attribution": image.attribution,
         "regions": [
             to_builtins(to_region_fields(region))
@@ -413,7 +413,7 @@ def _open_image(entry: HuggingFaceRow) -> tuple[ImageInfo, bytes | None]:
         width=entry.width,
         height=entry.height,
         path=path,
-        licence=entry.licence,
+        license=entry.license,
         attribution=entry.attribution,
     )
     return image, data

@@ -76,7 +76,7 @@ KINS = AnnotationFormat(
         PublishedCount(None, "regions", 190_626, "MUVA paper, Table 1"),
     ),
     facts={
-        "licence": "none stated for the annotations; KITTI images CC BY-NC-SA 3.0",
+        "license": "none stated for the annotations; KITTI images CC BY-NC-SA 3.0",
         "download": "github.com/qqlu/Amodal-CocoInstance-Segmentation-through-KINS-Dataset",
     },
 )

@@ -217,7 +217,7 @@ def _image_annotations(
             size,
             id=fields.id,
             record=record,
-            licence=fields.licence,
+            license=fields.license,
             attribution=fields.attribution,
         )
         if image is not None:

@@ -12,7 +12,7 @@ from maskwise.errors import MaskError
 from maskwise.formats.file_layout import Size
 
 MODES = ("1", "L", "P", "RGB", "RGBA", "LA")
-"""8-bit images. Alpha is dropped and colours become grey, as cv2.imread does."""
+"""8-bit images. Alpha is dropped and colors become grey, as cv2.imread does."""
 
 
 def read_mask_image(image: Path | bytes, size: Size) -> UInt8Array:

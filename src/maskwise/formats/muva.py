@@ -91,7 +91,7 @@ MUVA = AnnotationFormat(
         PublishedCount(None, "regions", 198_573, TABLE),
     ),
     facts={
-        "licence": "CC BY-NC 4.0 (README beside the download)",
+        "license": "CC BY-NC 4.0 (README beside the download)",
         "download": "the project page links a shared drive",
     },
 )

@@ -13,7 +13,7 @@ from maskwise.formats.annotation_format import (
 )
 from maskwise.formats.annotations import RegionAnnotation
 from maskwise.formats.coco import CocoAnnotation, read_instances
-from maskwise.formats.coco_licences import Id
+from maskwise.formats.coco_licenses import Id
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
 
@@ -70,7 +70,7 @@ PACO_LVIS = AnnotationFormat(
         PublishedCount("test", "regions", 45_861 + 86_041, README),
     ),
     facts={
-        "licence": "CC BY 4.0; COCO photos under their own Flickr licences",
+        "license": "CC BY 4.0; COCO photos under their own Flickr licenses",
         "download": README,
     },
 )

@@ -129,7 +129,7 @@ def _image_annotations(
             (entry.height, entry.width),
             id=entry.id,
             record=record,
-            licence=entry.licence,
+            license=entry.license,
             attribution=entry.attribution,
         )
         if image is not None:

@@ -71,7 +71,7 @@ def locate_image(
     *,
     id: str,
     record: str,
-    licence: str | None = None,
+    license: str | None = None,
     attribution: str | None = None,
 ) -> ImageInfo | None:
     """The image record of a file name; None and a diagnostic if it is missing, too large or of another size.
@@ -92,7 +92,7 @@ def locate_image(
         width=width,
         height=height,
         path=path,
-        licence=licence,
+        license=license,
         attribution=attribution,
     )
 

@@ -40,7 +40,7 @@ class ReleaseManifest(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int
     name: str
     version: str
-    licence: str
+    license: str
     created_by: str
     images: Literal["embedded", "referenced"]
     counts: dict[str, int]

@@ -504,7 +504,7 @@ class Masks:
         return self._made(kernel.flip(self._batch(), not vertical), self.size)
 
     def resize(self, sizes: ArrayLike) -> "Masks":
-        """To (height, width), one or (n, 2): nearest neighbour by pixel centres, as Pillow's NEAREST."""
+        """To (height, width), one or (n, 2): nearest neighbour by pixel centers, as Pillow's NEAREST."""
         size = to_sizes(sizes, len(self))
         return self._made(kernel.resize(self._batch(), size), size)
 

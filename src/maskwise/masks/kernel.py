@@ -82,7 +82,7 @@ class Kernel(Protocol):
         """Mirror left-right (horizontal) or top-bottom."""
 
     def resize(self, a: Batch, sizes: Int32Array, /) -> Strings:
-        """Nearest neighbour by pixel centres: output i reads input floor((i + 0.5) * old / new)."""
+        """Nearest neighbour by pixel centers: output i reads input floor((i + 0.5) * old / new)."""
 
     def components(self, a: Batch, connectivity: int, /) -> tuple[bytes, bytes, bytes]:
         """Connected components, ordered by first pixel in column order; third: int64 owner of each."""

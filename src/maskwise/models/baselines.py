@@ -13,9 +13,9 @@ import numpy as np
 from PIL import Image
 
 from maskwise.errors import ModelError
+from maskwise.language.intent import classify_intent
 from maskwise.masks import Mask
 from maskwise.models.convex_hull import fill_hull
-from maskwise.models.intent import classify_intent
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.greedy_matching import (
     match_masks,
@@ -24,8 +24,8 @@ from maskwise.models.tiny.greedy_matching import (
 )
 from maskwise.models.tiny.model import Tiny, load
 from maskwise.models.tiny.spec import IMAGE_SIZE
-from maskwise.models.tiny.train.scene_dataset import scene_to_example
 from maskwise.schema import PredictedRegion, Prediction, Sample
+from maskwise.training.tiny.scene_dataset import scene_to_example
 from maskwise.world import Scene, make_scene
 from maskwise.world.catalogue import SPLITS
 

@@ -7,7 +7,7 @@ from maskwise.arrays import BoolArray
 
 
 def fill_hull(mask: BoolArray) -> BoolArray:
-    """The pixels whose centres lie in the convex hull of a mask's pixel centres; the mask itself if it is a line."""
+    """The pixels whose centers lie in the convex hull of a mask's pixel centers; the mask itself if it is a line."""
     points = np.argwhere(mask)
     try:
         equations = ConvexHull(points).equations

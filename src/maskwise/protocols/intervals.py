@@ -214,9 +214,9 @@ def _wilson(
     ratio: Float64Array, count: Float64Array, quantile: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     square = quantile**2 / count
-    centre = (ratio + square / 2) / (1 + square)
+    center = (ratio + square / 2) / (1 + square)
     reach = np.sqrt(ratio * (1 - ratio) * square + square**2 / 4) / (1 + square)
-    return np.minimum(centre - reach, ratio), np.maximum(centre + reach, ratio)
+    return np.minimum(center - reach, ratio), np.maximum(center + reach, ratio)
 
 
 def _t_interval(

@@ -13,10 +13,10 @@ from PIL import Image
 from maskwise.arrays import Float64Array
 from maskwise.errors import ImageError
 from maskwise.masks import Mask, Masks, pairwise_iou
-from maskwise.overlay import PALETTE, Drawable
 from maskwise.protocols.mask_pairs import MaskPairs
 from maskwise.protocols.matching import match
 from maskwise.report.formatting import format_value, shorten
+from maskwise.report.overlay import PALETTE, Drawable
 from maskwise.report.run_data import RunData
 from maskwise.report.sample_selection import SelectedSample
 from maskwise.report.svg_contours import canvas_size, mask_to_path
@@ -43,15 +43,15 @@ CARD_BYTES = 4000
 SHAPE_BYTES = 900
 """Bytes of a card, and of each of its regions, beside texts and paths."""
 
-ColouredText = tuple[str, int | None]
-"""A text, and the colour of the region it refers to."""
+ColoredText = tuple[str, int | None]
+"""A text, and the color of the region it refers to."""
 
 
 @dataclass(frozen=True)
 class RegionPaths:
-    """A region to draw: paths of its masks (None: unknown; empty: no pixels), index of its colour, name and note."""
+    """A region to draw: paths of its masks (None: unknown; empty: no pixels), index of its color, name and note."""
 
-    colour: int
+    color: int
     name: str
     note: str
     visible: str | None
@@ -65,7 +65,7 @@ class CardPanel:
 
     title: str
     shapes: tuple[RegionPaths, ...] = ()
-    words: tuple[ColouredText, ...] = ()
+    words: tuple[ColoredText, ...] = ()
     mask_type: str | None = None
     wrong_type: bool = False
     value: str | None = None
@@ -269,11 +269,11 @@ def make_card(
 
 
 def _ground_truth_panel(sample: Sample) -> CardPanel:
-    colours = list(range(len(sample.targets)))
+    colors = list(range(len(sample.targets)))
     return CardPanel(
         title="Ground truth",
-        shapes=make_shapes(sample.targets, colours, [""] * len(colours)),
-        words=colour_phrases(sample.answer, colours),
+        shapes=make_shapes(sample.targets, colors, [""] * len(colors)),
+        words=color_phrases(sample.answer, colors),
         mask_type=sample.mask_type,
         note=_too_many(len(sample.targets))
         if sample.targets
@@ -302,7 +302,7 @@ def _prediction_panel(
         mask.size == size for region in prediction.regions for mask in _masks(region)
     )
     regions = prediction.regions if fits else ()
-    colours, overlaps = match_colours(sample, regions)
+    colors, overlaps = match_colors(sample, regions)
     ious = [
         f"IoU {format_value(overlap)} · " if sample.targets else ""
         for overlap in overlaps
@@ -317,8 +317,8 @@ def _prediction_panel(
         )
     return CardPanel(
         title=run.title,
-        shapes=make_shapes(regions, colours, notes),
-        words=colour_phrases(prediction.answer, colours),
+        shapes=make_shapes(regions, colors, notes),
+        words=color_phrases(prediction.answer, colors),
         mask_type=prediction.mask_type,
         wrong_type=_has_wrong_type(sample, prediction),
         value=value,
@@ -344,21 +344,21 @@ def _too_many(regions: int) -> str | None:
 
 
 def make_shapes(
-    regions: Sequence[Drawable], colours: Sequence[int], notes: Iterable[str]
+    regions: Sequence[Drawable], colors: Sequence[int], notes: Iterable[str]
 ) -> tuple[RegionPaths, ...]:
-    """The paths of regions, as many as are drawn, with their colours and notes."""
+    """The paths of regions, as many as are drawn, with their colors and notes."""
     return tuple(
-        _shape(region, colour, note)
-        for region, colour, note in list(zip(regions, colours, notes))[:MAX_REGIONS]
+        _shape(region, color, note)
+        for region, color, note in list(zip(regions, colors, notes))[:MAX_REGIONS]
     )
 
 
-def _shape(region: Drawable, colour: int, note: str) -> RegionPaths:
+def _shape(region: Drawable, color: int, note: str) -> RegionPaths:
     visible = region.visible
     amodal = region.amodal
     hidden = None if visible is None or amodal is None else amodal - visible
     return RegionPaths(
-        colour % len(PALETTE),
+        color % len(PALETTE),
         shorten(region.name or "", MAX_NAME),
         note,
         *(
@@ -368,10 +368,10 @@ def _shape(region: Drawable, colour: int, note: str) -> RegionPaths:
     )
 
 
-def match_colours(
+def match_colors(
     sample: Sample, regions: Sequence[PredictedRegion]
 ) -> tuple[list[int], list[float]]:
-    """The colour of each predicted region, which is that of its matched target if any, and its IoU with that target.
+    """The color of each predicted region, which is that of its matched target if any, and its IoU with that target.
 
     The IoU is that of the requested mask type, for `both` the mean of the two; a missing mask counts as 0. Ignored
     pixels are left out, as in the metrics.
@@ -382,7 +382,7 @@ def match_colours(
         overlaps += _overlaps(regions, sample.targets, mask_type, sample.ignore) / len(
             types
         )
-    colours = [len(sample.targets) + item for item in range(len(regions))]
+    colors = [len(sample.targets) + item for item in range(len(regions))]
     values = [0.0] * len(regions)
     index = MaskPairs.all(
         np.array([0, len(regions)]), np.array([0, len(sample.targets)])
@@ -391,9 +391,9 @@ def match_colours(
         item = int(index.pred[pair])
         target = int(index.target[pair])
         if overlaps[item, target] > 0:
-            colours[item] = target
+            colors[item] = target
             values[item] = float(overlaps[item, target])
-    return colours, values
+    return colors, values
 
 
 def _overlaps(
@@ -424,22 +424,22 @@ def _overlaps(
     return out
 
 
-def colour_phrases(
-    answer: Answer | None, colours: Sequence[int]
-) -> tuple[ColouredText, ...]:
-    """An answer in parts; a phrase has the colour of its region. Of overlapping phrases the first one counts."""
+def color_phrases(
+    answer: Answer | None, colors: Sequence[int]
+) -> tuple[ColoredText, ...]:
+    """An answer in parts; a phrase has the color of its region. Of overlapping phrases the first one counts."""
     if answer is None:
         return ()
     text = shorten(answer.text)
     end = 0
-    pieces: list[ColouredText] = []
+    pieces: list[ColoredText] = []
     for phrase in sorted(answer.phrases, key=lambda phrase: phrase.start):
         if phrase.start >= end and phrase.stop <= len(text) and phrase.regions:
             pieces += [(text[end : phrase.start], None)]
             pieces += [
                 (
                     text[phrase.start : phrase.stop],
-                    colours[phrase.regions[0]] % len(PALETTE),
+                    colors[phrase.regions[0]] % len(PALETTE),
                 )
             ]
             end = phrase.stop

@@ -7,7 +7,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import maskwise
-from maskwise.overlay import PALETTE
 from maskwise.report.formatting import (
     format_difference,
     format_interval,
@@ -18,6 +17,7 @@ from maskwise.report.formatting import (
     shorten,
 )
 from maskwise.report.metric_labels import slice_label
+from maskwise.report.overlay import PALETTE
 
 STRIPE_ANGLES = (45, -45, 68, -22)
 """Stripe directions of hidden parts by region, as in overlays."""
@@ -33,7 +33,7 @@ def render(template: str, script: str = "page.js", **context: Any) -> str:
         script=source,
         script_hash=digest,
         version=maskwise.__version__,
-        palette=["#" + bytes(colour).hex() for colour in PALETTE],
+        palette=["#" + bytes(color).hex() for color in PALETTE],
         angles=[
             STRIPE_ANGLES[item % len(STRIPE_ANGLES)] for item in range(len(PALETTE))
         ],

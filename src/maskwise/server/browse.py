@@ -18,7 +18,7 @@ from PIL import Image
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.harness.evaluate import find_dataset
-from maskwise.report.gallery import match_colours
+from maskwise.report.gallery import match_colors
 from maskwise.report.run_data import RunData, RunPaths, load_run_data
 from maskwise.runs import Run, read_run
 from maskwise.schema import MASK_TYPES, Prediction
@@ -218,7 +218,7 @@ class BrowsedDataset:
         ]
 
     def sample(self, row: int) -> dict[str, Any]:
-        """A sample with its masks, and the prediction of every run with the colour and IoU of each region."""
+        """A sample with its masks, and the prediction of every run with the color and IoU of each region."""
         sample = self.dataset[row]
         image = self.dataset.image(sample.image_id)
         return {
@@ -236,17 +236,17 @@ class BrowsedDataset:
 
     def _describe_prediction(self, run: BrowsedRun, row: int) -> dict[str, Any]:
         prediction = run.prediction(row)
-        colours, overlaps = (
+        colors, overlaps = (
             ([], [])
             if prediction is None
-            else match_colours(self.dataset[row], prediction.regions)
+            else match_colors(self.dataset[row], prediction.regions)
         )
         scores = {name: _number(run.values(name)[row]) for name in run.run}
         return {
             "run": run.key,
             "title": run.title,
             "prediction": prediction,
-            "colours": colours,
+            "colors": colors,
             "iou": overlaps,
             "scores": scores,
             "status": {name: run.statuses(name)[row] for name in run.run},

@@ -34,7 +34,7 @@ Read columns, numpy arrays that share the memory of the file (n samples, m regio
     dataset.regions.part_of, .order      NullableInts(values int32 [m], present bool [m])
     dataset.regions.crowd                bool [m]
     dataset.images.id, .path, .size      list of str [p]; list of str or None; int32 [p, 2] height, width
-    dataset.images.licence, .attribution list of str or None [p]
+    dataset.images.license, .attribution list of str or None [p]
 
 The union of the visible targets of each sample, without a Python loop:
 

@@ -140,10 +140,10 @@ class ImageColumns(_Columns):
         return paths
 
     @cached_property
-    def licence(self) -> list[str | None]:
-        """Licences; None where the source states none."""
-        licences: list[str | None] = self.table["licence"].to_pylist()
-        return licences
+    def license(self) -> list[str | None]:
+        """Licenses; None where the source states none."""
+        licenses: list[str | None] = self.table["license"].to_pylist()
+        return licenses
 
     @cached_property
     def attribution(self) -> list[str | None]:

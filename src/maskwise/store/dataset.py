@@ -287,7 +287,7 @@ class Dataset:
             width=width,
             height=height,
             path=self.images.path[row],
-            licence=self.images.licence[row],
+            license=self.images.license[row],
             attribution=self.images.attribution[row],
         )
 

@@ -42,7 +42,7 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("width", pa.int32(), nullable=False),
             pa.field("height", pa.int32(), nullable=False),
             pa.field("data", pa.large_binary()),
-            pa.field("licence", pa.string()),
+            pa.field("license", pa.string()),
             pa.field("attribution", pa.string()),
         ]
     ),
@@ -75,7 +75,7 @@ TABLES: dict[str, pa.Schema] = {
 `regions` of a phrase are positions among the targets of the sample.
 """
 
-ADDED = ("licence", "attribution")
+ADDED = ("license", "attribution")
 """Columns that older folders do not have."""
 
 

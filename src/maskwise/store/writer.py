@@ -35,7 +35,7 @@ class DatasetWriter:
 
     Everything is written beside `path` and moved there when the block ends without an error, so a killed writer leaves
     no folder that opens. `image_root`: the folder of images given by path; a relative one is inside the dataset folder,
-    and files written below `folder` during the block become part of it. `about`: facts for people (licence, source).
+    and files written below `folder` during the block become part of it. `about`: facts for people (license, source).
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class DatasetWriter:
                 image.width,
                 image.height,
                 data,
-                image.licence,
+                image.license,
                 image.attribution,
             ),
             len(data or b""),

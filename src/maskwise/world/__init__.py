@@ -6,9 +6,9 @@
     bundled()                              the small test set that ships with the package
     bundled_predictions()                  example predictions for it, made by the model `oracle`
 
-Categories, parts, colours, affordances, splits and presets are in `catalogue`, wordings in `question_templates`;
+Categories, parts, colors, affordances, splits and presets are in `catalogue`, wordings in `question_templates`;
 `scene_graph` defines the masks. `train` and `val` have the same distribution; `test` adds held-out wordings, held-out
-pairs of category and colour, and more occlusion.
+pairs of category and color, and more occlusion.
 """
 
 from maskwise.world.dataset import bundled, bundled_predictions, write_scenes

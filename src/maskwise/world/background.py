@@ -71,7 +71,7 @@ def sample_background(setting: str, horizon: float, rng: RandomStream) -> Backgr
         if setting == "table"
         else ("planks", "planks", "tiles", "weave", "weave")
     )
-    colours = {"planks": WOODS, "wood": WOODS, "marble": STONES, "tiles": STONES}.get(
+    colors = {"planks": WOODS, "wood": WOODS, "marble": STONES, "tiles": STONES}.get(
         ground_pattern, CLOTHS
     )
     return Background(
@@ -82,7 +82,7 @@ def sample_background(setting: str, horizon: float, rng: RandomStream) -> Backgr
             ("plaster", "plaster", "stripes", "tiles", "panels", "brick")
         ),
         wall_scale=rng.uniform(0.8, 1.3),
-        ground=rng.choice(colours),
+        ground=rng.choice(colors),
         ground_pattern=ground_pattern,
         ground_scale=rng.uniform(0.8, 1.3),
         cut=(rng.integer(SIDE), rng.integer(SIDE)),
@@ -97,7 +97,7 @@ def sample_background(setting: str, horizon: float, rng: RandomStream) -> Backgr
 def draw_background(
     background: Background, size: int, light: DirectionalLight
 ) -> Planes:
-    """The background as colour planes (3, size, size), about 0..1."""
+    """The background as color planes (3, size, size), about 0..1."""
     edge = round(background.horizon * size)
     planes = np.empty((3, size, size), np.float32)
     _fill(planes[:, :edge], background.wall, _wall(background, size, edge))
@@ -120,8 +120,8 @@ def draw_background(
     return planes
 
 
-def _fill(planes: Planes, colour: Rgb, factor: Planes) -> None:
-    np.multiply(np.array(colour, np.float32)[:, None, None], factor, out=planes)
+def _fill(planes: Planes, color: Rgb, factor: Planes) -> None:
+    np.multiply(np.array(color, np.float32)[:, None, None], factor, out=planes)
 
 
 def _wall(background: Background, size: int, edge: int) -> Planes:

@@ -1,4 +1,4 @@
-"""The content of the scenes as data: colours, materials, categories, parts, affordances, splits, presets.
+"""The content of the scenes as data: colors, materials, categories, parts, affordances, splits, presets.
 
 To add a category: a row in CATEGORIES, its shape in `shapes/`, and its name in the supercategories and affordances it
 belongs to. If people would disagree whether a category belongs (can one drink from a bottle?), it is in `unsure`, and a
@@ -7,7 +7,7 @@ question that depends on it is never asked about an image that shows it.
 
 from typing import NamedTuple
 
-COLOURS: dict[str, tuple[float, float, float]] = {
+COLORS: dict[str, tuple[float, float, float]] = {
     "red": (0.8, 0.12, 0.12),
     "orange": (0.95, 0.5, 0.1),
     "yellow": (0.96, 0.82, 0.18),
@@ -20,12 +20,12 @@ COLOURS: dict[str, tuple[float, float, float]] = {
     "black": (0.12, 0.12, 0.13),
     "grey": (0.52, 0.53, 0.55),
 }
-"""Names and red, green, blue in 0..1 of the main colour of an object; a small variation is added."""
+"""Names and red, green, blue in 0..1 of the main color of an object; a small variation is added."""
 
-PLAIN_COLOURS = ("black", "grey", "white", "brown")
-"""Colours of blades, rubber, wood and lids, which an object of another main colour may show too."""
+PLAIN_COLORS = ("black", "grey", "white", "brown")
+"""Colors of blades, rubber, wood and lids, which an object of another main color may show too."""
 
-ALL = tuple(COLOURS)
+ALL = tuple(COLORS)
 
 
 class Material(NamedTuple):
@@ -50,9 +50,9 @@ class Category(NamedTuple):
     """A category of objects.
 
     `parts`: the parts that its shape draws. `table`, `room`: its larger side as a fraction of the image in that
-    setting, or None if it does not occur there. `flat`: it lies on the ground. `also`: synonyms. `coloured`: the
-    template of a coloured noun. `tints`: other colours that are always or often on it. `colour_on`: the parts that
-    carry its colour; empty means all.
+    setting, or None if it does not occur there. `flat`: it lies on the ground. `also`: synonyms. `colored`: the
+    template of a colored noun. `tints`: other colors that are always or often on it. `color_on`: the parts that
+    carry its color; empty means all.
     """
 
     plural: str
@@ -60,15 +60,15 @@ class Category(NamedTuple):
     materials: tuple[str, ...]
     table: float | None = None
     room: float | None = None
-    colours: tuple[str, ...] = ALL
+    colors: tuple[str, ...] = ALL
     flat: bool = False
     also: tuple[str, ...] = ()
-    coloured: str = "{colour} {noun}"
+    colored: str = "{color} {noun}"
     tints: tuple[str, ...] = ()
-    colour_on: tuple[str, ...] = ()
+    color_on: tuple[str, ...] = ()
 
 
-HANDLED = "{colour}-handled {noun}"
+HANDLED = "{color}-handled {noun}"
 
 CATEGORIES: dict[str, Category] = {
     "mug": Category(
@@ -84,7 +84,7 @@ CATEGORIES: dict[str, Category] = {
         ("body", "neck", "cap"),
         ("glass", "plastic"),
         0.44,
-        colour_on=("body", "neck"),
+        color_on=("body", "neck"),
     ),
     "wine glass": Category(
         "wine glasses",
@@ -99,7 +99,7 @@ CATEGORIES: dict[str, Category] = {
         ("body", "handle", "spout", "lid"),
         ("ceramic", "metal"),
         0.4,
-        colour_on=("body", "handle", "spout"),
+        color_on=("body", "handle", "spout"),
     ),
     "pan": Category(
         "pans",
@@ -107,7 +107,7 @@ CATEGORIES: dict[str, Category] = {
         ("metal", "ceramic"),
         0.48,
         also=("frying pan", "skillet"),
-        colour_on=("body",),
+        color_on=("body",),
     ),
     "knife": Category(
         "knives",
@@ -115,8 +115,8 @@ CATEGORIES: dict[str, Category] = {
         ("plastic", "wooden"),
         0.46,
         flat=True,
-        coloured=HANDLED,
-        colour_on=("handle",),
+        colored=HANDLED,
+        color_on=("handle",),
     ),
     "fork": Category(
         "forks",
@@ -124,8 +124,8 @@ CATEGORIES: dict[str, Category] = {
         ("plastic", "wooden"),
         0.44,
         flat=True,
-        coloured=HANDLED,
-        colour_on=("handle",),
+        colored=HANDLED,
+        color_on=("handle",),
     ),
     "spoon": Category(
         "spoons",
@@ -133,8 +133,8 @@ CATEGORIES: dict[str, Category] = {
         ("plastic", "wooden"),
         0.42,
         flat=True,
-        coloured=HANDLED,
-        colour_on=("handle",),
+        colored=HANDLED,
+        color_on=("handle",),
     ),
     "candle": Category(
         "candles",
@@ -142,16 +142,16 @@ CATEGORIES: dict[str, Category] = {
         ("plastic",),
         0.38,
         tints=("yellow", "orange"),
-        colour_on=("wax",),
+        color_on=("wax",),
     ),
     "apple": Category(
         "apples",
         ("flesh", "stem", "leaf"),
         ("ceramic",),
         0.25,
-        colours=("red", "green", "yellow"),
+        colors=("red", "green", "yellow"),
         tints=("green",),
-        colour_on=("flesh",),
+        color_on=("flesh",),
     ),
     "cupcake": Category(
         "cupcakes",
@@ -160,7 +160,7 @@ CATEGORIES: dict[str, Category] = {
         0.28,
         also=("muffin",),
         tints=("red",),
-        colour_on=("icing",),
+        color_on=("icing",),
     ),
     "scissors": Category(
         "scissors",
@@ -169,8 +169,8 @@ CATEGORIES: dict[str, Category] = {
         0.44,
         flat=True,
         also=("pair of scissors",),
-        coloured=HANDLED,
-        colour_on=("handles",),
+        colored=HANDLED,
+        color_on=("handles",),
     ),
     "hammer": Category(
         "hammers",
@@ -178,15 +178,15 @@ CATEGORIES: dict[str, Category] = {
         ("plastic", "wooden"),
         0.42,
         flat=True,
-        coloured=HANDLED,
-        colour_on=("handle",),
+        colored=HANDLED,
+        color_on=("handle",),
     ),
     "book": Category(
         "books",
         ("cover", "pages", "spine"),
         ("fabric", "plastic"),
         0.4,
-        colour_on=("cover", "spine"),
+        color_on=("cover", "spine"),
     ),
     "laptop": Category(
         "laptops",
@@ -202,7 +202,7 @@ CATEGORIES: dict[str, Category] = {
         ("metal", "plastic"),
         0.32,
         also=("alarm clock",),
-        colour_on=("frame",),
+        color_on=("frame",),
     ),
     "camera": Category(
         "cameras",
@@ -210,7 +210,7 @@ CATEGORIES: dict[str, Category] = {
         ("plastic", "fabric"),
         0.33,
         tints=("blue",),
-        colour_on=("body",),
+        color_on=("body",),
     ),
     "lamp": Category(
         "lamps",
@@ -219,7 +219,7 @@ CATEGORIES: dict[str, Category] = {
         0.48,
         0.52,
         tints=("yellow",),
-        colour_on=("shade",),
+        color_on=("shade",),
     ),
     "plant": Category(
         "plants",
@@ -228,9 +228,9 @@ CATEGORIES: dict[str, Category] = {
         0.42,
         0.44,
         also=("potted plant",),
-        coloured="{noun} in the {colour} pot",
+        colored="{noun} in the {color} pot",
         tints=("green",),
-        colour_on=("pot",),
+        color_on=("pot",),
     ),
     "box": Category(
         "boxes", ("body", "lid"), ("plastic", "wooden", "fabric"), 0.36, 0.34
@@ -249,7 +249,7 @@ CATEGORIES: dict[str, Category] = {
         ("fabric",),
         0.36,
         0.3,
-        colour_on=("crown", "brim"),
+        color_on=("crown", "brim"),
     ),
     "toy car": Category(
         "toy cars",
@@ -258,7 +258,7 @@ CATEGORIES: dict[str, Category] = {
         0.36,
         0.32,
         tints=("blue", "yellow"),
-        colour_on=("body",),
+        color_on=("body",),
     ),
     "chair": Category(
         "chairs",
@@ -266,10 +266,10 @@ CATEGORIES: dict[str, Category] = {
         ("wooden", "plastic"),
         None,
         0.46,
-        colour_on=("seat", "back"),
+        color_on=("seat", "back"),
     ),
     "table": Category(
-        "tables", ("top", "legs"), ("wooden", "plastic"), None, 0.5, colour_on=("top",)
+        "tables", ("top", "legs"), ("wooden", "plastic"), None, 0.5, color_on=("top",)
     ),
     "sofa": Category(
         "sofas",
@@ -278,7 +278,7 @@ CATEGORIES: dict[str, Category] = {
         None,
         0.56,
         also=("couch",),
-        colour_on=("seat", "back", "arms"),
+        color_on=("seat", "back", "arms"),
     ),
     "bucket": Category(
         "buckets",
@@ -287,7 +287,7 @@ CATEGORIES: dict[str, Category] = {
         None,
         0.34,
         also=("pail",),
-        colour_on=("body",),
+        color_on=("body",),
     ),
     "broom": Category(
         "brooms",
@@ -296,7 +296,7 @@ CATEGORIES: dict[str, Category] = {
         None,
         0.5,
         tints=("yellow", "orange"),
-        colour_on=("handle",),
+        color_on=("handle",),
     ),
     "umbrella": Category(
         "umbrellas",
@@ -304,7 +304,7 @@ CATEGORIES: dict[str, Category] = {
         ("fabric",),
         None,
         0.46,
-        colour_on=("canopy",),
+        color_on=("canopy",),
     ),
     "guitar": Category(
         "guitars",
@@ -312,7 +312,7 @@ CATEGORIES: dict[str, Category] = {
         ("wooden",),
         None,
         0.56,
-        colour_on=("body", "head"),
+        color_on=("body", "head"),
     ),
     "suitcase": Category(
         "suitcases",
@@ -320,7 +320,7 @@ CATEGORIES: dict[str, Category] = {
         ("plastic",),
         None,
         0.42,
-        colour_on=("body",),
+        color_on=("body",),
     ),
     "television": Category(
         "televisions",
@@ -330,7 +330,7 @@ CATEGORIES: dict[str, Category] = {
         0.46,
         also=("TV",),
         tints=("blue",),
-        colour_on=("frame", "stand"),
+        color_on=("frame", "stand"),
     ),
 }
 
@@ -922,15 +922,15 @@ class SplitSettings(NamedTuple):
     """How scenes of a split differ.
 
     `objects`: the smallest and the largest number. `occlusion_rate`: how often an object is placed in front of
-    another; `occluded_share`: the fraction of that other which it then hides. `held_out_colours`: fraction of objects
-    in held-out colours. `held_out_wordings`: fraction of questions in held-out wordings.
+    another; `occluded_share`: the fraction of that other which it then hides. `held_out_colors`: fraction of objects
+    in held-out colors. `held_out_wordings`: fraction of questions in held-out wordings.
     """
 
     number: int
     objects: tuple[int, int]
     occlusion_rate: float
     occluded_share: tuple[float, float]
-    held_out_colours: float
+    held_out_colors: float
     held_out_wordings: float
 
 
@@ -966,11 +966,11 @@ PRESETS: dict[str, ScenePreset] = {
 def _held_out() -> dict[str, frozenset[str]]:
     held = {}
     for number, (name, category) in enumerate(CATEGORIES.items()):
-        colours = category.colours
-        steps = (2 * number, 2 * number + 5) if len(colours) > 5 else (number,)
-        held[name] = frozenset(colours[step % len(colours)] for step in steps)
+        colors = category.colors
+        steps = (2 * number, 2 * number + 5) if len(colors) > 5 else (number,)
+        held[name] = frozenset(colors[step % len(colors)] for step in steps)
     return held
 
 
 HELD_OUT = _held_out()
-"""Colours that each category has in the test split only: two of eleven, or one of three."""
+"""Colors that each category has in the test split only: two of eleven, or one of three."""

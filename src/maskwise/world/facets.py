@@ -2,7 +2,7 @@
 
 Object coordinates: x right, y up, z towards the viewer, the ground at y = 0. The projection is parallel and looks down
 by a constant tilt, so a circle on the ground becomes an ellipse of height `tilt`. Outlines have the same unit, x right
-and y up from the point on the ground below the object's centre; scale and position are applied later.
+and y up from the point on the ground below the object's center; scale and position are applied later.
 """
 
 import functools
@@ -25,7 +25,7 @@ DETAIL = 0.15
 
 
 class Paint(NamedTuple):
-    """Colour (red, green, blue in 0..1), gloss in 0..1 and the name of a texture or None."""
+    """Color (red, green, blue in 0..1), gloss in 0..1 and the name of a texture or None."""
 
     rgb: tuple[float, float, float]
     gloss: float = 0.15
@@ -402,7 +402,7 @@ class FacetBuilder:
     def ball(
         self,
         part: str,
-        centre: Point,
+        center: Point,
         radius: float,
         paint: str = "main",
         *,
@@ -410,7 +410,7 @@ class FacetBuilder:
         tall: float = 1.0,
     ) -> None:
         """An ellipsoid."""
-        ((x, y),) = self.project([centre])
+        ((x, y),) = self.project([center])
         rx = radius * wide
         ry = radius * tall
         self.add(part, _CIRCLE * (rx, ry) + (x, y), paint, BallShading(x, y, rx, ry))
@@ -438,7 +438,7 @@ def _curve_matrix(count: int, pieces: int) -> Floats:
 
 def rounded(x: tuple[float, float], y: tuple[float, float], radius: float) -> Floats:
     """A rectangle with round corners as an outline (n, 2)."""
-    centres = np.array(
+    centers = np.array(
         [
             (x[1] - radius, y[1] - radius),
             (x[0] + radius, y[1] - radius),
@@ -446,7 +446,7 @@ def rounded(x: tuple[float, float], y: tuple[float, float], radius: float) -> Fl
             (x[1] - radius, y[0] + radius),
         ]
     )
-    return (centres[:, None] + radius * _QUARTERS).reshape(-1, 2)
+    return (centers[:, None] + radius * _QUARTERS).reshape(-1, 2)
 
 
 def tapered(

@@ -197,12 +197,12 @@ def _front(expressions: ReferringExpressions, targets: tuple[int, ...]) -> str |
 
 
 def _tags(nodes: list[SceneNode], family: TemplateFamily) -> dict[str, str]:
-    unseen = any(node.colour in HELD_OUT[node.category] for node in nodes)
+    unseen = any(node.color in HELD_OUT[node.category] for node in nodes)
     hidden = max((node.occlusion_rate for node in nodes), default=0.0)
     return {
         "family": family.name,
         "wording": "held out" if family.held_out else "seen",
-        "colours": "held out" if unseen else "seen",
+        "colors": "held out" if unseen else "seen",
         "targets": ("none", "one", "several")[min(len(nodes), 2)],
         "hidden": "none" if hidden < 0.01 else "little" if hidden < 0.25 else "much",
     }

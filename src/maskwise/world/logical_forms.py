@@ -19,7 +19,7 @@ from maskwise.world.catalogue import (
     CATEGORIES,
     CONFUSABLE,
     PART_AFFORDANCES,
-    PLAIN_COLOURS,
+    PLAIN_COLORS,
     SUPERCATEGORIES,
     Affordance,
     Supercategory,
@@ -35,7 +35,7 @@ LEAST_PIXELS = 0.001
 """... and this fraction of the image."""
 
 LEAST_PROOF = 0.0006
-"""A colour is recognised from at least this fraction of the image."""
+"""A color is recognised from at least this fraction of the image."""
 
 HIDES = 0.08
 """One object occludes another if it hides at least this fraction of it..."""
@@ -92,26 +92,26 @@ class HasAffordance:
 
 
 @dataclass(frozen=True)
-class HasColour:
-    """Of this main colour; ambiguous if that is hidden. `cautious`: also ambiguous for objects that show the colour
+class HasColor:
+    """Of this main color; ambiguous if that is hidden. `cautious`: also ambiguous for objects that show the color
     elsewhere.
     """
 
-    colour: str
+    color: str
     cautious: bool = False
 
     def holds(self, scene: SceneGraph, place: int) -> TruthValue:
         node = scene.nodes[place]
         category = CATEGORIES[node.category]
-        if not colour_shows(scene, node):
+        if not color_shows(scene, node):
             return None
-        partial = category.coloured != "{colour} {noun}"
-        if node.colour == self.colour:
+        partial = category.colored != "{color} {noun}"
+        if node.color == self.color:
             return None if self.cautious and partial else True
         return (
             None
             if self.cautious
-            and (self.colour in category.tints or self.colour in PLAIN_COLOURS)
+            and (self.color in category.tints or self.color in PLAIN_COLORS)
             else False
         )
 
@@ -194,7 +194,7 @@ Predicate = (
     HasCategory
     | HasSupercategory
     | HasAffordance
-    | HasColour
+    | HasColor
     | HasMaterial
     | Beside
     | OccludedBy
@@ -313,9 +313,9 @@ class UnionQuery:
 LogicalForm = ObjectQuery | PartQuery | PartAffordanceQuery | PartNameQuery | UnionQuery
 
 
-def colour_shows(scene: SceneGraph, node: SceneNode) -> bool:
-    """Whether enough of the parts that carry an object's colour is visible to recognise it."""
-    return node.colour_area >= LEAST_PROOF * scene.object_map.size
+def color_shows(scene: SceneGraph, node: SceneNode) -> bool:
+    """Whether enough of the parts that carry an object's color is visible to recognise it."""
+    return node.color_area >= LEAST_PROOF * scene.object_map.size
 
 
 def _member(

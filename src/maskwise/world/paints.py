@@ -1,8 +1,8 @@
-"""The paints of an object, from its colour and material."""
+"""The paints of an object, from its color and material."""
 
 import colorsys
 
-from maskwise.world.catalogue import COLOURS, MATERIALS
+from maskwise.world.catalogue import COLORS, MATERIALS
 from maskwise.world.facets import Paint
 from maskwise.world.random_streams import RandomStream
 
@@ -32,12 +32,12 @@ FIXED: dict[str, Paint] = {
 """Paints that do not depend on the object: blades, screens, leaves."""
 
 
-def paints_for(colour: str, material: str, rng: RandomStream) -> dict[str, Paint]:
-    """The paints of one object by role: `main` in its colour; `deep` and `shade` darker; `accent` a print on it;
+def paints_for(color: str, material: str, rng: RandomStream) -> dict[str, Paint]:
+    """The paints of one object by role: `main` in its color; `deep` and `shade` darker; `accent` a print on it;
     `trim` for handles, bases and lids; and the fixed ones.
     """
     finish = MATERIALS[material]
-    main = _vary(COLOURS[colour], rng)
+    main = _vary(COLORS[color], rng)
     light = sum(main) / 3 > 0.55
     accent = rng.choice(
         ((0.94, 0.92, 0.86), (0.88, 0.8, 0.62))
@@ -56,7 +56,7 @@ def paints_for(colour: str, material: str, rng: RandomStream) -> dict[str, Paint
 
 
 def _vary(rgb: Rgb, rng: RandomStream) -> Rgb:
-    """A small random variation of a colour."""
+    """A small random variation of a color."""
     hue, saturation, value = colorsys.rgb_to_hsv(*rgb)
     hue = (hue + rng.uniform(-0.012, 0.012)) % 1.0
     saturation = min(1.0, saturation * rng.uniform(0.88, 1.08))

@@ -11,17 +11,17 @@ from maskwise.world.catalogue import (
     ABSENT_CATEGORIES,
     AFFORDANCES,
     CATEGORIES,
-    COLOURS,
+    COLORS,
     PART_AFFORDANCES,
     PART_PLURALS,
-    PLAIN_COLOURS,
+    PLAIN_COLORS,
     PLURAL_NOUNS,
     SUPERCATEGORIES,
 )
 from maskwise.world.logical_forms import (
     HasAffordance,
     HasCategory,
-    HasColour,
+    HasColor,
     HasSupercategory,
     LogicalForm,
     ObjectQuery,
@@ -185,20 +185,18 @@ _ALL = (
 )
 
 
-def _every_colour(expressions: ReferringExpressions) -> QuestionProposal | None:
-    colour = expressions.sample_any_object().colour
-    if colour in PLAIN_COLOURS:
+def _every_color(expressions: ReferringExpressions) -> QuestionProposal | None:
+    color = expressions.sample_any_object().color
+    if color in PLAIN_COLORS:
         return None
     np = expressions.rng.choice(
         (
-            f"all {colour} things",
-            f"the {colour} objects",
-            f"all things that are {colour}",
+            f"all {color} things",
+            f"the {color} objects",
+            f"all things that are {color}",
         )
     )
-    return QuestionProposal(
-        ObjectQuery((HasColour(colour, cautious=True),)), np, 2, True
-    )
+    return QuestionProposal(ObjectQuery((HasColor(color, cautious=True),)), np, 2, True)
 
 
 def _every_use(expressions: ReferringExpressions) -> QuestionProposal | None:
@@ -355,7 +353,7 @@ def _absent_category(expressions: ReferringExpressions) -> QuestionProposal | No
     category = rng.choice([name for name in CATEGORIES if name != "table"])
     words = noun_phrase(
         category,
-        rng.choice(CATEGORIES[category].colours) if rng.bernoulli(0.4) else None,
+        rng.choice(CATEGORIES[category].colors) if rng.bernoulli(0.4) else None,
     )
     return QuestionProposal(
         ObjectQuery((HasCategory(category, cautious=True),)),
@@ -365,15 +363,15 @@ def _absent_category(expressions: ReferringExpressions) -> QuestionProposal | No
     )
 
 
-def _absent_colour(expressions: ReferringExpressions) -> QuestionProposal | None:
+def _absent_color(expressions: ReferringExpressions) -> QuestionProposal | None:
     node = expressions.sample_any_object()
-    colour = expressions.rng.choice(
-        [colour for colour in COLOURS if colour not in PLAIN_COLOURS]
+    color = expressions.rng.choice(
+        [color for color in COLORS if color not in PLAIN_COLORS]
     )
-    form = ObjectQuery((HasCategory(node.category), HasColour(colour, cautious=True)))
+    form = ObjectQuery((HasCategory(node.category), HasColor(color, cautious=True)))
     return QuestionProposal(
         form,
-        f"the {noun_phrase(node.category, colour)}",
+        f"the {noun_phrase(node.category, color)}",
         0,
         node.category in PLURAL_NOUNS,
     )
@@ -450,7 +448,7 @@ def _absent_part_use(expressions: ReferringExpressions) -> QuestionProposal | No
 
 _PLURALS = (
     _every_category,
-    _every_colour,
+    _every_color,
     _every_use,
     _pair,
     _pair,
@@ -462,8 +460,8 @@ _ABSENCES = (
     _absent_thing,
     _absent_category,
     _absent_category,
-    _absent_colour,
-    _absent_colour,
+    _absent_color,
+    _absent_color,
     _absent_use,
     _absent_relation,
     _absent_part,

@@ -1,7 +1,7 @@
-"""Rasterize facets: colours, and the facet number of every pixel.
+"""Rasterize facets: colors, and the facet number of every pixel.
 
 An object is drawn once, at three times the image resolution, as a map of facet numbers. The masks are that map sampled
-at the pixel centres; the colours are its average over each pixel, so the image is anti-aliased while the masks are
+at the pixel centers; the colors are its average over each pixel, so the image is anti-aliased while the masks are
 exact. Nothing here is random.
 """
 
@@ -25,7 +25,7 @@ from maskwise.world.facets import (
 from maskwise.world.textures import crop_texture
 
 FINE = 3
-"""Oversampling factor; odd, so that pixel centres are samples."""
+"""Oversampling factor; odd, so that pixel centers are samples."""
 
 Floats = NDArray[np.float64]
 Planes = NDArray[np.float32]
@@ -43,13 +43,13 @@ class ObjectPlacement(NamedTuple):
 
 
 class ObjectRaster(NamedTuple):
-    """A rasterized object: the first row and column of its box, its colours (3, h, w) multiplied by cover, cover
-    (h, w) in 0..1, and facet (h, w): the number of the facet at each pixel centre, counted from 1, or 0.
+    """A rasterized object: the first row and column of its box, its colors (3, h, w) multiplied by cover, cover
+    (h, w) in 0..1, and facet (h, w): the number of the facet at each pixel center, counted from 1, or 0.
     """
 
     row: int
     column: int
-    colour: Planes
+    color: Planes
     cover: Planes
     facet: NDArray[np.uint8]
 
@@ -71,13 +71,13 @@ def rasterize(
         return None
     fine = _number(shape, place, (left, top), (right - left, bottom - top))
     facet = np.ascontiguousarray(fine[FINE // 2 :: FINE, FINE // 2 :: FINE])
-    colour, cover = _average(fine, shape.facets)
+    color, cover = _average(fine, shape.facets)
     shader = _Shader(shape, _grown(fine, facet), (left, top), place, light)
     shader.shade_all()
-    colour *= shader.shade
+    color *= shader.shade
     if shader.gloss is not None:
-        colour += shader.gloss * cover
-    return ObjectRaster(top, left, colour, cover, facet)
+        color += shader.gloss * cover
+    return ObjectRaster(top, left, color, cover, facet)
 
 
 def _box(
@@ -116,7 +116,7 @@ def _number(
 def _average(
     fine: NDArray[np.uint8], facets: tuple[Facet, ...]
 ) -> tuple[Planes, Planes]:
-    """Mean colour times cover (3, h, w), and cover (h, w), of each pixel, curved facets at full brightness."""
+    """Mean color times cover (3, h, w), and cover (h, w), of each pixel, curved facets at full brightness."""
     table = np.zeros((len(facets) + 1, 4), np.uint8)
     for number, facet in enumerate(facets, 1):
         level = _WHITE * (facet.shading if isinstance(facet.shading, float) else 1.0)
@@ -136,7 +136,7 @@ def _average(
 
 
 def _grown(fine: NDArray[np.uint8], facet: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Facet numbers with a rim: a pixel whose centre is outside takes a facet from one of its corners."""
+    """Facet numbers with a rim: a pixel whose center is outside takes a facet from one of its corners."""
     first = slice(0, None, FINE)
     last = slice(FINE - 1, None, FINE)
     corners = np.maximum(

@@ -10,14 +10,14 @@ from maskwise.world.logical_forms import (
     AmbiguousError,
     Beside,
     HasCategory,
-    HasColour,
+    HasColor,
     HasMaterial,
     ObjectQuery,
     OccludedBy,
     Occludes,
     Predicate,
     Superlative,
-    colour_shows,
+    color_shows,
 )
 from maskwise.world.random_streams import RandomStream
 from maskwise.world.scene_graph import SceneGraph, SceneNode
@@ -82,11 +82,11 @@ class ReferringExpressions:
         self.categories = {scene.nodes[place].category for place in self.objects}
 
     def is_recognisable(self, node: SceneNode) -> bool:
-        """Whether enough of a node, and of its object's colour, is visible to ask for it and to name it."""
+        """Whether enough of a node, and of its object's color, is visible to ask for it and to name it."""
         enough = LEAST_PIXELS * self.scene.object_map.size
         return node.visible_area >= max(
             enough, LEAST_SHARE * node.amodal_area
-        ) and colour_shows(self.scene, node)
+        ) and color_shows(self.scene, node)
 
     def sample_object(self) -> int | None:
         """A recognisable object, occluded ones with twice the weight; None if there is none."""
@@ -106,20 +106,20 @@ class ReferringExpressions:
         return self.scene.nodes[self.rng.choice(self.objects)]
 
     def shortest(self, place: int | None) -> Expression | None:
-        """The shortest expression that refers to this object only: by category, or by colour too."""
+        """The shortest expression that refers to this object only: by category, or by color too."""
         if place is None:
             return None
         node = self.scene.nodes[place]
-        for colour in (None, node.colour):
+        for color in (None, node.color):
             predicates = (
                 (HasCategory(node.category),)
-                if colour is None
-                else (HasCategory(node.category), HasColour(colour))
+                if color is None
+                else (HasCategory(node.category), HasColor(color))
             )
             if self._alone(ObjectQuery(predicates), place):
                 return ObjectQuery(
                     predicates
-                ), f"the {noun_phrase(node.category, colour)}"
+                ), f"the {noun_phrase(node.category, color)}"
         return None
 
     def describe(self, place: int | None) -> Expression | None:
@@ -129,19 +129,19 @@ class ReferringExpressions:
         node = self.scene.nodes[place]
         rng = self.rng
         predicates: list[Predicate] = [HasCategory(node.category)]
-        colour = node.colour if rng.bernoulli(0.55) else None
+        color = node.color if rng.bernoulli(0.55) else None
         material = (
             node.material
-            if MATERIALS[node.material].told and not colour and rng.bernoulli(0.5)
+            if MATERIALS[node.material].told and not color and rng.bernoulli(0.5)
             else None
         )
-        predicates += [HasColour(colour)] if colour else []
+        predicates += [HasColor(color)] if color else []
         predicates += [HasMaterial(material)] if material else []
         noun = rng.choice(
             (node.category, node.category, *CATEGORIES[node.category].also)
         )
         phrase = noun_phrase(
-            node.category, colour, noun=f"{material} {noun}" if material else noun
+            node.category, color, noun=f"{material} {noun}" if material else noun
         )
         manner = rng.integer(5)
         if manner <= 1:
@@ -203,12 +203,10 @@ class ReferringExpressions:
 
 
 def noun_phrase(
-    category: str, colour: str | None = None, *, noun: str | None = None
+    category: str, color: str | None = None, *, noun: str | None = None
 ) -> str:
-    """The noun of a category (or a synonym) with its colour, without article."""
+    """The noun of a category (or a synonym) with its color, without article."""
     noun = noun or category
     return (
-        CATEGORIES[category].coloured.format(colour=colour, noun=noun)
-        if colour
-        else noun
+        CATEGORIES[category].colored.format(color=color, noun=noun) if color else noun
     )

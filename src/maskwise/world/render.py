@@ -46,7 +46,7 @@ def _lay(planes: Planes, raster: ObjectRaster) -> None:
     rows, columns = raster.window
     under = planes[:, rows, columns]
     under *= 1 - raster.cover
-    under += raster.colour
+    under += raster.color
 
 
 def _cast_shadows(planes: Planes, layout: SceneLayout, size: int) -> None:

@@ -21,7 +21,7 @@ from maskwise.world.render import Rendering
 from maskwise.world.scene_layout import PlacedObject, SceneLayout
 
 SAME_PLACE = 0.05
-"""Centres closer than this fraction of the image width are neither left nor right of each other."""
+"""Centers closer than this fraction of the image width are neither left nor right of each other."""
 
 
 class SceneNode(NamedTuple):
@@ -29,12 +29,12 @@ class SceneNode(NamedTuple):
 
     `order`: depth of its object, 1 = front. `visible_area`, `amodal_area`: pixels of the two masks. `visible_x`,
     `amodal_x`: the mean column of these masks as a fraction of the image width; if nothing is visible, `visible_x` is
-    `amodal_x`. `colour_area`: visible pixels of those parts of its object that carry the colour. `name` is unique in
+    `amodal_x`. `color_area`: visible pixels of those parts of its object that carry the color. `name` is unique in
     its scene.
     """
 
     category: str
-    colour: str
+    color: str
     material: str
     part: str | None
     whole: int
@@ -43,7 +43,7 @@ class SceneNode(NamedTuple):
     amodal_area: int
     visible_x: float
     amodal_x: float
-    colour_area: int
+    color_area: int
     name: str = ""
 
     @property
@@ -197,12 +197,12 @@ def _measure(
         np.bincount(index, minlength=count * width).reshape(count, width)
         for index in (at.ravel(), at[here])
     )
-    colour_on = CATEGORIES[placed.category].colour_on or names
-    colour_area = int(
+    color_on = CATEGORIES[placed.category].color_on or names
+    color_area = int(
         sum(
             seen[number].sum()
             for number, name in enumerate(names, 1)
-            if name in colour_on
+            if name in color_on
         )
     )
     middle = (np.arange(columns.start, columns.stop) + 0.5) / object_map.shape[1]
@@ -216,7 +216,7 @@ def _measure(
         x = float(shown @ middle) / visible if visible else amodal_x
         return SceneNode(
             placed.category,
-            placed.colour,
+            placed.color,
             placed.material,
             part,
             first,
@@ -225,7 +225,7 @@ def _measure(
             area,
             x,
             amodal_x,
-            colour_area,
+            color_area,
         )
 
     inside = np.flatnonzero(full[1:].any(1)).tolist()
@@ -235,14 +235,14 @@ def _measure(
 
 
 def name_nodes(nodes: list[SceneNode]) -> tuple[SceneNode, ...]:
-    """Give every node a unique name: colour and category, and the position if two objects share these."""
+    """Give every node a unique name: color and category, and the position if two objects share these."""
     names: dict[int, str] = {}
     groups: dict[tuple[str, str], list[int]] = {}
     for place, node in enumerate(nodes):
         if node.part is None:
-            groups.setdefault((node.category, node.colour), []).append(place)
-    for (category, colour), places in groups.items():
-        plain = CATEGORIES[category].coloured.format(colour=colour, noun=category)
+            groups.setdefault((node.category, node.color), []).append(place)
+    for (category, color), places in groups.items():
+        plain = CATEGORIES[category].colored.format(color=color, noun=category)
         for place, word in zip(*_tell_apart(nodes, places)):
             names[place] = f"{word} {plain}".strip()
     return tuple(
@@ -258,7 +258,7 @@ def name_nodes(nodes: list[SceneNode]) -> tuple[SceneNode, ...]:
 def _tell_apart(
     nodes: list[SceneNode], places: list[int]
 ) -> tuple[list[int], list[str]]:
-    """Words that distinguish objects of one colour and category: two by side if they are clearly apart, else by depth.
+    """Words that distinguish objects of one color and category: two by side if they are clearly apart, else by depth.
 
     More than two, which no scene has but a model may predict, are numbered from the left.
     """

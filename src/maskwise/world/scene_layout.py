@@ -1,4 +1,4 @@
-"""Sample the objects of a scene and their positions: categories, colours, depth and occlusion.
+"""Sample the objects of a scene and their positions: categories, colors, depth and occlusion.
 
 Objects are placed from the back to the front. For every new object a few horizontal positions are tried on a coarse
 grid, and the one that comes nearest to the wanted occlusion is used.
@@ -39,7 +39,7 @@ class PlacedObject(NamedTuple):
     """One object of a scene. `placement` is in fractions of the image: x right, y down, scale per unit of its shape."""
 
     category: str
-    colour: str
+    color: str
     material: str
     shape: ObjectShape
     placement: ObjectPlacement
@@ -97,10 +97,10 @@ def _sample_kind(
     before: list[PlacedObject],
     rng: RandomStream,
 ) -> tuple[str, str, str]:
-    """Category, colour and material.
+    """Category, color and material.
 
-    One object in four repeats a category, so that colours and positions matter; at most three objects share a category
-    and at most two of them a colour.
+    One object in four repeats a category, so that colors and positions matter; at most three objects share a category
+    and at most two of them a color.
     """
     counts = Counter(placed.category for placed in before)
     names = [
@@ -109,26 +109,26 @@ def _sample_kind(
         if counts[name] < 3
     ]
     name = rng.choice(names or categories)
-    twins = Counter(placed.colour for placed in before if placed.category == name)
-    held_out = rng.bernoulli(rules.held_out_colours)
-    colours = [
-        colour
-        for colour in CATEGORIES[name].colours
-        if (colour in HELD_OUT[name]) == held_out
+    twins = Counter(placed.color for placed in before if placed.category == name)
+    held_out = rng.bernoulli(rules.held_out_colors)
+    colors = [
+        color
+        for color in CATEGORIES[name].colors
+        if (color in HELD_OUT[name]) == held_out
     ]
-    colour = rng.choice([colour for colour in colours if twins[colour] < 2] or colours)
-    return name, colour, rng.choice(CATEGORIES[name].materials)
+    color = rng.choice([color for color in colors if twins[color] < 2] or colors)
+    return name, color, rng.choice(CATEGORIES[name].materials)
 
 
 def _build_object(
     kind: tuple[str, str, str], tilt: float, light: DirectionalLight, rng: RandomStream
 ) -> PlacedObject:
     """An object at the origin with unit scale."""
-    category, colour, material = kind
-    builder = FacetBuilder(tilt, light, paints_for(colour, material, rng))
+    category, color, material = kind
+    builder = FacetBuilder(tilt, light, paints_for(color, material, rng))
     SHAPES[category](builder, rng)
     return PlacedObject(
-        category, colour, material, builder.build(), ObjectPlacement(0.0, 0.0, 1.0)
+        category, color, material, builder.build(), ObjectPlacement(0.0, 0.0, 1.0)
     )
 
 

@@ -29,16 +29,16 @@ OBJECTS: tuple[tuple[str, str, Box, float], ...] = (
     ("kite", "yellow", (220, 10, 250, 40), 0.12),
     ("cat", "black", (130, 10, 150, 40), 0.09),
 )
-"""Name, colour, box and score."""
+"""Name, color, box and score."""
 
 
 def draw_scene() -> Image.Image:
     image = Image.new("RGB", SIZE, "green")
     draw = ImageDraw.Draw(image)
-    for _, colour, (left, top, right, bottom), _ in sorted(
+    for _, color, (left, top, right, bottom), _ in sorted(
         OBJECTS, key=lambda one: -one[2][2] + one[2][0]
     ):
-        draw.rectangle((left, top, right - 1, bottom - 1), fill=colour)
+        draw.rectangle((left, top, right - 1, bottom - 1), fill=color)
     return image
 
 

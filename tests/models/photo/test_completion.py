@@ -1,7 +1,7 @@
 import numpy as np
 from PIL import Image
 
-from maskwise.models.photo.colours import colour_share
+from maskwise.models.photo.colors import color_share
 from maskwise.models.photo.completion import (
     CROP_CHANNELS,
     MIN_PROBABILITY,
@@ -209,16 +209,16 @@ def test_sam_input_is_padded_at_the_bottom() -> None:
     assert not tensor[0, :, 512:].any()
 
 
-def test_colours_are_measured_inside_the_mask() -> None:
+def test_colors_are_measured_inside_the_mask() -> None:
     pixels = np.zeros((10, 10, 3), np.float32)
     pixels[:, :5] = (0.9, 0.1, 0.1)
     pixels[:, 5:] = (0.9, 0.9, 0.9)
     left = np.zeros((10, 10), bool)
     left[:, :5] = True
-    assert colour_share(pixels, left, "red") == 1
-    assert colour_share(pixels, ~left, "white") == 1
-    assert colour_share(pixels, ~left, "red") == 0
-    assert colour_share(pixels, np.zeros((10, 10), bool), "red") == 0
+    assert color_share(pixels, left, "red") == 1
+    assert color_share(pixels, ~left, "white") == 1
+    assert color_share(pixels, ~left, "red") == 0
+    assert color_share(pixels, np.zeros((10, 10), bool), "red") == 0
 
 
 def test_relations_between_boxes() -> None:

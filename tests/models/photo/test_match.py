@@ -111,7 +111,7 @@ def test_a_weak_detection_is_an_answer_if_the_question_names_it() -> None:
     assert photo.proposals[region].label == "kite"
 
 
-def test_a_colour_that_no_object_has_chooses_none(photo: EncodedPhoto) -> None:
+def test_a_color_that_no_object_has_chooses_none(photo: EncodedPhoto) -> None:
     assert ask(photo, "the yellow cup")[0] == []
 
 

@@ -114,7 +114,7 @@ def test_cells_are_decoded_to_boxes_of_the_image() -> None:
         Image.new("RGB", (832, 416)), (0, 0, 832, 416), (0, 0, 832, 416)
     )
     assert found.names() == ["dog"]
-    # The centre is at cell (5.5, 3.5) of 32 pixels; the image was halved.
+    # The center is at cell (5.5, 3.5) of 32 pixels; the image was halved.
     assert np.allclose(
         found.boxes[0], [2 * (176 - 32), 2 * (112 - 16), 2 * (176 + 32), 2 * (112 + 16)]
     )

@@ -49,7 +49,7 @@ def test_a_verb_is_not_taken_for_a_noun() -> None:
 
 def test_an_orange_cat_is_no_fruit() -> None:
     (target,) = parse_question("the orange cat").targets
-    assert (target.categories, target.colour) == ({"cat"}, "orange")
+    assert (target.categories, target.color) == ({"cat"}, "orange")
     assert parse_question("the orange").targets[0].categories == {"orange"}
 
 
@@ -95,9 +95,9 @@ def test_a_relation_has_a_target_and_an_anchor(question: str, relation: str) -> 
 
 def test_attributes_stay_with_their_noun() -> None:
     parsed = parse_question("the person next to the red car")
-    assert parsed.targets[0].colour is None
+    assert parsed.targets[0].color is None
     assert parsed.anchor is not None
-    assert parsed.anchor.colour == "red"
+    assert parsed.anchor.color == "red"
 
 
 def test_a_part_of_an_object_means_the_object() -> None:
@@ -170,7 +170,7 @@ def test_a_relation_far_from_what_is_asked_for_is_ignored() -> None:
 
 def test_the_place_in_the_image_is_no_relation() -> None:
     parsed = parse_question("Which cup shown in the given picture is red?")
-    assert (parsed.relation, parsed.targets[0].colour) == (None, "red")
+    assert (parsed.relation, parsed.targets[0].color) == (None, "red")
 
 
 def test_an_empty_question_has_no_target() -> None:

@@ -1,7 +1,7 @@
 from maskwise.models.tiny.answer import unique_names, write_answer
 
 
-def test_objects_that_share_colour_and_category_are_named_by_position() -> None:
+def test_objects_that_share_color_and_category_are_named_by_position() -> None:
     mug = ("mug", "red")
     box = ("box", "blue")
     assert unique_names([(*mug, 0.2), (*box, 0.5)]) == ["red mug", "blue box"]

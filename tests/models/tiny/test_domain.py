@@ -9,7 +9,7 @@ from PIL import Image
 from maskwise.images import open_image
 from maskwise.models.tiny import Tiny, load
 from maskwise.models.tiny.domain import read_domain
-from maskwise.models.tiny.train.fit_domain import fit_domain, write_domain
+from maskwise.training.tiny.fit_domain import fit_domain, write_domain
 from maskwise.world import make_scene
 from tests.shared import shared
 

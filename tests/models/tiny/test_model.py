@@ -14,7 +14,7 @@ from maskwise.models.tiny.networks import OnnxNetworks
 from maskwise.models.tiny.spec import (
     ATTRIBUTE_SIZES,
     CATEGORY_NAMES,
-    COLOUR_NAMES,
+    COLOR_NAMES,
     IMAGE_SIZE,
 )
 from maskwise.schema import Prediction
@@ -145,7 +145,7 @@ def test_of_two_equal_objects_in_one_place_the_occluded_one_is_the_back_one() ->
     amodal[0, 60:100, 40:80] = True
     attributes = np.zeros((2, sum(ATTRIBUTE_SIZES)), np.float32)
     attributes[
-        :, [CATEGORY_NAMES.index("box"), ATTRIBUTE_SIZES[0] + COLOUR_NAMES.index("red")]
+        :, [CATEGORY_NAMES.index("box"), ATTRIBUTE_SIZES[0] + COLOR_NAMES.index("red")]
     ] = 1
     objects = DetectedObjects(visible, amodal, amodal.astype(np.uint8), attributes)
     candidates = list_candidates(objects)

@@ -31,7 +31,7 @@ def solid(
 
 def test_local_maxima_of_the_heatmap_are_objects() -> None:
     boxes = peaks_to_boxes({(2, 3): 0.9, (2, 4): 0.8, (7, 7): 0.95, (5, 0): 0.1})
-    # Cell (row 7, column 7) of four pixels has its centre at 30; the distances are 6 on every side.
+    # Cell (row 7, column 7) of four pixels has its center at 30; the distances are 6 on every side.
     assert boxes.tolist() == [[24, 24, 36, 36], [8, 4, 20, 16]]
 
 

@@ -7,13 +7,13 @@ from maskwise.models.tiny import spec
 from maskwise.world import catalogue
 
 
-def test_categories_colours_materials_and_parts_are_those_of_the_world() -> None:
+def test_categories_colors_materials_and_parts_are_those_of_the_world() -> None:
     assert tuple(catalogue.CATEGORIES) == spec.CATEGORY_NAMES
-    assert tuple(catalogue.COLOURS) == spec.COLOUR_NAMES
+    assert tuple(catalogue.COLORS) == spec.COLOR_NAMES
     assert tuple(catalogue.MATERIALS) == spec.MATERIAL_NAMES
     assert spec.PLURAL_NAMES == catalogue.PLURAL_NOUNS
     for name, category in catalogue.CATEGORIES.items():
-        assert spec.CATEGORIES[name] == (category.parts, category.coloured)
+        assert spec.CATEGORIES[name] == (category.parts, category.colored)
 
 
 def test_inference_imports_neither_the_scene_generator_nor_torch() -> None:

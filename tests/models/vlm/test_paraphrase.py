@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from maskwise.models.intent import classify_intent
+from maskwise.language.intent import classify_intent
 from maskwise.models.vlm import paraphrase
 from maskwise.models.vlm.paraphrase import LONGEST, Paraphraser
 from maskwise.world import SceneQuestion, make_scene

@@ -70,7 +70,7 @@ def _read(file: Path, frame: tuple[int, ...]) -> Masks:
         MemoryError,
         Image.DecompressionBombError,
     ) as error:
-        # Pillow raises ValueError for text and colour profile chunks beyond its limits, and MemoryError for a chunk
+        # Pillow raises ValueError for text and color profile chunks beyond its limits, and MemoryError for a chunk
         # whose header claims gigabytes.
         raise StoreError(f"{file} is not a PNG image: {error}") from None
     try:

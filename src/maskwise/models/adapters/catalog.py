@@ -9,11 +9,11 @@ STAND_IN = "--echo and a stand-in with the classes and calls of the authors' cod
 
 
 class Adapter(NamedTuple):
-    """weights: where they are published; licence: of the weights; checked: what the adapter was run with here."""
+    """weights: where they are published; license: of the weights; checked: what the adapter was run with here."""
 
     title: str
     weights: str
-    licence: str
+    license: str
     install: str
     call: str
     checked: str

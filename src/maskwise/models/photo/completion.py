@@ -221,12 +221,12 @@ def stack_neighbours(visible: BoolArray, neighbours: Sequence[BoolArray]) -> Boo
 def stack_crops(
     pixels: UInt8Array, visible: BoolArray, hull: BoolArray, neighbours: BoolArray
 ) -> Float32Array:
-    """float32 [n, CROP_CHANNELS, s, s], one crop per neighbour: colours in -1..1, masks 0 or 1.
+    """float32 [n, CROP_CHANNELS, s, s], one crop per neighbour: colors in -1..1, masks 0 or 1.
 
     pixels: uint8 [s, s, 3]; visible, hull: bool [s, s]; neighbours: bool [n, s, s].
     """
-    colours = pixels.transpose(2, 0, 1).astype(np.float32) / 127.5 - 1
-    shared = np.concatenate([colours, np.stack([visible, hull]).astype(np.float32)])
+    colors = pixels.transpose(2, 0, 1).astype(np.float32) / 127.5 - 1
+    shared = np.concatenate([colors, np.stack([visible, hull]).astype(np.float32)])
     repeated = np.broadcast_to(shared, (len(neighbours), *shared.shape))
     return np.concatenate([repeated, neighbours[:, None].astype(np.float32)], 1)
 

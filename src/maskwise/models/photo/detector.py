@@ -94,7 +94,7 @@ class YoloxDetector:
         return found._replace(boxes=boxes).take(_is_complete(boxes, tile, whole))
 
     def _decode(self, output: Float32Array) -> Detections:
-        """output: [cells, 85]: centre and size relative to the cell, objectness, category scores."""
+        """output: [cells, 85]: center and size relative to the cell, objectness, category scores."""
         scores = output[:, 4:5] * output[:, 5:]
         rows, categories = np.nonzero(scores >= MIN_SCORE)
         center = (output[rows, :2] + self.grid[rows]) * self.strides[rows]

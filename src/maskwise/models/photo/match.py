@@ -1,7 +1,7 @@
 """The offline chooser: matches the words of a question with the detector's categories and with measured attributes.
 
 It knows the 80 categories of COCO, words for them, kinds of things ("animal"), what they are for, positions, sizes,
-colours and simple relations. It does not reason. When nothing matches it says so and lists what it can find.
+colors and simple relations. It does not reason. When nothing matches it says so and lists what it can find.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from maskwise.models.photo.choice import Choice, ChosenPhrase
-from maskwise.models.photo.colours import colour_share
+from maskwise.models.photo.colors import color_share
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.proposals import Proposal
 from maskwise.models.photo.question import (
@@ -37,8 +37,8 @@ of the best label of its object on."""
 
 MAX_LOOKED_FOR = 3
 
-MIN_COLOUR = 0.15
-"""Share of an object's pixels that must have a colour which the question names."""
+MIN_COLOR = 0.15
+"""Share of an object's pixels that must have a color which the question names."""
 
 MAX_LISTED = 8
 
@@ -183,7 +183,7 @@ def _listed(scores: list[dict[str, float]]) -> set[str]:
 def _candidates(
     photo: EncodedPhoto, scores: list[dict[str, float]], noun: NounPhrase
 ) -> dict[int, float]:
-    """Proposals of the noun's categories and colour, with their scores."""
+    """Proposals of the noun's categories and color, with their scores."""
     found = {}
     for row, names in enumerate(scores):
         fitting = [
@@ -194,9 +194,9 @@ def _candidates(
         if not fitting or max(fitting) < MIN_SHARE * max(names.values()):
             continue
         share = 1.0
-        if noun.colour is not None:
-            share = colour_share(photo.pixels, photo.proposals[row].inside, noun.colour)
-        if share >= (0 if noun.colour is None else MIN_COLOUR):
+        if noun.color is not None:
+            share = color_share(photo.pixels, photo.proposals[row].inside, noun.color)
+        if share >= (0 if noun.color is None else MIN_COLOR):
             found[row] = max(fitting) * share
     enough = min(SURE_SCORE, MIN_SHARE * max(found.values(), default=0.0))
     return {row: score for row, score in found.items() if score >= enough}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PIL import Image
 
 from maskwise.errors import ModelError
-from maskwise.models.intent import classify_intent, hash_classifier
+from maskwise.language.intent import classify_intent, hash_classifier
 from maskwise.models.photo.choice import Choice, Chooser, ChosenPhrase
 from maskwise.models.photo.completion import CompletionNetwork, OnnxCompletionNetwork
 from maskwise.models.photo.encoded_photo import EncodedPhoto

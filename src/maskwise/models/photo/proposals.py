@@ -261,12 +261,12 @@ def _grid_points(
     found: list[Proposal], size: tuple[int, int]
 ) -> Iterator[tuple[float, float]]:
     """Points of the grid in pixels of the image: first those that no small proposal covers when their turn comes, each
-    as far as possible from the boxes' centres and the points before.
+    as far as possible from the boxes' centers and the points before.
     """
     sides = (np.arange(GRID_SIDE) + 0.5) / GRID_SIDE
     grid = np.stack(np.meshgrid(sides, sides), -1).reshape(-1, 2)
     places = grid * size
-    # Without any box the first point is the one nearest to the centre of the image.
+    # Without any box the first point is the one nearest to the center of the image.
     distance = 2 * max(size) - np.hypot(*(places - np.array(size) / 2).T)
     for one in found:
         distance = np.minimum(distance, np.hypot(*(places - _box_center(one.box)).T))

@@ -128,9 +128,9 @@ ORDERS: dict[Order, tuple[str, ...]] = {
     "nearest": ("nearest", "closest", "foreground", "front"),
     "farthest": ("farthest", "furthest", "background", "back", "most distant"),
 }
-COLOURS = {
-    word: colour
-    for colour, words in {
+COLORS = {
+    word: color
+    for color, words in {
         "red": ("red", "crimson", "scarlet"),
         "orange": ("orange",),
         "yellow": ("yellow", "golden", "gold"),
@@ -224,7 +224,7 @@ class NounPhrase:
 
     categories: frozenset[str]
     text: str
-    colour: str | None = None
+    color: str | None = None
     order: Order | None = None
     rank: int = 0
     count: int | None = 1
@@ -318,7 +318,7 @@ def _find_relation(
 
 
 def _find_nouns(tokens: list[Token]) -> list[Noun]:
-    """Mentions of categories, kinds of them, or of anything; a colour before a noun is no fruit."""
+    """Mentions of categories, kinds of them, or of anything; a color before a noun is no fruit."""
     found = [
         noun
         for noun in find_phrases(tokens, noun_table())
@@ -329,7 +329,7 @@ def _find_nouns(tokens: list[Token]) -> list[Noun]:
         noun
         for noun in found
         if not (
-            tokens[noun.start].word in COLOURS
+            tokens[noun.start].word in COLORS
             and noun.stop in starts
             and noun.stop - noun.start == 1
         )
@@ -373,7 +373,7 @@ def _noun_phrase(
     return NounPhrase(
         noun.value,
         "person" if text in PERSONAL else text,
-        next((COLOURS[word] for word in words if word in COLOURS), None),
+        next((COLORS[word] for word in words if word in COLORS), None),
         orders[0].value if orders else None,
         next((ORDINALS[word] for word in words if word in ORDINALS), 0),
         counts[0] if counts else None if everything else 1,

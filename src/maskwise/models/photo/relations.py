@@ -16,7 +16,7 @@ def relation_strength(relation: Relation, subject: Box, anchor: Box) -> float:
 
 
 def _left_of(subject: Box, anchor: Box) -> float:
-    """Full when the centres are half a width apart."""
+    """Full when the centers are half a width apart."""
     apart = _center(anchor)[0] - _center(subject)[0]
     widths = (subject[2] - subject[0] + anchor[2] - anchor[0]) / 2
     return min(1.0, max(0.0, apart / (0.5 * widths))) * _beside(subject, anchor)

@@ -7,7 +7,7 @@
 
 Inference needs numpy and onnxruntime. In order of the data flow:
 
-spec            categories, colours, sizes and thresholds, shared with training
+spec            categories, colors, sizes and thresholds, shared with training
 preprocess      image to detector input
 networks        the three ONNX networks: detector, RoI head, grounder
 postprocess     heatmap peaks to boxes, RoI masks pasted into the image, NMS

@@ -6,20 +6,20 @@ from maskwise.models.tiny.spec import CATEGORIES, PLURAL_NAMES
 from maskwise.schema import Answer, Phrase
 
 SAME_PLACE = 0.05
-"""Two centres closer than this fraction of the image are neither left nor right of each other."""
+"""Two centers closer than this fraction of the image are neither left nor right of each other."""
 
 
 def unique_names(objects: Sequence[tuple[str, str, float]]) -> list[str]:
-    """A name for each object, given category, colour and horizontal centre of each, from front to back.
+    """A name for each object, given category, color and horizontal center of each, from front to back.
 
-    Colour and category, and where several objects share these, their position.
+    Color and category, and where several objects share these, their position.
     """
     names = [""] * len(objects)
     groups: dict[tuple[str, str], list[int]] = {}
-    for index, (category, colour, _) in enumerate(objects):
-        groups.setdefault((category, colour), []).append(index)
-    for (category, colour), members in groups.items():
-        base = CATEGORIES[category].name_format.format(colour=colour, noun=category)
+    for index, (category, color, _) in enumerate(objects):
+        groups.setdefault((category, color), []).append(index)
+    for (category, color), members in groups.items():
+        base = CATEGORIES[category].name_format.format(color=color, noun=category)
         for index, prefix in _position_prefixes(
             members, [center for _, _, center in objects]
         ).items():

@@ -11,7 +11,7 @@ from maskwise.models.tiny.spec import ATTRIBUTE_SIZES, IMAGE_SIZE
 class DetectedObjects(NamedTuple):
     """n objects in an image of s x s pixels. visible, amodal: bool [n, s, s]. part: uint8 [n, s, s], number of the part
     at each pixel of the amodal mask, from 1; 0 outside. attributes: float32 [n, sum(ATTRIBUTE_SIZES)], probabilities of
-    categories, colours and materials, concatenated.
+    categories, colors and materials, concatenated.
     """
 
     visible: BoolArray

@@ -6,8 +6,8 @@ import numpy as np
 from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
+from maskwise.language.intent import RequestedMask, classify_intent
 from maskwise.masks import Mask, Masks
-from maskwise.models.intent import RequestedMask, classify_intent
 from maskwise.models.tiny.answer import write_answer
 from maskwise.models.tiny.detections import DetectedObjects
 from maskwise.models.tiny.features import object_features

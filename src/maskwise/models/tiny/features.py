@@ -12,7 +12,7 @@ from maskwise.models.tiny.spec import MAX_PARTS, UNARY_MEASURES
 class ObjectFeatures(NamedTuple):
     """unary: float32 [n, UNARY_FEATURES], attributes, position and size of each object. pairwise: float32 [n, n,
     PAIRWISE_FEATURES] of i and j: fraction of j that i occludes, fraction of i that j occludes, horizontal and vertical
-    offset of the centres, overlap of the amodal masks, and whether i is in front.
+    offset of the centers, overlap of the amodal masks, and whether i is in front.
     """
 
     unary: Float32Array
@@ -46,7 +46,7 @@ def object_features(objects: DetectedObjects) -> ObjectFeatures:
 
 
 def _measures(objects: DetectedObjects, i: int) -> list[float]:
-    """Centre of the visible mask, centre and box of the amodal mask, both areas, the occluded fraction; then the
+    """Center of the visible mask, center and box of the amodal mask, both areas, the occluded fraction; then the
     visible area of each part, then the occluded fraction of each part.
     """
     visible = objects.visible[i]

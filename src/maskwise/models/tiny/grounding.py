@@ -14,7 +14,7 @@ from maskwise.models.tiny.spec import (
     ATTRIBUTE_SIZES,
     CATEGORIES,
     CATEGORY_NAMES,
-    COLOUR_NAMES,
+    COLOR_NAMES,
     IMAGE_SIZE,
     MAX_PARTS,
     TARGET_THRESHOLD,
@@ -58,7 +58,7 @@ def list_candidates(objects: DetectedObjects) -> dict[CandidateKey, Candidate]:
     """Every object, each followed by its parts that have pixels, from front to back."""
     occlusion = occlusion_matrix(objects)
     order = np.argsort(occlusion.sum(0) - occlusion.sum(1), kind="stable").tolist()
-    labels = {i: _category_and_colour(objects.attributes[i]) for i in order}
+    labels = {i: _category_and_color(objects.attributes[i]) for i in order}
     whole_x = {i: _center_x(objects, (i, 0)) for i in order}
     names = unique_names([(*labels[i], whole_x[i]) for i in order])
     candidates = {}
@@ -76,9 +76,9 @@ def list_candidates(objects: DetectedObjects) -> dict[CandidateKey, Candidate]:
     return candidates
 
 
-def _category_and_colour(attributes: Float32Array) -> tuple[str, str]:
-    category, colour, _ = np.split(attributes, np.cumsum(ATTRIBUTE_SIZES[:2]))
-    return CATEGORY_NAMES[int(category.argmax())], COLOUR_NAMES[int(colour.argmax())]
+def _category_and_color(attributes: Float32Array) -> tuple[str, str]:
+    category, color, _ = np.split(attributes, np.cumsum(ATTRIBUTE_SIZES[:2]))
+    return CATEGORY_NAMES[int(category.argmax())], COLOR_NAMES[int(color.argmax())]
 
 
 def _center_x(objects: DetectedObjects, key: CandidateKey) -> float:

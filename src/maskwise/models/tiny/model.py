@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maskwise.models.intent import classify_intent, hash_classifier
+from maskwise.language.intent import classify_intent, hash_classifier
 from maskwise.models.tiny.detections import DetectedObjects, no_objects
 from maskwise.models.tiny.domain import WARNING, Domain, domain_features, read_domain
 from maskwise.models.tiny.encoded_image import EncodedImage

@@ -15,7 +15,7 @@ NETWORKS = ("detector", "roi_head", "grounder")
 class DetectorMaps(NamedTuple):
     """Output of the detector for one image, s its size. fine: [1, FINE_CHANNELS, s/2, s/2] and coarse:
     [1, COARSE_CHANNELS, s/4, s/4], feature maps. heatmap: [1, 1, s/4, s/4] in 0..1. box: [1, 4, s/4, s/4], distances
-    from the cell's centre to the left, top, right and bottom of the amodal box, in pixels.
+    from the cell's center to the left, top, right and bottom of the amodal box, in pixels.
     """
 
     fine: Float32Array
@@ -26,12 +26,12 @@ class DetectorMaps(NamedTuple):
 
 class RoIPredictions(NamedTuple):
     """Output of the RoI head for k boxes, all logits. masks: [k, 2 + MAX_PARTS, MASK_SIZE, MASK_SIZE]: visible, amodal,
-    then one channel per part. category, colour, material: [k, classes].
+    then one channel per part. category, color, material: [k, classes].
     """
 
     masks: Float32Array
     category: Float32Array
-    colour: Float32Array
+    color: Float32Array
     material: Float32Array
 
 

@@ -88,7 +88,7 @@ def assemble_objects(
         numbers = pasted[i][2 : 2 + parts].argmax(0) + 1
         part[row][windows[i]] = numbers * amodal[row][windows[i]]
     attributes = [
-        softmax(logits[keep]) for logits in (rois.category, rois.colour, rois.material)
+        softmax(logits[keep]) for logits in (rois.category, rois.color, rois.material)
     ]
     return DetectedObjects(visible, amodal, part, np.concatenate(attributes, 1))
 

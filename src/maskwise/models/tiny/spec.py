@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 
 class CategorySpec(NamedTuple):
-    """parts: names of its parts, numbered from 1. name_format: how an object is named by colour and category."""
+    """parts: names of its parts, numbered from 1. name_format: how an object is named by color and category."""
 
     parts: tuple[str, ...]
-    name_format: str = "{colour} {noun}"
+    name_format: str = "{color} {noun}"
 
 
-_HANDLED = "{colour}-handled {noun}"
+_HANDLED = "{color}-handled {noun}"
 
 CATEGORIES: dict[str, CategorySpec] = {
     "mug": CategorySpec(("body", "handle")),
@@ -36,7 +36,7 @@ CATEGORIES: dict[str, CategorySpec] = {
     "clock": CategorySpec(("face", "hands", "frame", "feet")),
     "camera": CategorySpec(("body", "lens", "flash", "button")),
     "lamp": CategorySpec(("shade", "stem", "base")),
-    "plant": CategorySpec(("pot", "leaves"), "{noun} in the {colour} pot"),
+    "plant": CategorySpec(("pot", "leaves"), "{noun} in the {color} pot"),
     "box": CategorySpec(("body", "lid")),
     "teddy bear": CategorySpec(("head", "ears", "body", "arms", "legs")),
     "hat": CategorySpec(("crown", "brim", "band")),
@@ -52,7 +52,7 @@ CATEGORIES: dict[str, CategorySpec] = {
     "television": CategorySpec(("screen", "frame", "stand")),
 }
 CATEGORY_NAMES = tuple(CATEGORIES)
-COLOUR_NAMES = (
+COLOR_NAMES = (
     "red",
     "orange",
     "yellow",
@@ -87,8 +87,8 @@ PLURAL_NAMES = frozenset(
 )
 """Names of one object or part that take a plural verb."""
 
-ATTRIBUTE_SIZES = (len(CATEGORY_NAMES), len(COLOUR_NAMES), len(MATERIAL_NAMES))
-"""Number of categories, colours and materials: the three classifications of an object."""
+ATTRIBUTE_SIZES = (len(CATEGORY_NAMES), len(COLOR_NAMES), len(MATERIAL_NAMES))
+"""Number of categories, colors and materials: the three classifications of an object."""
 
 MAX_PARTS = max(len(category.parts) for category in CATEGORIES.values())
 

@@ -9,8 +9,8 @@ These want the visible mask: a question does, unless its words ask for what is h
 
 from random import Random
 
-from maskwise.models.intent.lexicon import load_lexicon
-from maskwise.models.intent.templates import (
+from maskwise.language.intent.lexicon import load_lexicon
+from maskwise.training.intent.templates import (
     TemplateCorpus,
     load_corpus,
     parse_template,

@@ -7,7 +7,7 @@ import { answerElements } from "./answer_text.js";
 import { el, percent, seconds, swatch } from "./dom.js";
 import { drawPng, saveBlob, saveJson, toCoco, toRle } from "./downloads.js";
 import { DrawnRegion } from "./mask_layer.js";
-import { colourOf } from "./palette.js";
+import { colorOf } from "./palette.js";
 
 const LAYERS = {
   visible: { visible: true, amodal: false, occluded: false },
@@ -73,8 +73,8 @@ export class AnswerEntry {
   #answer(prediction) {
     if (prediction.error) return [el("span", { class: "failed" }, prediction.error)];
     if (!prediction.answer) return [el("span", { class: "soft" }, prediction.no_target ? "Nothing in this image fits." : "No answer in words.")];
-    const colours = this.regions.map((region) => region.colour);
-    return answerElements(prediction.answer, colours, {
+    const colors = this.regions.map((region) => region.color);
+    return answerElements(prediction.answer, colors, {
       enter: (regions) => this.page.point(this.regions[regions[0]]),
       leave: () => this.page.point(null),
     });
@@ -126,7 +126,7 @@ export class AnswerEntry {
       const rate = rates[index];
       const note = [rate === null ? null : rate < 0.005 ? "not occluded" : `${percent(rate)} occluded`, `score ${(predicted[index].score ?? 1).toFixed(2)}`];
       return el("li", { onpointerenter: () => this.page.point(region), onpointerleave: () => this.page.point(null) },
-        el("label", {}, box, swatch(colourOf(region.colour)), el("span", {}, region.name), el("span", { class: "soft" }, note.filter(Boolean).join(" · "))));
+        el("label", {}, box, swatch(colorOf(region.color)), el("span", {}, region.name), el("span", { class: "soft" }, note.filter(Boolean).join(" · "))));
     }));
   }
 

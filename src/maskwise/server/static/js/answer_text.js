@@ -1,10 +1,10 @@
 /**
- * Answers in words, each phrase in the colour of its mask.
+ * Answers in words, each phrase in the color of its mask.
  *
  * @typedef {{start: number, stop: number, regions: number[]}} Phrase  positions in characters, not UTF-16 units
  */
 import { el } from "./dom.js";
-import { colourOf } from "./palette.js";
+import { colorOf } from "./palette.js";
 
 /**
  * The parts of an answer. Of overlapping phrases the first one counts.
@@ -25,9 +25,9 @@ export function splitAnswer(answer) {
 }
 
 /**
- * An answer as elements. colours: colour of each region. enter, leave: called with the regions of a phrase.
+ * An answer as elements. colors: color of each region. enter, leave: called with the regions of a phrase.
  */
-export function answerElements(answer, colours, { enter = () => {}, leave = () => {} } = {}) {
+export function answerElements(answer, colors, { enter = () => {}, leave = () => {} } = {}) {
   return splitAnswer(answer).map(({ text, regions }) => {
     if (!regions.length) return el("span", {}, text);
     const mark = el("mark", {
@@ -35,7 +35,7 @@ export function answerElements(answer, colours, { enter = () => {}, leave = () =
       onpointerleave: () => leave(regions),
       title: regions.length > 1 ? `${regions.length} masks` : "",
     }, text);
-    mark.style.setProperty("--c", colourOf(colours[regions[0]] ?? regions[0]));
+    mark.style.setProperty("--c", colorOf(colors[regions[0]] ?? regions[0]));
     return mark;
   });
 }

@@ -23,10 +23,10 @@ export function byId(id) {
   return found;
 }
 
-/** A coloured square for legends. */
-export function swatch(colour) {
+/** A colored square for legends. */
+export function swatch(color) {
   const square = el("span", { class: "swatch", "aria-hidden": "true" });
-  square.style.background = colour;
+  square.style.background = color;
   return square;
 }
 

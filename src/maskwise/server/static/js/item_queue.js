@@ -10,10 +10,10 @@ const PRELOADED = 4;
 const regions = new WeakMap();
 
 /** The region of a target. It is made once per target, as targets are never changed. */
-export function drawnRegion(target, colour) {
+export function drawnRegion(target, color) {
   const known = regions.get(target);
-  if (known?.colour === colour) return known;
-  const made = new DrawnRegion(target, colour);
+  if (known?.color === color) return known;
+  const made = new DrawnRegion(target, color);
   regions.set(target, made);
   return made;
 }

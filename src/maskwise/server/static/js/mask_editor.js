@@ -4,7 +4,7 @@
  *
  * @typedef {import("./painting.js").Point} Point
  * @typedef {import("./rle.js").Bitmap} Bitmap
- * @typedef {{bitmap: () => Bitmap, colour: () => string, commit: (bitmap: Bitmap) => void, say: (text: string) => void,
+ * @typedef {{bitmap: () => Bitmap, color: () => string, commit: (bitmap: Bitmap) => void, say: (text: string) => void,
  *   refine: (points: any[]) => Promise<void>, redraw: () => void}} Page
  */
 import { copyBitmap } from "./bitmap.js";
@@ -62,9 +62,9 @@ export class MaskEditor {
   /** Draw what is begun, on a context in image coordinates. */
   draw(context, scale) {
     if (!this.tool) return;
-    const colour = this.tool === "eraser" ? "#ffffff" : this.page.colour();
-    if (this.tool === "polygon") this.#drawPolygon(context, scale, colour);
-    else if (this.points.length) this.#drawStroke(context, colour);
+    const color = this.tool === "eraser" ? "#ffffff" : this.page.color();
+    if (this.tool === "polygon") this.#drawPolygon(context, scale, color);
+    else if (this.points.length) this.#drawStroke(context, color);
     if (this.cursor) this.#drawCursor(context, scale);
     for (const click of this.clicks) dot(context, click, 5 / scale, click.positive ? "#2ecc71" : "#e74c3c");
   }
@@ -147,9 +147,9 @@ export class MaskEditor {
     this.page.refine(this.clicks);
   }
 
-  #drawStroke(context, colour) {
+  #drawStroke(context, color) {
     context.globalAlpha = 0.6;
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.lineWidth = this.size;
     context.lineCap = context.lineJoin = "round";
     trace(context, this.points);
@@ -158,19 +158,19 @@ export class MaskEditor {
     context.globalAlpha = 1;
   }
 
-  #drawPolygon(context, scale, colour) {
+  #drawPolygon(context, scale, color) {
     if (!this.points.length) return;
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.lineWidth = 2 / scale;
     trace(context, this.cursor ? [...this.points, this.cursor] : this.points);
     context.stroke();
-    for (const point of this.points) dot(context, point, 4 / scale, colour);
+    for (const point of this.points) dot(context, point, 4 / scale, color);
   }
 
   #drawCursor(context, scale) {
     const round = this.tool === "brush" || this.tool === "eraser";
-    for (const [colour, width] of [["#000000", 3], ["#ffffff", 1.4]]) {
-      context.strokeStyle = colour;
+    for (const [color, width] of [["#000000", 3], ["#ffffff", 1.4]]) {
+      context.strokeStyle = color;
       context.lineWidth = width / scale;
       context.beginPath();
       if (round) context.arc(this.cursor.x, this.cursor.y, this.size / 2, 0, 7);
@@ -192,10 +192,10 @@ function cross(context, { x, y }, arm) {
   context.lineTo(x, y + arm);
 }
 
-function dot(context, { x, y }, radius, colour) {
+function dot(context, { x, y }, radius, color) {
   context.beginPath();
   context.arc(x, y, radius, 0, 7);
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.fill();
   context.strokeStyle = "#181818";
   context.lineWidth = radius / 3;

@@ -8,17 +8,17 @@
  */
 import { area, subtract } from "./bitmap.js";
 import { bitmapToPath } from "./contours.js";
-import { colourOf, stripePattern } from "./palette.js";
+import { colorOf, stripePattern } from "./palette.js";
 import { decodeRle } from "./rle.js";
 
-const OUTSIDE_COLOUR = "#ff2d55";
+const OUTSIDE_COLOR = "#ff2d55";
 
 /** A region to draw. Bitmaps and paths are made when they are first needed. */
 export class DrawnRegion {
-  /** @param {{visible?: Rle | null, amodal?: Rle | null, name?: string | null}} region @param {number} colour */
-  constructor(region, colour) {
-    this.name = region.name || `region ${colour + 1}`;
-    this.colour = colour;
+  /** @param {{visible?: Rle | null, amodal?: Rle | null, name?: string | null}} region @param {number} color */
+  constructor(region, color) {
+    this.name = region.name || `region ${color + 1}`;
+    this.color = color;
     this.hidden = false;
     this.rle = { visible: region.visible ?? null, amodal: region.amodal ?? null };
     this.bitmaps = new Map();
@@ -70,27 +70,27 @@ export function drawRegions(context, regions, layers, scale, strong = null) {
 function drawVisible(context, region, scale, strength) {
   const path = region.path("visible");
   if (!path) return;
-  fill(context, path, colourOf(region.colour), 0.42 * strength);
-  outline(context, path, region.colour, scale, strength, []);
+  fill(context, path, colorOf(region.color), 0.42 * strength);
+  outline(context, path, region.color, scale, strength, []);
 }
 
 function drawAmodal(context, region, scale, strength, alone) {
   const path = region.path("amodal");
   if (!path) return;
-  if (alone) fill(context, path, colourOf(region.colour), 0.34 * strength);
-  outline(context, path, region.colour, scale, strength, [7 / scale, 4.5 / scale]);
+  if (alone) fill(context, path, colorOf(region.color), 0.34 * strength);
+  outline(context, path, region.color, scale, strength, [7 / scale, 4.5 / scale]);
 }
 
 function drawOccluded(context, region, scale, strength) {
   const path = region.path("occluded");
-  if (path) fill(context, path, stripePattern(context, region.colour, scale), 0.8 * strength);
+  if (path) fill(context, path, stripePattern(context, region.color, scale), 0.8 * strength);
 }
 
 /** Mark the pixels of visible masks that lie outside the amodal ones, which cannot be right. */
 export function drawOutside(context, regions) {
   for (const region of regions) {
     const path = region.path("outside");
-    if (path) fill(context, path, OUTSIDE_COLOUR, 0.9);
+    if (path) fill(context, path, OUTSIDE_COLOR, 0.9);
   }
   context.globalAlpha = 1;
 }
@@ -101,7 +101,7 @@ function fill(context, path, style, alpha) {
   context.fill(path, "evenodd");
 }
 
-function outline(context, path, colour, scale, strength, dash) {
+function outline(context, path, color, scale, strength, dash) {
   context.setLineDash([]);
   context.globalAlpha = 0.6 * strength;
   context.strokeStyle = "#181818";
@@ -109,7 +109,7 @@ function outline(context, path, colour, scale, strength, dash) {
   context.stroke(path);
   context.setLineDash(dash);
   context.globalAlpha = strength;
-  context.strokeStyle = colourOf(colour);
+  context.strokeStyle = colorOf(color);
   context.lineWidth = 1.9 / scale;
   context.stroke(path);
   context.setLineDash([]);

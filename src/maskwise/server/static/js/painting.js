@@ -5,13 +5,13 @@
  * @typedef {{x: number, y: number}} Point  in pixels, from the upper left corner of the image
  */
 
-/** Paint a stroke of a round brush. A pixel is painted if its centre is inside. */
+/** Paint a stroke of a round brush. A pixel is painted if its center is inside. */
 export function paintStroke(bitmap, points, diameter, value) {
   const radius = Math.max(0.5, diameter / 2);
   points.forEach((point, index) => paintCapsule(bitmap, points[Math.max(0, index - 1)], point, radius, value));
 }
 
-/** All pixels whose centre is within radius of the segment from a to b. */
+/** All pixels whose center is within radius of the segment from a to b. */
 function paintCapsule({ width, height, data }, a, b, radius, value) {
   const [top, bottom] = [Math.max(0, Math.floor(Math.min(a.y, b.y) - radius)), Math.min(height - 1, Math.ceil(Math.max(a.y, b.y) + radius))];
   const [left, right] = [Math.max(0, Math.floor(Math.min(a.x, b.x) - radius)), Math.min(width - 1, Math.ceil(Math.max(a.x, b.x) + radius))];
@@ -26,7 +26,7 @@ function paintCapsule({ width, height, data }, a, b, radius, value) {
   }
 }
 
-/** Paint the inside of a polygon by the even-odd rule. A pixel is painted if its centre is inside. */
+/** Paint the inside of a polygon by the even-odd rule. A pixel is painted if its center is inside. */
 export function paintPolygon({ width, height, data }, points, value) {
   for (let y = 0; y < height; y++) {
     const crossings = [];

@@ -10,7 +10,7 @@ import { helpDialog, listenToKeys } from "./keys.js";
 import { MaskEditor, TOOLS } from "./mask_editor.js";
 import { drawOutside, drawRegions } from "./mask_layer.js";
 import { Outbox } from "./outbox.js";
-import { colourOf } from "./palette.js";
+import { colorOf } from "./palette.js";
 import { askReason } from "./reject_dialog.js";
 import { call, isOffline, openReview } from "./review_api.js";
 import { ReviewPanel } from "./review_panel.js";
@@ -41,7 +41,7 @@ class ReviewPage {
     this.view = new CanvasView(byId("canvas"), (context, scale) => this.#draw(context, scale));
     this.editor = new MaskEditor(this.view, {
       bitmap: () => this.#editedBitmap(),
-      colour: () => colourOf(this.active),
+      color: () => colorOf(this.active),
       commit: (bitmap) => this.#commitMask(encodeRle(bitmap)),
       say: (text) => this.say(text),
       refine: (clicks) => this.#refine(clicks),

@@ -11,7 +11,7 @@ import { area } from "./bitmap.js";
 import { el, percent, swatch } from "./dom.js";
 import { targetOf } from "./edit_state.js";
 import { drawnRegion } from "./item_queue.js";
-import { colourOf } from "./palette.js";
+import { colorOf } from "./palette.js";
 import { makeUuid } from "./uuid.js";
 
 const TYPES = ["visible", "amodal", "both"];
@@ -154,7 +154,7 @@ export class ReviewPanel {
     const region = drawnRegion(target, index);
     const name = this.editing === target.id ? this.#nameField(target, rename) : [el("b", {}, target.name || "unnamed"), el("small", {}, describeMasks(region))];
     const pick = el(this.editing === target.id ? "span" : "button", { class: "pick", type: "button", onclick: () => this.page.pick(index), ondblclick: () => this.edit(target.id), "aria-pressed": String(index === this.page.active()) },
-      index < 9 ? el("kbd", {}, String(index + 1)) : null, swatch(colourOf(index)), name);
+      index < 9 ? el("kbd", {}, String(index + 1)) : null, swatch(colorOf(index)), name);
     const tools = [
       ["↑", `Move ${target.name} up`, () => state.moveTarget(index, -1)],
       ["✎", `Rename ${target.name}`, () => (this.editing = target.id)],

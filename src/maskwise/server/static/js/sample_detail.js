@@ -4,7 +4,7 @@ import { getImage, getJson } from "./api.js";
 import { CanvasView } from "./canvas_view.js";
 import { byId, el, percent, swatch } from "./dom.js";
 import { drawRegions } from "./mask_layer.js";
-import { colourOf } from "./palette.js";
+import { colorOf } from "./palette.js";
 import { groundTruthRegions, predictedRegions } from "./sample_panels.js";
 import { viewKeys } from "./view_keys.js";
 
@@ -71,8 +71,8 @@ function predictionSide(content) {
 function side(title, tags, regions, answer, overlaps, note) {
   const canvas = el("canvas", { tabindex: 0, "aria-label": `${title}: image with ${regions.length} masks` });
   const legend = el("ul", { class: "legend" }, regions.map((region, index) =>
-    el("li", {}, swatch(colourOf(region.colour)), region.name, overlaps[index] === null ? null : el("small", {}, `IoU ${percent(overlaps[index])}`))));
-  const words = answer ? el("p", {}, answerElements(answer, regions.map((region) => region.colour))) : null;
+    el("li", {}, swatch(colorOf(region.color)), region.name, overlaps[index] === null ? null : el("small", {}, `IoU ${percent(overlaps[index])}`))));
+  const words = answer ? el("p", {}, answerElements(answer, regions.map((region) => region.color))) : null;
   const element = el("section", { class: "side", "aria-label": title },
     el("h3", {}, title), canvas, el("div", { class: "words" }, tags.length ? el("div", { class: "scores" }, tags) : null, words, note && el("p", { class: "soft" }, note), legend));
   return { element, canvas, regions };

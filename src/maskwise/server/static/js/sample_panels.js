@@ -4,9 +4,9 @@ import { DrawnRegion, drawRegions } from "./mask_layer.js";
 /** @returns {DrawnRegion[]} */
 export const groundTruthRegions = (sample) => (sample.targets ?? []).map((region, index) => new DrawnRegion(region, index));
 
-/** A predicted region has the colour of its matched target. @returns {DrawnRegion[]} */
-export const predictedRegions = ({ prediction, colours }) =>
-  (prediction?.regions ?? []).map((region, index) => new DrawnRegion(region, colours[index]));
+/** A predicted region has the color of its matched target. @returns {DrawnRegion[]} */
+export const predictedRegions = ({ prediction, colors }) =>
+  (prediction?.regions ?? []).map((region, index) => new DrawnRegion(region, colors[index]));
 
 /** Draw an image with its regions into a canvas of fixed size. size: of the masks, which may be larger than the image. */
 export function drawPanel(canvas, image, size, regions, layers) {

@@ -1,0 +1,1 @@
+"""Training: one package per trainer (`tiny`, `completion`, `vlm`, `intent`). Inference never imports it."""

@@ -1,0 +1,202 @@
+"""A training run of the completion network. Running it again continues where it stopped.
+
+composites/                 encoded crops of objects, for training and validation
+completion.safetensors      the weights
+checkpoints/, *.jsonl, ...  training state and curves
+completion.onnx             the network for inference
+"""
+
+import copy
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import torch
+from accelerate.utils import set_seed
+from rich.console import Console
+from rich.progress import track
+from torch import Tensor, nn
+
+from maskwise.builder.cutouts import CutoutSource
+from maskwise.builder.occlude import OccludeOptions
+from maskwise.errors import MaskwiseError
+from maskwise.models.photo.completion import CROP_CHANNELS
+from maskwise.models.photo.sam import FEATURE_CHANNELS, MobileSam
+from maskwise.models.photo.weights import load_sam
+from maskwise.models.photo.window import CROP_SIZE, FEATURE_SIZE
+from maskwise.store import Dataset
+from maskwise.training.completion.batches import (
+    CompletionBatch,
+    CropPool,
+    make_batch,
+    plain_example,
+)
+from maskwise.training.completion.composites import (
+    ObjectCrop,
+    read_crops,
+    split_rows,
+    write_composites,
+)
+from maskwise.training.completion.config import CompletionConfig, read_config
+from maskwise.training.completion.covered_pairs import cover_objects
+from maskwise.training.completion.losses import completion_loss
+from maskwise.training.completion.network import CompletionUNet
+from maskwise.training.completion.validation import score_network
+from maskwise.training.config_file import open_dataset
+from maskwise.training.dry_run import DryRun, ParameterCount, SourcePlan, StagePlan
+from maskwise.training.tiny.checkpoints import load_weights
+from maskwise.training.tiny.export import OnnxGraph, write_onnx
+from maskwise.training.tiny.trainer import TrainingTask, fit
+from maskwise.training.trainers import record_config
+
+__all__ = ["dry_run", "export_run", "read_config", "train"]
+
+Item = TypeVar("Item")
+
+
+def train(config: CompletionConfig, folder: Path) -> list[Path]:
+    """Make the training images, train, and write the ONNX file, which is returned."""
+    torch.set_num_threads(config.threads)
+    folder.mkdir(parents=True, exist_ok=True)
+    record_config(config, folder)
+    sam = load_sam(threads=config.threads)
+    encoded: list[ObjectCrop] = []
+    covered: list[ObjectCrop] = []
+    held_out: list[ObjectCrop] = []
+    for dataset in map(open_dataset, config.datasets):
+        rows, others = split_rows(dataset, config.held_out)
+        for options in map(config.occlude_options, config.encoded_seeds):
+            encoded += _load_encoded(dataset, rows, options, sam=sam, folder=folder)
+            held_out += _load_encoded(dataset, others, options, sam=sam, folder=folder)
+        for options in map(config.occlude_options, config.seeds):
+            covered += _cover(dataset, rows, options)
+    set_seed(config.seed)
+    task = make_task(config, CropPool.of(encoded, covered), held_out)
+    network = fit("completion", CompletionUNet(), task, config.schedule, folder=folder)
+    return [export(network, folder / "completion.onnx")]
+
+
+def export_run(run: Path, out: Path) -> list[Path]:
+    """Write the network of a finished run as an ONNX file."""
+    path = run / "completion.safetensors"
+    if not path.exists():
+        raise MaskwiseError(
+            f"{run} has no {path.name}; run `maskwise train` to the end first"
+        )
+    network = CompletionUNet()
+    load_weights(network, path)
+    out.mkdir(parents=True, exist_ok=True)
+    return [export(network, out / "completion.onnx")]
+
+
+def dry_run(config: CompletionConfig) -> DryRun:
+    """Parameters, steps and images of a run. How many composites can be made is not known in advance."""
+    count = sum(parameter.numel() for parameter in CompletionUNet().parameters())
+    draws = config.schedule.last_step * config.schedule.batch_size
+    sizes = {name: len(open_dataset(name).images) for name in config.datasets}
+    return DryRun(
+        model=config.model,
+        parameters=(ParameterCount(module="completion", trainable=count, frozen=0),),
+        stages=(
+            StagePlan(
+                name="completion",
+                steps=config.schedule.last_step,
+                batch_size=config.schedule.batch_size,
+                trainable=count,
+            ),
+        ),
+        sources=tuple(
+            SourcePlan(
+                name=name,
+                images=size,
+                samples=None,
+                drawn=draws * size // max(1, sum(sizes.values())),
+            )
+            for name, size in sizes.items()
+        ),
+        memory={"weights, averaged weights, gradients, optimizer": 5 * 4 * count},
+    )
+
+
+def make_task(
+    config: CompletionConfig, pool: CropPool, held_out: list[ObjectCrop]
+) -> TrainingTask:
+    """What the trainer needs to know."""
+    examples = [plain_example(crop) for crop in held_out]
+    if not pool.occluded:
+        raise MaskwiseError(
+            f"{', '.join(config.datasets)}: no composite has an occluded object to train on"
+        )
+
+    def batch(step: int) -> CompletionBatch:
+        return make_batch(
+            pool, config.schedule.batch_size, np.random.default_rng((config.seed, step))
+        )
+
+    return TrainingTask(
+        make_batch=batch,
+        loss=completion_loss,
+        validate=lambda network: score_network(network, examples),
+    )
+
+
+class CompletionGraph(nn.Module):
+    """The network with probabilities as outputs."""
+
+    def __init__(self, network: CompletionUNet) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, crop: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Amodal masks and whether the neighbours are in front, in 0..1."""
+        amodal, front = self.network(crop, features)
+        return amodal.sigmoid(), front.sigmoid()
+
+
+def export(network: CompletionUNet, path: Path) -> Path:
+    """Write the network as an ONNX file; it is not changed. onnxruntime folds the batch normalisation."""
+    network = copy.deepcopy(network).cpu().eval()
+    inputs = {
+        "crop": torch.zeros(2, CROP_CHANNELS, CROP_SIZE, CROP_SIZE),
+        "features": torch.zeros(1, FEATURE_CHANNELS, FEATURE_SIZE, FEATURE_SIZE),
+    }
+    axes = {name: {0: "neighbours"} for name in ("crop", "amodal", "front")}
+    return write_onnx(
+        OnnxGraph(CompletionGraph(network), inputs, ("amodal", "front"), axes), path
+    )
+
+
+def _load_encoded(
+    dataset: Dataset,
+    rows: list[int],
+    options: OccludeOptions,
+    *,
+    sam: MobileSam,
+    folder: Path,
+) -> list[ObjectCrop]:
+    """The objects of a dataset's composites with one seed and of their originals."""
+    files = write_composites(
+        dataset, rows, options, sam=sam, folder=folder / "composites"
+    )
+    found: dict[Path, None] = {}
+    for paths in _track(
+        files, f"composites of {dataset.path}, seed {options.seed}", len(rows)
+    ):
+        found |= dict.fromkeys(paths)
+    return [crop for path in found for crop in read_crops(path)]
+
+
+def _cover(
+    dataset: Dataset, rows: list[int], options: OccludeOptions
+) -> list[ObjectCrop]:
+    """Covered pairs of a dataset with one seed."""
+    cutouts = CutoutSource.of(dataset)
+    images = _track(
+        rows, f"covered pairs of {dataset.path}, seed {options.seed}", len(rows)
+    )
+    return [crop for row in images for crop in cover_objects(cutouts, row, options)]
+
+
+def _track(items: Iterable[Item], label: str, total: int) -> Iterable[Item]:
+    return track(items, label, total=total, console=Console(stderr=True))

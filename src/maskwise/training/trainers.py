@@ -1,0 +1,122 @@
+"""Trainers by name: the key `model` of a training config selects one; it is imported only when it is needed.
+
+A trainer is a module with the functions of `Trainer`. Its config is a msgspec struct with a field `model` that holds
+its name, and `train` writes that config to `config.json` in the folder of the run, where `export` finds it.
+"""
+
+import importlib
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
+
+import msgspec
+
+from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameError
+from maskwise.store.atomic import atomic_write
+from maskwise.training.config_file import read_toml
+from maskwise.training.dry_run import DryRun
+
+DEFAULT = "tiny"
+"""The trainer of a config without the key `model`."""
+
+
+class TrainerModule(NamedTuple):
+    """Where a trainer is, and the extra that installs what it needs."""
+
+    module: str
+    extra: str
+
+
+TRAINERS = {
+    "tiny": TrainerModule("maskwise.training.tiny.pipeline", "train"),
+    "vlm": TrainerModule("maskwise.training.vlm.pipeline", "vlm"),
+    "completion": TrainerModule("maskwise.training.completion.pipeline", "train"),
+}
+
+
+class Trainer(Protocol):
+    """The functions of a trainer's module."""
+
+    def read_config(self, path: Path) -> Any:
+        """A TOML file; MaskwiseError names a field that is missing, unknown or invalid."""
+
+    def train(self, config: Any, folder: Path) -> list[Path]:
+        """Train, or continue training, in `folder`; returns the files to use."""
+
+    def export_run(self, run: Path, out: Path) -> list[Path]:
+        """Write the model of a finished run to `out`; returns the files."""
+
+    def dry_run(self, config: Any) -> DryRun:
+        """What `train` would do."""
+
+
+def export_adapters(trainer: Trainer, run: Path, out: Path) -> list[Path]:
+    """Write a model with its adapters not merged; only some trainers have the function `export_adapters`."""
+    export = getattr(trainer, "export_adapters", None)
+    if export is None:
+        raise MaskwiseError(
+            f"{run} holds a model without adapters; export it without --keep-adapters"
+        )
+    found: list[Path] = export(run, out)
+    return found
+
+
+def trainer_of_config(path: Path) -> Trainer:
+    """The trainer that a TOML config asks for."""
+    return find_trainer(read_toml(path).get("model", DEFAULT), where=str(path))
+
+
+def trainer_of_run(run: Path) -> Trainer:
+    """The trainer that wrote a run's folder."""
+    path = run / "config.json"
+    if not path.exists():
+        raise MaskwiseError(
+            f"{run} has no config.json; expected a folder that `maskwise train` wrote"
+        )
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise MaskwiseError(f"{path}: {error}") from None
+    name = content.get("model", DEFAULT) if isinstance(content, dict) else None
+    return find_trainer(name, where=str(path))
+
+
+def find_trainer(name: Any, *, where: str = "") -> Trainer:
+    """The trainer of a name. where: the file that names it. MissingDependencyError if its extra is not installed."""
+    if not isinstance(name, str) or name not in TRAINERS:
+        raise UnknownNameError("trainer", str(name), TRAINERS, where=where)
+    module, extra = TRAINERS[name]
+    try:
+        return cast("Trainer", importlib.import_module(module))
+    except ImportError as error:
+        if error.name is None or error.name.startswith("maskwise"):
+            raise
+        raise MissingDependencyError(
+            f"training {name}", error.name, extra=extra
+        ) from None
+
+
+def record_config(
+    config: msgspec.Struct, folder: Path, *, ignored: Collection[str] = ()
+) -> None:
+    """Write the config of a run to its folder, or compare it with the one there: another config would mix two runs.
+
+    ignored: fields that do not change the result.
+    """
+    path = folder / "config.json"
+    new = json.loads(msgspec.json.encode(config))
+    if not path.exists():
+        with atomic_write(path) as file:
+            file.write(json.dumps(new, indent=2).encode() + b"\n")
+        return
+    old = {"model": DEFAULT} | json.loads(path.read_text())
+    changed = [
+        f"{key}: {old.get(key)} then, {new.get(key)} now"
+        for key in {**old, **new}
+        if old.get(key) != new.get(key) and key not in ignored
+    ]
+    if changed:
+        raise MaskwiseError(
+            f"{folder} holds a run with another config ({'; '.join(changed)}); choose another --out"
+        )

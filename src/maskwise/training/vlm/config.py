@@ -1,0 +1,242 @@
+"""The settings of a training run of the vision-language model, read from TOML."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from maskwise.errors import UnknownNameError
+from maskwise.models.vlm.config import LossWeights, VlmConfig
+from maskwise.models.vlm.nano import nano_config
+from maskwise.training.config_file import read_toml, to_config
+from maskwise.training.vlm.augment import Augmentation
+from maskwise.training.vlm.lora import LoraSettings
+from maskwise.world.catalogue import PRESETS
+
+PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
+NaturalInt = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Rate = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all sections: frozen, unknown keys refused."""
+
+
+class WorldScenes(Section, frozen=True, kw_only=True):
+    """Scenes of the world, rendered when they are needed. `paraphrased`: the fraction of their questions that is put
+    into the words of the mask-type corpus (docs/intent.md). `images`: false leaves the images out, so that only texts
+    train.
+    """
+
+    scenes: PositiveInt
+    seed: NaturalInt = 1
+    split: Literal["train", "val", "test"] = "train"
+    preset: str = "default"
+    size: Annotated[int, msgspec.Meta(ge=32)] = 160
+    questions: PositiveInt = 6
+    paraphrased: Share = 0.0
+    images: bool = True
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise ValueError(str(UnknownNameError("preset", self.preset, PRESETS)))
+
+
+class SourceConfig(Section, frozen=True, kw_only=True):
+    """Where samples come from: a `dataset` folder (with the folder of its `images`, if they were moved), scenes of the
+    `world`, or `text`, a JSONL file of questions and answers without images ({"question": ..., "answer": ...}).
+    """
+
+    dataset: str | None = None
+    images: str | None = None
+    world: WorldScenes | None = None
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        if sum(one is not None for one in (self.dataset, self.world, self.text)) != 1:
+            raise ValueError(
+                "a source needs exactly one of `dataset`, `world` and `text`"
+            )
+
+
+class Optimization(Section, frozen=True, kw_only=True):
+    """AdamW and its schedule. `batch_size`: images per optimizer step, over all processes; `micro_batch_size`: images
+    per forward of a process. What does not fit into one forward is accumulated, so the number of processes does not
+    change the result. `final_factor`: the learning rate ends at this share of its maximum. `matrix_rate`: the learning
+    rate of weight matrices by Muon, for models that start from random weights; None: AdamW trains them as well.
+    """
+
+    learning_rate: Rate
+    matrix_rate: Rate | None = None
+    batch_size: PositiveInt
+    micro_batch_size: PositiveInt = 1
+    questions_per_image: NaturalInt = 3
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    warmup_steps: NaturalInt = 100
+    final_factor: Share = 0.0
+    betas: tuple[Share, Share] = (0.9, 0.95)
+    weight_decay: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    clip_norm: Rate = 1.0
+
+    def __post_init__(self) -> None:
+        if self.batch_size % self.micro_batch_size:
+            raise ValueError(
+                f"batch_size {self.batch_size} is not a multiple of micro_batch_size {self.micro_batch_size}"
+            )
+
+
+class Stage(Section, frozen=True, kw_only=True):
+    """A part of the run, with an optimizer and a schedule of its own.
+
+    `rates`: how often each source is drawn, in proportion; by default all equally. `freeze`: regular expressions;
+    parameters whose name contains a match are not trained. `losses`: weights that differ from those of the model.
+    `dense`: all regions of an image are supervised by their names. `rate_factors`: regular expressions and factors of
+    the learning rate. The other fields replace those of [optimization].
+    """
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]*$")]
+    steps: PositiveInt
+    rates: dict[str, Rate] = {}
+    freeze: tuple[str, ...] = ()
+    losses: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = {}
+    dense: bool = False
+    rate_factors: dict[str, Rate] = {}
+    learning_rate: Rate | None = None
+    matrix_rate: Rate | None = None
+    warmup_steps: NaturalInt | None = None
+    batch_size: PositiveInt | None = None
+    questions_per_image: NaturalInt | None = None
+
+    def __post_init__(self) -> None:
+        for pattern in (*self.freeze, *self.rate_factors):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(
+                    f"stage {self.name!r}: {pattern!r} is not a regular expression: {error}"
+                ) from None
+        unknown = set(self.losses) - set(LossWeights.__struct_fields__)
+        if unknown:
+            raise ValueError(
+                f"stage {self.name!r}: unknown losses {', '.join(sorted(unknown))}; "
+                f"known: {', '.join(LossWeights.__struct_fields__)}"
+            )
+
+
+class ValidationConfig(Section, frozen=True, kw_only=True):
+    """Held-out samples, scored by the strict protocol every `every` steps: a dataset folder, or scenes of the world.
+
+    `limit`: that many images.
+    """
+
+    every: PositiveInt
+    dataset: str | None = None
+    images: str | None = None
+    world: WorldScenes | None = None
+    limit: PositiveInt | None = None
+
+    def __post_init__(self) -> None:
+        if (self.dataset is None) == (self.world is None):
+            raise ValueError("validation needs either `dataset` or `world`")
+
+
+class Execution(Section, frozen=True, kw_only=True):
+    """Where the run is executed. `engine`: this process (or those that accelerate or torchrun started), or workers of
+    Ray Train. `address`: of a Ray cluster; None: this machine. `gpus_per_worker`: 0 trains on CPUs. `restarts`: how
+    often Ray starts the workers again after a failure; they continue from the last checkpoint.
+    """
+
+    engine: Literal["local", "ray"] = "local"
+    address: str | None = None
+    workers: PositiveInt = 1
+    cpus_per_worker: PositiveInt = 1
+    gpus_per_worker: Annotated[float, msgspec.Meta(ge=0)] = 0
+    restarts: NaturalInt = 0
+
+
+class VlmTrainingConfig(Section, frozen=True, kw_only=True):
+    """A training run. `checkpoint_every`: steps between checkpoints, of which the last `keep_checkpoints` are kept.
+    `log_every`: steps between lines of the training curve. `threads`: of torch, per process; 0 leaves its default.
+    """
+
+    model: Literal["vlm"]
+    vlm: VlmConfig
+    optimization: Optimization
+    sources: dict[str, SourceConfig]
+    stages: tuple[Stage, ...]
+    seed: NaturalInt = 1
+    lora: LoraSettings | None = None
+    augmentation: Augmentation = Augmentation()
+    validation: ValidationConfig | None = None
+    execution: Execution = Execution()
+    precision: Literal["fp32", "bf16"] = "fp32"
+    gradient_checkpointing: bool = False
+    checkpoint_every: PositiveInt = 250
+    keep_checkpoints: PositiveInt = 2
+    log_every: PositiveInt = 10
+    threads: NaturalInt = 0
+
+    def __post_init__(self) -> None:
+        names = [stage.name for stage in self.stages]
+        if not names or not self.sources:
+            raise ValueError(
+                "a run needs at least one [sources.NAME] and one [[stages]]"
+            )
+        if len(set(names)) < len(names):
+            raise ValueError(f"two stages have the same name: {', '.join(names)}")
+        for stage in self.stages:
+            if unknown := set(stage.rates) - set(self.sources):
+                raise ValueError(
+                    f"stage {stage.name!r} names unknown sources {', '.join(sorted(unknown))}; "
+                    f"known: {', '.join(self.sources)}"
+                )
+            self.optimization_of(stage)
+
+    def optimization_of(self, stage: Stage) -> Optimization:
+        """The optimization of a stage: its own fields, and [optimization] for the others."""
+        names = (
+            "learning_rate",
+            "matrix_rate",
+            "warmup_steps",
+            "batch_size",
+            "questions_per_image",
+        )
+        own = {
+            name: value for name in names if (value := getattr(stage, name)) is not None
+        }
+        return msgspec.structs.replace(self.optimization, **own)
+
+    def losses_of(self, stage: Stage) -> LossWeights:
+        """The loss weights of a stage: its own, and those of the model for the others."""
+        return msgspec.structs.replace(self.vlm.losses, **stage.losses)
+
+    def rates_of(self, stage: Stage) -> dict[str, float]:
+        """How often each source is drawn in a stage, in proportion."""
+        return dict(stage.rates) or dict.fromkeys(self.sources, 1.0)
+
+
+class NanoSize(Section, frozen=True, kw_only=True):
+    """The size of the model in small (`maskwise.models.vlm.nano`)."""
+
+    image_size: PositiveInt = 128
+    width: PositiveInt = 128
+    layers: PositiveInt = 4
+    vocabulary: PositiveInt = 1536
+
+
+def read_config(path: Path) -> VlmTrainingConfig:
+    """A TOML file; MaskwiseError names a field that is missing, unknown or invalid.
+
+    [vlm.nano] stands for the model in small: its fields are those of NanoSize, and those of [vlm] replace its defaults.
+    """
+    content = read_toml(path)
+    given = content.get("vlm")
+    if isinstance(given, dict) and "nano" in given:
+        size = to_config(given.pop("nano"), NanoSize, path, table="vlm.nano")
+        small = msgspec.to_builtins(nano_config(**msgspec.structs.asdict(size)))
+        content["vlm"] = (
+            small | given | {"losses": small["losses"] | given.get("losses", {})}
+        )
+    return to_config(content, VlmTrainingConfig, path)

@@ -1,0 +1,87 @@
+"""Write the model of a run as one folder that `--model vlm --model-option checkpoint=FOLDER` loads."""
+
+from pathlib import Path
+
+import msgspec
+from peft import LoraModel
+
+from maskwise.errors import MaskwiseError
+from maskwise.models.vlm.adapters import save_adapters
+from maskwise.models.vlm.build import build_model, build_processor
+from maskwise.models.vlm.folder import (
+    ADAPTERS,
+    CONFIG_FILE,
+    LANGUAGE,
+    save_config,
+    save_folder,
+    save_heads,
+    weights_files,
+)
+from maskwise.models.vlm.model import VlmModel
+from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.training.vlm.checkpoints import read_tensors, restore_weights
+from maskwise.training.vlm.config import VlmTrainingConfig
+from maskwise.training.vlm.lora import add_lora, merge_lora
+
+
+def export_run(run: Path, out: Path) -> list[Path]:
+    """Write the model of a finished run, its adapters merged; returns the files."""
+    model, processor, adapted = load_run(run)
+    if adapted is not None:
+        model.vision_language.model = merge_lora(adapted)
+    save_folder(model, processor, out)
+    return exported_files(out)
+
+
+def export_adapters(run: Path, out: Path) -> list[Path]:
+    """Write the model of a finished run with its adapters beside the weights that they adapt.
+
+    Weights with a hub name are not copied: the folder refers to them.
+    """
+    model, processor, adapted = load_run(run)
+    if adapted is None:
+        raise MaskwiseError(
+            f"{run} has no adapters: its config has no section [lora]; export it without this option"
+        )
+    save_adapters(adapted, out / ADAPTERS)
+    model.vision_language.model = adapted.unload()
+    if model.config.vision_language.name is None:
+        save_folder(model, processor, out)
+    else:
+        save_heads(model, out)
+        processor.save(out / LANGUAGE)
+        save_config(model.config, out)
+    return exported_files(out)
+
+
+def exported_files(folder: Path) -> list[Path]:
+    """The files of an exported model: its config, and its weights."""
+    return [folder / CONFIG_FILE, *weights_files(folder)]
+
+
+def load_run(run: Path) -> tuple[VlmModel, VlmProcessor, LoraModel | None]:
+    """The model of a finished run in evaluation mode, its processor, and its adapters, if it has any."""
+    config = read_run_config(run)
+    weights = run / f"{config.stages[-1].name}.safetensors"
+    if not weights.exists():
+        raise MaskwiseError(
+            f"{run} has no {weights.name}; run `maskwise train` to the end first"
+        )
+    processor = build_processor(config.vlm, run / "processor")
+    model = build_model(config.vlm, processor)
+    adapted = None
+    if config.lora is not None:
+        adapted = add_lora(
+            model.vision_language.model, config.lora, model.seg_token_ids
+        )
+    restore_weights(model, read_tensors(weights))
+    return model.eval(), processor, adapted
+
+
+def read_run_config(run: Path) -> VlmTrainingConfig:
+    """The config that a run was started with."""
+    path = run / "config.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=VlmTrainingConfig)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MaskwiseError(f"{path}: {error}") from None

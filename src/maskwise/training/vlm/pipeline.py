@@ -1,0 +1,204 @@
+"""A training run of the vision-language model, stage after stage. Running it again continues where it stopped.
+
+    config.json                      the settings
+    processor/                       tokenizer and image processor
+    STAGE.safetensors                the weights after a stage
+    checkpoints/STAGE/step-N/        training state
+    STAGE.jsonl, events/             training curves
+    val/                             held-out scenes of the world, if the config asks for them
+    vlm_config.json, heads.safetensors, vision_language/, segmenter/
+                                     the model, adapters merged, as `--model-option checkpoint=FOLDER` loads it
+
+Every stage builds the model anew and loads the weights of the stage before it, so a stage that has its weights is never
+repeated.
+"""
+
+import importlib
+from pathlib import Path
+
+import msgspec
+import torch
+from accelerate import PartialState
+from accelerate.utils import set_seed
+
+from maskwise.errors import ConfigError, MaskwiseError, MissingDependencyError
+from maskwise.models.vlm.build import build_model, build_processor
+from maskwise.models.vlm.model import VlmModel
+from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.store import Dataset
+from maskwise.training.trainers import record_config
+from maskwise.training.vlm.checkpoints import (
+    read_tensors,
+    restore_weights,
+    write_tensors,
+)
+from maskwise.training.vlm.config import Stage, VlmTrainingConfig, read_config
+from maskwise.training.vlm.dry_run import dry_run
+from maskwise.training.vlm.export import export_adapters, export_run, exported_files
+from maskwise.training.vlm.freezing import freeze, trained_names
+from maskwise.training.vlm.lora import add_lora
+from maskwise.training.vlm.sources import Source, TrainingItems, open_source
+from maskwise.training.vlm.trainer import StageTask, fit_stage
+from maskwise.training.vlm.validation import open_validation, validate
+
+__all__ = ["dry_run", "export_adapters", "export_run", "read_config", "train"]
+
+WITHOUT_EFFECT = (
+    "threads",
+    "log_every",
+    "checkpoint_every",
+    "keep_checkpoints",
+    "validation",
+    "execution",
+)
+"""Settings that may change between parts of a run, because the result does not depend on them."""
+
+NEW_MODULES = ("projector.", "decoders.", "segmenter.early.", "mask_type_head.")
+"""Parts that no pretrained model has, or of which only one of two does."""
+
+
+def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
+    """All stages, in this process or on Ray; returns the files of the model."""
+    check_losses(config)
+    if config.execution.engine == "local":
+        return train_here(config, folder)
+    try:
+        engine = importlib.import_module("maskwise.training.vlm.ray_engine")
+    except ImportError as error:
+        raise MissingDependencyError(
+            'engine = "ray"', str(error.name), extra="ray"
+        ) from None
+    engine.train_on_ray(config, folder)
+    return exported_files(folder)
+
+
+def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
+    """All stages; returns the files of the model. All processes of a distributed run call this."""
+    process = PartialState(cpu=not torch.cuda.is_available())
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    with process.main_process_first():
+        folder.mkdir(parents=True, exist_ok=True)
+        record_config(config, folder, ignored=WITHOUT_EFFECT)
+        processor = load_processor(config, folder)
+        held_out = (
+            open_validation(config.validation, folder / "val")
+            if config.validation
+            else None
+        )
+    sources = open_sources(config)
+    finished = folder
+    for number, stage in enumerate(config.stages):
+        before = finished
+        finished = folder / f"{stage.name}.safetensors"
+        if finished.exists():
+            continue
+        set_seed(config.seed)
+        model = build_training_model(config, processor)
+        names = stored_names(model, config)
+        if number:
+            restore_weights(model, read_tensors(before))
+        items = TrainingItems(
+            sources,
+            config.rates_of(stage),
+            config.augmentation,
+            questions_per_image=config.optimization_of(stage).questions_per_image,
+            seed=config.seed + number,
+        )
+        task = StageTask(
+            number=number,
+            stage=stage,
+            model=prepare_stage(config, stage, model),
+            processor=processor,
+            items=items,
+            names=names,
+            validate=lambda model: _validate(config, model, processor, held_out),
+            validate_every=config.validation.every if config.validation else None,
+        )
+        weights = fit_stage(config, task, folder)
+        if process.is_main_process:
+            write_tensors(finished, weights)
+        process.wait_for_everyone()
+    return export_run(folder, folder) if process.is_main_process else []
+
+
+def check_losses(config: VlmTrainingConfig) -> None:
+    """Refuse a loss that the model has no output for."""
+    for stage in config.stages:
+        if config.losses_of(stage).occlusion and not config.vlm.occlusion_head:
+            raise ConfigError(
+                f"stage {stage.name!r}: the loss `occlusion` needs the occlusion head; "
+                "set occlusion_head = true in [vlm]"
+            )
+
+
+def open_sources(config: VlmTrainingConfig) -> dict[str, Source]:
+    """The sources by name; ConfigError names one that cannot be opened."""
+    found = {}
+    for name, source in config.sources.items():
+        try:
+            found[name] = open_source(source)
+        except MaskwiseError as error:
+            raise ConfigError(f"[sources.{name}]: {error}") from None
+    return found
+
+
+def _validate(
+    config: VlmTrainingConfig,
+    model: VlmModel,
+    processor: VlmProcessor,
+    held_out: Dataset | None,
+) -> dict[str, float]:
+    if config.validation is None or held_out is None:
+        return {}
+    return validate(model, processor, held_out, config.validation.limit)
+
+
+def load_processor(config: VlmTrainingConfig, folder: Path) -> VlmProcessor:
+    """The processor of a run: that of its folder, or a new one, which is saved there."""
+    saved = folder / "processor"
+    if saved.exists():
+        return build_processor(config.vlm, saved)
+    processor = build_processor(config.vlm)
+    partial = folder / "processor.partial"
+    processor.save(partial)
+    partial.rename(saved)
+    return processor
+
+
+def build_training_model(
+    config: VlmTrainingConfig, processor: VlmProcessor
+) -> VlmModel:
+    """The model with adapters, if the config has them; the rows of the segmentation tokens are trained as well."""
+    model = build_model(config.vlm, processor)
+    if config.lora is not None:
+        add_lora(model.vision_language.model, config.lora, model.seg_token_ids)
+    return model
+
+
+def prepare_stage(config: VlmTrainingConfig, stage: Stage, model: VlmModel) -> VlmModel:
+    """Freeze what the stage does not train, and set its losses."""
+    freeze(model, stage.freeze)
+    model.config = msgspec.structs.replace(model.config, losses=config.losses_of(stage))
+    if config.gradient_checkpointing:
+        model.vision_language.model.gradient_checkpointing_enable(
+            {"use_reentrant": False}
+        )
+    return model.train()
+
+
+def stored_names(model: VlmModel, config: VlmTrainingConfig) -> frozenset[str]:
+    """The weights that a run stores: those it trains, and those that no pretrained model has."""
+    fresh = list(NEW_MODULES)
+    fresh += ["vision_language."] if config.vlm.vision_language.name is None else []
+    fresh += ["segmenter."] if config.vlm.segmenter.name is None else []
+    trained = {
+        name for stage in config.stages for name in trained_names(model, stage.freeze)
+    }
+    # A tied output layer is in the state dict, but not among the parameters.
+    own = {
+        name for name, _ in (*model.named_parameters(), *model.named_buffers())
+    } & set(model.state_dict())
+    return frozenset(
+        name for name in own if name in trained or name.startswith(tuple(fresh))
+    )

@@ -1,0 +1,163 @@
+"""Sources of training samples, and the settings of a run."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the extra `vlm` is not installed")
+pytest.importorskip("peft", reason="the extra `vlm` is not installed")
+
+from maskwise.errors import ConfigError, MaskwiseError
+from maskwise.training.vlm.augment import Augmentation
+from maskwise.training.vlm.config import SourceConfig, Stage, read_config
+from maskwise.training.vlm.sources import TrainingItems, open_source
+from maskwise.world import bundled
+from tests.training.vlm.small_runs import small_run, small_scenes
+
+CONFIGS = Path(__file__).parents[3] / "configs" / "vlm"
+
+
+def test_a_dataset_gives_each_image_with_its_questions_and_regions() -> None:
+    source = open_source(SourceConfig(dataset=str(bundled())))
+    assert (len(source), source.samples) == (48, 240)
+    item = source[7]
+    assert item.image is not None
+    assert {sample.image_id for sample in item.samples} == {item.samples[0].image_id}
+    assert len(item.samples) == 5
+    assert {region.id for sample in item.samples for region in sample.targets} <= {
+        region.id for region in item.regions
+    }
+
+
+def test_text_only_turns_have_no_image(tmp_path: Path) -> None:
+    path = tmp_path / "turns.jsonl"
+    path.write_text(
+        '{"question": "What is a mug?", "answer": "A cup."}\n\n{"question": "a", "answer": "b"}\n'
+    )
+    source = open_source(SourceConfig(text=str(path)))
+    assert len(source) == 2
+    item = source[0]
+    assert item.image is None
+    assert [str(sample.answer) for sample in item.samples] == ["A cup."]
+    path.write_text('{"question": "a"}\n')
+    with pytest.raises(MaskwiseError, match=r"turns\.jsonl, line 1: .*answer"):
+        open_source(SourceConfig(text=str(path)))
+
+
+def test_a_text_file_that_cannot_be_read_is_named_with_what_was_expected(
+    tmp_path: Path,
+) -> None:
+    for path, reason in (
+        (tmp_path / "turns.jsonl", "no such file"),
+        (tmp_path, "Is a directory"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            open_source(SourceConfig(text=str(path)))
+        assert str(caught.value) == (
+            f'{path}: {reason}; expected a file of JSON lines such as {{"question": "What is a mug?", '
+            '"answer": "A cup."}; correct `text` or remove the source'
+        )
+
+
+def test_items_of_a_stage_depend_on_their_position_only(tmp_path: Path) -> None:
+    path = tmp_path / "turns.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"question": f"q{n}", "answer": f"a{n}"}) + "\n"
+            for n in range(5)
+        )
+    )
+    sources = {
+        "world": open_source(SourceConfig(world=small_scenes(3))),
+        "text": open_source(SourceConfig(text=str(path))),
+    }
+    settings = Augmentation(flip=0.5, crop=0.5, brightness=0.2)
+
+    def items() -> TrainingItems:
+        return TrainingItems(
+            sources, {"world": 2, "text": 1}, settings, questions_per_image=2, seed=4
+        )
+
+    one = items()
+    other = items()
+    first = [one[position] for position in range(12)]
+    for position in reversed(range(12)):
+        again = other[position]
+        assert again.samples == first[position].samples
+        assert np.array_equal(
+            np.asarray(again.image), np.asarray(first[position].image)
+        )
+    assert {item.image is None for item in first} == {True, False}
+    assert max(len(item.samples) for item in first) == 2
+    for item in first:
+        if item.image is None:
+            assert item.samples[0].question[1:] == str(item.samples[0].answer)[1:], (
+                "pairs stay together"
+            )
+
+
+@pytest.mark.parametrize(
+    "path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem
+)
+def test_bundled_configs_are_valid(path: Path) -> None:
+    config = read_config(path)
+    assert config.model == "vlm"
+    assert config.stages
+    decoded = msgspec.json.decode(msgspec.json.encode(config), type=type(config))
+    assert decoded == config, "config.json of a run gives the same settings"
+
+
+def test_invalid_settings_are_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"stage 'one' names unknown sources other; known: world"
+    ):
+        small_run(stages=(Stage(name="one", steps=1, rates={"other": 1}),))
+    with pytest.raises(
+        ValueError, match="unknown losses bcee; known: text, mask_type, bce"
+    ):
+        Stage(name="one", steps=1, losses={"bcee": 1})
+    with pytest.raises(ValueError, match="not a regular expression"):
+        Stage(name="one", steps=1, freeze=("(",))
+    with pytest.raises(
+        ValueError, match="exactly one of `dataset`, `world` and `text`"
+    ):
+        SourceConfig(dataset="a", text="b")
+    path = tmp_path / "config.toml"
+    path.write_text(
+        (CONFIGS / "nano.toml")
+        .read_text()
+        .replace("batch_size = 8\n", "batch_size = 9\n", 1)
+    )
+    with pytest.raises(
+        MaskwiseError,
+        match=r"config\.toml: batch_size 9 is not a multiple of micro_batch_size 4",
+    ):
+        read_config(path)
+
+
+def test_an_unknown_preset_is_named_with_the_config(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    text = (CONFIGS / "nano.toml").read_text()
+    path.write_text(f'{text}\n[sources.more.world]\nscenes = 1\npreset = "eassy"\n')
+    with pytest.raises(
+        ConfigError,
+        match=r"config\.toml: unknown preset 'eassy'; known: default, easy\.",
+    ):
+        read_config(path)
+
+
+def test_questions_of_the_world_can_be_paraphrased_and_asked_without_images() -> None:
+    plain = open_source(SourceConfig(world=small_scenes()))
+    world = msgspec.structs.replace(small_scenes(), paraphrased=1.0, images=False)
+    source = open_source(SourceConfig(world=world))
+    item = source[0]
+    same = plain[0]
+    assert item.image is None
+    assert [one.answer for one in item.samples] == [one.answer for one in same.samples]
+    assert all(
+        one.question != other.question for one, other in zip(item.samples, same.samples)
+    )
+    assert source[0] == open_source(SourceConfig(world=world))[0]
