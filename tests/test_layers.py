@@ -17,6 +17,7 @@ PACKAGES = [
     "errors",
     "arrays",
     "terminal",
+    "logs",
     "masks",
     "images",
     "schema",

@@ -1,12 +1,13 @@
 """The command line: registers every command; each module of this package defines one or a few."""
 
+import logging
 import sys
-import warnings
 from typing import Annotated
 
 import typer
 
 import maskwise
+from maskwise import logs
 from maskwise.cli import (
     adapters,
     ask,
@@ -57,8 +58,23 @@ def options(
             help="Print the version.",
         ),
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", help="Log the steps of the work. Also: MASKWISE_LOG=info."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            help="Log details, and the traceback of an error. Also: MASKWISE_LOG=debug.",
+        ),
+    ] = False,
 ) -> None:
     """Reasoning segmentation with visible and amodal masks: read, evaluate, score, train, ask."""
+    level = "debug" if debug else "info" if verbose else None
+    logs.configure(level)
 
 
 app.command()(info.info)
@@ -88,16 +104,12 @@ app.command()(leaderboard.leaderboard)
 app.command()(serve.serve)
 
 
-def _print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
-    echo(f"maskwise: warning: {message}", err=True)
-
-
 def main() -> None:
     """Run the command line. An error that the user can fix is printed in one line, with exit code 2."""
-    warnings.showwarning = _print_warning
     try:
         app()
     except MaskwiseError as error:
+        logging.getLogger(__name__).debug("the command failed", exc_info=True)
         echo(f"maskwise: {error}", err=True)
         sys.exit(2)
 
