@@ -18,8 +18,8 @@ from pycocotools import mask as coco
 from bench.memory import peak_megabytes
 from bench.mmr_set import HEIGHT, WIDTH, find_set
 from bench.timing import Row, Table, fastest
-from maskwise.harness.predictions import read_predictions
 from maskwise.harness.score import result_to_scores, score
+from maskwise.predictions import read_predictions
 from maskwise.protocols import GroundTruth, MetricTerms, ScoringInput, lisa
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate

@@ -6,6 +6,7 @@ import pytest
 
 import maskwise as mw
 from maskwise.benchmarks import find_reader
+from maskwise.datasets import find_dataset
 from maskwise.downloads import find_download
 from maskwise.errors import (
     FormatError,
@@ -15,7 +16,6 @@ from maskwise.errors import (
     did_you_mean,
 )
 from maskwise.formats import find_format
-from maskwise.harness.evaluate import find_dataset
 from maskwise.protocols import get
 
 

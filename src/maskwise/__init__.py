@@ -13,7 +13,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskwise.api.datasets import load_dataset
     from maskwise.api.evaluation import compare, evaluate, load_run, score
     from maskwise.api.listing import (
         list_benchmarks,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         list_protocols,
     )
     from maskwise.api.loaded_model import ImageEncoding, LoadedModel, load_model
+    from maskwise.datasets import load_dataset, read_dataset
     from maskwise.errors import (
         ConfigError,
         DownloadError,
@@ -104,12 +104,13 @@ __all__ = [
     "load_model",
     "load_run",
     "open_image",
+    "read_dataset",
     "score",
     "write_dataset",
 ]
 
 _MODULES = {
-    "api.datasets": ["load_dataset"],
+    "datasets": ["load_dataset", "read_dataset"],
     "api.evaluation": ["compare", "evaluate", "load_run", "score"],
     "api.listing": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "api.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
@@ -133,8 +134,8 @@ _MODULES = {
     "harness.predictor": ["Predictor"],
     "images": ["open_image"],
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],
-    "models.intent": ["classify_intent"],
-    "overlay": ["draw_overlay"],
+    "language.intent": ["classify_intent"],
+    "report.overlay": ["draw_overlay"],
     "runs": ["Run"],
     "runs.metric": ["Metric"],
     "schema": [

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import maskwise as mw
+from maskwise.datasets import find_dataset
 from maskwise.downloads import (
     Consent,
     Download,
@@ -27,7 +28,6 @@ from maskwise.downloads import local_files as local
 from maskwise.downloads.unpack import unpack
 from maskwise.errors import DownloadError, StoreError, UnknownNameError
 from maskwise.formats import list_formats
-from maskwise.harness.evaluate import find_dataset
 from tests.cli.commands import fail, run
 from tests.downloads.file_server import FileServer, serving
 from tests.downloads.test_unpack import make_zip
@@ -80,7 +80,7 @@ def use(monkeypatch: pytest.MonkeyPatch, *downloads: Download) -> None:
     table = {download.name: download for download in downloads}
     for place in (
         "maskwise.downloads.table",
-        "maskwise.harness.evaluate",
+        "maskwise.datasets",
         "maskwise.cli.get",
     ):
         monkeypatch.setattr(f"{place}.list_downloads", lambda: table)

@@ -15,7 +15,7 @@ from maskwise.benchmarks import find_benchmark
 from maskwise.benchmarks.amodalreasonseg import MAPPING as ARS_MAPPING
 from maskwise.benchmarks.r2sm import MAPPING as R2SM_MAPPING
 from maskwise.errors import FormatError
-from maskwise.formats import read_dataset
+from maskwise.formats import convert_annotations
 from maskwise.formats.field_mapping import FieldMapping
 from maskwise.formats.json_files import read_yaml
 from maskwise.store import Dataset
@@ -168,7 +168,9 @@ def test_parquet_with_images_inside(tmp_path: Path) -> None:
     for shard in range(2):
         table = pa.Table.from_pylist(rows[2 * shard : 2 * shard + 2])
         pq.write_table(table, tmp_path / f"in/data/val-0000{shard}-of-00002.parquet")
-    summary = read_dataset(find_benchmark("r2sm"), tmp_path / "in", tmp_path / "out")
+    summary = convert_annotations(
+        find_benchmark("r2sm"), tmp_path / "in", tmp_path / "out"
+    )
     assert summary.kept == {"images": 2, "regions": 2, "questions": 4, "targets": 4}
     dataset = Dataset.open(tmp_path / "out")
     assert dataset.open_image(dataset[0].image_id).size == (12, 10)

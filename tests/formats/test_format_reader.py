@@ -8,7 +8,7 @@ import pytest
 
 from maskwise.benchmarks import find_reader
 from maskwise.errors import FormatError, StoreError
-from maskwise.formats import ReadSummary, read_dataset
+from maskwise.formats import ReadSummary, convert_annotations
 from maskwise.store import Dataset
 from tests.formats import layouts
 from tests.formats.reading import read
@@ -22,7 +22,7 @@ def convert_layout(
     name, make = ALL[layout]
     make(root / "in")
     split = {"grefcoco": "val"}.get(layout)
-    summary = read_dataset(
+    summary = convert_annotations(
         find_reader(name), root / "in", root / "out", split=split, **options
     )
     return summary, Dataset.open(root / "out")
@@ -73,7 +73,7 @@ def spoil(path: Path) -> None:
 
 def test_every_problem_is_a_line(tmp_path: Path) -> None:
     spoil(layouts.mmr(tmp_path / "in"))
-    summary = read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
+    summary = convert_annotations(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
     lines = [
         json.loads(line)
         for line in (tmp_path / "out/diagnostics.jsonl").read_text().splitlines()
@@ -101,7 +101,9 @@ def test_strict_stops_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(
         FormatError, match=r"MMR_val\.json, \[0\], answers\[0\]\[0\]: invalid mask"
     ):
-        read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out", strict=True)
+        convert_annotations(
+            find_reader("mmr"), tmp_path / "in", tmp_path / "out", strict=True
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -112,7 +114,7 @@ def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
         FormatError,
         match=r"missing image \(1\) below(?s:.)*--images(?s:.)*MMR_\{split\}\.json",
     ):
-        read_dataset(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
+        convert_annotations(find_reader("mmr"), tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -120,8 +122,8 @@ def test_an_older_dataset_is_replaced_only_with_overwrite(tmp_path: Path) -> Non
     convert_layout("r2sm", tmp_path)
     reader = find_reader("r2sm")
     with pytest.raises(StoreError, match="exists already"):
-        read_dataset(reader, tmp_path / "in", tmp_path / "out")
-    read_dataset(reader, tmp_path / "in", tmp_path / "out", overwrite=True)
+        convert_annotations(reader, tmp_path / "in", tmp_path / "out")
+    convert_annotations(reader, tmp_path / "in", tmp_path / "out", overwrite=True)
 
 
 def test_sizes_are_compared_with_the_published_ones(tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_the_manifest_says_what_it_is(tmp_path: Path) -> None:
 def test_reading_again_gives_the_same_bytes(layout: str, tmp_path: Path) -> None:
     convert_layout(layout, tmp_path)
     name, _ = ALL[layout]
-    read_dataset(find_reader(name), tmp_path / "in", tmp_path / "again")
+    convert_annotations(find_reader(name), tmp_path / "in", tmp_path / "again")
     for file in sorted((tmp_path / "out").iterdir()):
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), (
             file.name

@@ -16,7 +16,12 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from maskwise.errors import FormatError, ImageError, StoreError, UnknownNameError
-from maskwise.formats import find_format, list_writers, read_dataset, write_dataset
+from maskwise.formats import (
+    convert_annotations,
+    find_format,
+    list_writers,
+    write_dataset,
+)
 from maskwise.masks import Mask
 from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
@@ -133,7 +138,9 @@ def store(
 
 
 def read_again(name: str, folder: Path, out: Path, **options: Any) -> Dataset:
-    summary = read_dataset(find_format(name), folder, out, strict=True, **options)
+    summary = convert_annotations(
+        find_format(name), folder, out, strict=True, **options
+    )
     assert summary.skipped == {}
     return Dataset.open(out)
 
@@ -260,7 +267,7 @@ def test_amodal_coco_files_are_read_as_cocoa_cls_too(tmp_path: Path) -> None:
     dataset = Dataset.open(bundled())[:5]
     write_dataset(dataset, "coco", tmp_path / "out")
     (path,) = (tmp_path / "out/annotations").glob("*.json")
-    summary = read_dataset(find_format("cocoa_cls"), path, tmp_path / "again")
+    summary = convert_annotations(find_format("cocoa_cls"), path, tmp_path / "again")
     assert summary.skipped == {}
     again = Dataset.open(tmp_path / "again")
     for mine, other in zip(
@@ -351,7 +358,7 @@ def test_an_edited_label_studio_task_changes_the_regions(tmp_path: Path) -> None
     extra = msgspec.to_builtins(drawn) | {"id": "new"}
     tasks[0]["annotations"][0]["result"] = [drawn, extra]
     (tmp_path / "out/export.json").write_text(json.dumps(tasks))
-    read_dataset(
+    convert_annotations(
         find_format("labelstudio"), tmp_path / "out/export.json", tmp_path / "again"
     )
     first, second = Dataset.open(tmp_path / "again").regions_of("1")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from maskwise.benchmarks import find_reader
 from maskwise.errors import FormatError
-from maskwise.formats import read_dataset
+from maskwise.formats import convert_annotations
 from maskwise.store import Dataset
 from tests.formats.layouts import BENCHMARKS, SOURCES
 
@@ -90,7 +90,7 @@ def test_mutated_files_break_nothing(
         json.dumps(mutate(json.loads(path.read_text()), data.draw)), encoding="utf-8"
     )
     try:
-        summary = read_dataset(
+        summary = convert_annotations(
             find_reader(name),
             tmp_path / "in",
             tmp_path / "out",
@@ -126,7 +126,7 @@ def test_cut_and_scrambled_files_break_nothing(
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(text)
     try:
-        read_dataset(
+        convert_annotations(
             find_reader(name),
             tmp_path / "in",
             tmp_path / "out",

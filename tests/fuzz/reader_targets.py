@@ -20,9 +20,9 @@ from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.field_mapping import FieldMapping, read_mapped
 from maskwise.formats.json_files import read_yaml
 from maskwise.formats.read_context import ReadContext
-from maskwise.harness.predictions import read_predictions
 from maskwise.images import image_size, open_image
 from maskwise.masks import Mask
+from maskwise.predictions import read_predictions
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.schema import (
     Answer,

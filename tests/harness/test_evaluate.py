@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from maskwise.datasets import find_dataset
 from maskwise.errors import (
     MaskwiseError,
     ModelError,
@@ -32,7 +33,6 @@ from maskwise.harness.evaluate import (
     EvaluationSummary,
     ExecutionOptions,
     evaluate,
-    find_dataset,
 )
 from maskwise.harness.progress import Progress
 from maskwise.harness.score import result_to_run, score

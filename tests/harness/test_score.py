@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import ProtocolError, StoreError
-from maskwise.harness.predictions import ReadOptions
 from maskwise.harness.score import result_to_run, result_to_scores, score
+from maskwise.predictions import ReadOptions
 from maskwise.protocols import PROTOCOLS, GroundTruth, PredictionColumns, ScoringInput
 from maskwise.runs import read_run, write_run
 from maskwise.runs.files import hash_path

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from maskwise.errors import StoreError
-from maskwise.formats.format_reader import read_dataset
+from maskwise.formats.format_reader import convert_annotations
 from maskwise.formats.format_writer import write_dataset
 from maskwise.formats.registry import find_format
 from maskwise.report.dataset_validation import validate_dataset
@@ -133,7 +133,7 @@ def test_masks_round_trip_byte_for_byte(
     export_review(review, tmp_path / "out")
     exported = Dataset.open(tmp_path / "out")
     write_dataset(exported, format, tmp_path / format)
-    read_dataset(find_format(format), tmp_path / format, tmp_path / "again")
+    convert_annotations(find_format(format), tmp_path / format, tmp_path / "again")
     again = Dataset.open(tmp_path / "again")
     for one, two in zip(exported, again, strict=True):
         assert (one.question, one.answer, one.tags, one.targets) == (

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from maskwise.api.datasets import load_dataset
 from maskwise.api.loaded_model import LoadedModel, load_model
 from maskwise.api.predictions import to_predictions
+from maskwise.datasets import load_dataset
 from maskwise.errors import ProtocolError, StoreError
 from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions
 from maskwise.harness.evaluate import evaluate as run_evaluation

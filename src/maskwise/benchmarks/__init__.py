@@ -2,7 +2,7 @@
 
     benchmark = find_benchmark("mmr")
     benchmark.card.data.size
-    read_dataset(benchmark, Path("/data/MMR"), Path("mmr_val"), split="val")
+    convert_annotations(benchmark, Path("/data/MMR"), Path("mmr_val"), split="val")
 
 Another package adds a benchmark by an entry point of the group `maskwise.benchmarks` that names a `Benchmark`.
 """

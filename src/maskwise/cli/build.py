@@ -17,8 +17,8 @@ from maskwise.builder.pipeline import BuildOptions, build_dataset, is_finished
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import RECIPES
 from maskwise.cli.options import SEVERAL, AsJson, ImagesFolder, Overwrite
+from maskwise.datasets import find_dataset
 from maskwise.errors import MaskwiseError
-from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset
 from maskwise.terminal import echo, make_console
 

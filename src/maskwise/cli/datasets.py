@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from maskwise.cli.options import AsJson, DatasetFolder, ImagesFolder, argument
+from maskwise.datasets import find_dataset
 from maskwise.errors import ImageError, StoreError, UnknownNameError
-from maskwise.harness.evaluate import find_dataset
 from maskwise.report.dataset_stats import compute_dataset_stats
 from maskwise.report.dataset_validation import DatasetCheck, Finding, validate_dataset
 from maskwise.report.overlay import draw_overlay

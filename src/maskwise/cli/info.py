@@ -11,7 +11,7 @@ from rich.table import Table
 
 import maskwise
 from maskwise.cli.options import AsJson
-from maskwise.harness.evaluate import BUNDLED_DATASETS
+from maskwise.datasets import BUNDLED_DATASETS
 from maskwise.masks import kernel_name
 from maskwise.runs.environment import available_cores
 from maskwise.terminal import echo, make_console

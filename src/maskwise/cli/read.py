@@ -18,8 +18,9 @@ from rich.table import Table
 
 from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
 from maskwise.cli.options import SEVERAL, AsJson, Overwrite, argument
+from maskwise.datasets import read_dataset
 from maskwise.downloads import list_downloads
-from maskwise.formats import AnnotationFormat, ReadSummary, list_formats, read_dataset
+from maskwise.formats import AnnotationFormat, ReadSummary, list_formats
 from maskwise.harness.registry import list_models
 from maskwise.protocols import PROTOCOLS
 from maskwise.terminal import echo, make_console
@@ -88,7 +89,7 @@ def read(
     with _progress(quiet=as_json) as bar:
         task = bar.add_task(name, total=None)
         summary = read_dataset(
-            find_reader(name),
+            name,
             path,
             out,
             split=split,

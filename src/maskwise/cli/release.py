@@ -22,10 +22,10 @@ from maskwise.builder.release.release import (
 )
 from maskwise.builder.release.splits import parse_ratios
 from maskwise.cli.options import AsJson, argument
+from maskwise.datasets import find_dataset
 from maskwise.errors import ReleaseError
 from maskwise.formats.json_files import read_yaml
 from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
-from maskwise.harness.evaluate import find_dataset
 from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
 from maskwise.terminal import echo, make_console

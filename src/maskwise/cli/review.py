@@ -11,8 +11,8 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from maskwise.cli.options import AsJson, argument
+from maskwise.datasets import BUNDLED_DATASETS, find_dataset
 from maskwise.errors import MaskwiseError, StoreError
-from maskwise.harness.evaluate import BUNDLED_DATASETS, find_dataset
 from maskwise.store import Dataset
 from maskwise.terminal import echo, make_console
 

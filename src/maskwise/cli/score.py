@@ -17,10 +17,10 @@ from maskwise.cli.options import (
     argument,
 )
 from maskwise.cli.score_table import print_scores
+from maskwise.datasets import find_dataset
 from maskwise.errors import ProtocolError
-from maskwise.harness.evaluate import find_dataset
-from maskwise.harness.predictions import ReadOptions
 from maskwise.harness.score import result_to_run, score
+from maskwise.predictions import ReadOptions
 from maskwise.protocols import PROTOCOLS, get
 from maskwise.runs import write_run
 from maskwise.store import Dataset

@@ -21,7 +21,7 @@ from maskwise.downloads.local_files import (
 from maskwise.downloads.table import Download, HostedFile
 from maskwise.downloads.unpack import is_archive, unpack
 from maskwise.errors import DownloadError
-from maskwise.formats import ReadSummary, read_dataset
+from maskwise.formats import ReadSummary, convert_annotations
 from maskwise.store.atomic import PARTIAL, atomic_write
 from maskwise.store.folder import file_facts
 from maskwise.store.lock import locked
@@ -99,7 +99,7 @@ def get_dataset(
         _take_all(source, data_folder(), download, consent)
     if not raw.is_dir():
         _unpack_all(download, raw, consent=consent, progress=progress, pause=pause)
-    return read_dataset(
+    return convert_annotations(
         find_reader(download.reader),
         raw,
         out or data_folder() / download.name,

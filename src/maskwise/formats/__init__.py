@@ -5,7 +5,8 @@
     for annotated in found.images:      # an image, its regions, and its samples if the format has questions
         annotated.image, annotated.regions, annotated.samples
 
-`read_dataset` writes what a reader finds as a dataset folder; `write_dataset` writes a dataset in another format.
+`convert_annotations` writes what a reader finds as a dataset folder; `write_dataset` writes a dataset in another
+format.
 Another package adds a format by an entry point of the group `maskwise.formats` that names an `AnnotationFormat`.
 """
 
@@ -16,7 +17,7 @@ from maskwise.formats.annotation_format import (
 )
 from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostic, Diagnostics
-from maskwise.formats.format_reader import ReadSummary, read_dataset
+from maskwise.formats.format_reader import ReadSummary, convert_annotations
 from maskwise.formats.format_writer import list_writers, write_dataset
 from maskwise.formats.registry import find_format, list_formats
 
@@ -28,9 +29,9 @@ __all__ = [
     "Diagnostics",
     "PublishedCount",
     "ReadSummary",
+    "convert_annotations",
     "find_format",
     "list_formats",
     "list_writers",
-    "read_dataset",
     "write_dataset",
 ]

@@ -46,7 +46,7 @@ class ReadSummary(msgspec.Struct, frozen=True, kw_only=True):
     compared: tuple[CountComparison, ...]
 
 
-def read_dataset(
+def convert_annotations(
     format: AnnotationFormat,
     path: Path,
     out: Path,

@@ -20,22 +20,18 @@ from typing import Any
 import numpy as np
 
 from maskwise import __version__
-from maskwise.benchmarks import list_benchmarks
-from maskwise.downloads import data_folder, list_downloads
+from maskwise.datasets import find_dataset
 from maskwise.errors import (
     MaskwiseError,
     ModelGoneError,
     ProtocolError,
     StoreError,
-    did_you_mean,
 )
-from maskwise.formats.release_folder import find_release
 from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
 from maskwise.harness.plan import Plan
 from maskwise.harness.predictor import Model, describe_model, domain_warning, model_spec
 from maskwise.harness.progress import Progress
-from maskwise.harness.released_dataset import convert_release
 from maskwise.harness.resume import (
     Completed,
     find_completed,
@@ -66,7 +62,6 @@ from maskwise.runs.writer import write_scores, write_state
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.store.folder import MANIFEST
-from maskwise.world import bundled
 
 RETRY = "retry.jsonl"
 """Failed samples are predicted again in this file. When all are done, their lines replace the old ones."""
@@ -76,9 +71,6 @@ DOMAIN_IMAGES = 32
 
 SHARDS = "shards"
 """Folder for predictions that an engine made before it was their turn, one folder per log."""
-
-BUNDLED_DATASETS = {"world": bundled}
-"""Datasets that come with the package."""
 
 
 @dataclass(frozen=True)
@@ -269,36 +261,6 @@ def evaluate(
         if folder is not None:
             run = _write_scores(folder, run)
         return replace(summary, run=run)
-
-
-def find_dataset(name: str | Path) -> Path:
-    """The folder of a dataset: given by its path, by its name if it comes with the package or was downloaded, or as a
-    release (RELEASE or RELEASE/SPLIT).
-    """
-    if str(name) in BUNDLED_DATASETS:
-        return BUNDLED_DATASETS[str(name)]()
-    release = find_release(Path(name))
-    if release is not None:
-        return convert_release(release)
-    if not Path(name).exists() and str(name) in list_downloads():
-        downloaded = data_folder() / str(name)
-        if not downloaded.is_dir():
-            raise StoreError(
-                f"dataset {name} was not downloaded yet: maskwise get {name}"
-            )
-        return downloaded
-    if not Path(name).exists() and str(name).lower() in list_benchmarks():
-        short = str(name).lower()
-        raise StoreError(
-            f"the files of benchmark {short} do not come with maskwise: convert them to a dataset folder first, "
-            f"`maskwise read {short} PATH --out {short}_val`, and evaluate on that folder"
-        )
-    if not Path(name).exists():
-        close = did_you_mean(str(name), [*BUNDLED_DATASETS, *list_downloads()])
-        raise StoreError(
-            f"{name} is neither a dataset folder nor one of: {', '.join(BUNDLED_DATASETS)}{close}"
-        )
-    return Path(name)
 
 
 def check_protocols(protocols: Sequence[str] | None, *, teacher_forced: bool) -> None:

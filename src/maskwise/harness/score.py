@@ -20,13 +20,13 @@ import numpy as np
 
 from maskwise import __version__
 from maskwise.errors import ProtocolError
-from maskwise.harness.predictions import (
+from maskwise.masks import kernel_name
+from maskwise.predictions import (
     LoadedPredictions,
     detect_format,
     load_predictions,
     read_predictions,
 )
-from maskwise.masks import kernel_name
 from maskwise.protocols import (
     PROTOCOLS,
     GroundTruth,

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from maskwise.errors import MaskError, RecordError, StoreError
-from maskwise.harness.predictions import load_predictions as load_records
-from maskwise.harness.predictions import read_predictions
+from maskwise.predictions import load_predictions as load_records
+from maskwise.predictions import read_predictions
 from maskwise.protocols import GroundTruth, PredictionColumns
 from maskwise.protocols.prediction_columns import FAILED, MISSING, UNSTATED
 from maskwise.runs import Run

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import select
 
-from maskwise.formats.format_reader import read_dataset
+from maskwise.formats.format_reader import convert_annotations
 from maskwise.formats.format_writer import write_dataset
 from maskwise.formats.json_files import read_json
 from maskwise.formats.registry import find_format
@@ -76,7 +76,7 @@ def import_labelstudio(
         accept=0, fix=0, untouched=0, unknown=0, conflict=0, invalid=0
     )
     with tempfile.TemporaryDirectory() as folder:
-        read_dataset(
+        convert_annotations(
             find_format(FORMAT), path, Path(folder) / "data", with_images=False
         )
         imported = Dataset.open(Path(folder) / "data")

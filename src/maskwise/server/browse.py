@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from PIL import Image
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
-from maskwise.harness.evaluate import find_dataset
+from maskwise.datasets import find_dataset
 from maskwise.report.gallery import match_colors
 from maskwise.report.run_data import RunData, RunPaths, load_run_data
 from maskwise.runs import Run, read_run

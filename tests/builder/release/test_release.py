@@ -15,10 +15,10 @@ from pycocotools import mask as coco_mask
 
 import maskwise as mw
 from maskwise.builder.release.release import SplitOptions, plan_release, write_release
+from maskwise.datasets import find_dataset
 from maskwise.errors import MaskwiseError, ReleaseError, StoreError, UnknownNameError
-from maskwise.formats import find_format, read_dataset
+from maskwise.formats import convert_annotations, find_format
 from maskwise.formats.release_folder import read_release
-from maskwise.harness.evaluate import find_dataset
 from maskwise.store import Dataset, DatasetWriter
 from tests.builder.release.made import SIZE, encode, make_card, make_dataset
 from tests.cli.commands import fail, run
@@ -196,7 +196,9 @@ def test_complete_croissant_metadata_has_no_warnings(
 def test_a_release_reads_back_without_loss(
     dataset: Dataset, release: Path, tmp_path: Path
 ) -> None:
-    read_dataset(find_format("release"), release, tmp_path / "again", strict=True)
+    convert_annotations(
+        find_format("release"), release, tmp_path / "again", strict=True
+    )
     again = mw.load_dataset(tmp_path / "again")
     assert again.name == "Cups 1.0.0"
     assert set(again.images.id) == set(dataset.images.id)

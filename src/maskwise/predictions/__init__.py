@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from maskwise.errors import StoreError, UnknownNameError
-from maskwise.harness.predictions.coco import read_coco
-from maskwise.harness.predictions.jsonl import read_jsonl
-from maskwise.harness.predictions.loaded import LoadedPredictions
-from maskwise.harness.predictions.npz import read_npz
-from maskwise.harness.predictions.png_folder import read_png_folder
+from maskwise.predictions.coco import read_coco
+from maskwise.predictions.jsonl import read_jsonl
+from maskwise.predictions.loaded import LoadedPredictions
+from maskwise.predictions.npz import read_npz
+from maskwise.predictions.png_folder import read_png_folder
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.prediction_columns import PredictionColumns
 from maskwise.runs.schema import ReadOptions

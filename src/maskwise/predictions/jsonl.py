@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskwise.errors import StoreError
-from maskwise.harness.predictions.loaded import LoadedPredictions, align, no_masks
 from maskwise.masks import Masks
+from maskwise.predictions.loaded import LoadedPredictions, align, no_masks
 from maskwise.protocols.columns import Phrases
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.mask_geometry import MaskGeometry, RegionGeometry, measure_masks

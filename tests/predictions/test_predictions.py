@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from maskwise.errors import MaskwiseError, StoreError
-from maskwise.harness.predictions import ReadOptions, detect_format, read_predictions
-from maskwise.harness.predictions import jsonl as jsonl_module
 from maskwise.masks import Mask
+from maskwise.predictions import ReadOptions, detect_format, read_predictions
+from maskwise.predictions import jsonl as jsonl_module
 from maskwise.protocols import (
     GroundTruth,
     PredictionColumns,
@@ -546,7 +546,7 @@ def test_an_array_with_a_false_header_is_refused(
 def test_an_array_beyond_the_limit_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maskwise.harness.predictions.npz.MAX_ARRAY_BYTES", 29)
+    monkeypatch.setattr("maskwise.predictions.npz.MAX_ARRAY_BYTES", 29)
     np.savez(tmp_path / "p.npz", a=np.zeros((3, 1, 10), bool))
     refuse(tmp_path / "p.npz", "has 30 bytes; the limit for one sample is 29")
 

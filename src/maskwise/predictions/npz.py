@@ -21,8 +21,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maskwise.errors import MaskError, StoreError
-from maskwise.harness.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.masks import Masks
+from maskwise.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.logits import threshold_logits
 from maskwise.runs.schema import ReadOptions

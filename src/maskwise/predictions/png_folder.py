@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.errors import MaskError, StoreError
-from maskwise.harness.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.masks import Masks
+from maskwise.predictions.loaded import LoadedPredictions, masks_to_columns
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.runs.schema import ReadOptions
 
