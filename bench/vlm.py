@@ -11,9 +11,10 @@ from PIL import Image
 
 from bench.timing import fastest
 from maskwise.models.vlm.batch import ImageQuestions, collate
-from maskwise.models.vlm.build import build_model, build_processor
-from maskwise.models.vlm.nano import nano_config
+from maskwise.models.vlm.build import build_model
 from maskwise.models.vlm.predictor import Vlm
+from maskwise.training.vlm.nano import nano_config
+from maskwise.training.vlm.nano_tokenizer import new_processor
 from maskwise.world import make_scene
 
 ASKED = (1, 2, 4, 8, 16)
@@ -30,7 +31,7 @@ def sections() -> Iterator[str]:
 def _further_questions() -> str:
     """Processor time of k questions about one image in one call, beside one question."""
     config = nano_config(max_new_tokens=ANSWER_TOKENS)
-    processor = build_processor(config)
+    processor = new_processor(config)
     model = Vlm(build_model(config, processor).eval(), processor)
     scenes = [
         make_scene(5, index, "test", questions=max(ASKED), preset="easy")
@@ -88,7 +89,7 @@ def measure_step(steps: int = 4) -> None:
     """Print seconds of processor time per step, peak memory in MB, parameters and tokens of the batch."""
     torch.set_num_threads(1)
     config = nano_config()
-    processor = build_processor(config)
+    processor = new_processor(config)
     model = build_model(config, processor).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     scenes = [

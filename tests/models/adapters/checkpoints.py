@@ -5,10 +5,10 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig, PreTrainedModel, Sam2Config, Sam2Model
 
-from maskwise.models.vlm.build import build_processor
 from maskwise.models.vlm.initialization import scale_initialization
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.models.vlm.vision_language import find_vision_language_class
+from maskwise.training.vlm.nano_tokenizer import new_processor
 from tests.models.vlm.architectures import SEGMENTERS, VISION_LANGUAGE
 from tests.models.vlm.small import small_config
 
@@ -16,7 +16,7 @@ from tests.models.vlm.small import small_config
 def make_language(kind: str) -> tuple[PreTrainedModel, VlmProcessor]:
     """A Qwen-VL with a tokenizer that has the token [SEG]."""
     torch.manual_seed(0)
-    processor = build_processor(
+    processor = new_processor(
         small_config(
             (VISION_LANGUAGE[kind], SEGMENTERS["sam2"]), seg_tokens=("[SEG]", "[SEG2]")
         )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from maskwise.models.vlm.nano import qwen3_vl_config, sam2_config
+from maskwise.training.vlm.nano import qwen3_vl_config, sam2_config
 
 WIDTH = 64
 VOCABULARY = 640

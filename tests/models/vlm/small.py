@@ -7,11 +7,12 @@ import torch
 from PIL import Image
 
 from maskwise.models.vlm.batch import ImageQuestions
-from maskwise.models.vlm.build import build_model, build_processor
+from maskwise.models.vlm.build import build_model
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.model import VlmModel
-from maskwise.models.vlm.nano import nano_config
 from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.training.vlm.nano import nano_config
+from maskwise.training.vlm.nano_tokenizer import new_processor
 from maskwise.world import make_scene
 
 
@@ -37,16 +38,14 @@ def small_config(
 
 @functools.cache
 def small_processor() -> VlmProcessor:
-    return build_processor(small_config())
+    return new_processor(small_config())
 
 
 def small_model(config: VlmConfig | None = None) -> tuple[VlmModel, VlmProcessor]:
     """A model with random weights, the same ones each time, in evaluation mode."""
     torch.manual_seed(0)
     config = config or small_config()
-    processor = (
-        small_processor() if config == small_config() else build_processor(config)
-    )
+    processor = small_processor() if config == small_config() else new_processor(config)
     return build_model(config, processor).eval(), processor
 
 

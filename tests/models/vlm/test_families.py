@@ -143,6 +143,11 @@ def test_weights_that_cannot_be_reached_are_explained(tmp_path):
         build_processor(config)
 
 
+def test_a_model_with_random_weights_has_no_tokenizer_before_training():
+    with pytest.raises(ModelError, match="`maskwise train` writes one"):
+        build_processor(small_config())
+
+
 def test_shapes_need_no_memory():
     model = build_model(small_config(), device="meta")
     assert all(one.is_meta for one in model.parameters())

@@ -3,7 +3,6 @@
 from typing import Any
 
 from maskwise.models.vlm.config import VlmConfig
-from maskwise.models.vlm.nano import nano_config
 from maskwise.training.vlm.config import (
     Optimization,
     SourceConfig,
@@ -11,6 +10,7 @@ from maskwise.training.vlm.config import (
     VlmTrainingConfig,
     WorldScenes,
 )
+from maskwise.training.vlm.nano import nano_config
 
 
 def small_model(**options: Any) -> VlmConfig:

@@ -11,10 +11,10 @@ pytest.importorskip("peft", reason="the extra `vlm` is not installed")
 from maskwise.cli.main import app
 from maskwise.errors import ConfigError
 from maskwise.models.vlm import pretrained
-from maskwise.models.vlm.build import build_processor
 from maskwise.training.vlm.config import ValidationConfig, read_config
 from maskwise.training.vlm.dry_run import dry_run
 from maskwise.training.vlm.lora import LoraSettings
+from maskwise.training.vlm.nano_tokenizer import new_processor
 from maskwise.training.vlm.pipeline import build_training_model, prepare_stage
 from tests.training.vlm.small_runs import small_run
 
@@ -25,7 +25,7 @@ CONFIGS = Path(__file__).parents[3] / "configs" / "vlm"
 def test_counts_are_those_of_the_real_model(lora: LoraSettings | None) -> None:
     config = small_run(lora=lora)
     plan = dry_run(config)
-    processor = build_processor(config.vlm)
+    processor = new_processor(config.vlm)
     total = sum(one.trainable + one.frozen for one in plan.parameters)
     for stage, planned in zip(config.stages, plan.stages):
         model = prepare_stage(config, stage, build_training_model(config, processor))

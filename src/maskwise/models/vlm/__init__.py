@@ -5,8 +5,6 @@ In order of the data flow; docs/vlm.md maps the sections of the papers to these 
 config          the settings: which networks are joined, losses, sizes
 pretrained      models of a folder or of the hub, as safetensors
 tokens          segmentation tokens in answers
-nano_tokenizer  a tokenizer trained on the world's texts
-paraphrase      questions of the world in other words
 processor       texts and images to tensors
 batch           a batch of images with questions
 vision_language Qwen-VL or LLaVA: images and texts to hidden states
@@ -19,14 +17,12 @@ mask_decoders   the visible and the amodal decoder
 losses          text, mask, occlusion and dense losses
 model           all of it in one forward
 initialization  random weights for small widths
-nano            the model in small
 build           model and processor from a config
 folder          a model in a folder; both networks are folders of transformers
 adapters        LoRA adapters in a folder, not merged
 generation      answers to questions, with masks
 ablations       the model with one input removed, as baselines
 predictor       the model in `maskwise eval`, `ask` and `serve`
-train           its training: data, LoRA, trainer
 """
 
 from importlib.util import find_spec

@@ -12,12 +12,12 @@ from transformers import (
     Qwen2VLImageProcessorPil,
 )
 
+from maskwise.errors import ModelError
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.initialization import scale_initialization
 from maskwise.models.vlm.mask_decoders import MaskDecoders
 from maskwise.models.vlm.mask_type_head import MaskTypeHead
 from maskwise.models.vlm.model import VlmModel
-from maskwise.models.vlm.nano_tokenizer import IMAGE_TOKENS, train_nano_tokenizer
 from maskwise.models.vlm.occlusion_head import OcclusionHead
 from maskwise.models.vlm.pretrained import (
     load_weights,
@@ -35,6 +35,9 @@ from maskwise.models.vlm.vision_language import (
 )
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+NEW_IMAGE_TOKEN = "<|image_pad|>"
+"""The image token of tokenizers that are trained here; Qwen's has the same name."""
 
 
 def build_model(
@@ -145,20 +148,23 @@ def _resize_embeddings(language: PreTrainedModel, tokens: int) -> None:
         language.resize_token_embeddings(tokens, mean_resizing=False)
 
 
-def build_processor(config: VlmConfig, folder: Path | None = None) -> VlmProcessor:
-    """The processor of a model: from `folder` if it was saved there, from the hub name, or trained here.
+def build_processor(
+    config: VlmConfig, folder: Path | None = None, *, tokenizer: Any = None
+) -> VlmProcessor:
+    """The processor of a model: from `folder` if it was saved there, or from the hub name.
 
-    A saved processor keeps its limits of pixels; that of a pretrained model gets those of the config.
+    A saved processor keeps its limits of pixels; that of a pretrained model gets those of the config. tokenizer: in
+    place of a stored one, for a model that starts from random weights (`maskwise.training.vlm.nano_tokenizer`).
     """
     described = read_architecture(config.vision_language)
     source = str(folder) if folder is not None else config.vision_language.name
-    if source is None:
-        vocabulary = described.get_text_config().vocab_size
-        tokenizer = train_nano_tokenizer(
-            vocabulary, config.seg_tokens, config.vocabulary_scenes
+    if tokenizer is None and source is None:
+        raise ModelError(
+            "a model without pretrained weights has no tokenizer yet; expected a name in vision_language or the "
+            "folder of a run, where `maskwise train` writes one"
         )
-    else:
-        tokenizer = _load_tokenizer(source, config)
+    if tokenizer is None:
+        tokenizer = _load_tokenizer(str(source), config)
     image_token = _find_image_token(tokenizer, described)
     is_qwen = described.model_type.startswith("qwen")
     size = (
@@ -197,9 +203,9 @@ def _load_tokenizer(source: str, config: VlmConfig) -> Any:
 
 
 def _find_image_token(tokenizer: Any, described: Any) -> str:
-    """The image token: that of the nano tokenizer, or the one whose id the architecture names."""
-    if IMAGE_TOKENS[1] in tokenizer.get_vocab():
-        return IMAGE_TOKENS[1]
+    """The image token: that of tokenizers trained here, or the one whose id the architecture names."""
+    if NEW_IMAGE_TOKEN in tokenizer.get_vocab():
+        return NEW_IMAGE_TOKEN
     return str(tokenizer.convert_ids_to_tokens(described.image_token_id))
 
 

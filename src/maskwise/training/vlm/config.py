@@ -8,10 +8,10 @@ import msgspec
 
 from maskwise.errors import UnknownNameError
 from maskwise.models.vlm.config import LossWeights, VlmConfig
-from maskwise.models.vlm.nano import nano_config
 from maskwise.training.config_file import read_toml, to_config
 from maskwise.training.vlm.augment import Augmentation
 from maskwise.training.vlm.lora import LoraSettings
+from maskwise.training.vlm.nano import nano_config
 from maskwise.world.catalogue import PRESETS
 
 PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
@@ -218,7 +218,7 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
 
 
 class NanoSize(Section, frozen=True, kw_only=True):
-    """The size of the model in small (`maskwise.models.vlm.nano`)."""
+    """The size of the model in small (`maskwise.training.vlm.nano`)."""
 
     image_size: PositiveInt = 128
     width: PositiveInt = 128

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from maskwise.errors import ConfigError, MaskwiseError
-from maskwise.models.vlm.build import build_model, build_processor
+from maskwise.models.vlm.build import build_model
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
 from maskwise.training.config_file import open_dataset
@@ -14,6 +14,7 @@ from maskwise.training.vlm.config import ValidationConfig, VlmTrainingConfig
 from maskwise.training.vlm.freezing import trained_names
 from maskwise.training.vlm.lora import add_lora
 from maskwise.training.vlm.mixing import MixedOrder
+from maskwise.training.vlm.nano_tokenizer import new_processor
 from maskwise.training.vlm.sources import Source, open_source
 
 SAMPLED_IMAGES = 32
@@ -164,7 +165,7 @@ def _count_tokens(
 ) -> dict[str, int]:
     """Percentiles of tokens per sample, image tokens included, over some images of each source."""
     try:
-        processor = build_processor(config.vlm)
+        processor = new_processor(config.vlm)
     except MaskwiseError as error:
         notes.append(f"tokens per sample are not counted: {error}")
         return {}

@@ -37,6 +37,7 @@ from maskwise.training.vlm.dry_run import dry_run
 from maskwise.training.vlm.export import export_adapters, export_run, exported_files
 from maskwise.training.vlm.freezing import freeze, trained_names
 from maskwise.training.vlm.lora import add_lora
+from maskwise.training.vlm.nano_tokenizer import new_processor
 from maskwise.training.vlm.sources import Source, TrainingItems, open_source
 from maskwise.training.vlm.trainer import StageTask, fit_stage
 from maskwise.training.vlm.validation import open_validation, validate
@@ -159,7 +160,7 @@ def load_processor(config: VlmTrainingConfig, folder: Path) -> VlmProcessor:
     saved = folder / "processor"
     if saved.exists():
         return build_processor(config.vlm, saved)
-    processor = build_processor(config.vlm)
+    processor = new_processor(config.vlm)
     partial = folder / "processor.partial"
     processor.save(partial)
     partial.rename(saved)

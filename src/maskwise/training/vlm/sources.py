@@ -15,13 +15,13 @@ from PIL import Image
 
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.models.vlm.batch import ImageQuestions
-from maskwise.models.vlm.paraphrase import Paraphraser
 from maskwise.schema import Answer, Sample
 from maskwise.store import Dataset
 from maskwise.training.config_file import open_dataset
 from maskwise.training.vlm.augment import Augmentation, augment, choose_questions
 from maskwise.training.vlm.config import SourceConfig, WorldScenes
 from maskwise.training.vlm.mixing import MixedOrder
+from maskwise.training.vlm.paraphrase import Paraphraser
 from maskwise.world import SceneQuestion, make_scene
 
 CACHED_SCENES = 4096

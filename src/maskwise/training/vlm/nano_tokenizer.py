@@ -7,13 +7,17 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from maskwise.models.vlm.paraphrase import Paraphraser
+from maskwise.models.vlm.build import NEW_IMAGE_TOKEN, build_processor
+from maskwise.models.vlm.config import VlmConfig
+from maskwise.models.vlm.pretrained import read_architecture
+from maskwise.models.vlm.processor import VlmProcessor
+from maskwise.training.vlm.paraphrase import Paraphraser
 from maskwise.world import stream_scenes
 
 PAD = "<|pad|>"
 START = "<|assistant|>"
 END = "<|end|>"
-IMAGE_TOKENS = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
+IMAGE_TOKENS = ("<|vision_start|>", NEW_IMAGE_TOKEN, "<|vision_end|>")
 VIDEO = "<|video_pad|>"
 
 CHAT_TEMPLATE = (
@@ -24,6 +28,18 @@ CHAT_TEMPLATE = (
     "{% endfor %}{% endfor %}{% if add_generation_prompt %}" + START + "{% endif %}"
 )
 """Short, because a small model spends its time on tokens: image, question, start of the answer."""
+
+
+def new_processor(config: VlmConfig) -> VlmProcessor:
+    """The processor at the start of a run: that of the pretrained model, or one with a tokenizer trained here."""
+    if config.vision_language.name is not None:
+        return build_processor(config)
+    architecture = read_architecture(config.vision_language)
+    vocabulary = architecture.get_text_config().vocab_size
+    tokenizer = train_nano_tokenizer(
+        vocabulary, config.seg_tokens, config.vocabulary_scenes
+    )
+    return build_processor(config, tokenizer=tokenizer)
 
 
 def train_nano_tokenizer(
@@ -37,7 +53,7 @@ def train_nano_tokenizer(
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=[
-            AddedToken(one, special=True, normalized=False) for one in special
+            AddedToken(token, special=True, normalized=False) for token in special
         ],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,

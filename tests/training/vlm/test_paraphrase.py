@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from maskwise.language.intent import classify_intent
-from maskwise.models.vlm import paraphrase
-from maskwise.models.vlm.paraphrase import LONGEST, Paraphraser
+from maskwise.training.vlm import paraphrase
+from maskwise.training.vlm.paraphrase import LONGEST, Paraphraser
 from maskwise.world import SceneQuestion, make_scene
 
 
