@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskwise.api.evaluation import compare, evaluate, load_run, score
+    from maskwise.api.evaluation import evaluate, score
     from maskwise.api.listing import (
         list_benchmarks,
         list_formats,
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from maskwise.images import open_image
     from maskwise.language.intent import classify_intent
     from maskwise.masks import Mask, Masks, as_mask, as_masks
+    from maskwise.report.comparison import compare
     from maskwise.report.overlay import draw_overlay
-    from maskwise.runs import Run
+    from maskwise.runs import Run, load_run
     from maskwise.runs.metric import Metric
     from maskwise.schema import (
         Answer,
@@ -111,7 +112,7 @@ __all__ = [
 
 _MODULES = {
     "datasets": ["load_dataset", "read_dataset"],
-    "api.evaluation": ["compare", "evaluate", "load_run", "score"],
+    "api.evaluation": ["evaluate", "score"],
     "api.listing": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "api.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
     "errors": [
@@ -135,8 +136,9 @@ _MODULES = {
     "images": ["open_image"],
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],
     "language.intent": ["classify_intent"],
+    "report.comparison": ["compare"],
     "report.overlay": ["draw_overlay"],
-    "runs": ["Run"],
+    "runs": ["Run", "load_run"],
     "runs.metric": ["Metric"],
     "schema": [
         "Answer",

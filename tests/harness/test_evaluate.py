@@ -39,7 +39,7 @@ from maskwise.harness.score import result_to_run, score
 from maskwise.report.report_page import run_to_html
 from maskwise.report.report_text import run_to_markdown
 from maskwise.report.run_data import RunPaths, load_run_data
-from maskwise.runs import read_run, write_run
+from maskwise.runs import load_run, write_run
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.store.lock import locked
@@ -157,7 +157,7 @@ def test_predict_only_leaves_a_run_to_be_scored(dataset: Path, tmp_path: Path) -
     assert done.run is None
     assert record(tmp_path / "run")["state"] == "predicted"
     with pytest.raises(StoreError, match="predicted, not scored"):
-        read_run(tmp_path / "run")
+        load_run(tmp_path / "run")
     calls.unlink()
     assert run(dataset, tmp_path / "run", options=options).run is not None
     assert not calls.exists()
@@ -165,7 +165,7 @@ def test_predict_only_leaves_a_run_to_be_scored(dataset: Path, tmp_path: Path) -
         "nothing was predicted again"
     )
     run(dataset, tmp_path / "run", options=options, predict_only=True)
-    assert read_run(tmp_path / "run").info.dataset.samples == 48, (
+    assert load_run(tmp_path / "run").info.dataset.samples == 48, (
         "a scored run stays scored"
     )
 
@@ -226,7 +226,7 @@ def test_a_larger_draw_holds_a_smaller_one_and_seeds_differ(
 
 def test_reports_know_the_part_a_run_was_on(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", limit=5)
-    opened = read_run(tmp_path / "run")
+    opened = load_run(tmp_path / "run")
     data = load_run_data(opened, RunPaths())
     assert data.dataset.samples.id == opened.ids
     assert all(data.prediction(row) is not None for row in range(len(opened.ids)))
@@ -379,7 +379,7 @@ def test_failing_samples_are_recorded_and_the_run_goes_on(tmp_path: Path) -> Non
     )
     assert done.run is not None
     assert done.run["strict"].counts.failed == done.failed
-    assert str(done.failed) in run_to_html(read_run(tmp_path / "run"))
+    assert str(done.failed) in run_to_html(load_run(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(
@@ -658,7 +658,7 @@ def test_a_run_stopped_by_hand_continues(dataset: Path, tmp_path: Path) -> None:
         run(dataset, tmp_path / "run", on_progress=stop_after(20))
     assert record(tmp_path / "run")["state"] == "predicting"
     with pytest.raises(StoreError, match="predicting, not scored"):
-        read_run(tmp_path / "run")
+        load_run(tmp_path / "run")
     assert not [
         thread for thread in threading.enumerate() if thread.name.startswith("loading")
     ]
@@ -784,7 +784,7 @@ def test_without_a_folder_nothing_is_written_and_the_scores_are_equal(
     assert list(memory.run.predictions or ()) == replies(tmp_path / "run")
     assert memory.run.model_name == "painter"
     write_run(tmp_path / "kept", memory.run)
-    assert read_run(tmp_path / "kept").scores == memory.run.scores
+    assert load_run(tmp_path / "kept").scores == memory.run.scores
     assert (tmp_path / "kept" / "predictions.jsonl").read_bytes() == (
         tmp_path / "run" / "predictions.jsonl"
     ).read_bytes()
@@ -814,7 +814,7 @@ def test_a_view_is_evaluated_and_not_mixed_with_the_whole(
     part = whole[6:18]
     done = evaluate(EvaluationConfig(part, Painter()), tmp_path / "run")
     assert done.samples == 12
-    assert read_run(tmp_path / "run").ids == part.samples.id
+    assert load_run(tmp_path / "run").ids == part.samples.id
     with pytest.raises(StoreError, match="samples was"):
         evaluate(EvaluationConfig(whole, Painter()), tmp_path / "run")
 
@@ -855,8 +855,8 @@ def test_teacher_forcing_is_asked_for_and_marked(dataset: Path, tmp_path: Path) 
     )
     assert all(reply.forced for reply in replies(tmp_path / "run"))
     assert record(tmp_path / "run")["evaluation"]["inputs"]["teacher_forced"]
-    assert "Teacher-forced" in run_to_html(read_run(tmp_path / "run"))
-    assert "Teacher-forced" not in run_to_html(read_run(tmp_path / "free"))
+    assert "Teacher-forced" in run_to_html(load_run(tmp_path / "run"))
+    assert "Teacher-forced" not in run_to_html(load_run(tmp_path / "free"))
 
 
 def test_failed_replies_of_a_forced_run_are_marked_too(tmp_path: Path) -> None:
@@ -876,8 +876,8 @@ def test_forced_predictions_scored_elsewhere_keep_the_mark(
     opened = Dataset.open(dataset)
     path = tmp_path / "run" / "predictions.jsonl"
     write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"])))
-    assert read_run(tmp_path / "scored").teacher_forced
-    assert "Teacher-forced" in run_to_html(read_run(tmp_path / "scored"))
+    assert load_run(tmp_path / "scored").teacher_forced
+    assert "Teacher-forced" in run_to_html(load_run(tmp_path / "scored"))
 
 
 def test_teacher_forcing_is_impossible_under_strict(
@@ -913,7 +913,7 @@ def test_a_model_that_knows_the_truth_is_marked(dataset: Path, tmp_path: Path) -
     assert record(tmp_path / "run")["evaluation"]["inputs"]["model"][
         "uses_ground_truth"
     ]
-    assert "given the ground truth" in run_to_html(read_run(tmp_path / "run"))
+    assert "given the ground truth" in run_to_html(load_run(tmp_path / "run"))
 
 
 def test_unknown_engines_and_protocols_are_refused(

@@ -15,7 +15,7 @@ from maskwise.cli.main import app
 from maskwise.errors import ModelError, StoreError
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.harness.registry import load_model
-from maskwise.runs import read_run
+from maskwise.runs import load_run
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
 from tests.cli.commands import fail
@@ -96,7 +96,7 @@ def test_a_model_that_changes_the_directory_does_not_move_the_run(
         app, [*arguments, "--protocol", "union", "--out", "run", "--json"]
     )
     assert done.exit_code == 0, done.output
-    run = read_run(tmp_path / "here" / "run")
+    run = load_run(tmp_path / "here" / "run")
     assert run.info.dataset.path == str(tmp_path / "here" / "data")
     assert (
         json.loads(done.stdout)["scores"]["protocols"]["union"]["metrics"]["giou"][

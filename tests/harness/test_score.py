@@ -13,7 +13,7 @@ from maskwise.errors import ProtocolError, StoreError
 from maskwise.harness.score import result_to_run, result_to_scores, score
 from maskwise.predictions import ReadOptions
 from maskwise.protocols import PROTOCOLS, GroundTruth, PredictionColumns, ScoringInput
-from maskwise.runs import read_run, write_run
+from maskwise.runs import load_run, write_run
 from maskwise.runs.files import hash_path
 from maskwise.schema import ImageInfo
 from maskwise.store import Dataset, DatasetWriter
@@ -201,7 +201,7 @@ def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predict
 def test_the_report_reads_the_run(tmp_path, dataset, predictions):
     result = score(dataset, predictions)
     write_run(tmp_path / "run", result_to_run(result))
-    run = read_run(tmp_path / "run")
+    run = load_run(tmp_path / "run")
     for name in PROTOCOLS:
         for key, metric in run.metrics(name).items():
             value = result.scores[name].metrics[key].value()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from maskwise.report.report_page import run_to_html
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from tests.report.pages import Page
 from tests.report.runs import hostile, make_dataset, make_predictions, make_run
 
@@ -26,7 +26,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(toy: Path) -> Run:
-    return read_run(toy / "far")
+    return load_run(toy / "far")
 
 
 @pytest.fixture(scope="session")

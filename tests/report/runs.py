@@ -9,7 +9,7 @@ from PIL import Image
 
 from maskwise.harness.score import result_to_run, score
 from maskwise.masks import Mask
-from maskwise.runs import Run, read_run, write_run
+from maskwise.runs import Run, load_run, write_run
 from maskwise.schema import (
     Answer,
     ImageInfo,
@@ -135,4 +135,4 @@ def make_run(
     """Score, and open the folder it leaves."""
     truth = Dataset.open(dataset)
     write_run(folder, result_to_run(score(truth, predictions, protocols)))
-    return read_run(folder)
+    return load_run(folder)

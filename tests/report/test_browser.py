@@ -9,7 +9,7 @@ import pytest
 
 from maskwise.report.leaderboard import write_site
 from maskwise.report.report_page import run_to_html
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from tests.report.pages import Page
 
 BROWSER = next(
@@ -132,7 +132,7 @@ def test_on_a_phone(run: Run, tmp_path: Path) -> None:
 
 
 def test_tables_of_the_leaderboard_sort(toy: Path, tmp_path: Path) -> None:
-    runs = [read_run(toy / name) for name in ("near", "far")]
+    runs = [load_run(toy / name) for name in ("near", "far")]
     write_site(tmp_path, runs, lambda run: "")
     page = tmp_path / "index.html"
     done = browse(page, tmp_path / "profile", "--enable-logging=stderr", "--dump-dom")

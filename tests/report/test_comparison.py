@@ -10,14 +10,14 @@ import pytest
 from maskwise.errors import ProtocolError, UnknownNameError
 from maskwise.report.comparison import compare_runs, pair_runs
 from maskwise.report.comparison_page import comparison_to_html, describe_difference
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run
 from tests.report.test_page import check_offline
 
 
 def test_a_run_equals_itself(toy: Path) -> None:
-    found = compare_runs(pair_runs(read_run(toy / "near"), read_run(toy / "near")))
+    found = compare_runs(pair_runs(load_run(toy / "near"), load_run(toy / "near")))
     for name, change in found.metrics.items():
         if change.difference is not None:
             assert change.difference == 0.0, name
@@ -31,8 +31,8 @@ def test_a_run_equals_itself(toy: Path) -> None:
 
 
 def test_a_better_run_is_found(toy: Path) -> None:
-    far = read_run(toy / "far")
-    near = read_run(toy / "near")
+    far = load_run(toy / "far")
+    near = load_run(toy / "near")
     found = compare_runs(pair_runs(far, near))
     giou = found.metrics["giou"]
     expected = [
@@ -51,7 +51,7 @@ def test_a_better_run_is_found(toy: Path) -> None:
 
 
 def test_slices_compare_their_own_samples(toy: Path) -> None:
-    pair = pair_runs(read_run(toy / "far"), read_run(toy / "near"))
+    pair = pair_runs(load_run(toy / "far"), load_run(toy / "near"))
     found = compare_runs(pair)
     groups = pair.a.scores.protocols["strict"].slices["mask_type"]
     assert [group.name for group in found.slices["mask_type"]] == [
@@ -64,7 +64,7 @@ def test_slices_compare_their_own_samples(toy: Path) -> None:
 
 
 def test_all_differences_but_the_headline_are_adjusted_together(toy: Path) -> None:
-    found = compare_runs(pair_runs(read_run(toy / "far"), read_run(toy / "near")))
+    found = compare_runs(pair_runs(load_run(toy / "far"), load_run(toy / "near")))
     changes = [change for name, change in found.metrics.items() if name != "giou"]
     changes += [
         change
@@ -92,12 +92,12 @@ def test_other_datasets_are_refused(toy: Path, tmp_path: Path) -> None:
         protocols=["strict"],
     )
     with pytest.raises(ProtocolError, match="different datasets cannot be compared"):
-        pair_runs(read_run(toy / "near"), other)
+        pair_runs(load_run(toy / "near"), other)
 
 
 def test_other_questions_of_one_dataset_are_refused(toy: Path) -> None:
-    near = read_run(toy / "near")
-    part = read_run(toy / "near")
+    near = load_run(toy / "near")
+    part = load_run(toy / "near")
     part.ids = part.ids[:-1]
     with pytest.raises(
         ProtocolError,
@@ -111,7 +111,7 @@ def changed(run: Path, copy: Path, change: dict) -> Run:
     scores = json.loads((copy / "scores.json").read_text())
     scores["protocols"]["strict"] |= change
     (copy / "scores.json").write_text(json.dumps(scores))
-    return read_run(copy)
+    return load_run(copy)
 
 
 def test_other_options_are_refused(toy: Path, tmp_path: Path) -> None:
@@ -122,11 +122,11 @@ def test_other_options_are_refused(toy: Path, tmp_path: Path) -> None:
         ProtocolError,
         match=r"mask_type=exact.*mask_type=lenient.*score both with the same",
     ):
-        pair_runs(read_run(toy / "near"), other)
+        pair_runs(load_run(toy / "near"), other)
 
 
 def test_unshared_protocols_are_refused(toy: Path, tmp_path: Path) -> None:
-    near = read_run(toy / "near")
+    near = load_run(toy / "near")
     runs = [
         make_run(tmp_path / name, toy / "data", toy / "near.jsonl", protocols=[name])
         for name in ("lisa", "union")
@@ -139,7 +139,7 @@ def test_unshared_protocols_are_refused(toy: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_shows_where_they_disagree(toy: Path) -> None:
-    pair = pair_runs(read_run(toy / "far"), read_run(toy / "near"))
+    pair = pair_runs(load_run(toy / "far"), load_run(toy / "near"))
     source = comparison_to_html(pair, compare_runs(pair), samples=4)
     check_offline(source)
     page = Page(source)

@@ -19,7 +19,7 @@ from maskwise.report.gallery import (
 from maskwise.report.report_page import run_to_html
 from maskwise.report.run_data import RunPaths, load_run_data
 from maskwise.report.sample_selection import select_disagreements, select_samples
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from maskwise.runs.tables import ScoreRows
 from maskwise.schema import Answer, Phrase, PredictedRegion, Region, Sample
 from maskwise.store import Codes
@@ -89,7 +89,7 @@ def test_disagreements_lead_with_the_largest() -> None:
 
 
 def test_choices_are_repeatable(run: Run) -> None:
-    assert run_to_html(run) == run_to_html(read_run(run.folder))
+    assert run_to_html(run) == run_to_html(load_run(run.folder))
 
 
 def test_a_prediction_has_the_color_of_the_target_it_meets() -> None:

@@ -14,7 +14,7 @@ from maskwise.errors import FormatError, MaskwiseError, StoreError
 from maskwise.protocols import PROTOCOLS
 from maskwise.report.leaderboard import make_leaderboard, report_name, write_site
 from maskwise.report.published_results import read_published
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from tests.report.pages import Page
 from tests.report.runs import make_dataset, make_predictions, make_run
 
@@ -51,7 +51,7 @@ def test_the_best_comes_first_with_its_interval(
     assert first is not None
     rows = rows_of(first[0])
     assert [row.find("a")[0].text for row in rows] == ["near.jsonl", "far.jsonl"]
-    figure = read_run(toy / "near").scores.protocols["strict"].metrics["giou"]
+    figure = load_run(toy / "near").scores.protocols["strict"].metrics["giou"]
     assert None not in (figure.value, figure.low, figure.high)
     [shown] = [
         cell
@@ -117,7 +117,7 @@ def test_other_questions_have_another_table(toy: Path, tmp_path: Path) -> None:
     other = make_run(
         tmp_path / "other", data, make_predictions(tmp_path / "p.jsonl", data)
     )
-    found = make_leaderboard([read_run(toy / "near"), other])
+    found = make_leaderboard([load_run(toy / "near"), other])
     assert [one.dataset for one in found.datasets] == ["toy", "toy"]
     assert len({one.sha256 for one in found.datasets}) == 2
     assert all(len(board.rows) == 1 for one in found.datasets for board in one.tables)
@@ -128,7 +128,7 @@ def test_other_options_have_another_table(toy: Path, tmp_path: Path) -> None:
     scores = json.loads((changed / "scores.json").read_text())
     scores["protocols"]["aura"]["options"]["unit"] = "mask"
     (changed / "scores.json").write_text(json.dumps(scores))
-    [dataset] = make_leaderboard([read_run(toy / "near"), read_run(changed)]).datasets
+    [dataset] = make_leaderboard([load_run(toy / "near"), load_run(changed)]).datasets
     assert [len(one.rows) for one in dataset.tables if one.protocol == "aura"] == [1, 1]
     assert [len(one.rows) for one in dataset.tables if one.protocol == "strict"] == [2]
 
@@ -149,7 +149,7 @@ def test_forced_replies_are_marked(toy: Path, tmp_path: Path) -> None:
     record["predictions"]["options"]["teacher_forced"] = True
     (forced / "run.json").write_text(json.dumps(record))
     out = tmp_path / "site"
-    write_site(out, [read_run(forced)], lambda run: "")
+    write_site(out, [load_run(forced)], lambda run: "")
     assert {
         tag.text
         for tag in Page((out / "index.html").read_text(encoding="utf-8")).find(
@@ -166,7 +166,7 @@ def test_forced_replies_are_not_ranked_among_free_ones(
     record["predictions"]["teacher_forced"] = True
     (forced / "run.json").write_text(json.dumps(record))
     [dataset] = make_leaderboard(
-        [read_run(forced), read_run(toy / "far"), read_run(toy / "near")]
+        [load_run(forced), load_run(toy / "far"), load_run(toy / "near")]
     ).datasets
     for one in dataset.tables:
         assert [(row.run, row.tags) for row in one.rows] == [
@@ -183,15 +183,15 @@ def test_a_rebuild_cut_short_leaves_the_old_site(toy: Path, tmp_path: Path) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_site(out, [read_run(toy / "near")], stop)
-    write_site(out, [read_run(toy / "near")], lambda run: "old")
+        write_site(out, [load_run(toy / "near")], stop)
+    write_site(out, [load_run(toy / "near")], lambda run: "old")
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with pytest.raises(KeyboardInterrupt):
-        write_site(out, [read_run(toy / "far")], stop)
+        write_site(out, [load_run(toy / "far")], stop)
     assert {
         path: path.read_bytes() for path in out.rglob("*") if path.is_file()
     } == before
-    write_site(out, [read_run(toy / "far")], lambda run: "new")
+    write_site(out, [load_run(toy / "far")], lambda run: "new")
     assert sorted(path.name for path in out.iterdir()) == [
         "index.html",
         "leaderboard.json",
@@ -207,7 +207,7 @@ def test_a_place_that_cannot_be_written_is_said_plainly(
     with pytest.raises(
         StoreError, match=r"file/site cannot be written: .*Not a directory"
     ):
-        write_site(tmp_path / "file" / "site", [read_run(toy / "near")], lambda run: "")
+        write_site(tmp_path / "file" / "site", [load_run(toy / "near")], lambda run: "")
 
 
 def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_model_that_knows_the_truth_is_marked_and_comes_last(tmp_path: Path) -
     )
     assert part.exit_code == 0, part.output
     found = make_leaderboard(
-        [read_run(tmp_path / name) for name in ("oracle", "far", "part")]
+        [load_run(tmp_path / name) for name in ("oracle", "far", "part")]
     )
     whole = next(one for one in found.datasets if not one.subset)
     assert [(row.model, row.tags) for row in whole.tables[0].rows] == [
@@ -290,7 +290,7 @@ def test_hostile_names_stay_text(hostile_run: Run, tmp_path: Path) -> None:
     evil.mkdir()
     for path in hostile_run.folder.iterdir():
         (evil / path.name).write_bytes(path.read_bytes())
-    write_site(tmp_path / "site", [read_run(evil)], lambda run: "")
+    write_site(tmp_path / "site", [load_run(evil)], lambda run: "")
     source = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     page = Page(source)
     assert len(page.find("script")) == 1
@@ -298,7 +298,7 @@ def test_hostile_names_stay_text(hostile_run: Run, tmp_path: Path) -> None:
     assert any("<img src=x onerror=alert(1)>" in head.text for head in page.find("th"))
     [report] = (tmp_path / "site" / "reports").iterdir()
     assert re.fullmatch(r"[A-Za-z0-9_-]+\.html", report.name)
-    assert report.name == report_name(read_run(evil))
+    assert report.name == report_name(load_run(evil))
 
 
 def test_json_alone_writes_nothing(

@@ -10,7 +10,7 @@ import pytest
 from maskwise.report.gallery import MAX_BYTES
 from maskwise.report.report_page import run_to_html
 from maskwise.report.report_text import run_to_markdown, run_to_summary
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from tests.report.pages import Page
 from tests.report.runs import HOSTILE
 
@@ -235,7 +235,7 @@ def swollen(run: Run, tmp_path: Path) -> Run:
     for name in ("scores.arrow", "metrics.arrow"):
         (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     (tmp_path / "scores.json").write_text(json.dumps(scores))
-    return read_run(tmp_path)
+    return load_run(tmp_path)
 
 
 def test_the_page_stays_small_whatever_the_run(swollen: Run) -> None:
@@ -254,7 +254,7 @@ def test_undefined_figures_are_not_zeros(run: Run, tmp_path: Path) -> None:
     for name in ("run.json", "scores.arrow", "metrics.arrow"):
         (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     (tmp_path / "scores.json").write_text(json.dumps(scores))
-    page = Page(run_to_html(read_run(tmp_path)))
+    page = Page(run_to_html(load_run(tmp_path)))
     assert not page.find("span", "big")
     assert "gIoU –" in page.find("ul", "protocols")[0].text
     assert "0.0" not in page.find("ul", "protocols")[0].text

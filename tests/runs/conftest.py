@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from tests.report.runs import make_dataset, make_predictions, make_run
 
 
@@ -22,4 +22,4 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(toy: Path) -> Run:
-    return read_run(toy / "far")
+    return load_run(toy / "far")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maskwise.errors import StoreError, UnknownNameError
-from maskwise.runs import Run, read_run, write_run
+from maskwise.runs import Run, load_run, write_run
 
 
 def test_metrics_follow_from_the_rows(run: Run) -> None:
@@ -48,7 +48,7 @@ def test_a_run_written_again_is_equal(run: Run, tmp_path: Path) -> None:
         assert (tmp_path / "again" / name).read_bytes() == (
             run.folder / name
         ).read_bytes()
-    again = read_run(tmp_path / "again")
+    again = load_run(tmp_path / "again")
     assert again.info == run.info
     assert again.scores == run.scores
     assert again.score_table.equals(run.score_table)
@@ -73,9 +73,9 @@ def copy(toy: Path, tmp_path: Path) -> Path:
 def test_a_folder_without_run_json_is_not_a_run(copy: Path, tmp_path: Path) -> None:
     (copy / "run.json").unlink()
     with pytest.raises(StoreError, match=r"no run\.json.*maskwise score"):
-        read_run(copy)
+        load_run(copy)
     with pytest.raises(StoreError, match="does not exist"):
-        read_run(tmp_path / "nowhere")
+        load_run(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_a_folder_without_run_json_is_not_a_run(copy: Path, tmp_path: Path) -> N
 def test_damaged_json_is_refused(copy: Path, text: str) -> None:
     (copy / "run.json").write_text(text, encoding="latin-1")
     with pytest.raises(StoreError, match=r"run\.json"):
-        read_run(copy)
+        load_run(copy)
 
 
 def test_another_format_is_refused(copy: Path) -> None:
     facts = json.loads((copy / "run.json").read_text())
     (copy / "run.json").write_text(json.dumps(facts | {"format": "maskwise run 99"}))
     with pytest.raises(StoreError, match=r"maskwise run 99.*score the run again"):
-        read_run(copy)
+        load_run(copy)
 
 
 @pytest.mark.parametrize("name", ["scores.arrow", "metrics.arrow"])
@@ -101,13 +101,13 @@ def test_damaged_tables_are_refused(copy: Path, name: str) -> None:
     for cut in (0, 9, len(whole) // 2, len(whole) - 3):
         (copy / name).write_bytes(whole[:cut])
         with pytest.raises(StoreError, match=name):
-            read_run(copy).metrics("strict")
+            load_run(copy).metrics("strict")
 
 
 def test_tables_without_a_column_are_refused(copy: Path) -> None:
     shutil.copy(copy / "metrics.arrow", copy / "scores.arrow")
     with pytest.raises(StoreError, match=r"scores\.arrow has no column 'protocol'"):
-        read_run(copy).rows("strict")
+        load_run(copy).rows("strict")
 
 
 def test_a_table_of_other_samples_is_refused(copy: Path, toy: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_table_of_other_samples_is_refused(copy: Path, toy: Path) -> None:
     facts["protocols"]["other"] = facts["protocols"]["strict"]
     (copy / "scores.json").write_text(json.dumps(facts))
     with pytest.raises(StoreError, match="0 rows of other"):
-        read_run(copy).rows("other")
+        load_run(copy).rows("other")
 
 
 @pytest.mark.parametrize("where", ["protocol", "slice"])
@@ -127,11 +127,11 @@ def test_scores_without_a_metric_are_refused(copy: Path, where: str) -> None:
     ]["giou"]
     (copy / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(StoreError, match=r"scores\.json.*no metric 'giou'"):
-        read_run(copy)
+        load_run(copy)
 
 
 def test_a_scored_run_without_predictions_is_refused(copy: Path) -> None:
     info = json.loads((copy / "run.json").read_text())
     (copy / "run.json").write_text(json.dumps(info | {"predictions": None}))
     with pytest.raises(StoreError, match="which predictions"):
-        read_run(copy)
+        load_run(copy)

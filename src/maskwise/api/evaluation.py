@@ -9,14 +9,13 @@ from typing import Any, Literal
 from maskwise.api.loaded_model import LoadedModel, load_model
 from maskwise.api.predictions import to_predictions
 from maskwise.datasets import load_dataset
-from maskwise.errors import ProtocolError, StoreError
+from maskwise.errors import ProtocolError
 from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions
 from maskwise.harness.evaluate import evaluate as run_evaluation
 from maskwise.harness.predictor import Model
 from maskwise.harness.score import result_to_run
 from maskwise.harness.score import score as score_predictions
-from maskwise.report.comparison import RunComparison, compare_runs, pair_runs
-from maskwise.runs import Run, read_run, write_run
+from maskwise.runs import Run, load_run, write_run
 from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
 
@@ -98,36 +97,7 @@ def score(
     if out is None:
         return run
     write_run(Path(out), run)
-    return read_run(Path(out))
-
-
-def load_run(run: "str | os.PathLike[str] | Run") -> Run:
-    """Open a run folder that `evaluate`, `score` or the command line wrote.
-
-    Example: run = load_run("runs/tiny")
-    """
-    if isinstance(run, Run):
-        return run
-    if not isinstance(run, str | os.PathLike):
-        raise StoreError(
-            f"expected a run or its folder, not a value of type {type(run).__name__}"
-        )
-    return read_run(Path(run))
-
-
-def compare(
-    a: "str | os.PathLike[str] | Run",
-    b: "str | os.PathLike[str] | Run",
-    *,
-    protocol: str | None = None,
-) -> RunComparison:
-    """Compare two runs on the same samples: differences (b - a) with intervals and p-values, overall and by slice.
-
-    a, b: runs or their folders. protocol: `strict` if None.
-
-    Example: compare("runs/tiny", "runs/mine").metrics["giou"].difference
-    """
-    return compare_runs(pair_runs(load_run(a), load_run(b), protocol))
+    return load_run(Path(out))
 
 
 def _check_names(protocols: Sequence[str] | None) -> Sequence[str] | None:

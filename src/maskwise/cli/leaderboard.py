@@ -14,7 +14,7 @@ from maskwise.report.leaderboard import (
     write_site,
 )
 from maskwise.report.report_page import run_to_html
-from maskwise.runs import read_run
+from maskwise.runs import load_run
 from maskwise.terminal import echo, make_console
 
 
@@ -43,7 +43,7 @@ def leaderboard(
 
     Example: maskwise leaderboard runs/tiny runs/lisa --out site
     """
-    opened = [read_run(run) for run in runs]
+    opened = [load_run(run) for run in runs]
     if out is None and not as_json:
         raise typer.BadParameter(
             "say where to write the site: --out site", param_hint="--out"

@@ -14,16 +14,16 @@ from maskwise.errors import StoreError
 from maskwise.report.comparison import (
     MetricChange,
     RunComparison,
-    compare_runs,
-    pair_runs,
+    RunPair,
 )
+from maskwise.report.comparison import compare as compare_runs
 from maskwise.report.comparison_page import comparison_to_html, describe_difference
 from maskwise.report.formatting import format_difference, format_p, format_value
 from maskwise.report.metric_labels import metric_label, slice_label
 from maskwise.report.report_page import run_to_html
 from maskwise.report.report_text import run_to_markdown, run_to_summary
 from maskwise.report.run_data import RunPaths
-from maskwise.runs import read_run
+from maskwise.runs import load_run
 from maskwise.terminal import echo, make_console
 
 Format = Literal["html", "md", "json"]
@@ -68,7 +68,7 @@ def report(
 
     Example: maskwise report runs/m2sa --out report.html
     """
-    opened = read_run(run)
+    opened = load_run(run)
     form = format or _form_of(out)
     if form == "html" and out is None:
         raise StoreError("a page needs a file to go to: --out report.html")
@@ -108,10 +108,12 @@ def compare(
 
     Example: maskwise compare runs/lisa runs/m2sa --out compare.html
     """
-    pair = pair_runs(read_run(a), read_run(b), protocol)
-    found = compare_runs(pair)
+    run_a = load_run(a)
+    run_b = load_run(b)
+    found = compare_runs(run_a, run_b, protocol=protocol)
     if out is not None:
         paths = RunPaths(images=images)
+        pair = RunPair(run_a, run_b, found.protocol)
         _write(
             comparison_to_html(pair, found, samples=samples, paths=(paths, paths)), out
         )

@@ -5,6 +5,7 @@ are adjusted for the number of differences in it (Benjamini and Hochberg), so th
 models shows a significant one in at most 5 % of cases.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -19,7 +20,7 @@ from maskwise.protocols.significance import Comparison, adjust_p_values, compare
 from maskwise.report.formatting import format_difference, format_p, format_value
 from maskwise.report.metric_labels import metric_label
 from maskwise.report.sample_selection import largest
-from maskwise.runs import Run
+from maskwise.runs import Run, load_run
 from maskwise.runs.tables import MAIN_METRICS
 
 FORMAT = "maskwise comparison 2"
@@ -110,6 +111,21 @@ class RunPair:
     a: Run
     b: Run
     protocol: str
+
+
+def compare(
+    a: str | os.PathLike[str] | Run,
+    b: str | os.PathLike[str] | Run,
+    *,
+    protocol: str | None = None,
+) -> RunComparison:
+    """Compare two runs on the same samples: differences (b - a) with intervals and p-values, overall and by slice.
+
+    a, b: runs or their folders. protocol: `strict` if None.
+
+    Example: compare("runs/tiny", "runs/mine").metrics["giou"].difference
+    """
+    return compare_runs(pair_runs(load_run(a), load_run(b), protocol))
 
 
 def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:

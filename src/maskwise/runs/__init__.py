@@ -1,6 +1,6 @@
 """The run folder of one evaluation: its schema, its writer and its reader (docs/runs.md).
 
-    run = read_run("runs/m2sa")
+    run = load_run("runs/m2sa")
     run.scores.protocols["strict"].metrics["giou"].value
     run.rows("strict").value                       # one number per sample
     run.metrics("strict")["giou"]                  # numerator and denominator of every sample
@@ -10,8 +10,8 @@
 content as one that was read from a folder.
 """
 
-from maskwise.runs.reader import read_run
+from maskwise.runs.reader import load_run
 from maskwise.runs.run import Run
 from maskwise.runs.writer import write_run
 
-__all__ = ["Run", "read_run", "write_run"]
+__all__ = ["Run", "load_run", "write_run"]

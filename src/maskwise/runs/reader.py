@@ -1,5 +1,6 @@
 """Read a run folder."""
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +18,20 @@ from maskwise.runs.schema import SCORES_FORMAT, ScoresFile, SliceGroup
 from maskwise.runs.tables import MAIN_METRICS, METRIC_COLUMNS, SCORE_COLUMNS, read_table
 
 
-def read_run(path: str | Path) -> Run:
-    """The run of a folder that `maskwise eval` or `maskwise score --out` wrote; StoreError unless it is scored."""
-    folder = Path(path)
+def load_run(run: "str | os.PathLike[str] | Run") -> Run:
+    """Open a run folder that `evaluate`, `score` or the command line wrote; a run is returned as it is.
+
+    StoreError if the folder is missing or damaged, or if its run is not scored yet.
+
+    Example: run = load_run("runs/tiny")
+    """
+    if isinstance(run, Run):
+        return run
+    if not isinstance(run, str | os.PathLike):
+        raise StoreError(
+            f"expected a run or its folder, not a value of type {type(run).__name__}"
+        )
+    folder = Path(run)
     info = read_run_file(folder)
     if info is None:
         problem = (
@@ -49,13 +61,13 @@ def read_run(path: str | Path) -> Run:
 
 def _read_scores(path: Path) -> ScoresFile:
     scores = read_json(path, ScoresFile, SCORES_FORMAT)
-    for protocol, found in scores.protocols.items():
-        missing = [name for name in MAIN_METRICS if name not in found.metrics]
+    for protocol, result in scores.protocols.items():
+        missing = [name for name in MAIN_METRICS if name not in result.metrics]
         if missing:
             raise StoreError(
                 f"{path}: protocol {protocol!r} has no metric {missing[0]!r}; score the run again"
             )
-        _check_slices(path, protocol, found.slices)
+        _check_slices(path, protocol, result.slices)
     return scores
 
 

@@ -20,7 +20,7 @@ from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.datasets import find_dataset
 from maskwise.report.gallery import match_colors
 from maskwise.report.run_data import RunData, RunPaths, load_run_data
-from maskwise.runs import Run, read_run
+from maskwise.runs import Run, load_run
 from maskwise.schema import MASK_TYPES, Prediction
 from maskwise.store import Codes, Dataset
 
@@ -270,7 +270,7 @@ class BrowsedSets:
         for path in datasets:
             found._add_dataset(find_dataset(path))
         for path in runs:
-            found._add_run(read_run(path))
+            found._add_run(load_run(path))
         return found
 
     def _add_dataset(self, path: Path) -> BrowsedDataset:
