@@ -112,9 +112,8 @@ fuzz: $(VENV)/.installed-dev ## damaged input for the C kernel (under sanitizers
 	@printf 'fuzzing the readers for %s seconds ...\n' $(SECONDS)
 	@$(PY) -m tests.fuzz.fuzz_readers --seconds $(SECONDS)
 
-tree: $(VENV)/.installed-dev ## update docs/files.md, the command table of the README and docs/benchmarks.md
-	@$(PY) -m tests.tree
-	@$(PY) -m tests.readers_document
+tree: $(VENV)/.installed-dev ## update docs/files.md, docs/api.md, docs/benchmarks.md and the command table of the README
+	@$(PY) -m docs.generate
 
 clean: ## remove the environment, caches and everything built
 	rm -rf $(VENV) .cache build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

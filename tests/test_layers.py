@@ -17,6 +17,7 @@ PACKAGES = [
     "errors",
     "arrays",
     "terminal",
+    "console",
     "logs",
     "masks",
     "images",

@@ -14,10 +14,11 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from maskwise.cli.main import app, main
+from maskwise.console import make_console
 from maskwise.masks import Mask
 from maskwise.schema import ImageInfo, Prediction, Region, Sample
 from maskwise.store import DatasetWriter
-from maskwise.terminal import make_console, safe_text
+from maskwise.terminal import safe_text
 from tests.cli.commands import run
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x08\r\u202e"

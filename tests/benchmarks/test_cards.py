@@ -11,7 +11,6 @@ from maskwise.benchmarks.benchmark import CARDS
 from maskwise.errors import FormatError
 from maskwise.formats import list_formats
 from maskwise.protocols import PROTOCOLS
-from tests.readers_document import DOCUMENT, document
 
 BENCHMARKS = list_benchmarks()
 SECTIONS = [
@@ -80,12 +79,6 @@ def test_readers_say_license_and_download() -> None:
     published = [format for format in list_formats().values() if format.published]
     for reader in [*BENCHMARKS.values(), *published]:
         assert {"license", "download"} <= set(reader.facts), reader.name
-
-
-def test_the_document_of_layouts_is_up_to_date() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == document(), (
-        "run `python -m tests.readers_document`"
-    )
 
 
 def test_names_in_capitals_are_known() -> None:

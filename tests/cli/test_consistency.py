@@ -1,44 +1,27 @@
 """Commands are consistent: one type per option, help with an example, the dataset first."""
 
-from collections.abc import Callable
 from types import NoneType
 from typing import get_args, get_type_hints
 
-import typer.main
+import typer.core
 
-from maskwise.cli.main import app
+from docs.generate.commands import all_commands
+from maskwise.cli.commands import list_commands
 from maskwise.cli.options import SEVERAL
-from tests.tree import commands
 
 
 def parameters() -> list[tuple[str, typer.core.TyperArgument | typer.core.TyperOption]]:
-    found = []
-
-    def walk(group: typer.core.TyperGroup, before: str) -> None:
-        for name, command in group.commands.items():
-            if isinstance(command, typer.core.TyperGroup):
-                walk(command, f"{before}{name} ")
-            else:
-                found.extend((before + name, parameter) for parameter in command.params)
-
-    root = typer.main.get_command(app)
-    assert isinstance(root, typer.core.TyperGroup)
-    walk(root, "")
-    return found
-
-
-def callbacks() -> list[Callable[..., None]]:
-    registered = [*app.registered_commands]
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        registered += group.typer_instance.registered_commands
-    return [command.callback for command in registered if command.callback is not None]
+    """The name of a command and one of its parameters, for all."""
+    pairs = []
+    for name, command in all_commands().items():
+        pairs.extend((name, parameter) for parameter in command.params)
+    return pairs
 
 
 def test_an_option_has_one_type() -> None:
     types: dict[str, set[object]] = {}
-    for function in callbacks():
-        for name, hint in get_type_hints(function).items():
+    for command in all_commands().values():
+        for name, hint in get_type_hints(command.callback).items():
             kinds = {kind for kind in get_args(hint) if kind is not NoneType} or {hint}
             types.setdefault(name, set()).add(
                 frozenset(kinds) if hint is not str else frozenset({str})
@@ -85,13 +68,14 @@ def test_the_dataset_comes_first() -> None:
 
 
 def test_every_command_has_an_example() -> None:
-    root = typer.main.get_command(app)
-    assert isinstance(root, typer.core.TyperGroup)
-    for name in commands():
-        command = root
-        for word in name.split():
-            command = command.commands[word]  # type: ignore[attr-defined]
+    for name, command in all_commands().items():
         assert f"Example: maskwise {name}" in (command.help or ""), name
+
+
+def test_the_list_of_commands_has_one_row_per_command() -> None:
+    """In 80 columns the frame and the longest name leave 63 for the summary."""
+    wide = [command.name for command in list_commands() if len(command.summary) > 63]
+    assert not wide
 
 
 def test_arguments_are_written_in_capitals() -> None:
@@ -118,7 +102,7 @@ def test_repeatable_options_say_so_in_the_same_words() -> None:
 def test_defaults_are_not_lost_as_markup() -> None:
     """Help is printed by rich, which takes words in brackets for markup."""
     assert not [
-        f"{command} {one.name}"
-        for command, one in parameters()
-        if "[" in (one.help or "")
+        f"{command} {parameter.name}"
+        for command, parameter in parameters()
+        if "[" in (parameter.help or "")
     ]

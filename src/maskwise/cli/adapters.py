@@ -6,7 +6,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from maskwise.cli.options import AsJson
-from maskwise.terminal import echo, make_console
+from maskwise.console import make_console
+from maskwise.terminal import echo
 
 
 def adapters(as_json: AsJson = False) -> None:

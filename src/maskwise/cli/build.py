@@ -17,10 +17,11 @@ from maskwise.builder.pipeline import BuildOptions, build_dataset, is_finished
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import RECIPES
 from maskwise.cli.options import SEVERAL, AsJson, ImagesFolder, Overwrite
+from maskwise.console import make_console
 from maskwise.datasets import find_dataset
 from maskwise.errors import MaskwiseError
 from maskwise.store import Dataset
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 app = typer.Typer(help="Build a dataset from annotated images.", no_args_is_help=True)
 

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from maskwise.cli.options import AsJson, DatasetFolder, ImagesFolder, argument
+from maskwise.console import make_console
 from maskwise.datasets import find_dataset
 from maskwise.errors import ImageError, StoreError, UnknownNameError
 from maskwise.report.dataset_stats import compute_dataset_stats
@@ -29,7 +30,7 @@ from maskwise.schema import (
     Sample,
 )
 from maskwise.store import Dataset, Log
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 LISTED = 10
 """How many findings of a kind are printed; JSON has them all."""

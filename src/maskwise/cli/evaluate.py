@@ -33,6 +33,7 @@ from maskwise.cli.options import (
     argument,
 )
 from maskwise.cli.score_table import print_scores
+from maskwise.console import make_console
 from maskwise.harness.evaluate import (
     EvaluationConfig,
     EvaluationSummary,
@@ -47,7 +48,7 @@ from maskwise.runs import Run
 from maskwise.runs.environment import available_cores
 from maskwise.runs.files import REPORT, write_errors
 from maskwise.store.atomic import atomic_write
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 SIGNALLED = 128
 """A program that a signal ends has this exit code plus the number of the signal."""

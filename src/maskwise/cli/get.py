@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 
 from maskwise.cli.options import AsJson, argument
+from maskwise.console import make_console
 from maskwise.downloads import (
     Consent,
     Download,
@@ -29,7 +30,7 @@ from maskwise.downloads import (
     weights_folder,
 )
 from maskwise.downloads.get import Progress as Report
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 
 def get(

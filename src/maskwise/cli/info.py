@@ -11,10 +11,11 @@ from rich.table import Table
 
 import maskwise
 from maskwise.cli.options import AsJson
+from maskwise.console import make_console
 from maskwise.datasets import BUNDLED_DATASETS
 from maskwise.masks import kernel_name
 from maskwise.runs.environment import available_cores
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 KERNELS = {
     "c": "C",

@@ -7,6 +7,7 @@ import typer
 from rich.progress import track
 
 from maskwise.cli.options import argument
+from maskwise.console import make_console
 from maskwise.report.leaderboard import (
     PAGE,
     leaderboard_to_json,
@@ -15,7 +16,7 @@ from maskwise.report.leaderboard import (
 )
 from maskwise.report.report_page import run_to_html
 from maskwise.runs import load_run
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 
 def leaderboard(

@@ -1,39 +1,31 @@
-"""The command line: registers every command; each module of this package defines one or a few."""
+"""The command line: one program with the commands of `commands.py`, each loaded when it is given."""
 
 import logging
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import maskwise
 from maskwise import logs
-from maskwise.cli import (
-    adapters,
-    ask,
-    build,
-    datasets,
-    evaluate,
-    get,
-    info,
-    intent,
-    leaderboard,
-    read,
-    release,
-    report,
-    review,
-    score,
-    serve,
-    train,
-    world,
-    write,
-)
+from maskwise.cli.commands import list_commands
+from maskwise.cli.lazy import HelpfulGroup
 from maskwise.errors import MaskwiseError
 from maskwise.terminal import echo
 
+
+class CommandLine(HelpfulGroup):
+    """The group of all commands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for command in list_commands():
+            self.add_command(command)
+
+
 app = typer.Typer(
     name="maskwise",
-    help="Reasoning segmentation with visible and amodal masks: read, evaluate, score, train, ask.",
+    cls=CommandLine,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -72,36 +64,14 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Reasoning segmentation with visible and amodal masks: read, evaluate, score, train, ask."""
+    """Reasoning segmentation with visible and amodal masks: evaluate, read, build, train, ask.
+
+    `maskwise COMMAND --help` describes a command and gives an example.
+
+    Example: maskwise eval world --model tiny --out runs/tiny
+    """
     level = "debug" if debug else "info" if verbose else None
     logs.configure(level)
-
-
-app.command()(info.info)
-app.command()(datasets.validate)
-app.command()(datasets.stats)
-app.command()(datasets.show)
-app.command()(read.ls)
-app.command()(adapters.adapters)
-app.command()(read.card)
-app.command()(read.read)
-app.command()(write.write)
-app.command()(release.release)
-app.command()(release.diff)
-app.command()(get.get)
-app.command()(world.world)
-app.add_typer(build.app, name="build")
-app.add_typer(review.app, name="review")
-app.command()(ask.ask)
-app.command()(intent.intent)
-app.command()(train.train)
-app.command()(train.export)
-app.command("eval")(evaluate.evaluate_model)
-app.command("score")(score.score_predictions)
-app.command()(report.report)
-app.command()(report.compare)
-app.command()(leaderboard.leaderboard)
-app.command()(serve.serve)
 
 
 def main() -> None:

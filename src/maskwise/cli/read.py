@@ -1,8 +1,8 @@
-"""`maskwise read`, `card` and `ls`: read annotations into a dataset folder, and list what can be read."""
+"""`maskwise read` and `card`: read annotations into a dataset folder, and say what is known of them."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -16,14 +16,13 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
+from maskwise.benchmarks import RISKS, Benchmark, find_reader
 from maskwise.cli.options import SEVERAL, AsJson, Overwrite, argument
+from maskwise.console import make_console
 from maskwise.datasets import read_dataset
-from maskwise.downloads import list_downloads
-from maskwise.formats import AnnotationFormat, ReadSummary, list_formats
-from maskwise.harness.registry import list_models
+from maskwise.formats import AnnotationFormat, ReadSummary
 from maskwise.protocols import PROTOCOLS
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 Name = Annotated[
     str, argument("NAME", "A benchmark or format; `maskwise ls` lists them.")
@@ -55,7 +54,6 @@ ReaderOptions = Annotated[
         help=f"An option of this reader; `maskwise card NAME` lists them. {SEVERAL}",
     ),
 ]
-Listed = Literal["benchmarks", "formats", "protocols", "models", "downloads"]
 
 
 def read(
@@ -129,46 +127,6 @@ def card(name: Name, as_json: AsJson = False) -> None:
         for field, value in fields:
             table.add_row(escape(field), escape(value))
         console.print(table)
-
-
-def ls(
-    what: Annotated[Listed | None, argument("KIND", "Only these.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List what maskwise knows by name: benchmarks, formats, protocols, models, downloads.
-
-    Example: maskwise ls benchmarks
-    """
-    listed = {
-        kind: names for kind, names in _list_all().items() if what in (None, kind)
-    }
-    if as_json:
-        echo(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
-        return
-    console = make_console(highlight=False)
-    for kind, names in listed.items():
-        console.print(f"[bold]{kind}[/bold]")
-        table = Table.grid(padding=(0, 3))
-        for name, line in names.items():
-            table.add_row(f"  {escape(name)}", escape(line))
-        console.print(table if names else "  none")
-
-
-def _list_all() -> dict[str, dict[str, str]]:
-    return {
-        "benchmarks": {
-            name: f"{benchmark.title}; protocol {benchmark.protocol}"
-            for name, benchmark in list_benchmarks().items()
-        },
-        "formats": {name: format.title for name, format in list_formats().items()},
-        "protocols": {
-            name: protocol.description for name, protocol in PROTOCOLS.items()
-        },
-        "models": list_models(),
-        "downloads": {
-            name: download.title for name, download in list_downloads().items()
-        },
-    }
 
 
 def _parse_options(options: list[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from maskwise.cli.options import AsJson, ImagesFolder, RunFolder, argument
+from maskwise.console import make_console
 from maskwise.errors import StoreError
 from maskwise.report.comparison import (
     MetricChange,
@@ -24,7 +25,7 @@ from maskwise.report.report_page import run_to_html
 from maskwise.report.report_text import run_to_markdown, run_to_summary
 from maskwise.report.run_data import RunPaths
 from maskwise.runs import load_run
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 Format = Literal["html", "md", "json"]
 RunA = Annotated[

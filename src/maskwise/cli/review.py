@@ -11,10 +11,11 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from maskwise.cli.options import AsJson, argument
+from maskwise.console import make_console
 from maskwise.datasets import BUNDLED_DATASETS, find_dataset
 from maskwise.errors import MaskwiseError, StoreError
 from maskwise.store import Dataset
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 if TYPE_CHECKING:
     from maskwise.review.review import Review

@@ -17,6 +17,7 @@ from maskwise.cli.options import (
     argument,
 )
 from maskwise.cli.score_table import print_scores
+from maskwise.console import make_console
 from maskwise.datasets import find_dataset
 from maskwise.errors import ProtocolError
 from maskwise.harness.score import result_to_run, score
@@ -24,7 +25,7 @@ from maskwise.predictions import ReadOptions
 from maskwise.protocols import PROTOCOLS, get
 from maskwise.runs import write_run
 from maskwise.store import Dataset
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 Format = Literal["jsonl", "coco", "png", "npz"]
 

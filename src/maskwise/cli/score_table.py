@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from maskwise.console import make_console
 from maskwise.protocols.intervals import MIN_IMAGES, TOO_FEW_IMAGES
 from maskwise.report.metric_labels import HEADLINE_METRICS, metric_label
 from maskwise.report.protocol_order import (
@@ -21,7 +22,6 @@ from maskwise.report.protocol_order import (
 from maskwise.runs import Run
 from maskwise.runs.schema import MetricValue, ProtocolScores
 from maskwise.runs.tables import MAIN_METRICS
-from maskwise.terminal import make_console
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 

@@ -11,8 +11,9 @@ import typer
 from rich.table import Table
 
 from maskwise.cli.options import AsJson, argument
+from maskwise.console import make_console
 from maskwise.errors import ConfigError, MaskwiseError
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 if TYPE_CHECKING:
     from maskwise.training.dry_run import DryRun

@@ -14,8 +14,9 @@ from rich.progress import (
 )
 
 from maskwise.cli.options import AsJson, Overwrite
+from maskwise.console import make_console
 from maskwise.store import read_manifest
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 from maskwise.world import QUESTIONS, SIZE, write_scenes
 
 

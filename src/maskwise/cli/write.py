@@ -7,10 +7,11 @@ import typer
 from rich.markup import escape
 
 from maskwise.cli.options import DatasetFolder, ImagesFolder, argument
+from maskwise.console import make_console
 from maskwise.datasets import find_dataset
 from maskwise.formats import write_dataset
 from maskwise.store import Dataset
-from maskwise.terminal import echo, make_console
+from maskwise.terminal import echo
 
 
 def write(

@@ -14,7 +14,7 @@ from rich.progress import (
 from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 
-from maskwise.terminal import make_console
+from maskwise.console import make_console
 
 VALIDATION_METRICS = (
     "giou",

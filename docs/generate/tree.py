@@ -1,20 +1,13 @@
-"""Write docs/files.md, docs/api.md and the command table of the README from the code: `make tree`."""
+"""The tree of docs/files.md: every file with the first sentence of its docstring."""
 
 import ast
 import json
 import re
 from pathlib import Path
 
-import typer.main
-
-from maskwise.cli.main import app
-from tests.api_document import reference
 from tests.test_layers import PACKAGES
 
-ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
-FILES = ROOT / "docs" / "files.md"
-API = ROOT / "docs" / "api.md"
+ROOT = Path(__file__).parent.parent.parent
 
 LISTED = ["src/maskwise", "bench", "docs", "examples"]
 """Folders shown file by file."""
@@ -47,13 +40,14 @@ DATA = {
 
 
 def file_tree() -> str:
-    """One line per file: the first sentence of its docstring. A folder's line is that of its `__init__.py`."""
+    """A code block with one line per file: the first sentence of its docstring. A folder's line is that of its `__init__.py`."""
     lines = []
     for folder in LISTED:
         lines += folder_lines(ROOT / folder, folder + "/", 0)
     width = max(len(name) for name, _ in lines) + 2
     lines += SINGLE.items()
-    return "\n".join(f"{name:<{width}}{line}".rstrip() for name, line in lines)
+    rows = [f"{name:<{width}}{line}".rstrip() for name, line in lines]
+    return "\n".join(["```", *rows, "```", ""])
 
 
 def folder_lines(folder: Path, label: str, depth: int) -> list[tuple[str, str]]:
@@ -113,51 +107,3 @@ def first_line(path: Path) -> str:
                 else re.split(r"(?<![.,])\. ", words)[0].removesuffix(".")
             )
     return ""
-
-
-def command_table() -> str:
-    """One row per command: its name and the first line of its help."""
-    rows = [f"| `maskwise {name}` | {line} |" for name, line in commands().items()]
-    return "\n".join(["| command | |", "|---|---|", *rows])
-
-
-def commands() -> dict[str, str]:
-    """Every command of the command line and the first line of its help; subcommands as `group command`."""
-    found: dict[str, str] = {}
-
-    def walk(command: typer.core.TyperGroup, before: str) -> None:
-        for name, child in command.commands.items():
-            if isinstance(child, typer.core.TyperGroup):
-                walk(child, f"{before}{name} ")
-            elif not child.hidden:
-                found[before + name] = (
-                    (child.help or "").strip().split("\n")[0].removesuffix(".")
-                )
-
-    root = typer.main.get_command(app)
-    assert isinstance(root, typer.core.TyperGroup)
-    walk(root, "")
-    return found
-
-
-def generated() -> dict[tuple[Path, str], str]:
-    """What stands between `<!-- name -->` and `<!-- /name -->` in a document, by document and name."""
-    return {
-        (FILES, "tree"): f"```\n{file_tree()}\n```\n",
-        (README, "commands"): command_table() + "\n",
-        (API, "reference"): reference(),
-    }
-
-
-def write_documents() -> None:
-    """Bring the generated parts of the documents up to date."""
-    for (path, name), body in generated().items():
-        before, rest = path.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")
-        after = rest.split(f"<!-- /{name} -->")[1]
-        path.write_text(
-            f"{before}<!-- {name} -->\n{body}<!-- /{name} -->{after}", encoding="utf-8"
-        )
-
-
-if __name__ == "__main__":
-    write_documents()

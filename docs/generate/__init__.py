@@ -1,0 +1,1 @@
+"""Parts of the documents that are written from the code: `make tree`."""
