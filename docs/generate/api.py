@@ -17,6 +17,7 @@ SECTIONS = {
     ],
     "Datasets": [
         "load_dataset",
+        "read_dataset",
         "Dataset",
         "DatasetWriter",
         "ImageInfo",

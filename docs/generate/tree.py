@@ -40,7 +40,7 @@ DATA = {
 
 
 def file_tree() -> str:
-    """A code block with one line per file: the first sentence of its docstring. A folder's line is that of its `__init__.py`."""
+    """A code block: per file the first sentence of its docstring; a folder has that of its `__init__.py`."""
     lines = []
     for folder in LISTED:
         lines += folder_lines(ROOT / folder, folder + "/", 0)
