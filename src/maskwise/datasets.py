@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from maskwise.benchmarks import find_reader, list_benchmarks
+from maskwise.benchmarks import find_reader
 from maskwise.downloads import data_folder, list_downloads
 from maskwise.errors import StoreError, did_you_mean
 from maskwise.formats import (
@@ -31,6 +31,7 @@ from maskwise.formats.release_folder import (
     find_release,
     read_release,
 )
+from maskwise.registry import BENCHMARKS
 from maskwise.store import Dataset
 from maskwise.store.folder import MANIFEST
 from maskwise.world import bundled
@@ -130,7 +131,7 @@ def find_dataset(name: str | os.PathLike[str]) -> Path:
             )
         return downloaded
     benchmark = text.lower()
-    if benchmark in list_benchmarks():
+    if benchmark in BENCHMARKS.names():
         raise StoreError(
             f"the files of benchmark {benchmark} do not come with maskwise: convert them to a dataset folder first, "
             f"`maskwise read {benchmark} PATH --out {benchmark}_val`, and evaluate on that folder"

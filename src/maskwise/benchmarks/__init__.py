@@ -4,21 +4,13 @@
     benchmark.card.data.size
     convert_annotations(benchmark, Path("/data/MMR"), Path("mmr_val"), split="val")
 
-Another package adds a benchmark by an entry point of the group `maskwise.benchmarks` that names a `Benchmark`.
+docs/extending.md shows how another package adds one.
 """
 
-from importlib.metadata import entry_points
-
-from maskwise.benchmarks.amodalreasonseg import AMODALREASONSEG
 from maskwise.benchmarks.benchmark import RISKS, Benchmark, BenchmarkCard
-from maskwise.benchmarks.grefcoco import GREFCOCO
-from maskwise.benchmarks.mmr import MMR
-from maskwise.benchmarks.muse import MUSE
-from maskwise.benchmarks.r2sm import R2SM
-from maskwise.benchmarks.reasonseg import REASONSEG
-from maskwise.benchmarks.refcocom import REFCOCOM
 from maskwise.errors import UnknownNameError
-from maskwise.formats import AnnotationFormat, list_formats
+from maskwise.formats import AnnotationFormat, find_format
+from maskwise.registry import BENCHMARKS, FORMATS, SPEC_FORM
 
 __all__ = [
     "RISKS",
@@ -26,30 +18,24 @@ __all__ = [
     "BenchmarkCard",
     "find_benchmark",
     "find_reader",
-    "list_benchmarks",
 ]
-
-_BUILT_IN = (AMODALREASONSEG, R2SM, MMR, REASONSEG, MUSE, GREFCOCO, REFCOCOM)
-
-
-def list_benchmarks() -> dict[str, Benchmark]:
-    """All benchmarks by name: built-in ones and those of installed packages."""
-    return {benchmark.name: benchmark for benchmark in _BUILT_IN} | {
-        point.name: point.load() for point in entry_points(group="maskwise.benchmarks")
-    }
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """The benchmark of this name; UnknownNameError lists the known ones."""
-    known = list_benchmarks()
-    if name not in known:
-        raise UnknownNameError("benchmark", name, known)
-    return known[name]
+    """The benchmark of a name or of `package.module:attribute`; UnknownNameError lists
+    the known ones.
+    """
+    return BENCHMARKS.load(name, Benchmark)
 
 
 def find_reader(name: str) -> AnnotationFormat:
-    """The benchmark or format of this name."""
-    known: dict[str, AnnotationFormat] = {**list_formats(), **list_benchmarks()}
-    if name.lower() not in known:
-        raise UnknownNameError("benchmark or format", name, known)
-    return known[name.lower()]
+    """The benchmark or format of a name, in any case, or of `package.module:attribute`."""
+    if ":" in name:
+        return find_format(name)
+    lower_name = name.lower()
+    if lower_name in BENCHMARKS.names():
+        return find_benchmark(lower_name)
+    if lower_name in FORMATS.names():
+        return find_format(lower_name)
+    known = [*BENCHMARKS.names(), *FORMATS.names(), SPEC_FORM]
+    raise UnknownNameError("benchmark or format", name, known)

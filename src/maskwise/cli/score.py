@@ -22,7 +22,8 @@ from maskwise.datasets import find_dataset
 from maskwise.errors import ProtocolError
 from maskwise.harness.score import result_to_run, score
 from maskwise.predictions import ReadOptions
-from maskwise.protocols import PROTOCOLS, get
+from maskwise.protocols import find_protocol
+from maskwise.registry import PROTOCOLS
 from maskwise.runs import write_run
 from maskwise.store import Dataset
 from maskwise.terminal import echo
@@ -142,11 +143,11 @@ def _read_options(
     given: list[str], protocols: list[str] | None, legacy_float32: bool
 ) -> dict[str, dict[str, Any]]:
     """Options by protocol."""
-    names = [get(name).name for name in protocols] if protocols else list(PROTOCOLS)
-    options: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for name in names:
-        if legacy_float32 and "legacy_float32" in PROTOCOLS[name].options:
-            options[name]["legacy_float32"] = True
+    rules = [find_protocol(rule) for rule in protocols or PROTOCOLS.built_in]
+    options: dict[str, dict[str, Any]] = {rule.name: {} for rule in rules}
+    for rule in rules:
+        if legacy_float32 and "legacy_float32" in rule.options:
+            options[rule.name]["legacy_float32"] = True
     for text in given:
         left, _, value = text.partition("=")
         protocol, _, key = left.partition(".")
@@ -154,7 +155,9 @@ def _read_options(
             raise ProtocolError(
                 f"--protocol-option {text!r}: expected PROTOCOL.OPTION=VALUE, for example aura.unit=mask"
             )
-        options.setdefault(get(protocol).name, {})[key] = value
+        if protocol not in options:
+            protocol = find_protocol(protocol).name
+        options.setdefault(protocol, {})[key] = value
     return options
 
 

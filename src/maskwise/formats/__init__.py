@@ -6,20 +6,19 @@
         annotated.image, annotated.regions, annotated.samples
 
 `convert_annotations` writes what a reader finds as a dataset folder; `write_dataset` writes a dataset in another
-format.
-Another package adds a format by an entry point of the group `maskwise.formats` that names an `AnnotationFormat`.
+format. docs/extending.md shows how another package adds one.
 """
 
 from maskwise.formats.annotation_format import (
     AnnotatedImages,
     AnnotationFormat,
     PublishedCount,
+    find_format,
 )
 from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostic, Diagnostics
 from maskwise.formats.format_reader import ReadSummary, convert_annotations
 from maskwise.formats.format_writer import list_writers, write_dataset
-from maskwise.formats.registry import find_format, list_formats
 
 __all__ = [
     "AnnotatedImage",
@@ -31,7 +30,6 @@ __all__ = [
     "ReadSummary",
     "convert_annotations",
     "find_format",
-    "list_formats",
     "list_writers",
     "write_dataset",
 ]

@@ -13,6 +13,7 @@ from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.file_layout import FileLayout, find_annotations
 from maskwise.formats.read_context import ImageFolder, ReadContext
+from maskwise.registry import FORMATS
 from maskwise.store import Dataset
 
 Counted = Literal["images", "regions", "questions", "targets"]
@@ -130,6 +131,13 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
                     f"{self.name}, option {name}={value}: {error}{hint}"
                 ) from None
         return checked
+
+
+def find_format(name: str) -> AnnotationFormat:
+    """The format of a name or of `package.module:attribute`; UnknownNameError lists the
+    known ones.
+    """
+    return FORMATS.load(name, AnnotationFormat)
 
 
 def _image_root(path: Path) -> Path:

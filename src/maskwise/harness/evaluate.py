@@ -40,7 +40,7 @@ from maskwise.harness.resume import (
     replace_lines,
 )
 from maskwise.harness.score import describe_dataset, result_to_run, score
-from maskwise.protocols import get
+from maskwise.protocols import Protocol, find_protocol
 from maskwise.runs import Run
 from maskwise.runs.environment import describe_attempt
 from maskwise.runs.files import (
@@ -216,7 +216,7 @@ def evaluate(
     out: str | Path | None = None,
     *,
     execution: ExecutionOptions | None = None,
-    protocols: Sequence[str] | None = None,
+    protocols: Sequence[str | Protocol] | None = None,
     predict_only: bool = False,
     interval_options: IntervalOptions | None = None,
     threads: int = 1,
@@ -225,7 +225,7 @@ def evaluate(
 ) -> EvaluationSummary:
     """Predict what the run folder does not contain yet, then score. Without `out` no file is written.
 
-    protocols: names, None for all. on_progress: called after every image. on_stage: called with the current stage.
+    protocols: names, `package.module:function` or Protocol objects; None for all built-in ones. on_progress: called after every image. on_stage: called with the current stage.
     """
     check_protocols(protocols, teacher_forced=config.teacher_forced)
     # A model may change the working directory, so every path is made absolute before it is opened.
@@ -263,9 +263,9 @@ def evaluate(
         return replace(summary, run=run)
 
 
-def check_protocols(protocols: Sequence[str] | None, *, teacher_forced: bool) -> None:
+def check_protocols(protocols: Sequence[str | Protocol] | None, *, teacher_forced: bool) -> None:
     """Refuse unknown protocols, and `strict` for predictions made with the true answer in the prompt."""
-    names = [get(name).name for name in protocols or ()]
+    names = [find_protocol(rule).name for rule in protocols or ()]
     if teacher_forced and "strict" in names:
         raise ProtocolError(
             "strict does not score teacher-forced predictions: the true answer was in the prompt; omit one of the two"

@@ -28,13 +28,12 @@ from maskwise.predictions import (
     read_predictions,
 )
 from maskwise.protocols import (
-    PROTOCOLS,
     GroundTruth,
     MetricTerms,
     Protocol,
     Scores,
     ScoringInput,
-    get,
+    find_protocol,
 )
 from maskwise.protocols.answers import Judge
 from maskwise.protocols.image_groups import ImageGroups
@@ -44,6 +43,7 @@ from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
 from maskwise.protocols.strict import BINS
+from maskwise.registry import PROTOCOLS
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
 from maskwise.runs.schema import (
@@ -94,7 +94,7 @@ class ScoreResult:
     """The scores of a dataset's predictions.
 
     intervals: by protocol and metric. slices: the group of each sample, by slice. slice_tables: the groups' metrics, by
-    protocol and slice.
+    protocol and slice. rules: the description of each protocol.
     """
 
     inputs: ScoreInputs
@@ -106,12 +106,13 @@ class ScoreResult:
     slices: Mapping[str, Codes]
     slice_tables: SliceTables
     interval_options: IntervalOptions
+    rules: Mapping[str, str]
 
 
 def score(
     dataset: Dataset,
     predictions: str | Path | Iterable[Prediction],
-    protocols: Sequence[str] | None = None,
+    protocols: Sequence[str | Protocol] | None = None,
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     format: str | None = None,
@@ -123,10 +124,11 @@ def score(
 ) -> ScoreResult:
     """Score predictions: a file or folder, or records in any order.
 
-    protocols: names; None for all, and then one that cannot score these predictions is skipped with a reason instead of
+    protocols: names, `package.module:function` or Protocol objects; None for all built-in ones, and then one that cannot score these predictions is skipped with a reason instead of
     an error. options: by protocol. judge: scores whole answers under `strict`. on_stage: called with the current stage.
     """
-    wanted = [get(name) for name in (protocols if protocols is not None else PROTOCOLS)]
+    rules = protocols if protocols is not None else list(PROTOCOLS.built_in)
+    wanted = [find_protocol(rule) for rule in rules]
     inputs = ScoreInputs(
         dataset, _path_or_records(predictions), format, read_options or ReadOptions()
     )
@@ -166,6 +168,7 @@ def score(
         found,
         scores=scores,
         skipped=skipped,
+        rules={protocol.name: protocol.description for protocol in wanted},
         options=interval_options or IntervalOptions(),
     )
 
@@ -177,6 +180,7 @@ def summarize(
     *,
     scores: Mapping[str, Scores],
     skipped: Mapping[str, str],
+    rules: Mapping[str, str],
     options: IntervalOptions,
 ) -> ScoreResult:
     """Add intervals and slices to scores."""
@@ -206,6 +210,7 @@ def summarize(
         slices,
         tables,
         options,
+        rules,
     )
 
 
@@ -334,7 +339,7 @@ def _run(
 def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
     scores = result.scores[name]
     return ProtocolScores(
-        rule=PROTOCOLS[name].description,
+        rule=result.rules[name],
         options=dict(scores.options),
         counts=count_statuses(scores),
         metrics={

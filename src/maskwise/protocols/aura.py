@@ -41,7 +41,6 @@ from maskwise.protocols.overlaps import Overlaps, break_ties
 from maskwise.protocols.phrases import merge_phrases
 from maskwise.protocols.scoring_input import NO_TARGET, ScoringInput
 
-DESCRIPTION = "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)"
 Answers = Literal["any", "free", "forced"]
 Matching = Literal["iou", "order"]
 Unit = Literal["image", "question", "mask"]

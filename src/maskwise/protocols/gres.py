@@ -28,7 +28,6 @@ from maskwise.protocols.scoring_input import (
     ScoringInput,
 )
 
-DESCRIPTION = "union of masks per question; the flag of the prediction decides no-target questions; mean over questions"
 THRESHOLDS = (0.7, 0.8, 0.9)
 
 

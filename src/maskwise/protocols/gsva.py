@@ -25,7 +25,6 @@ from maskwise.protocols.scoring_input import (
     ScoringInput,
 )
 
-DESCRIPTION = "as gres, but an empty target makes a no-target question, and a wrong 'nothing here' keeps its IoU"
 PAIR_EPSILON = 1e-8
 
 

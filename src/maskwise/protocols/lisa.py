@@ -45,8 +45,6 @@ from maskwise.protocols.scoring_input import (
     ScoringInput,
 )
 
-DESCRIPTION = "k-th mask with k-th target of the question, mean over target masks; extra masks are free"
-
 
 def score(
     inputs: ScoringInput,

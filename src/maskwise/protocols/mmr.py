@@ -27,8 +27,6 @@ from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.ragged import counts_to_offsets, flatten
 from maskwise.protocols.scoring_input import NO_TARGET, OfficialMaskType, ScoringInput
 
-DESCRIPTION = "all questions of an image in one list, k-th mask with k-th target; images without any mask left out"
-
 
 def score(
     inputs: ScoringInput,

@@ -39,8 +39,6 @@ from maskwise.protocols.metrics import Scores, int_sums, sums
 from maskwise.protocols.overlaps import Overlaps
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
 
-DESCRIPTION = "matched per question, remaining masks and targets count, divided by the larger count of the whole image"
-
 
 def score(
     inputs: ScoringInput,

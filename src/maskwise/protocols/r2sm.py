@@ -37,8 +37,6 @@ from maskwise.protocols.scoring_input import (
 
 Ratio = tuple[NumberArray, NumberArray]
 """Numerator and denominator of a metric, [samples] each."""
-DESCRIPTION = "one mask per question, of the predicted type, against the requested type (our reading)"
-
 
 def score(
     inputs: ScoringInput,

@@ -72,7 +72,6 @@ from maskwise.protocols.overlaps import HIT, Overlaps, break_ties
 from maskwise.protocols.prediction_columns import PREDICTED, UNSTATED
 from maskwise.protocols.scoring_input import NO_TARGET_MASK, ScoringInput
 
-DESCRIPTION = "free answers, one-to-one matching by IoU, extra and missing masks cost, the mask type must be right"
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 BINS = 10
 KINDS: tuple[tuple[Literal["visible", "amodal"], int], ...] = (

@@ -18,8 +18,6 @@ from maskwise.protocols.scoring_input import (
     ScoringInput,
 )
 
-DESCRIPTION = "union of masks per question against the union of targets, both empty = 1; mean over questions"
-
 
 def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") -> Scores:
     """Score a whole dataset; see the module's text for the rule."""

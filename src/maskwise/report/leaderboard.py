@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from maskwise.errors import StoreError
-from maskwise.protocols import PROTOCOLS
+from maskwise.registry import PROTOCOLS
 from maskwise.report.charts import Axis, Bar, fraction_axis, make_bar
 from maskwise.report.metric_labels import HEADLINE_METRICS, metric_label
 from maskwise.report.protocol_order import protocol_role, states_mask_types
@@ -165,7 +165,7 @@ def _hash_ids(run: Run) -> str:
 def _dataset_tables(runs: Sequence[Run]) -> LeaderboardDataset:
     first = runs[0].info.dataset
     rows: dict[tuple[int, str, str], list[tuple[Run, ProtocolScores]]] = {}
-    order = list(dict.fromkeys([first.protocol, *PROTOCOLS]))
+    order = list(dict.fromkeys([first.protocol, *PROTOCOLS.built_in]))
     for run in runs:
         for name, result in run.scores.protocols.items():
             place = order.index(name) if name in order else len(order)
