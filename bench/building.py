@@ -21,7 +21,7 @@ from bench.timing import fastest
 from maskwise.builder.draft import SourceImage, draft_to_sample
 from maskwise.builder.grammar_writer import write_with_grammar
 from maskwise.builder.recipe import Recipe
-from maskwise.builder.recipes import RECIPES
+from maskwise.registry import RECIPES
 from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset
 from maskwise.world.dataset import bundled
@@ -56,7 +56,7 @@ def grammar() -> str:
         "| recipe | samples | samples per second |",
         "|---|--:|--:|",
     ]
-    for recipe in RECIPES.values():
+    for recipe in RECIPES.load_all(Recipe).values():
         count = _write(recipe, images)
         rate = 1e6 / fastest(partial(_write, recipe, images), count)
         lines.append(f"| {recipe.name} | {count} | {rate:,.0f} |")

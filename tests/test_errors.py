@@ -16,7 +16,7 @@ from maskwise.errors import (
     did_you_mean,
 )
 from maskwise.formats import find_format
-from maskwise.protocols import get
+from maskwise.protocols import find_protocol
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from maskwise.protocols import get
         (mw.load_model, "tinny", "tiny"),
         (find_reader, "MMRR", "mmr"),
         (find_format, "cocco", "coco"),
-        (get, "strickt", "strict"),
+        (find_protocol, "strickt", "strict"),
         (find_download, "yolox_nano", "yolox_nano.onnx"),
         (find_dataset, "wrld", "world"),
         (find_dataset, "reasonseg-val", "reasonseg_val"),

@@ -18,6 +18,7 @@ PACKAGES = [
     "arrays",
     "terminal",
     "console",
+    "registry",
     "logs",
     "masks",
     "images",

@@ -1,15 +1,18 @@
 """What docs/benchmarks.md says about each reader, from the readers themselves."""
 
-from maskwise.benchmarks import Benchmark, list_benchmarks
-from maskwise.formats import AnnotationFormat, list_formats
+from maskwise.benchmarks import Benchmark
+from maskwise.formats import AnnotationFormat
+from maskwise.registry import BENCHMARKS, FORMATS
 
 
 def readers_text() -> str:
     """Benchmarks, then formats."""
     parts = ["## Benchmarks\n"]
-    parts += [describe(benchmark) for benchmark in list_benchmarks().values()]
+    benchmarks = BENCHMARKS.load_all(Benchmark)
+    parts += [describe(benchmark) for benchmark in benchmarks.values()]
     parts.append("## Formats\n")
-    parts += [describe(format) for format in list_formats().values()]
+    formats = FORMATS.load_all(AnnotationFormat)
+    parts += [describe(format) for format in formats.values()]
     return "\n".join(parts)
 
 

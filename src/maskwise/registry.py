@@ -365,19 +365,23 @@ FORMATS = Registry(
         ),
         "fiftyone": BuiltIn(
             "maskwise.formats.fiftyone:FIFTYONE",
-            "FiftyOne: a folder that FiftyOne imports as COCODetectionDataset, as written by `maskwise write fiftyone`",
+            "FiftyOne: a folder that FiftyOne imports as COCODetectionDataset, as "
+            "written by `maskwise write fiftyone`",
         ),
         "huggingface": BuiltIn(
             "maskwise.formats.huggingface:HUGGINGFACE",
-            "Hugging Face datasets: Parquet with embedded images, as written by `maskwise write huggingface`",
+            "Hugging Face datasets: Parquet with embedded images, as written by "
+            "`maskwise write huggingface`",
         ),
         "kins": BuiltIn(
             "maskwise.formats.kins:KINS",
-            "KINS: visible and amodal masks of traffic scenes (KITTI), fields of 2019 or 2020",
+            "KINS: visible and amodal masks of traffic scenes (KITTI), fields of 2019 "
+            "or 2020",
         ),
         "labelstudio": BuiltIn(
             "maskwise.formats.labelstudio:LABELSTUDIO",
-            "Label Studio: tasks with brush annotations, written by `maskwise write labelstudio` or exported from there",
+            "Label Studio: tasks with brush annotations, written by `maskwise write "
+            "labelstudio` or exported from there",
         ),
         "muva": BuiltIn(
             "maskwise.formats.muva:MUVA",
@@ -389,11 +393,13 @@ FORMATS = Registry(
         ),
         "png": BuiltIn(
             "maskwise.formats.png:PNG",
-            "PNG: a folder of PNG masks with an index (index.json), as written by `maskwise write png`",
+            "PNG: a folder of PNG masks with an index (index.json), as written by "
+            "`maskwise write png`",
         ),
         "records": BuiltIn(
             "maskwise.formats.records:RECORDS",
-            "Records: your own JSON, JSON lines, CSV or Parquet file, read through a field mapping",
+            "Records: your own JSON, JSON lines, CSV or Parquet file, read through a "
+            "field mapping",
         ),
         "release": BuiltIn(
             "maskwise.formats.release_folder:RELEASE_FOLDER",
@@ -410,15 +416,18 @@ BENCHMARKS = Registry(
     {
         "amodalreasonseg": BuiltIn(
             "maskwise.benchmarks.amodalreasonseg:AMODALREASONSEG",
-            "AmodalReasonSeg: amodal reasoning segmentation (AURA, ICCV 2025); protocol aura",
+            "AmodalReasonSeg: amodal reasoning segmentation (AURA, ICCV 2025); "
+            "protocol aura",
         ),
         "r2sm": BuiltIn(
             "maskwise.benchmarks.r2sm:R2SM",
-            "R2SM: referring and reasoning for selective masks (arXiv 2506.01795); protocol r2sm",
+            "R2SM: referring and reasoning for selective masks (arXiv 2506.01795); "
+            "protocol r2sm",
         ),
         "mmr": BuiltIn(
             "maskwise.benchmarks.mmr:MMR",
-            "MMR: multi-target and multi-granularity reasoning segmentation (ICLR 2025); protocol mmr",
+            "MMR: multi-target and multi-granularity reasoning segmentation (ICLR "
+            "2025); protocol mmr",
         ),
         "reasonseg": BuiltIn(
             "maskwise.benchmarks.reasonseg:REASONSEG",
@@ -426,15 +435,18 @@ BENCHMARKS = Registry(
         ),
         "muse": BuiltIn(
             "maskwise.benchmarks.muse:MUSE",
-            "MUSE: multi-target reasoning segmentation (PixelLM, CVPR 2024); protocol muse",
+            "MUSE: multi-target reasoning segmentation (PixelLM, CVPR 2024); protocol "
+            "muse",
         ),
         "grefcoco": BuiltIn(
             "maskwise.benchmarks.grefcoco:GREFCOCO",
-            "gRefCOCO: generalized referring expressions, with none, one or many targets (GRES, CVPR 2023); protocol gres",
+            "gRefCOCO: generalized referring expressions, with none, one or many "
+            "targets (GRES, CVPR 2023); protocol gres",
         ),
         "refcocom": BuiltIn(
             "maskwise.benchmarks.refcocom:REFCOCOM",
-            "RefCOCOm: referring expressions for objects and parts (MRES, CVPR 2024); protocol mmr",
+            "RefCOCOm: referring expressions for objects and parts (MRES, CVPR 2024); "
+            "protocol mmr",
         ),
     },
     error=FormatError,
@@ -447,39 +459,48 @@ PROTOCOLS = Registry(
     {
         "strict": BuiltIn(
             "maskwise.protocols.strict:score",
-            "free answers, one-to-one matching by IoU, extra and missing masks cost, the mask type must be right",
+            "free answers, one-to-one matching by IoU, extra and missing masks cost, "
+            "the mask type must be right",
         ),
         "lisa": BuiltIn(
             "maskwise.protocols.lisa:score",
-            "k-th mask with k-th target of the question, mean over target masks; extra masks are free",
+            "k-th mask with k-th target of the question, mean over target masks; "
+            "extra masks are free",
         ),
         "mmr": BuiltIn(
             "maskwise.protocols.mmr:score",
-            "all questions of an image in one list, k-th mask with k-th target; images without any mask left out",
+            "all questions of an image in one list, k-th mask with k-th target; "
+            "images without any mask left out",
         ),
         "muse": BuiltIn(
             "maskwise.protocols.muse:score",
-            "matched per question, remaining masks and targets count, divided by the larger count of the whole image",
+            "matched per question, remaining masks and targets count, divided by the "
+            "larger count of the whole image",
         ),
         "gres": BuiltIn(
             "maskwise.protocols.gres:score",
-            "union of masks per question; the flag of the prediction decides no-target questions; mean over questions",
+            "union of masks per question; the flag of the prediction decides no- "
+            "target questions; mean over questions",
         ),
         "gsva": BuiltIn(
             "maskwise.protocols.gsva:score",
-            "as gres, but an empty target makes a no-target question, and a wrong 'nothing here' keeps its IoU",
+            "as gres, but an empty target makes a no-target question, and a wrong "
+            "'nothing here' keeps its IoU",
         ),
         "union": BuiltIn(
             "maskwise.protocols.union:score",
-            "union of masks per question against the union of targets, both empty = 1; mean over questions",
+            "union of masks per question against the union of targets, both empty = "
+            "1; mean over questions",
         ),
         "aura": BuiltIn(
             "maskwise.protocols.aura:score",
-            "visible and amodal masks, one per phrase, matched by IoU; mean over images (our reading of the paper)",
+            "visible and amodal masks, one per phrase, matched by IoU; mean over "
+            "images (our reading of the paper)",
         ),
         "r2sm": BuiltIn(
             "maskwise.protocols.r2sm:score",
-            "one mask per question, of the predicted type, against the requested type (our reading)",
+            "one mask per question, of the predicted type, against the requested type "
+            "(our reading)",
         ),
     },
     error=ProtocolError,
@@ -494,15 +515,18 @@ RECIPES = Registry(
     {
         "amodal-reason-seg": BuiltIn(
             "maskwise.builder.amodal_reason_seg:AMODAL_REASON_SEG",
-            "about ten implicit question-answer pairs per image; answers combine objects, with both masks",
+            "about ten implicit question-answer pairs per image; answers combine "
+            "objects, with both masks",
         ),
         "r2sm": BuiltIn(
             "maskwise.builder.r2sm:R2SM",
-            "per object, questions in visible and in amodal wording, referring and reasoning",
+            "per object, questions in visible and in amodal wording, referring and "
+            "reasoning",
         ),
         "mmr": BuiltIn(
             "maskwise.builder.mmr:MMR",
-            "a caption, then questions about several objects and parts, without their names",
+            "a caption, then questions about several objects and parts, without their "
+            "names",
         ),
     },
 )
@@ -518,7 +542,8 @@ FILTERS = Registry(
         ),
         "phrase-mismatch": BuiltIn(
             "maskwise.builder.filters.apply_filters:PHRASE_MISMATCH",
-            "No target, a phrase that is not in the answer, a phrase without a mask, or a mask with two phrases.",
+            "No target, a phrase that is not in the answer, a phrase without a mask, "
+            "or a mask with two phrases.",
         ),
         "missing-mask": BuiltIn(
             "maskwise.builder.filters.apply_filters:MISSING_MASK",
@@ -526,7 +551,8 @@ FILTERS = Registry(
         ),
         "leaked-image": BuiltIn(
             "maskwise.builder.filters.apply_filters:LEAKED_IMAGE",
-            "A near-identical image is in another split or in a dataset that was named.",
+            "A near-identical image is in another split or in a dataset that was "
+            "named.",
         ),
         "small-target": BuiltIn(
             "maskwise.builder.filters.apply_filters:SMALL_TARGET",
@@ -538,15 +564,18 @@ FILTERS = Registry(
         ),
         "truncated-target": BuiltIn(
             "maskwise.builder.filters.apply_filters:TRUNCATED_TARGET",
-            "The image border cuts a target off, and the question asks for its whole shape.",
+            "The image border cuts a target off, and the question asks for its whole "
+            "shape.",
         ),
         "unoccluded-amodal": BuiltIn(
             "maskwise.builder.filters.apply_filters:UNOCCLUDED_AMODAL",
-            "The question asks for the whole shape, hidden part included, but no target is occluded.",
+            "The question asks for the whole shape, hidden part included, but no "
+            "target is occluded.",
         ),
         "coordinates": BuiltIn(
             "maskwise.builder.filters.apply_filters:COORDINATES",
-            "The question contains coordinates, sizes in pixels or the number of a mark.",
+            "The question contains coordinates, sizes in pixels or the number of a "
+            "mark.",
         ),
         "category-leak": BuiltIn(
             "maskwise.builder.filters.apply_filters:CATEGORY_LEAK",
@@ -562,11 +591,13 @@ FILTERS = Registry(
         ),
         "near-duplicate": BuiltIn(
             "maskwise.builder.filters.apply_filters:NEAR_DUPLICATE",
-            "Another question about the image has the same words, or similar ones for the same targets and mask type.",
+            "Another question about the image has the same words, or similar ones for "
+            "the same targets and mask type.",
         ),
         "blind-answer": BuiltIn(
             "maskwise.builder.filters.apply_filters:BLIND_ANSWER",
-            "The writer named all targets of a reasoning question with certainty, from the question alone.",
+            "The writer named all targets of a reasoning question with certainty, "
+            "from the question alone.",
         ),
     },
 )

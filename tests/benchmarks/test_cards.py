@@ -6,13 +6,13 @@ import msgspec
 import pytest
 import yaml
 
-from maskwise.benchmarks import RISKS, Benchmark, find_reader, list_benchmarks
+from maskwise import registry
+from maskwise.benchmarks import RISKS, Benchmark, find_reader
 from maskwise.benchmarks.benchmark import CARDS
 from maskwise.errors import FormatError
-from maskwise.formats import list_formats
-from maskwise.protocols import PROTOCOLS
+from maskwise.formats import AnnotationFormat
 
-BENCHMARKS = list_benchmarks()
+BENCHMARKS = registry.BENCHMARKS.load_all(Benchmark)
 SECTIONS = [
     "benchmark_details",
     "purpose_and_intended_users",
@@ -38,7 +38,7 @@ def test_every_benchmark_has_a_whole_card(name: str) -> None:
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_has_a_protocol_that_exists(name: str) -> None:
-    assert BENCHMARKS[name].protocol in PROTOCOLS
+    assert BENCHMARKS[name].protocol in registry.PROTOCOLS.built_in
     assert (
         f"`{BENCHMARKS[name].protocol}`"
         in BENCHMARKS[name].card.methodology.calculation
@@ -76,7 +76,8 @@ def test_a_card_with_another_field_is_refused(tmp_path: Path) -> None:
 
 
 def test_readers_say_license_and_download() -> None:
-    published = [format for format in list_formats().values() if format.published]
+    formats = registry.FORMATS.load_all(AnnotationFormat)
+    published = [format for format in formats.values() if format.published]
     for reader in [*BENCHMARKS.values(), *published]:
         assert {"license", "download"} <= set(reader.facts), reader.name
 

@@ -17,9 +17,10 @@ from maskwise.builder.grammar_writer import write_with_grammar
 from maskwise.builder.language_model import LanguageModel, estimate_build, ledger_path
 from maskwise.builder.pipeline import BuildOptions, build_dataset, merge_results
 from maskwise.builder.prompt import make_request
-from maskwise.builder.recipes import RECIPES, find_recipe
+from maskwise.builder.recipes import find_recipe
 from maskwise.errors import StoreError
 from maskwise.language.intent import classify_intent
+from maskwise.registry import RECIPES
 from maskwise.store import Dataset
 from maskwise.world.dataset import bundled
 from maskwise.writers import Ledger, SendLimits, load_prices, open_client
@@ -65,7 +66,7 @@ def digest(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("recipe", sorted(RECIPES))
+@pytest.mark.parametrize("recipe", sorted(RECIPES.built_in))
 def test_the_result_is_a_dataset_like_any_other(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run(
@@ -254,7 +255,7 @@ def test_a_request_lists_the_regions_and_shows_them() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-@pytest.mark.parametrize("recipe", sorted(RECIPES))
+@pytest.mark.parametrize("recipe", sorted(RECIPES.built_in))
 def test_a_language_model_writes(
     name: str, recipe: str, provider: Provider, world: Dataset, tmp_path: Path
 ) -> None:
@@ -270,7 +271,7 @@ def test_a_language_model_writes(
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-@pytest.mark.parametrize("recipe", sorted(RECIPES))
+@pytest.mark.parametrize("recipe", sorted(RECIPES.built_in))
 def test_a_dry_run_is_close_to_the_real_cost(
     name: str, recipe: str, provider: Provider, tmp_path: Path
 ) -> None:

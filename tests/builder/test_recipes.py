@@ -9,15 +9,16 @@ from maskwise.builder.draft import Draft, SourceImage, draft_to_sample
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.filters.category_names import find_category_name
 from maskwise.builder.grammar_writer import write_output, write_with_grammar
-from maskwise.builder.recipe import output_schema, output_to_drafts
-from maskwise.builder.recipes import RECIPES, find_recipe
+from maskwise.builder.recipe import Recipe, output_schema, output_to_drafts
+from maskwise.builder.recipes import find_recipe
 from maskwise.errors import UnknownNameError
 from maskwise.language.intent import classify_intent
+from maskwise.registry import RECIPES
 from maskwise.store import Dataset
 from maskwise.world.dataset import bundled
 from tests.builder.sources import box, read_photos, scene, table_scene, thing
 
-ALL = sorted(RECIPES)
+ALL = sorted(RECIPES.built_in)
 
 
 def drafts_of(
@@ -201,5 +202,5 @@ def test_unknown_recipes_list_the_known_ones() -> None:
 
 
 def test_an_image_without_regions_gets_no_questions(tmp_path: Path) -> None:
-    for recipe in RECIPES.values():
+    for recipe in RECIPES.load_all(Recipe).values():
         assert write_with_grammar(recipe, scene()).drafts == []

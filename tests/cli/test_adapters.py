@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from maskwise.cli.main import app
-from maskwise.harness.registry import BUILT_IN
+from maskwise.registry import MODELS
 
 
 def run(*arguments: str) -> str:
@@ -27,5 +27,5 @@ def test_every_adapter_is_listed_with_its_license_and_call() -> None:
 
 @pytest.mark.parametrize("name", ["sam3", "visionreasoner", "sa2va"])
 def test_a_model_of_the_registry_is_called_by_its_name(name: str) -> None:
-    assert name in BUILT_IN
+    assert name in MODELS.built_in
     assert json.loads(run("--json"))[name]["call"].startswith(f"--model {name} ")

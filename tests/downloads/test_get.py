@@ -27,7 +27,6 @@ from maskwise.downloads import (
 from maskwise.downloads import local_files as local
 from maskwise.downloads.unpack import unpack
 from maskwise.errors import DownloadError, StoreError, UnknownNameError
-from maskwise.formats import list_formats
 from tests.cli.commands import fail, run
 from tests.downloads.file_server import FileServer, serving
 from tests.downloads.test_unpack import make_zip
@@ -90,7 +89,7 @@ def use(monkeypatch: pytest.MonkeyPatch, *downloads: Download) -> None:
 
 
 def test_the_table_is_complete() -> None:
-    readers = {*list_formats(), *mw.list_benchmarks()}
+    readers = {*mw.list_formats(), *mw.list_benchmarks()}
     for download in list_downloads().values():
         assert download.license
         assert urlsplit(download.page).scheme == "https", download.name

@@ -1,13 +1,15 @@
 """Layouts on disk: the right split is found, and an error names what is missing."""
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from maskwise.benchmarks import find_benchmark, find_reader
 from maskwise.errors import FormatError, UnknownNameError
-from maskwise.formats import Diagnostics, find_format, list_formats
+from maskwise.formats import Diagnostics, find_format
 from maskwise.formats.file_layout import FileLayout, find_annotations
+from maskwise.registry import FORMATS
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
 
@@ -97,21 +99,11 @@ def test_unknown_names_list_the_known_ones() -> None:
 
 
 def test_another_package_can_add_a_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    coco = find_format("coco")
-
-    class Point:
-        name = "mine"
-
-        @staticmethod
-        def load() -> object:
-            return coco
-
-    monkeypatch.setattr(
-        "maskwise.formats.registry.entry_points",
-        lambda group: [Point] if group == "maskwise.formats" else [],
-    )
-    assert list_formats()["mine"].name == "coco"
-    assert find_reader("mine") is coco
+    points = [EntryPoint("mine", "maskwise.formats.coco:COCO", "maskwise.formats")]
+    monkeypatch.setattr("maskwise.registry.entry_points", lambda group: points)
+    monkeypatch.setattr(FORMATS, "_plug_ins", None)
+    assert "mine" in FORMATS.list()
+    assert find_reader("mine") is find_format("coco")
 
 
 @pytest.mark.parametrize(

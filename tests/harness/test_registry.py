@@ -20,7 +20,8 @@ from maskwise.harness.predictor import (
     describe_model,
     find_predict_mode,
 )
-from maskwise.harness.registry import BUILT_IN, list_models, load_model, parse_options
+from maskwise.harness.registry import list_models, load_model, parse_options
+from maskwise.registry import MODELS
 from maskwise.schema import Answer, PredictedRegion, Prediction, Sample
 from tests.harness.fakes import FAKES, Moody, Painter, Pupil, Tuned, strip
 
@@ -36,13 +37,14 @@ def samples(*questions: str) -> list[Sample]:
 
 def test_every_model_with_a_name_has_a_line() -> None:
     listed = list_models()
-    assert set(BUILT_IN) <= set(listed)
+    assert set(MODELS.built_in) <= set(listed)
     assert all(listed.values())
 
 
 def test_a_model_of_another_package_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [EntryPoint("theirs", f"{FAKES}:Painter", "maskwise.models")]
-    monkeypatch.setattr("maskwise.harness.registry.entry_points", lambda group: points)
+    monkeypatch.setattr("maskwise.registry.entry_points", lambda group: points)
+    monkeypatch.setattr(MODELS, "_plug_ins", None)
     assert list_models()["theirs"] == f"from {FAKES}:Painter"
     assert isinstance(load_model("theirs", weights="w3"), Painter)
 

@@ -4,12 +4,15 @@ from PIL import Image
 
 from maskwise.errors import ModelError
 from maskwise.harness.predictor import GroundTruthPredictor, Predictor
-from maskwise.harness.registry import BUILT_IN, load_model
+from maskwise.harness.registry import load_model
 from maskwise.models.convex_hull import fill_hull
+from maskwise.registry import MODELS
 from maskwise.schema import Prediction, Sample
 from maskwise.world import make_scene
 
-BASELINES = [name for name, known in BUILT_IN.items() if "baselines" in known.factory]
+BASELINES = [
+    name for name, item in MODELS.built_in.items() if "baselines" in item.place
+]
 
 
 def predict(name: str, index: int = 2) -> list[Prediction]:

@@ -7,7 +7,17 @@ import pytest
 
 from maskwise.errors import ProtocolError
 from maskwise.masks import Mask
-from maskwise.protocols import aura, get, gres, gsva, lisa, mmr, muse, r2sm, union
+from maskwise.protocols import (
+    aura,
+    find_protocol,
+    gres,
+    gsva,
+    lisa,
+    mmr,
+    muse,
+    r2sm,
+    union,
+)
 from maskwise.protocols.metrics import EXCLUDED, MISSING, SCORED
 from tests.protocols.small_cases import (
     answer_with_phrases,
@@ -437,10 +447,10 @@ def test_the_mask_of_the_predicted_type_is_scored(name):
         (None, 0.25),
     ):
         inputs = scoring_input(samples, [prediction("a", both, mask_type=stated)])
-        assert headline(get(name).score(inputs))["giou"] == pytest.approx(
+        assert headline(find_protocol(name).score(inputs))["giou"] == pytest.approx(
             expected, abs=EPS
         )
-        revealed = get(name).score(inputs, mask_type="requested")
+        revealed = find_protocol(name).score(inputs, mask_type="requested")
         assert headline(revealed)["giou"] == pytest.approx(1.0, abs=EPS)
 
 
@@ -448,10 +458,12 @@ def test_the_mask_of_the_predicted_type_is_scored(name):
 @pytest.mark.parametrize("targets", [(), (Mask.empty(1, 10),)])
 def test_nothing_here_is_right_without_a_target(name, targets):
     samples = [question("a", *map(target, targets))]
-    scores = get(name).score(scoring_input(samples, [prediction("a", no_target=True)]))
+    scores = find_protocol(name).score(
+        scoring_input(samples, [prediction("a", no_target=True)])
+    )
     if name != "muse" or targets:
         assert headline(scores)["giou"] == pytest.approx(1.0, abs=EPS)
-    drawn = get(name).score(
+    drawn = find_protocol(name).score(
         scoring_input(samples, [prediction("a", region(strip(0, 2)))])
     )
     assert headline(drawn)["giou"] == pytest.approx(0.0, abs=EPS)
@@ -460,11 +472,11 @@ def test_nothing_here_is_right_without_a_target(name, targets):
 def test_an_unknown_option_or_value_is_refused():
     inputs = scoring_input([question("a")], [prediction("a")])
     with pytest.raises(ProtocolError, match="it takes image, question, mask"):
-        get("aura").score(inputs, unit="region")
+        find_protocol("aura").score(inputs, unit="region")
     with pytest.raises(Exception, match="unknown option of aura 'units'"):
-        get("aura").score(inputs, units="mask")
+        find_protocol("aura").score(inputs, units="mask")
     with pytest.raises(Exception, match="unknown protocol 'lise'"):
-        get("lise")
+        find_protocol("lise")
 
 
 def test_every_protocol_takes_an_empty_set():
@@ -480,14 +492,14 @@ def test_every_protocol_takes_an_empty_set():
         "aura",
         "r2sm",
     ):
-        assert len(get(name).score(inputs)) == 0
-        assert get(name).score(inputs).headline()["giou"] is None
+        assert len(find_protocol(name).score(inputs)) == 0
+        assert find_protocol(name).score(inputs).headline()["giou"] is None
 
 
 def test_a_sample_without_the_requested_target_mask_is_excluded():
     samples = [question("a", target(strip(0, 2)), mask_type="amodal")]
     inputs = scoring_input(samples, [prediction("a", region(amodal=strip(0, 2)))])
     for name in ("strict", "lisa", "mmr", "muse", "gres", "gsva", "union", "r2sm"):
-        scores = get(name).score(inputs)
+        scores = find_protocol(name).score(inputs)
         assert scores.statuses.status.tolist() == [EXCLUDED], name
         assert not np.any(scores.metrics["giou"].denominator), name

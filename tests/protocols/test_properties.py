@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskwise.protocols import (
-    PROTOCOLS,
     GroundTruth,
     PredictionColumns,
     ScoringInput,
     concat,
+    find_protocol,
 )
 from maskwise.protocols.slices import slice_samples
+from maskwise.registry import PROTOCOLS
 from maskwise.schema import PredictedRegion, Prediction, Region, Sample
 from tests.protocols.small_cases import (
     prediction,
@@ -65,7 +66,8 @@ def repeat_truth(sample):
 @settings(max_examples=40, deadline=None)
 def test_a_perfect_prediction_scores_one(samples):
     inputs = scoring_input(samples, [repeat_truth(sample) for sample in samples], FRAME)
-    for name, protocol in PROTOCOLS.items():
+    for name in PROTOCOLS.built_in:
+        protocol = find_protocol(name)
         kinds = {kind for sample in samples for kind in TYPES[sample.mask_type]}
         found = protocol.score(inputs).headline()
         # AURA wants both masks of everything, R2SM has no question that wants both.
@@ -93,7 +95,8 @@ def test_shards_add_up_to_the_whole(data):
     ]
     order = [sample for shard in shards for sample in shard]
     known = {one.sample: one for one in predictions}
-    for name, protocol in PROTOCOLS.items():
+    for name in PROTOCOLS.built_in:
+        protocol = find_protocol(name)
         whole = protocol.score(scoring_input(order, predictions, FRAME))
         parts = [
             protocol.score(
@@ -127,7 +130,8 @@ def test_every_figure_is_in_range_and_every_sample_has_a_status(data):
     inputs = scoring_input(
         samples, data.draw(predictions_for(samples)), FRAME, threads=2
     )
-    for name, protocol in PROTOCOLS.items():
+    for name in PROTOCOLS.built_in:
+        protocol = find_protocol(name)
         scores = protocol.score(inputs)
         assert len(scores) == len(samples)
         for figure, value in scores.headline().items():
@@ -145,11 +149,11 @@ def test_legacy_figures_do_not_survive_merging():
     inputs = scoring_input(
         [question("a", target(strip(0, 2)))], [prediction("a", region(strip(0, 2)))]
     )
-    scores = PROTOCOLS["lisa"].score(inputs, legacy_float32=True)
+    scores = find_protocol("lisa").score(inputs, legacy_float32=True)
     assert scores.legacy
     assert not concat([scores, scores]).legacy
     with pytest.raises(Exception, match="different protocols or options"):
-        concat([scores, PROTOCOLS["lisa"].score(inputs)])
+        concat([scores, find_protocol("lisa").score(inputs)])
 
 
 def test_slices():

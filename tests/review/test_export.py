@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from maskwise.errors import StoreError
+from maskwise.formats import find_format
 from maskwise.formats.format_reader import convert_annotations
 from maskwise.formats.format_writer import write_dataset
-from maskwise.formats.registry import find_format
 from maskwise.report.dataset_validation import validate_dataset
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.export import export_review, read_provenance

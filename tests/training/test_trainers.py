@@ -9,10 +9,8 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameError
-from maskwise.training import trainers
+from maskwise.registry import TRAINERS, BuiltIn
 from maskwise.training.trainers import (
-    TRAINERS,
-    TrainerModule,
     find_trainer,
     trainer_of_config,
     trainer_of_run,
@@ -75,20 +73,20 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     monkeypatch.setitem(sys.modules, "peft", None)
     monkeypatch.delitem(sys.modules, "maskwise.training.vlm.lora", raising=False)
     monkeypatch.setitem(
-        trainers.TRAINERS,
+        TRAINERS.built_in,
         "adapted",
-        TrainerModule("maskwise.training.vlm.lora", "vlm"),
+        BuiltIn("maskwise.training.vlm.lora", "a module that needs peft", extra="vlm"),
     )
     with pytest.raises(
         MissingDependencyError,
-        match=r"training adapted needs peft.*pip install 'maskwise\[vlm\]'",
+        match=r"trainer adapted needs peft.*pip install 'maskwise\[vlm\]'",
     ):
         find_trainer("adapted")
 
 
 def test_every_trainer_has_the_functions_of_the_interface() -> None:
     pytest.importorskip("transformers", reason="the extra `vlm` is not installed")
-    for name in TRAINERS:
+    for name in TRAINERS.built_in:
         trainer = find_trainer(name)
         assert all(
             callable(getattr(trainer, f))

@@ -15,11 +15,12 @@ from maskwise.builder.language_model import LanguageModel, estimate_build, ledge
 from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.builder.pipeline import BuildOptions, build_dataset, is_finished
 from maskwise.builder.recipe import Recipe
-from maskwise.builder.recipes import RECIPES
+from maskwise.builder.recipes import find_recipe
 from maskwise.cli.options import SEVERAL, AsJson, ImagesFolder, Overwrite
 from maskwise.console import make_console
 from maskwise.datasets import find_dataset
-from maskwise.errors import MaskwiseError
+from maskwise.errors import MaskwiseError, UnknownNameError
+from maskwise.registry import WRITERS
 from maskwise.store import Dataset
 from maskwise.terminal import echo
 
@@ -162,12 +163,12 @@ def _open_model(
 ) -> LanguageModel | None:
     """The language model of a writer; None for the grammar."""
     from maskwise.writers import SendLimits, open_client  # noqa: PLC0415 - clients need an extra
-    from maskwise.writers.client import check_provider  # noqa: PLC0415
     from maskwise.writers.cost import ModelPrice, load_prices  # noqa: PLC0415
 
     if writer == "grammar":
         return None
-    check_provider(writer)
+    if writer not in WRITERS.names() and ":" not in writer:
+        raise UnknownNameError("writer", writer, [*WRITERS.names(), "grammar"])
     if model is None:
         raise MaskwiseError(f"--writer {writer} needs --model NAME")
     client = open_client(writer, model=model, base_url=base_url, needs_key=needs_key)
@@ -278,8 +279,8 @@ EXAMPLES = {
     "r2sm": "maskwise build r2sm --source cocoa_val --out r2sm_val --writer anthropic --model claude-sonnet-5",
     "mmr": "maskwise build mmr --source paco_val --out mmr_val --writer openai --model gpt-5-mini --budget 20",
 }
-for _recipe in RECIPES.values():
-    _add_recipe(_recipe, EXAMPLES[_recipe.name])
+for _name, _example in EXAMPLES.items():
+    _add_recipe(find_recipe(_name), _example)
 
 
 @app.command("occlude")

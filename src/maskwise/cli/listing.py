@@ -6,29 +6,42 @@ import msgspec
 from rich.markup import escape
 from rich.table import Table
 
-from maskwise.benchmarks import list_benchmarks
 from maskwise.cli.options import AsJson, argument
 from maskwise.console import make_console
 from maskwise.downloads import list_downloads
-from maskwise.formats import list_formats
-from maskwise.harness.registry import list_models
-from maskwise.protocols import PROTOCOLS
+from maskwise.registry import REGISTRIES
 from maskwise.terminal import echo
 
-Listed = Literal["benchmarks", "formats", "protocols", "models", "downloads"]
+Listed = Literal[
+    "benchmarks",
+    "formats",
+    "protocols",
+    "models",
+    "recipes",
+    "filters",
+    "probes",
+    "trainers",
+    "writers",
+    "downloads",
+    "plugins",
+]
 
 
 def ls(
     what: Annotated[Listed | None, argument("KIND", "Only these.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what maskwise knows by name: benchmarks, formats, protocols, models, downloads.
+    """List what maskwise knows by name: benchmarks, formats, protocols, models and more.
+
+    `maskwise ls plugins` imports every plug-in and says which ones cannot be used.
 
     Example: maskwise ls benchmarks
     """
-    listed = {
-        kind: names for kind, names in _list_all().items() if what in (None, kind)
-    }
+    if what == "plugins":
+        listed = {"plugins": _check_plug_ins()}
+    else:
+        everything = _list_all()
+        listed = everything if what is None else {what: everything[what]}
     if as_json:
         echo(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
         return
@@ -42,17 +55,16 @@ def ls(
 
 
 def _list_all() -> dict[str, dict[str, str]]:
-    return {
-        "benchmarks": {
-            name: f"{benchmark.title}; protocol {benchmark.protocol}"
-            for name, benchmark in list_benchmarks().items()
-        },
-        "formats": {name: format.title for name, format in list_formats().items()},
-        "protocols": {
-            name: protocol.description for name, protocol in PROTOCOLS.items()
-        },
-        "models": list_models(),
-        "downloads": {
-            name: download.title for name, download in list_downloads().items()
-        },
-    }
+    listed = {kind: registry.list() for kind, registry in REGISTRIES.items()}
+    downloads = {name: download.title for name, download in list_downloads().items()}
+    return listed | {"downloads": downloads}
+
+
+def _check_plug_ins() -> dict[str, str]:
+    """Every plug-in as KIND/NAME: its description, or why it cannot be imported."""
+    listed = {}
+    for kind, registry in REGISTRIES.items():
+        descriptions = registry.list()
+        for name, problem in registry.check_plug_ins().items():
+            listed[f"{kind}/{name}"] = problem or descriptions[name]
+    return listed

@@ -21,7 +21,7 @@ from maskwise.cli.options import SEVERAL, AsJson, Overwrite, argument
 from maskwise.console import make_console
 from maskwise.datasets import read_dataset
 from maskwise.formats import AnnotationFormat, ReadSummary
-from maskwise.protocols import PROTOCOLS
+from maskwise.protocols import find_protocol
 from maskwise.terminal import echo
 
 Name = Annotated[
@@ -238,7 +238,7 @@ def _sections(reader: AnnotationFormat) -> Iterator[tuple[str, list[tuple[str, s
         )
         yield (
             "official protocol",
-            [(reader.protocol, PROTOCOLS[reader.protocol].description)],
+            [(reader.protocol, find_protocol(reader.protocol).description)],
         )
     yield "layout on disk", [("", reader.layout.text)]
     sizes = [

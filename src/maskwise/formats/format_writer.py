@@ -25,8 +25,9 @@ def write_dataset(
 ) -> None:
     """Write a dataset, or a view of one, as the new folder `out`.
 
-    format: one of `list_writers()`, or `package.module:attribute`. `read_dataset` of the same format reads the folder again: images in row order, each
-    with the same regions, masks, samples, answers and tags. with_images: also write the image files.
+    format: one of `list_writers()`, or `package.module:attribute`. `read_dataset` of
+    the same format reads the folder again: images in row order, each with the same
+    regions, masks, samples, answers and tags. with_images: also write the image files.
     """
     is_known = ":" in format or format in FORMATS.names()
     write = find_format(format).write if is_known else None

@@ -225,7 +225,9 @@ def evaluate(
 ) -> EvaluationSummary:
     """Predict what the run folder does not contain yet, then score. Without `out` no file is written.
 
-    protocols: names, `package.module:function` or Protocol objects; None for all built-in ones. on_progress: called after every image. on_stage: called with the current stage.
+    protocols: names, `package.module:function` or Protocol objects; None for all
+    built-in ones. on_progress: called after every image. on_stage: called with the
+    current stage.
     """
     check_protocols(protocols, teacher_forced=config.teacher_forced)
     # A model may change the working directory, so every path is made absolute before it is opened.
@@ -263,7 +265,9 @@ def evaluate(
         return replace(summary, run=run)
 
 
-def check_protocols(protocols: Sequence[str | Protocol] | None, *, teacher_forced: bool) -> None:
+def check_protocols(
+    protocols: Sequence[str | Protocol] | None, *, teacher_forced: bool
+) -> None:
     """Refuse unknown protocols, and `strict` for predictions made with the true answer in the prompt."""
     names = [find_protocol(rule).name for rule in protocols or ()]
     if teacher_forced and "strict" in names:

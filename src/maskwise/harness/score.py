@@ -124,8 +124,10 @@ def score(
 ) -> ScoreResult:
     """Score predictions: a file or folder, or records in any order.
 
-    protocols: names, `package.module:function` or Protocol objects; None for all built-in ones, and then one that cannot score these predictions is skipped with a reason instead of
-    an error. options: by protocol. judge: scores whole answers under `strict`. on_stage: called with the current stage.
+    protocols: names, `package.module:function` or Protocol objects; None for all
+    built-in ones, and then one that cannot score these predictions is skipped with a
+    reason instead of an error. options: by protocol. judge: scores whole answers under
+    `strict`. on_stage: called with the current stage.
     """
     rules = protocols if protocols is not None else list(PROTOCOLS.built_in)
     wanted = [find_protocol(rule) for rule in rules]

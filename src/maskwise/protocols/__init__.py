@@ -13,8 +13,8 @@ add one.
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.metrics import MetricTerms, Scores, concat
 from maskwise.protocols.prediction_columns import PredictionColumns
-from maskwise.protocols.scoring_rule import Protocol, find_protocol, protocol
 from maskwise.protocols.scoring_input import ScoringInput
+from maskwise.protocols.scoring_rule import Protocol, find_protocol, protocol
 
 __all__ = [
     "GroundTruth",

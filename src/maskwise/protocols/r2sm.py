@@ -38,6 +38,7 @@ from maskwise.protocols.scoring_input import (
 Ratio = tuple[NumberArray, NumberArray]
 """Numerator and denominator of a metric, [samples] each."""
 
+
 def score(
     inputs: ScoringInput,
     *,

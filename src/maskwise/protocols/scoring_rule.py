@@ -78,7 +78,7 @@ class Protocol:
             elif is_choice:
                 accepted = ", ".join(map(str, get_args(kind)))
             else:
-                accepted = f"a value of type {kind.__name__}"
+                accepted = f"a value of type {getattr(kind, '__name__', kind)}"
             raise ProtocolError(
                 f"{self.name}: option {name} is {value!r}; it takes {accepted}"
             ) from None

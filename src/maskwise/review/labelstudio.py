@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import select
 
+from maskwise.formats import find_format
 from maskwise.formats.format_reader import convert_annotations
 from maskwise.formats.format_writer import write_dataset
 from maskwise.formats.json_files import read_json
-from maskwise.formats.registry import find_format
 from maskwise.review import tables
 from maskwise.review.decisions import ReviewConflictError
 from maskwise.review.edits import InvalidDecisionError

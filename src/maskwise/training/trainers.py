@@ -4,35 +4,21 @@ A trainer is a module with the functions of `Trainer`. Its config is a msgspec s
 its name, and `train` writes that config to `config.json` in the folder of the run, where `export` finds it.
 """
 
-import importlib
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
-from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameError
+from maskwise.errors import ConfigError, MaskwiseError
+from maskwise.registry import TRAINERS
 from maskwise.store.atomic import atomic_write
 from maskwise.training.config_file import read_toml
 from maskwise.training.dry_run import DryRun
 
 DEFAULT = "tiny"
 """The trainer of a config without the key `model`."""
-
-
-class TrainerModule(NamedTuple):
-    """Where a trainer is, and the extra that installs what it needs."""
-
-    module: str
-    extra: str
-
-
-TRAINERS = {
-    "tiny": TrainerModule("maskwise.training.tiny.pipeline", "train"),
-    "vlm": TrainerModule("maskwise.training.vlm.pipeline", "vlm"),
-    "completion": TrainerModule("maskwise.training.completion.pipeline", "train"),
-}
 
 
 class Trainer(Protocol):
@@ -83,18 +69,17 @@ def trainer_of_run(run: Path) -> Trainer:
 
 
 def find_trainer(name: Any, *, where: str = "") -> Trainer:
-    """The trainer of a name. where: the file that names it. MissingDependencyError if its extra is not installed."""
-    if not isinstance(name, str) or name not in TRAINERS:
-        raise UnknownNameError("trainer", str(name), TRAINERS, where=where)
-    module, extra = TRAINERS[name]
-    try:
-        return cast("Trainer", importlib.import_module(module))
-    except ImportError as error:
-        if error.name is None or error.name.startswith("maskwise"):
-            raise
-        raise MissingDependencyError(
-            f"training {name}", error.name, extra=extra
-        ) from None
+    """The trainer of a name or of `package.module:attribute`.
+
+    where: the file that names it. UnknownNameError lists the known ones,
+    MissingDependencyError names the extra that is not installed.
+    """
+    trainer = TRAINERS.load(str(name), object, where=where)
+    functions = ("read_config", "train", "export_run", "dry_run")
+    missing = [function for function in functions if not hasattr(trainer, function)]
+    if missing:
+        raise ConfigError(f"trainer {name!r} lacks the function {', '.join(missing)}")
+    return cast("Trainer", trainer)
 
 
 def record_config(

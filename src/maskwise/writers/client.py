@@ -1,16 +1,11 @@
-"""The interface of a provider's API, and clients by name."""
+"""The interface of a provider's API, and its clients by name."""
 
-import importlib
 from collections.abc import Mapping
 from typing import Protocol
 
-from maskwise.errors import MaskwiseError, UnknownNameError
+from maskwise.errors import MaskwiseError
+from maskwise.registry import WRITERS
 from maskwise.writers.request import Completion, CompletionRequest
-
-CLIENTS = {
-    "anthropic": "maskwise.writers.anthropic_client:AnthropicClient",
-    "openai": "maskwise.writers.openai_client:OpenAIClient",
-}
 
 
 class WriterError(MaskwiseError):
@@ -46,12 +41,6 @@ class Client(Protocol):
         """The completions of a batch by key; None while it is running. Requests that expired are left out."""
 
 
-def check_provider(name: str) -> None:
-    """Raise UnknownNameError for a name that no client has."""
-    if name not in CLIENTS:
-        raise UnknownNameError("writer", name, [*CLIENTS, "grammar"])
-
-
 def open_client(
     name: str,
     *,
@@ -60,18 +49,17 @@ def open_client(
     max_retries: int = 6,
     needs_key: bool = True,
 ) -> Client:
-    """The client of a provider; keys come from the environment as the provider's SDK expects them.
+    """The client of a provider, by name or as `package.module:class`.
 
+    Keys come from the environment as the provider's SDK expects them.
     needs_key: raise WriterError if there is no key; False for a client that sends nothing.
     """
-    check_provider(name)
-    module, _, attribute = CLIENTS[name].partition(":")
-    try:
-        factory = getattr(importlib.import_module(module), attribute)
-    except ImportError as error:
+    factory = WRITERS.load(name, object)
+    if not callable(factory):
         raise WriterError(
-            f"writer {name} needs {error.name}: pip install 'maskwise[llm]'"
-        ) from None
+            f"writer {name!r}: expected a class that implements maskwise.writers.Client, "
+            f"found an object of type {type(factory).__name__}"
+        )
     client: Client = factory(
         model=model, base_url=base_url, max_retries=max_retries, needs_key=needs_key
     )
