@@ -82,16 +82,14 @@ class Facet(NamedTuple):
     shading: Shading
 
 
+# A quarter of a circle in 6 steps, and a whole one in 24: no corner is visible at the
+# sizes objects have in an image.
 _ARC = np.linspace(0.0, math.pi / 2, 7)
 _COS = np.cos(_ARC)
 _SIN = np.sin(_ARC)
-_CIRCLE = np.stack(
-    [
-        np.cos(np.linspace(0, 2 * math.pi, 24, False)),
-        np.sin(np.linspace(0, 2 * math.pi, 24, False)),
-    ],
-    1,
-)
+_ANGLES = np.linspace(0, 2 * math.pi, 24, False)
+_CIRCLE = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], 1)
+# The four quarters (4, 4, 2) of that circle in 3 steps each, for rounded corners.
 _QUARTERS = np.stack(
     [_CIRCLE[np.arange(start, start + 7, 2) % 24] for start in (0, 6, 12, 18)]
 )
@@ -117,13 +115,15 @@ class ObjectShape(NamedTuple):
         """Each outline (or only those of the bulk) as [x, y, x, y, ...], every point multiplied by slope (2,) or
         (2, 2) and shifted.
         """
-        moved = self.points * slope if slope.ndim == 1 else self.points @ slope
-        flat = (moved + shift).ravel().tolist()
-        starts = self.starts
-        return [
-            flat[2 * starts[i] : 2 * starts[i + 1]]
-            for i in (self.bulk if bulk else range(len(self.facets)))
-        ]
+        scaled = self.points * slope if slope.ndim == 1 else self.points @ slope
+        coordinates = (scaled + shift).ravel().tolist()
+        outlines = []
+        for facet in self.bulk if bulk else range(len(self.facets)):
+            # Two coordinates per point.
+            start = 2 * self.starts[facet]
+            stop = 2 * self.starts[facet + 1]
+            outlines.append(coordinates[start:stop])
+        return outlines
 
 
 class FacetBuilder:
@@ -150,8 +150,10 @@ class FacetBuilder:
 
     def build(self) -> ObjectShape:
         """Everything drawn so far."""
-        starts = np.cumsum([0] + [len(facet.outline) for facet in self.facets])
-        points = np.concatenate([facet.outline for facet in self.facets])
+        outlines = [facet.outline for facet in self.facets]
+        points = np.concatenate(outlines)
+        lengths = [len(outline) for outline in outlines]
+        starts = np.cumsum([0, *lengths])
         low = np.minimum.reduceat(points, starts[:-1])
         high = np.maximum.reduceat(points, starts[:-1])
         extent = (high - low).max(1)
@@ -162,24 +164,20 @@ class FacetBuilder:
 
     def project(self, points: Sequence[Point]) -> Floats:
         """Points (n, 3) to the image plane (n, 2)."""
-        cos = self.cos
-        sin = self.sin
-        rise = self.rise
-        tilt = self.tilt
-        return np.array(
-            [
-                (x * cos + z * sin, y * rise - (z * cos - x * sin) * tilt)
-                for x, y, z in points
-            ]
-        )
+        projected = []
+        for x, y, z in points:
+            across = x * self.cos + z * self.sin
+            near = z * self.cos - x * self.sin
+            projected.append((across, y * self.rise - near * self.tilt))
+        return np.array(projected)
 
     def facing(self, x: float, y: float, z: float) -> float:
         """Brightness of a face with this normal, in the object's own axes."""
         near = z * self.cos - x * self.sin
         across = x * self.cos + z * self.sin
-        return self.light.brightness(
-            across, y * self.rise - near * self.tilt, y * self.tilt + near * self.rise
-        )
+        up = y * self.rise - near * self.tilt
+        towards_viewer = y * self.tilt + near * self.rise
+        return self.light.brightness(across, up, towards_viewer)
 
     def add(self, part: str, outline: Floats, paint: str, shading: Shading) -> None:
         """Add a facet in front of those before it."""
@@ -203,24 +201,21 @@ class FacetBuilder:
             points = curve(points, 4)
         heights, radii = points.T
         ((axis, base),) = self.project([(x, 0.0, z)]).tolist()
+        # The right half from below: the front of the lowest circle, the side, the back
+        # of the highest circle.
         low = heights[0] * self.rise
         high = heights[-1] * self.rise
-        ys = np.concatenate(
-            [
-                low - self.tilt * radii[0] * _COS,
-                heights * self.rise,
-                high + self.tilt * radii[-1] * _SIN,
-            ]
-        )
+        front_ys = low - self.tilt * radii[0] * _COS
+        back_ys = high + self.tilt * radii[-1] * _SIN
+        ys = np.concatenate([front_ys, heights * self.rise, back_ys])
+        # Where the body narrows quickly a circle hides the one above: no y falls back.
         ys = np.maximum.accumulate(ys) + base
-        widths = np.maximum(
-            np.concatenate([radii[0] * _SIN, radii, radii[-1] * _COS]), 0.0
-        )
-        outline = np.empty((2 * len(ys), 2))
-        outline[: len(ys), 0] = axis + widths
-        outline[len(ys) :, 0] = (axis - widths)[::-1]
-        outline[: len(ys), 1] = ys
-        outline[len(ys) :, 1] = ys[::-1]
+        widths = np.concatenate([radii[0] * _SIN, radii, radii[-1] * _COS])
+        # The smooth curve may fall below zero at a tip.
+        widths = np.maximum(widths, 0.0)
+        right_half = np.stack([axis + widths, ys], 1)
+        left_half = np.stack([axis - widths, ys], 1)[::-1]
+        outline = np.concatenate([right_half, left_half])
         self.add(part, outline, paint, LatheShading(axis, ys, widths))
 
     def band(
@@ -231,22 +226,20 @@ class FacetBuilder:
         paint: str = "accent",
     ) -> None:
         """A stripe around a body of revolution, between two (height, radius): its front half."""
-        front = np.concatenate([-_ARC[::-1], _ARC[1:]]) - math.pi / 2
-        edges = [
-            np.stack(
-                [
-                    radius * np.cos(front),
-                    height * self.rise + radius * self.tilt * np.sin(front),
-                ],
-                1,
-            )
-            for height, radius in (low, high)
-        ]
-        outline = np.concatenate([edges[0], edges[1][::-1]])
-        ys = np.array([low[0] * self.rise - 1.0, high[0] * self.rise])
-        self.add(
-            part, outline, paint, LatheShading(0.0, ys, np.array([low[1], high[1]]))
-        )
+        front_angles = np.concatenate([-_ARC[::-1], _ARC[1:]]) - math.pi / 2
+        edges = []
+        for height, radius in (low, high):
+            edge_x = radius * np.cos(front_angles)
+            edge_y = height * self.rise + radius * self.tilt * np.sin(front_angles)
+            edges.append(np.stack([edge_x, edge_y], 1))
+        lower_edge, upper_edge = edges
+        outline = np.concatenate([lower_edge, upper_edge[::-1]])
+        (low_y, low_radius) = low
+        (high_y, high_radius) = high
+        # The shading begins one unit lower: the front of the stripe hangs below low_y.
+        ys = np.array([low_y * self.rise - 1.0, high_y * self.rise])
+        widths = np.array([low_radius, high_radius])
+        self.add(part, outline, paint, LatheShading(0.0, ys, widths))
 
     def disc(
         self,
@@ -261,17 +254,22 @@ class FacetBuilder:
         rim: float = 0.0,
     ) -> None:
         """A level disc, seen from above; `hollow` shades it as an opening, with a rim of the given fraction."""
-        ((cx, cy),) = self.project([(x, height, z)])
+        ((center_x, center_y),) = self.project([(x, height, z)])
+        brightness = self.facing(0, 1, 0)
         if rim:
-            edge = ellipse(cx, cy, radius, radius * self.tilt)
-            self.add(part, edge, paint, min(1.25, self.facing(0, 1, 0) * 1.12))
-        half = radius * (1.0 - rim)
-        inner = ellipse(cx, cy, half, half * self.tilt)
+            edge = ellipse(center_x, center_y, radius, radius * self.tilt)
+            # An edge catches more light than a face, but must not become white.
+            self.add(part, edge, paint, min(1.25, brightness * 1.12))
+        inner_radius = radius * (1.0 - rim)
+        inner_height = inner_radius * self.tilt
+        inner = ellipse(center_x, center_y, inner_radius, inner_height)
         if not hollow:
-            self.add(part, inner, paint, self.facing(0, 1, 0))
+            self.add(part, inner, paint, brightness)
             return
-        ys = cy + half * self.tilt * np.sin(np.linspace(-math.pi / 2, math.pi / 2, 11))
-        self.add(part, inner, paint, LatheShading(cx, ys, np.full(11, half), True))
+        angles = np.linspace(-math.pi / 2, math.pi / 2, 11)
+        ys = center_y + inner_height * np.sin(angles)
+        widths = np.full(11, inner_radius)
+        self.add(part, inner, paint, LatheShading(center_x, ys, widths, True))
 
     # -- boxes and plates ------------------------------------------------------------------------------------------
 
@@ -283,26 +281,29 @@ class FacetBuilder:
         z: tuple[float, float],
         paint: str = "main",
     ) -> None:
-        """A box: its faces towards the viewer."""
-        (x0, x1) = x
-        (y0, y1) = y
-        (z0, z1) = z
+        """A box: those of its faces that are turned to the viewer."""
+        left, right = x
+        low, high = y
+        back, front = z
+        # A side that is almost edge-on would be thinner than a pixel.
         if abs(self.sin) > 0.02:
-            side, out = (x1, 1.0) if self.sin < 0 else (x0, -1.0)
-            self.panel(
-                part,
-                [(side, y0, z0), (side, y0, z1), (side, y1, z1), (side, y1, z0)],
-                (out, 0, 0),
-                paint,
-            )
-        end, out = (z1, 1.0) if self.cos > 0 else (z0, -1.0)
-        self.panel(
-            part,
-            [(x0, y0, end), (x1, y0, end), (x1, y1, end), (x0, y1, end)],
-            (0, 0, out),
-            paint,
-        )
-        self.level(part, x, z, y1, paint)
+            side_x, out = (right, 1.0) if self.sin < 0 else (left, -1.0)
+            side_face = [
+                (side_x, low, back),
+                (side_x, low, front),
+                (side_x, high, front),
+                (side_x, high, back),
+            ]
+            self.panel(part, side_face, (out, 0, 0), paint)
+        end_z, out = (front, 1.0) if self.cos > 0 else (back, -1.0)
+        end_face = [
+            (left, low, end_z),
+            (right, low, end_z),
+            (right, high, end_z),
+            (left, high, end_z),
+        ]
+        self.panel(part, end_face, (0, 0, out), paint)
+        self.level(part, x, z, high, paint)
 
     def panel(
         self,
@@ -325,11 +326,15 @@ class FacetBuilder:
         paint: str = "main",
     ) -> None:
         """A level rectangle at height y."""
-        (x0, x1) = x
-        (z0, z1) = z
-        self.panel(
-            part, [(x0, y, z0), (x1, y, z0), (x1, y, z1), (x0, y, z1)], (0, 1, 0), paint
-        )
+        left, right = x
+        back, front = z
+        corners = [
+            (left, y, back),
+            (right, y, back),
+            (right, y, front),
+            (left, y, front),
+        ]
+        self.panel(part, corners, (0, 1, 0), paint)
 
     def slab(
         self,
@@ -344,8 +349,10 @@ class FacetBuilder:
         """A thin plate lying level: outline (n, 2) of x and z. `soft` rounds its upper edge by that radius."""
         low = self.project([(x, base, z) for x, z in outline])
         high = low + np.array([0.0, thick * self.rise])
+        # Its edge is in the shade of its upper side.
         self.add(part, low, paint, self.facing(0, 0, 1) * 0.75)
-        self.add(part, high, paint, TubeShading(soft) if soft else self.facing(0, 1, 0))
+        shading = TubeShading(soft) if soft else self.facing(0, 1, 0)
+        self.add(part, high, paint, shading)
 
     def screen(
         self,
@@ -363,17 +370,14 @@ class FacetBuilder:
         if thick:
             back = front - self.project([(0.0, 0.0, thick)])
             self.add(part, _swept(back, front), paint, 0.78 * gain)
-        self.add(
-            part,
-            front,
-            paint,
-            TubeShading(soft) if soft else gain * self.facing(0, 0, 1),
-        )
+        shading = TubeShading(soft) if soft else gain * self.facing(0, 0, 1)
+        self.add(part, front, paint, shading)
 
     def seam(self, part: str, line: Floats, paint: str = "shade") -> None:
         """A thin dark line on a surface, given in the image plane (n, 2)."""
-        half = np.array([0.012, 0.0])
-        self.add(part, np.concatenate([line - half, line[::-1] + half]), paint, 0.78)
+        half_width = np.array([0.012, 0.0])
+        outline = np.concatenate([line - half_width, line[::-1] + half_width])
+        self.add(part, outline, paint, 0.78)
 
     # -- round bodies ----------------------------------------------------------------------------------------------
 
@@ -392,12 +396,11 @@ class FacetBuilder:
         line[:, 2] = radius
         if smooth and len(path) > 2:
             line = curve(line, 4)
-        self.add(
-            part,
-            _stroke(line[:, :2], np.maximum(line[:, 2], 0.0)),
-            paint,
-            TubeShading(float(line[:, 2].mean())),
-        )
+        # The smooth curve may give a radius below zero at a pointed end.
+        radii = np.maximum(line[:, 2], 0.0)
+        mean_radius = float(line[:, 2].mean())
+        outline = _stroke(line[:, :2], radii)
+        self.add(part, outline, paint, TubeShading(mean_radius))
 
     def ball(
         self,
@@ -413,7 +416,7 @@ class FacetBuilder:
         ((x, y),) = self.project([center])
         rx = radius * wide
         ry = radius * tall
-        self.add(part, _CIRCLE * (rx, ry) + (x, y), paint, BallShading(x, y, rx, ry))
+        self.add(part, ellipse(x, y, rx, ry), paint, BallShading(x, y, rx, ry))
 
 
 def curve(points: Floats, pieces: int) -> Floats:
@@ -425,27 +428,29 @@ def curve(points: Floats, pieces: int) -> Floats:
 def _curve_matrix(count: int, pieces: int) -> Floats:
     """The matrix that `curve` multiplies its points with."""
     points = np.eye(count)
-    padded = np.concatenate(
-        [2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]]
-    )
+    # One point more at each end, in the direction of the first and the last span.
+    before_first = 2 * points[:1] - points[1:2]
+    after_last = 2 * points[-1:] - points[-2:-1]
+    padded = np.concatenate([before_first, points, after_last])
+    # Each span runs from b to c; a and d are the points before and after it.
     a, b, c, d = (padded[start : start + count - 1, None] for start in range(4))
     t = (np.arange(pieces) / pieces)[None, :, None]
-    spans = b + 0.5 * t * (
-        c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a))
-    )
+    # The Catmull-Rom polynomial in Horner's form.
+    cubic = 3 * (b - c) + d - a
+    quadratic = 2 * a - 5 * b + 4 * c - d + t * cubic
+    linear = c - a + t * quadratic
+    spans = b + 0.5 * t * linear
     return np.concatenate([spans.reshape(-1, count), points[-1:]])
 
 
 def rounded(x: tuple[float, float], y: tuple[float, float], radius: float) -> Floats:
     """A rectangle with round corners as an outline (n, 2)."""
-    centers = np.array(
-        [
-            (x[1] - radius, y[1] - radius),
-            (x[0] + radius, y[1] - radius),
-            (x[0] + radius, y[0] + radius),
-            (x[1] - radius, y[0] + radius),
-        ]
-    )
+    left = x[0] + radius
+    right = x[1] - radius
+    low = y[0] + radius
+    high = y[1] - radius
+    # Centers of the corners, anticlockwise from the upper right.
+    centers = np.array([(right, high), (left, high), (left, low), (right, low)])
     return (centers[:, None] + radius * _QUARTERS).reshape(-1, 2)
 
 
@@ -453,18 +458,23 @@ def tapered(
     low: tuple[float, float], high: tuple[float, float], x: float = 0.0
 ) -> Floats:
     """A symmetrical trapezium about x as an outline (4, 2): (height, half width) below and above."""
-    (y0, half0) = low
-    (y1, half1) = high
+    low_y, low_half = low
+    high_y, high_half = high
     return np.array(
-        [(x - half0, y0), (x + half0, y0), (x + half1, y1), (x - half1, y1)]
+        [
+            (x - low_half, low_y),
+            (x + low_half, low_y),
+            (x + high_half, high_y),
+            (x - high_half, high_y),
+        ]
     )
 
 
 def rotation(angle: float) -> Floats:
     """The matrix (2, 2) that turns an outline anticlockwise when the outline is multiplied with it."""
-    return np.array(
-        [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
-    )
+    cos = math.cos(angle)
+    sin = math.sin(angle)
+    return np.array([[cos, sin], [-sin, cos]])
 
 
 def ellipse(x: float, y: float, rx: float, ry: float) -> Floats:
@@ -473,39 +483,50 @@ def ellipse(x: float, y: float, rx: float, ry: float) -> Floats:
 
 
 def _stroke(line: Floats, radii: Floats) -> Floats:
-    """The outline of a line of varying width."""
-    ahead = np.empty_like(line)
-    ahead[1:-1] = line[2:] - line[:-2]
-    ahead[0] = line[1] - line[0]
-    ahead[-1] = line[-1] - line[-2]
-    length = np.maximum(np.hypot(ahead[:, 0], ahead[:, 1]), 1e-9)
-    normal = np.stack([-ahead[:, 1], ahead[:, 0]], 1) * (radii / length)[:, None]
-    return np.concatenate([line + normal, (line - normal)[::-1]])
+    """The outline (2n, 2) of a line (n, 2) with half widths radii (n,)."""
+    direction = np.empty_like(line)
+    direction[1:-1] = line[2:] - line[:-2]
+    direction[0] = line[1] - line[0]
+    direction[-1] = line[-1] - line[-2]
+    dx, dy = direction.T
+    # Two equal points have no direction; their offset is then 0, not a division by 0.
+    length = np.maximum(np.hypot(dx, dy), 1e-9)
+    offset = np.stack([-dy, dx], 1) * (radii / length)[:, None]
+    left_edge = line + offset
+    right_edge = (line - offset)[::-1]
+    return np.concatenate([left_edge, right_edge])
 
 
 def _swept(back: Floats, front: Floats) -> Floats:
-    """The area that a convex outline sweeps from `back` to `front`, its shifted copy: the body of a plate."""
+    """The area that a convex outline sweeps from `back` to `front`, its shifted copy.
+
+    This is the body of a plate. Two points of the outline lie farthest on either side
+    of the direction of the shift; between them the area follows `back` on one side and
+    `front` on the other.
+    """
     ((right, up),) = front[:1] - back[:1]
     across = front[:, 0] * up - front[:, 1] * right
     first = int(across.argmin())
     last = int(across.argmax())
-    ahead, behind = (back, front) if _turns_left(front) else (front, back)
-    rows = np.arange(len(front))
-    one = (
-        (rows >= first) & (rows <= last)
-        if first < last
-        else (rows >= first) | (rows <= last)
-    )
-    order = (first + rows) % len(front)
-    span = int(one.sum())
-    start_to_end = order[:span]
-    rest = np.append(order[span - 1 :], order[:1])
-    return np.concatenate([ahead[start_to_end], behind[rest]])
+    count = len(front)
+    if _turns_left(front):
+        first_side = back
+        second_side = front
+    else:
+        first_side = front
+        second_side = back
+    # Points from `first` to `last`, both included, and then back to `first`.
+    span = (last - first) % count + 1
+    order = (first + np.arange(count)) % count
+    there = order[:span]
+    back_again = np.append(order[span - 1 :], order[:1])
+    return np.concatenate([first_side[there], second_side[back_again]])
 
 
 def _turns_left(outline: Floats) -> bool:
     """Whether a convex outline runs anticlockwise (y up)."""
-    (x0, y0) = outline[0]
-    (x1, y1) = outline[len(outline) // 3]
-    (x2, y2) = outline[2 * len(outline) // 3]
+    # The corners of a large triangle within the outline.
+    x0, y0 = outline[0]
+    x1, y1 = outline[len(outline) // 3]
+    x2, y2 = outline[2 * len(outline) // 3]
     return bool((x1 - x0) * (y2 - y0) > (y1 - y0) * (x2 - x0))

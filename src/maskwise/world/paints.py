@@ -33,30 +33,35 @@ FIXED: dict[str, Paint] = {
 
 
 def paints_for(color: str, material: str, rng: RandomStream) -> dict[str, Paint]:
-    """The paints of one object by role: `main` in its color; `deep` and `shade` darker; `accent` a print on it;
-    `trim` for handles, bases and lids; and the fixed ones.
+    """The paints of one object by role.
+
+    `main` in its color; `deep` and `shade` darker; `accent` a print on it; `trim` for
+    handles, bases and lids; and the fixed ones.
     """
     finish = MATERIALS[material]
     main = _vary(COLORS[color], rng)
-    light = sum(main) / 3 > 0.55
-    accent = rng.choice(
-        ((0.94, 0.92, 0.86), (0.88, 0.8, 0.62))
-        if not light
-        else ((0.35, 0.36, 0.42), (0.62, 0.55, 0.5))
-    )
-    trim = rng.choice((FIXED["dark"], FIXED["steel"], FIXED["bark"], None))
+    mean_brightness = sum(main) / 3
+    # A print must stand out: dark on light objects, light on dark ones.
+    if mean_brightness > 0.55:
+        accents = ((0.35, 0.36, 0.42), (0.62, 0.55, 0.5))
+    else:
+        accents = ((0.94, 0.92, 0.86), (0.88, 0.8, 0.62))
+    accent = rng.choice(accents)
     body = Paint(main, finish.gloss, finish.texture)
+    darker_body = body._replace(rgb=_scaled(main, 0.85))
+    trims = (FIXED["dark"], FIXED["steel"], FIXED["bark"], darker_body)
     return FIXED | {
         "main": body,
         "deep": body._replace(rgb=_scaled(main, 0.72)),
         "shade": body._replace(rgb=_scaled(main, 0.62)),
+        # Prints are a little duller than the surface they are on.
         "accent": Paint(accent, finish.gloss * 0.7),
-        "trim": trim or body._replace(rgb=_scaled(main, 0.85)),
+        "trim": rng.choice(trims),
     }
 
 
 def _vary(rgb: Rgb, rng: RandomStream) -> Rgb:
-    """A small random variation of a color."""
+    """A random variation of a color, too small to be called by another name."""
     hue, saturation, value = colorsys.rgb_to_hsv(*rgb)
     hue = (hue + rng.uniform(-0.012, 0.012)) % 1.0
     saturation = min(1.0, saturation * rng.uniform(0.88, 1.08))
@@ -65,4 +70,6 @@ def _vary(rgb: Rgb, rng: RandomStream) -> Rgb:
 
 
 def _scaled(rgb: Rgb, factor: float) -> Rgb:
-    return rgb[0] * factor, rgb[1] * factor, rgb[2] * factor
+    """The color, brighter or darker by a factor."""
+    red, green, blue = rgb
+    return red * factor, green * factor, blue * factor

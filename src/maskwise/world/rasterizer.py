@@ -30,12 +30,18 @@ FINE = 3
 Floats = NDArray[np.float64]
 Planes = NDArray[np.float32]
 
-_WHITE = 200.0
-"""The byte for brightness 1; brighter faces use the values above."""
+WHITE_BYTE = 200.0
+"""The byte for brightness 1; faces brighter than 1 use the values above."""
+
+LEAST_HALF_WIDTH = 1e-4
+"""Smallest half width that a lathed body is divided by: its tip has none."""
 
 
 class ObjectPlacement(NamedTuple):
-    """Where an object stands: its ground point in pixels (x right, y down) and its scale in pixels per unit."""
+    """Where an object stands: its ground point (x right, y down) and its scale.
+
+    In pixels, and pixels per shape unit, here; a layout uses fractions of the image.
+    """
 
     x: float
     y: float
@@ -43,8 +49,11 @@ class ObjectPlacement(NamedTuple):
 
 
 class ObjectRaster(NamedTuple):
-    """A rasterized object: the first row and column of its box, its colors (3, h, w) multiplied by cover, cover
-    (h, w) in 0..1, and facet (h, w): the number of the facet at each pixel center, counted from 1, or 0.
+    """A rasterized object within its box, h x w pixels.
+
+    row, column: the first ones of the box in the image. color: float32 (3, h, w),
+    multiplied by cover. cover: float32 (h, w) in 0..1. facet: (h, w), the number of
+    the facet at each pixel center, counted from 1, or 0.
     """
 
     row: int
@@ -57,22 +66,24 @@ class ObjectRaster(NamedTuple):
     def window(self) -> tuple[slice, slice]:
         """Its rows and columns in the image."""
         height, width = self.cover.shape
-        return slice(self.row, self.row + height), slice(
-            self.column, self.column + width
-        )
+        rows = slice(self.row, self.row + height)
+        columns = slice(self.column, self.column + width)
+        return rows, columns
 
 
 def rasterize(
     shape: ObjectShape, place: ObjectPlacement, size: int, light: DirectionalLight
 ) -> ObjectRaster | None:
-    """Rasterize an object within an image of size x size pixels; None if it lies outside."""
+    """Rasterize an object within an image of size x size pixels; None if outside."""
     left, top, right, bottom = _box(shape, place, size)
     if left >= right or top >= bottom:
         return None
-    fine = _number(shape, place, (left, top), (right - left, bottom - top))
-    facet = np.ascontiguousarray(fine[FINE // 2 :: FINE, FINE // 2 :: FINE])
-    color, cover = _average(fine, shape.facets)
-    shader = _Shader(shape, _grown(fine, facet), (left, top), place, light)
+    corner = (left, top)
+    fine = _draw_facet_numbers(shape, place, corner, (right - left, bottom - top))
+    center = FINE // 2
+    facet = np.ascontiguousarray(fine[center::FINE, center::FINE])
+    color, cover = _average_colors(fine, shape.facets)
+    shader = _Shader(shape, _with_rim(fine, facet), corner, place, light)
     shader.shade_all()
     color *= shader.shade
     if shader.gloss is not None:
@@ -83,71 +94,95 @@ def rasterize(
 def _box(
     shape: ObjectShape, place: ObjectPlacement, size: int
 ) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of the pixels that a shape may touch within the image."""
-    (left, low) = shape.low.min(0).tolist()
-    (right, high) = shape.high.max(0).tolist()
+    """Left, top, right and bottom of the pixels that a shape may touch in the image.
+
+    One pixel wider than the shape, because of rounding. y points up in the shape and
+    down in the image.
+    """
+    left, low = shape.low.min(0).tolist()
+    right, high = shape.high.max(0).tolist()
     x, y, scale = place
+    first_column = math.floor(x + scale * left) - 1
+    first_row = math.floor(y - scale * high) - 1
+    last_column = math.ceil(x + scale * right) + 1
+    last_row = math.ceil(y - scale * low) + 1
     return (
-        max(math.floor(x + scale * left) - 1, 0),
-        max(math.floor(y - scale * high) - 1, 0),
-        min(math.ceil(x + scale * right) + 1, size),
-        min(math.ceil(y - scale * low) + 1, size),
+        max(first_column, 0),
+        max(first_row, 0),
+        min(last_column, size),
+        min(last_row, size),
     )
 
 
-def _number(
+def _draw_facet_numbers(
     shape: ObjectShape,
     place: ObjectPlacement,
     corner: tuple[int, int],
     box: tuple[int, int],
 ) -> NDArray[np.uint8]:
-    """The map of facet numbers, FINE times finer than the box (width, height)."""
-    slope = np.array([FINE * place.scale, -FINE * place.scale])
-    shift = np.array(
-        [FINE * (place.x - corner[0]) - 0.5, FINE * (place.y - corner[1]) - 0.5]
-    )
-    image = Image.new("L", (box[0] * FINE, box[1] * FINE))
+    """The facet number of every fine pixel, uint8, FINE times the box (width, height).
+
+    0 where there is no facet; later facets cover earlier ones.
+    """
+    left, top = corner
+    width, height = box
+    fine_scale = FINE * place.scale
+    slope = np.array([fine_scale, -fine_scale])
+    # Pillow's coordinates are pixel centers, ours are corners: half a pixel apart.
+    shift_x = FINE * (place.x - left) - 0.5
+    shift_y = FINE * (place.y - top) - 0.5
+    image = Image.new("L", (width * FINE, height * FINE))
     pen = ImageDraw.Draw(image)
-    for number, outline in enumerate(shape.outlines(slope, shift), 1):
+    outlines = shape.outlines(slope, np.array([shift_x, shift_y]))
+    for number, outline in enumerate(outlines, 1):
         pen.polygon(outline, fill=number)
     return np.asarray(image)
 
 
-def _average(
+def _average_colors(
     fine: NDArray[np.uint8], facets: tuple[Facet, ...]
 ) -> tuple[Planes, Planes]:
-    """Mean color times cover (3, h, w), and cover (h, w), of each pixel, curved facets at full brightness."""
+    """Mean color times cover (3, h, w), and cover (h, w), of each pixel.
+
+    Flat facets are already lit; curved ones have brightness 1 and are shaded later.
+    """
+    # One row per facet number: red, green, blue, cover; row 0 is "no facet".
     table = np.zeros((len(facets) + 1, 4), np.uint8)
     for number, facet in enumerate(facets, 1):
-        level = _WHITE * (facet.shading if isinstance(facet.shading, float) else 1.0)
-        table[number] = [min(255, int(level * value)) for value in facet.paint.rgb] + [
-            255
-        ]
+        brightness = facet.shading if isinstance(facet.shading, float) else 1.0
+        level = WHITE_BYTE * brightness
+        color_bytes = [min(255, int(level * value)) for value in facet.paint.rgb]
+        table[number] = [*color_bytes, 255]
+    # Four bytes as one number: one table lookup per fine pixel instead of four.
     packed = table.view(np.uint32)[:, 0].take(fine)
     height, width = packed.shape
     # CMYK is used for four arbitrary bytes: Pillow would weight RGBA by its alpha.
-    mean = np.asarray(
-        Image.frombuffer("CMYK", (width, height), packed, "raw", "CMYK", 0, 1).reduce(
-            FINE
-        )
-    )
+    image = Image.frombuffer("CMYK", (width, height), packed, "raw", "CMYK", 0, 1)
+    mean = np.asarray(image.reduce(FINE))
     planes = mean.transpose(2, 0, 1).astype(np.float32)
-    return planes[:3] * np.float32(1 / _WHITE), planes[3] * np.float32(1 / 255)
+    color = planes[:3] * np.float32(1 / WHITE_BYTE)
+    cover = planes[3] * np.float32(1 / 255)
+    return color, cover
 
 
-def _grown(fine: NDArray[np.uint8], facet: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Facet numbers with a rim: a pixel whose center is outside takes a facet from one of its corners."""
+def _with_rim(fine: NDArray[np.uint8], facet: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Facet numbers (h, w) that also cover the anti-aliased edge.
+
+    A pixel whose center is outside takes the last facet at one of its corners.
+    """
     first = slice(0, None, FINE)
     last = slice(FINE - 1, None, FINE)
-    corners = np.maximum(
-        np.maximum(fine[first, first], fine[first, last]),
-        np.maximum(fine[last, first], fine[last, last]),
-    )
-    return np.where(facet == 0, corners, facet)
+    upper = np.maximum(fine[first, first], fine[first, last])
+    lower = np.maximum(fine[last, first], fine[last, last])
+    return np.where(facet == 0, np.maximum(upper, lower), facet)
 
 
 class _Shader:
-    """Brightness and gloss of an object: one pass over its curved or textured facets."""
+    """Brightness and gloss of an object: one pass over its curved or textured facets.
+
+    numbers: facet numbers (h, w). x (w,) and y (h,): shape coordinates of the pixel
+    centers. shade: brightness factors (h, w). gloss: light to add (h, w), or None.
+    """
 
     def __init__(
         self,
@@ -157,17 +192,16 @@ class _Shader:
         place: ObjectPlacement,
         light: DirectionalLight,
     ) -> None:
+        left, top = corner
         height, width = numbers.shape
         self.shape = shape
         self.numbers = numbers
         self.place = place
         self.light = light
-        self.x = (
-            (np.arange(width) + (corner[0] + 0.5 - place.x)) / place.scale
-        ).astype(np.float32)
-        self.y = ((place.y - corner[1] - 0.5 - np.arange(height)) / place.scale).astype(
-            np.float32
-        )
+        x = (np.arange(width) + (left + 0.5 - place.x)) / place.scale
+        y = (place.y - top - 0.5 - np.arange(height)) / place.scale
+        self.x = x.astype(np.float32)
+        self.y = y.astype(np.float32)
         self.shade = np.ones(numbers.shape, np.float32)
         self.gloss: Planes | None = None
 
@@ -176,109 +210,123 @@ class _Shader:
         facets = self.shape.facets
         for number, facet in enumerate(facets, 1):
             if not isinstance(facet.shading, float):
-                self._shade_one(number, facet)
-        for name in {facet.paint.texture for facet in facets if facet.paint.texture}:
-            worn = np.array([False] + [facet.paint.texture == name for facet in facets])
-            piece = crop_texture(
-                name, int(self.place.x * 37), int(self.place.y * 53), self.numbers.shape
-            )
-            np.multiply(self.shade, piece, out=self.shade, where=worn[self.numbers])
+                self._shade_facet(number, facet)
+        textures = {facet.paint.texture for facet in facets if facet.paint.texture}
+        # The primes make neighboring objects start at unrelated places of a texture.
+        texture_row = int(self.place.x * 37)
+        texture_column = int(self.place.y * 53)
+        for name in textures:
+            crop = crop_texture(name, texture_row, texture_column, self.numbers.shape)
+            has_texture = [facet.paint.texture == name for facet in facets]
+            by_number = np.array([False, *has_texture])
+            where = by_number[self.numbers]
+            np.multiply(self.shade, crop, out=self.shade, where=where)
 
-    def _shade_one(self, number: int, facet: Facet) -> None:
-        rows, columns = self._box(number - 1)
-        here = self.numbers[rows, columns] == number
-        if not here.any():
+    def _shade_facet(self, number: int, facet: Facet) -> None:
+        """Set the brightness and gloss of the pixels of one curved facet."""
+        rows, columns = self._facet_box(number - 1)
+        is_facet = self.numbers[rows, columns] == number
+        if not is_facet.any():
             return
-        value, shine = self._light(facet, rows, columns, here)
-        np.copyto(self.shade[rows, columns], value, where=here)
-        if shine is not None:
+        brightness, gloss = self._light_facet(facet, rows, columns, is_facet)
+        np.copyto(self.shade[rows, columns], brightness, where=is_facet)
+        if gloss is not None:
             if self.gloss is None:
                 self.gloss = np.zeros(self.numbers.shape, np.float32)
-            np.copyto(self.gloss[rows, columns], shine, where=here)
+            np.copyto(self.gloss[rows, columns], gloss, where=is_facet)
 
-    def _box(self, facet: int) -> tuple[slice, slice]:
+    def _facet_box(self, index: int) -> tuple[slice, slice]:
         """Rows and columns a facet may touch, one pixel wider than it is."""
-        (left, low) = self.shape.low[facet].tolist()
-        (right, high) = self.shape.high[facet].tolist()
+        left, low = self.shape.low[index].tolist()
+        right, high = self.shape.high[index].tolist()
         step = 1.0 / self.place.scale
         first_x = float(self.x[0])
         first_y = float(self.y[0])
-        columns = slice(
-            max(0, int((left - first_x) / step) - 1),
-            max(0, int((right - first_x) / step) + 2),
-        )
-        rows = slice(
-            max(0, int((first_y - high) / step) - 1),
-            max(0, int((first_y - low) / step) + 2),
-        )
+        first_column = int((left - first_x) / step) - 1
+        stop_column = int((right - first_x) / step) + 2
+        first_row = int((first_y - high) / step) - 1
+        stop_row = int((first_y - low) / step) + 2
+        columns = slice(max(0, first_column), max(0, stop_column))
+        rows = slice(max(0, first_row), max(0, stop_row))
         return rows, columns
 
-    def _light(
-        self, facet: Facet, rows: slice, columns: slice, here: NDArray[np.bool_]
+    def _light_facet(
+        self, facet: Facet, rows: slice, columns: slice, is_facet: NDArray[np.bool_]
     ) -> tuple[Planes, Planes | None]:
+        """Brightness, and gloss if any, of the facet's box (h, w)."""
         shading = facet.shading
         gloss = facet.paint.gloss
+        x = self.x[columns]
+        y = self.y[rows]
         if isinstance(shading, LatheShading):
-            return _light_round(
-                shading, self.x[columns], self.y[rows], self.light, gloss
-            )
+            return _light_lathe(shading, x, y, self.light, gloss)
         if isinstance(shading, BallShading):
-            return _light_ball(
-                shading, self.x[columns], self.y[rows], self.light, gloss
-            )
+            return _light_ball(shading, x, y, self.light, gloss)
         assert isinstance(shading, TubeShading)
-        return _light_edge(here, shading.radius * self.place.scale, self.light), None
+        radius_in_pixels = shading.radius * self.place.scale
+        return _light_edge(is_facet, radius_in_pixels, self.light), None
 
 
-def _light_round(
+def _light_lathe(
     shading: LatheShading, x: Planes, y: Planes, light: DirectionalLight, gloss: float
 ) -> tuple[Planes, Planes | None]:
-    side = math.copysign(1.0, light.x)
-    half = np.maximum(np.interp(y, shading.ys, shading.widths), 1e-4).astype(np.float32)
-    across = np.clip((x[None] - np.float32(shading.x)) / half[:, None], -1, 1)
+    """A body of revolution: the position across it gives the normal of its surface.
+
+    An opening (`hollow`) is dark and brighter on the side away from the light, where
+    the light meets its inner wall. Gloss is an upright streak.
+    """
+    light_side = math.copysign(1.0, light.x)
+    profile = np.interp(y, shading.ys, shading.widths)
+    half_width = np.maximum(profile, LEAST_HALF_WIDTH).astype(np.float32)
+    offset = x[None] - np.float32(shading.x)
+    # -1 at the left edge, 1 at the right one: the x component of the normal.
+    across = np.clip(offset / half_width[:, None], -1, 1)
     if shading.hollow:
-        return np.float32(0.57) - np.float32(0.15 * side) * across, None
-    front = np.sqrt(1 - across * across)
-    value = AMBIENT + DIFFUSE * np.maximum(
-        across * light.x + front * (light.z + 0.35 * light.y), 0
-    )
+        return np.float32(0.57) - np.float32(0.15 * light_side) * across, None
+    towards_viewer = np.sqrt(1 - across * across)
+    # The surface is upright but seen from above: it takes a third of the light's height.
+    facing = across * light.x + towards_viewer * (light.z + 0.35 * light.y)
+    brightness = AMBIENT + DIFFUSE * np.maximum(facing, 0)
     if not gloss:
-        return value, None
-    offset = across - np.float32(side * (0.3 + 0.5 * abs(light.x)))
-    return value, np.float32(0.5 * gloss) * np.exp(-60 * offset * offset)
+        return brightness, None
+    streak = np.float32(light_side * (0.3 + 0.5 * abs(light.x)))
+    distance = across - streak
+    return brightness, np.float32(0.5 * gloss) * np.exp(-60 * distance * distance)
 
 
 def _light_ball(
     shading: BallShading, x: Planes, y: Planes, light: DirectionalLight, gloss: float
 ) -> tuple[Planes, Planes | None]:
+    """An ellipsoid: brightness by its normal, gloss as a round spot."""
     across = (x[None] - np.float32(shading.x)) * np.float32(1 / shading.rx)
     up = (y[:, None] - np.float32(shading.y)) * np.float32(1 / shading.ry)
-    front = np.sqrt(np.maximum(1 - across * across - up * up, 0))
-    value = AMBIENT + DIFFUSE * np.maximum(
-        across * light.x + up * light.y + front * light.z, 0
-    )
+    towards_viewer = np.sqrt(np.maximum(1 - across * across - up * up, 0))
+    facing = across * light.x + up * light.y + towards_viewer * light.z
+    brightness = AMBIENT + DIFFUSE * np.maximum(facing, 0)
     if not gloss:
-        return value, None
-    away = (across - np.float32(0.6 * light.x)) ** 2 + (
-        up - np.float32(0.6 * light.y)
-    ) ** 2
-    return value, np.float32(0.6 * gloss) * np.exp(-14 * away)
+        return brightness, None
+    # The spot is between the center and the point that faces the light.
+    spot_x = across - np.float32(0.6 * light.x)
+    spot_y = up - np.float32(0.6 * light.y)
+    squared_distance = spot_x**2 + spot_y**2
+    return brightness, np.float32(0.6 * gloss) * np.exp(-14 * squared_distance)
 
 
 def _light_edge(
-    here: NDArray[np.bool_], radius: float, light: DirectionalLight
+    is_facet: NDArray[np.bool_], radius: float, light: DirectionalLight
 ) -> Planes:
-    """Rounded edges: the gradient of the blurred mask is used as the slope of the surface."""
-    reach = max(0.8, 0.7 * radius)
-    padded = np.zeros((here.shape[0] + 2, here.shape[1] + 2), np.uint8)
-    padded[1:-1, 1:-1] = here
+    """Rounded edges: the gradient of the blurred mask is the slope of the surface."""
+    # Below 0.8 pixels the blur would leave the mask as it is.
+    blur = max(0.8, 0.7 * radius)
+    height, width = is_facet.shape
+    padded = np.zeros((height + 2, width + 2), np.uint8)
+    padded[1:-1, 1:-1] = is_facet
     padded *= 255
-    soft = np.asarray(
-        Image.fromarray(padded).filter(ImageFilter.BoxBlur(reach))
-    ).astype(np.float32)
-    lit = (soft[2:, 1:-1] - soft[:-2, 1:-1]) * np.float32(light.y) - (
-        soft[1:-1, 2:] - soft[1:-1, :-2]
-    ) * np.float32(light.x)
-    return np.float32(0.88) + np.float32(0.55) * np.clip(
-        lit * np.float32(max(1.0, reach) / 255), -0.7, 0.7
-    )
+    blurred_image = Image.fromarray(padded).filter(ImageFilter.BoxBlur(blur))
+    blurred = np.asarray(blurred_image).astype(np.float32)
+    slope_down = blurred[2:, 1:-1] - blurred[:-2, 1:-1]
+    slope_right = blurred[1:-1, 2:] - blurred[1:-1, :-2]
+    facing = slope_down * np.float32(light.y) - slope_right * np.float32(light.x)
+    # The slope of a blurred edge is about 255 / blur: this brings it to about 1.
+    unit_facing = facing * np.float32(max(1.0, blur) / 255)
+    return np.float32(0.88) + np.float32(0.55) * np.clip(unit_facing, -0.7, 0.7)

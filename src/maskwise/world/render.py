@@ -15,8 +15,11 @@ from maskwise.world.textures import SIDE, crop_texture
 
 
 class Rendering(NamedTuple):
-    """image: uint8 (size, size, 3). object_map: int8 (size, size), the number of the object visible at each pixel, or
-    -1. rasters: one per object of the layout, None for an object outside the image.
+    """A rendered layout.
+
+    image: uint8 (size, size, 3). object_map: int8 (size, size), the number of the
+    object visible at each pixel, or -1. rasters: one per object of the layout, None
+    for an object outside the image.
     """
 
     image: NDArray[np.uint8]
@@ -27,7 +30,7 @@ class Rendering(NamedTuple):
 def render(
     layout: SceneLayout, background: Background, size: int, rng: RandomStream
 ) -> Rendering:
-    """Draw the background, the shadows on the ground, and the objects from the back to the front."""
+    """Draw the background, the shadows, and the objects from the back to the front."""
     planes = draw_background(background, size, layout.light)
     _cast_shadows(planes, layout, size)
     object_map = np.full((size, size), -1, np.int8)
@@ -36,89 +39,98 @@ def render(
         raster = rasterize(placed.shape, placed.in_pixels(size), size, layout.light)
         rasters.append(raster)
         if raster is not None:
-            _dim_around(planes, raster, size, layout)
-            _lay(planes, raster)
+            _darken_surroundings(planes, raster, size, layout)
+            _draw_over(planes, raster)
             object_map[raster.window][raster.facet > 0] = number
-    return Rendering(_expose(planes, size, rng), object_map, rasters)
+    image = _expose(planes, size, rng)
+    return Rendering(image, object_map, rasters)
 
 
-def _lay(planes: Planes, raster: ObjectRaster) -> None:
+def _draw_over(planes: Planes, raster: ObjectRaster) -> None:
+    """Blend an object over what is already drawn, by its cover."""
     rows, columns = raster.window
-    under = planes[:, rows, columns]
-    under *= 1 - raster.cover
-    under += raster.color
+    covered = planes[:, rows, columns]
+    covered *= 1 - raster.cover
+    covered += raster.color
 
 
 def _cast_shadows(planes: Planes, layout: SceneLayout, size: int) -> None:
-    """Darken the ground: every outline is projected along the light, at half resolution, then blurred."""
-    half = size // 2
-    image = Image.new("L", (half, half))
+    """Darken the ground where objects keep the light off.
+
+    Every outline is projected along the light, at half the resolution (shadows are
+    blurred anyway), then blurred.
+    """
+    half_size = size // 2
+    image = Image.new("L", (half_size, half_size))
     pen = ImageDraw.Draw(image)
     for placed in layout.objects:
-        _lay_shadow(pen, placed, layout, half)
-    soft = image.filter(ImageFilter.GaussianBlur(0.012 * size)).resize(
-        (size, size), Image.Resampling.BILINEAR
-    )
-    edge = round(layout.horizon * size)
-    dim = 1 - np.asarray(soft)[edge:].astype(np.float32) * np.float32(0.5 / 255)
-    planes[:, edge:] *= dim
+        _draw_shadow(pen, placed, layout, half_size)
+    blurred = image.filter(ImageFilter.GaussianBlur(0.012 * size))
+    shadow = blurred.resize((size, size), Image.Resampling.BILINEAR)
+    horizon_row = round(layout.horizon * size)
+    ground_shadow = np.asarray(shadow)[horizon_row:].astype(np.float32)
+    # A full shadow takes half of the light.
+    planes[:, horizon_row:] *= 1 - ground_shadow * np.float32(0.5 / 255)
 
 
-def _lay_shadow(
-    pen: ImageDraw.ImageDraw, placed: PlacedObject, layout: SceneLayout, half: int
+def _draw_shadow(
+    pen: ImageDraw.ImageDraw, placed: PlacedObject, layout: SceneLayout, size: int
 ) -> None:
+    """Draw the shadow of one object into an image of size x size pixels."""
     light = layout.light
-    place = placed.in_pixels(half)
-    rise = np.sqrt(1 - layout.tilt**2)
-    flip = np.array([place.scale, -place.scale])
+    place = placed.in_pixels(size)
+    # y points up in the shape and down in the image.
+    to_pixels = np.array([place.scale, -place.scale])
     if CATEGORIES[placed.category].flat:
+        # A flat object has a narrow shadow: its own outline, slightly shifted.
         slant = np.eye(2)
         shift = np.array([-0.1 * light.x / light.y, -0.03])
     else:
-        slant = np.array(
-            [
-                [1.0, 0.0],
-                [
-                    -0.8 * light.x / light.y / rise,
-                    0.7 * layout.tilt * light.z / light.y / rise,
-                ],
-            ]
-        )
+        # Height becomes a distance on the ground, away from the light.
+        rise = np.sqrt(1 - layout.tilt**2)
+        across = -0.8 * light.x / light.y / rise
+        away = 0.7 * layout.tilt * light.z / light.y / rise
+        slant = np.array([[1.0, 0.0], [across, away]])
         shift = np.array([0.0, -0.02])
-    for outline in placed.shape.outlines(
-        slant * flip, shift * flip + (place.x, place.y), bulk=True
-    ):
+    ground_point = (place.x, place.y)
+    outlines = placed.shape.outlines(
+        slant * to_pixels, shift * to_pixels + ground_point, bulk=True
+    )
+    for outline in outlines:
         pen.polygon(outline, fill=255)
 
 
-def _dim_around(
+def _darken_surroundings(
     planes: Planes, raster: ObjectRaster, size: int, layout: SceneLayout
 ) -> None:
     """Darken the surroundings of an object on the side away from the light."""
     reach = max(2, round(0.03 * size))
-    padded = np.zeros(
-        (raster.cover.shape[0] + 2 * reach, raster.cover.shape[1] + 2 * reach), np.uint8
-    )
+    height, width = raster.cover.shape
+    padded = np.zeros((height + 2 * reach, width + 2 * reach), np.uint8)
     padded[reach:-reach, reach:-reach] = raster.cover * 255
-    soft = np.asarray(Image.fromarray(padded).filter(ImageFilter.BoxBlur(reach * 0.5)))
+    blur = ImageFilter.BoxBlur(reach * 0.5)
+    shadow = np.asarray(Image.fromarray(padded).filter(blur))
+
     shift = -round(np.sign(layout.light.x) * reach * 0.4)
     top = raster.row - reach
     left = raster.column - reach + shift
-    rows = slice(max(top, 0), min(top + soft.shape[0], size))
-    columns = slice(max(left, 0), min(left + soft.shape[1], size))
-    piece = soft[
-        rows.start - top : rows.stop - top, columns.start - left : columns.stop - left
-    ]
-    planes[:, rows, columns] *= 1 - piece.astype(np.float32) * np.float32(0.3 / 255)
+    rows = slice(max(top, 0), min(top + shadow.shape[0], size))
+    columns = slice(max(left, 0), min(left + shadow.shape[1], size))
+    shadow_rows = slice(rows.start - top, rows.stop - top)
+    shadow_columns = slice(columns.start - left, columns.stop - left)
+    inside_image = shadow[shadow_rows, shadow_columns].astype(np.float32)
+    planes[:, rows, columns] *= 1 - inside_image * np.float32(0.3 / 255)
 
 
 def _expose(planes: Planes, size: int, rng: RandomStream) -> NDArray[np.uint8]:
-    """Exposure, sensor noise and rounding to bytes (size, size, 3)."""
-    gain = rng.uniform(0.88, 1.06)
-    noise = rng.uniform(0.004, 0.018)
-    planes *= np.float32(255 * gain)
-    grain = crop_texture("grain", rng.integer(SIDE), rng.integer(SIDE), (size, size))
-    planes += np.float32(255 * noise) * grain
+    """Exposure, sensor noise and rounding to bytes (size, size, 3). Changes planes."""
+    exposure = rng.uniform(0.88, 1.06)
+    noise_level = rng.uniform(0.004, 0.018)
+    grain_row = rng.integer(SIDE)
+    grain_column = rng.integer(SIDE)
+    grain = crop_texture("grain", grain_row, grain_column, (size, size))
+    planes *= np.float32(255 * exposure)
+    planes += np.float32(255 * noise_level) * grain
     np.clip(planes, 0, 255, out=planes)
     image = np.empty((size, size, 3), np.uint8)
     for channel, plane in enumerate(planes):

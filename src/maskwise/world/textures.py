@@ -2,62 +2,111 @@
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 SIDE = 1024
-"""Textures are SIDE x SIDE and repeat."""
+"""Textures are SIDE x SIDE and repeat. Larger than any image of the dataset (160), so
+that two crops rarely show the same piece."""
 
 Texture = NDArray[np.float32]
 
 TEXTURES = ("wood", "cloth", "brushed", "marble", "plaster", "grain")
+"""The position in this list is the seed of the texture: append, never reorder."""
 
 
 @functools.lru_cache(maxsize=len(TEXTURES))
 def load_texture(name: str) -> Texture:
-    """A texture as factors around 1 (or, for `grain`, standard normal noise), float32 (SIDE, SIDE)."""
+    """A texture, float32 (SIDE, SIDE), computed once.
+
+    The values are factors around 1 to multiply a color with; those of `grain` are
+    approximately standard normal noise to add to an image.
+    """
     random = np.random.Generator(np.random.PCG64(TEXTURES.index(name))).random
     if name == "grain":
-        four = random((4, SIDE, SIDE), np.float32)
-        grain: Texture = ((four.sum(0) - 2) * math.sqrt(3)).astype(np.float32)
-        return grain
-
-    def noise(rows: int, columns: int) -> Texture:
-        small = random((rows + 1, columns + 1), np.float32) - np.float32(0.5)
-        small[-1], small[:, -1] = small[0], small[:, 0]
-        bent = Image.fromarray(small).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-        return np.asarray(bent)
-
+        return _grain(random)
+    noise = functools.partial(_smooth_noise, random)
     if name == "wood":
-        rings = np.linspace(0, 40, SIDE, False, dtype=np.float32)[:, None] + 5 * noise(
-            16, 4
-        )
-        wood: Texture = (
-            1 + np.float32(0.11) * np.sin(2 * np.pi * rings) + 0.22 * noise(340, 12)
-        )
-        return wood
+        return _wood(noise)
     if name == "cloth":
-        weave = np.indices((SIDE, SIDE)).sum(0) % 2 - 0.5
-        cloth: Texture = (1 + 0.3 * noise(420, 420) + 0.05 * weave).astype(np.float32)
-        return cloth
+        return _cloth(noise)
     if name == "brushed":
+        # Long thin scratches, and a slow change of brightness.
         return 1 + 0.2 * noise(400, 8) + 0.25 * noise(20, 2)
     if name == "marble":
-        veins = np.abs(noise(10, 8) + 0.5 * noise(40, 30))
-        marble: Texture = 1.03 - 0.22 * np.exp(-40 * veins) + 0.08 * noise(60, 60)
-        return marble
+        return _marble(noise)
+    # Plaster: soft spots and fine roughness.
     return 1 + 0.05 * noise(30, 30) + 0.06 * noise(300, 300)
 
 
+def _grain(random: Callable[..., Texture]) -> Texture:
+    """Noise with mean 0 and variance 1.
+
+    The sum of four uniform numbers is close to normal: its mean is 2 and its variance
+    4/12, hence the factor sqrt(3). numpy keeps the sequence of uniform numbers stable
+    between versions, but not that of its normal ones.
+    """
+    uniform = random((4, SIDE, SIDE), np.float32)
+    centered = uniform.sum(0) - 2
+    grain: Texture = (centered * math.sqrt(3)).astype(np.float32)
+    return grain
+
+
+def _smooth_noise(random: Callable[..., Texture], rows: int, columns: int) -> Texture:
+    """Noise in -0.5..0.5 with `rows` x `columns` bumps, float32 (SIDE, SIDE).
+
+    The last row and column repeat the first ones, so that the texture repeats without
+    a visible border.
+    """
+    coarse = random((rows + 1, columns + 1), np.float32) - np.float32(0.5)
+    coarse[-1] = coarse[0]
+    coarse[:, -1] = coarse[:, 0]
+    image = Image.fromarray(coarse)
+    return np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BICUBIC))
+
+
+def _wood(noise: Callable[[int, int], Texture]) -> Texture:
+    """40 growth rings across the texture, bent by noise, with fine fibers along them."""
+    straight_rings = np.linspace(0, 40, SIDE, False, dtype=np.float32)[:, None]
+    rings = straight_rings + 5 * noise(16, 4)
+    ring_brightness = np.float32(0.11) * np.sin(2 * np.pi * rings)
+    fibers = 0.22 * noise(340, 12)
+    wood: Texture = 1 + ring_brightness + fibers
+    return wood
+
+
+def _cloth(noise: Callable[[int, int], Texture]) -> Texture:
+    """Fine noise and a weave: a checkerboard of single pixels."""
+    row_plus_column = np.indices((SIDE, SIDE)).sum(0)
+    weave = row_plus_column % 2 - 0.5
+    values = 1 + 0.3 * noise(420, 420) + 0.05 * weave
+    cloth: Texture = values.astype(np.float32)
+    return cloth
+
+
+def _marble(noise: Callable[[int, int], Texture]) -> Texture:
+    """Dark veins where smooth noise crosses zero, on slightly uneven stone."""
+    distance = np.abs(noise(10, 8) + 0.5 * noise(40, 30))
+    veins = 0.22 * np.exp(-40 * distance)
+    marble: Texture = 1.03 - veins + 0.08 * noise(60, 60)
+    return marble
+
+
 def crop_texture(name: str, top: int, left: int, shape: tuple[int, int]) -> Texture:
-    """A crop of a texture, shape (height, width), starting at any position."""
+    """A crop of a texture, shape (height, width), starting at any position.
+
+    A view of the texture where the crop lies within it; a copy where it wraps around.
+    """
+    height, width = shape
     top = top % SIDE
     left = left % SIDE
-    piece = load_texture(name)[top : top + shape[0], left : left + shape[1]]
-    if piece.shape == shape:
-        return piece
-    rows = (np.arange(shape[0]) + top) % SIDE
-    columns = (np.arange(shape[1]) + left) % SIDE
-    return load_texture(name)[rows[:, None], columns[None]]
+    texture = load_texture(name)
+    crop = texture[top : top + height, left : left + width]
+    if crop.shape == shape:
+        return crop
+    rows = (np.arange(height) + top) % SIDE
+    columns = (np.arange(width) + left) % SIDE
+    return texture[rows[:, None], columns[None]]

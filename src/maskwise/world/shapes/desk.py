@@ -6,6 +6,7 @@ import numpy as np
 
 from maskwise.world.facets import (
     FacetBuilder,
+    Floats,
     Point,
     ellipse,
     rotation,
@@ -13,24 +14,37 @@ from maskwise.world.facets import (
     tapered,
 )
 from maskwise.world.random_streams import RandomStream
+from maskwise.world.shapes.orientation import SIDES, lying_turn
 
 
 def scissors(builder: FacetBuilder, rng: RandomStream) -> None:
-    spread = rng.uniform(0.25, 0.5)
-    long = rng.uniform(0.9, 1.1)
-    builder.turn_to(rng.uniform(-0.7, 0.7) + (math.pi if rng.bernoulli(0.5) else 0.0))
+    """Open scissors lying level: two blades, two handles with a ring, a screw.
+
+    Varies: the opening (half angle between the blades, radians), the blade length and
+    the direction. The pivot is the origin; the blades point along +x.
+    """
+    opening = rng.uniform(0.25, 0.5)
+    blade_length = rng.uniform(0.9, 1.1)
+    builder.turn_to(lying_turn(rng, 0.7))
+
     blade = np.array(
-        [(-0.1, -0.13), (0.25, -0.16), (long, 0.0), (0.25, 0.08), (-0.1, 0.13)]
+        [
+            (-0.1, -0.13),
+            (0.25, -0.16),
+            (blade_length, 0.0),
+            (0.25, 0.08),
+            (-0.1, 0.13),
+        ]
     )
-    outer = ellipse(0, 0, 0.38, 0.36)
-    inner = ellipse(0, 0, 0.21, 0.19)
-    ring = np.concatenate([outer, outer[:1], inner[:1], inner[::-1]])
-    for side in (-1.0, 1.0):
-        builder.slab(
-            "blades", (blade * (1, side)) @ rotation(spread * side), "steel", thick=0.04
-        )
-    for side in (-1.0, 1.0):
-        turn = rotation(spread * side)
+    for side in SIDES:
+        mirrored_blade = blade * (1, side)
+        opened_blade = mirrored_blade @ rotation(opening * side)
+        builder.slab("blades", opened_blade, "steel", thick=0.04)
+
+    ring = _finger_ring()
+    for side in SIDES:
+        opening_turn = rotation(opening * side)
+        # Behind the pivot each shank bends outwards, so that the rings do not touch.
         shank = np.array(
             [
                 (0.02, -0.08),
@@ -39,184 +53,296 @@ def scissors(builder: FacetBuilder, rng: RandomStream) -> None:
                 (-0.4, -0.1 - side * 0.1),
             ]
         )
-        builder.slab("handles", shank @ turn, thick=0.06)
-        hole = np.array([(-0.62, -side * 0.16)]) @ turn
-        builder.slab("handles", ring + hole, thick=0.06, soft=0.06)
-    builder.ball("blades", (0.02, 0.1, 0), 0.04, "dark")
+        builder.slab("handles", shank @ opening_turn, thick=0.06)
+        ring_center = np.array([(-0.62, -side * 0.16)]) @ opening_turn
+        builder.slab("handles", ring + ring_center, thick=0.06, soft=0.06)
+
+    screw = (0.02, 0.1, 0)
+    builder.ball("blades", screw, 0.04, "dark")
+
+
+def _finger_ring() -> Floats:
+    """The outline of a ring as one polygon: the outer ellipse, a cut, the inner one.
+
+    The inner ellipse runs backwards, so that the polygon leaves the hole empty.
+    """
+    outer = ellipse(0, 0, 0.38, 0.36)
+    inner = ellipse(0, 0, 0.21, 0.19)
+    return np.concatenate([outer, outer[:1], inner[:1], inner[::-1]])
 
 
 def hammer(builder: FacetBuilder, rng: RandomStream) -> None:
-    long = rng.uniform(1.1, 1.4)
-    half = rng.uniform(0.14, 0.18)
-    wide = rng.uniform(0.42, 0.52)
-    builder.turn_to(rng.uniform(-0.6, 0.6) + (math.pi if rng.bernoulli(0.5) else 0.0))
-    edge = np.array([(-long, -half * 1.2), (-long * 0.6, -half), (0.1, -half * 0.8)])
-    builder.slab(
-        "handle", np.concatenate([edge, (edge * (1, -1))[::-1]]), thick=0.1, soft=half
+    """A hammer lying level: a wooden or plastic handle along -x, a steel head across.
+
+    Varies: the handle length, its half width, the half length of the head and the
+    direction.
+    """
+    handle_length = rng.uniform(1.1, 1.4)
+    half_width = rng.uniform(0.14, 0.18)
+    head_half_length = rng.uniform(0.42, 0.52)
+    builder.turn_to(lying_turn(rng, 0.6))
+
+    # The handle is thickest at its end, where it is held.
+    near_edge = np.array(
+        [
+            (-handle_length, -half_width * 1.2),
+            (-handle_length * 0.6, -half_width),
+            (0.1, -half_width * 0.8),
+        ]
     )
-    builder.cuboid("head", (-0.02, 0.32), (0.0, 0.3), (-wide, wide * 0.9), "steel")
-    builder.cuboid(
-        "head", (-0.06, 0.36), (-0.0, 0.33), (wide * 0.6, wide * 1.05), "steel"
-    )
+    far_edge = (near_edge * (1, -1))[::-1]
+    handle = np.concatenate([near_edge, far_edge])
+    builder.slab("handle", handle, thick=0.1, soft=half_width)
+
+    head_z = (-head_half_length, head_half_length * 0.9)
+    builder.cuboid("head", (-0.02, 0.32), (0.0, 0.3), head_z, "steel")
+    # The striking face is a little wider than the head.
+    face_z = (head_half_length * 0.6, head_half_length * 1.05)
+    builder.cuboid("head", (-0.06, 0.36), (-0.0, 0.33), face_z, "steel")
 
 
 def book(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide = rng.uniform(0.55, 0.7)
-    deep = rng.uniform(0.42, 0.52)
-    thick = rng.uniform(0.14, 0.3)
+    """A closed book lying level: two covers, the pages between them, the spine.
+
+    Varies: half width, half depth, thickness (of the lower cover and the pages) and
+    the turn. The spine is on the side that the turn shows to the viewer.
+    """
+    half_width = rng.uniform(0.55, 0.7)
+    half_depth = rng.uniform(0.42, 0.52)
+    thickness = rng.uniform(0.14, 0.3)
+    # At least 0.25 radians, so that the spine is visible.
     turn = rng.uniform(0.25, 0.9) * rng.sign()
     builder.turn_to(turn)
-    edge = 0.04
-    end = deep - 0.03
-    out = -1.0 if turn > 0 else 1.0
-    builder.cuboid("cover", (-wide, wide), (0, edge), (-deep, deep))
-    left, right = (-wide, wide - 0.05) if turn > 0 else (-wide + 0.05, wide)
-    builder.cuboid("pages", (left, right), (edge, thick), (-end, end), "paper")
-    for share in (0.35, 0.65):
-        low = edge + (thick - edge) * share
-        line = [(left, low), (right, low), (right, low + 0.015), (left, low + 0.015)]
-        builder.screen("pages", line, "shade", z=end, gain=0.9)
-    top = thick + edge
+    cover_thickness = 0.04
+    top = thickness + cover_thickness
+    width = (-half_width, half_width)
+    depth = (-half_depth, half_depth)
+
+    builder.cuboid("cover", width, (0, cover_thickness), depth)
+
+    # The pages end inside the covers: 0.05 at the spine's opposite side, 0.03 in front.
+    if turn > 0:
+        spine_side = -1.0
+        pages_left = -half_width
+        pages_right = half_width - 0.05
+    else:
+        spine_side = 1.0
+        pages_left = -half_width + 0.05
+        pages_right = half_width
+    pages_end = half_depth - 0.03
+    builder.cuboid(
+        "pages",
+        (pages_left, pages_right),
+        (cover_thickness, thickness),
+        (-pages_end, pages_end),
+        "paper",
+    )
+    # Two dark lines suggest the sheets.
+    for height_share in (0.35, 0.65):
+        low = cover_thickness + (thickness - cover_thickness) * height_share
+        high = low + 0.015
+        sheet_line = [
+            (pages_left, low),
+            (pages_right, low),
+            (pages_right, high),
+            (pages_left, high),
+        ]
+        builder.screen("pages", sheet_line, "shade", z=pages_end, gain=0.9)
+
+    spine_x = spine_side * half_width
     spine = [
-        (out * wide, 0, -deep),
-        (out * wide, 0, deep),
-        (out * wide, top, deep),
-        (out * wide, top, -deep),
+        (spine_x, 0, -half_depth),
+        (spine_x, 0, half_depth),
+        (spine_x, top, half_depth),
+        (spine_x, top, -half_depth),
     ]
-    builder.panel("spine", spine, (out, 0, 0), "deep")
-    builder.cuboid("cover", (-wide, wide), (thick, top), (-deep, deep))
-    for half, near in ((wide * 0.5, 0.25), (wide * 0.35, -0.05)):
-        builder.level("cover", (-half, half), (near - 0.12, near), top, "accent")
+    builder.panel("spine", spine, (spine_side, 0, 0), "deep")
+
+    builder.cuboid("cover", width, (thickness, top), depth)
+    # Two lines of the title.
+    title_lines = ((half_width * 0.5, 0.25), (half_width * 0.35, -0.05))
+    for half_length, near_z in title_lines:
+        line_width = (-half_length, half_length)
+        builder.level("cover", line_width, (near_z - 0.12, near_z), top, "accent")
 
 
 def laptop(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide = rng.uniform(0.62, 0.75)
-    deep = rng.uniform(0.4, 0.48)
-    tall = rng.uniform(0.75, 0.9)
+    """An open laptop: a screen that leans back, behind a keyboard with a touch pad.
+
+    Varies: half width, half depth of the keyboard, screen height, turn, and how far
+    the screen leans back per unit of height.
+    """
+    half_width = rng.uniform(0.62, 0.75)
+    half_depth = rng.uniform(0.4, 0.48)
+    screen_height = rng.uniform(0.75, 0.9)
     builder.turn_to(rng.uniform(-0.5, 0.5))
     lean = rng.uniform(0.1, 0.25)
-    back = -deep
-    towards = (0, 0.15, 0.98)
+    hinge_z = -half_depth
+    # The normal of the screen: almost to the front, a little upwards.
+    screen_normal = (0, 0.15, 0.98)
 
-    def leaf(half: float, low: float, high: float) -> list[Point]:
-        """A piece of the screen, which leans back."""
-        bottom = back - lean * low
-        top = back - lean * high
-        return [
-            (-half, low, bottom),
-            (half, low, bottom),
-            (half, high, top),
-            (-half, high, top),
-        ]
+    frame = _leaning_rectangle(half_width, (0.0, screen_height), hinge_z, lean)
+    builder.panel("screen", frame, screen_normal)
+    display_y = (0.09, screen_height * 0.93)
+    display = _leaning_rectangle(half_width * 0.92, display_y, hinge_z, lean)
+    builder.panel("screen", display, screen_normal, "display", gain=1.2)
+    # A reflection: a triangle from the upper edge of the display to its middle.
+    reflection = [
+        display[3],
+        display[2],
+        (half_width * 0.184, screen_height * 0.5, hinge_z),
+    ]
+    builder.panel("screen", reflection, screen_normal, "window", gain=1.2)
 
-    display = leaf(wide * 0.92, 0.09, tall * 0.93)
-    builder.panel("screen", leaf(wide, 0.0, tall), towards)
-    builder.panel("screen", display, towards, "display", gain=1.2)
-    builder.panel(
-        "screen",
-        [display[3], display[2], (wide * 0.184, tall * 0.5, back)],
-        towards,
-        "window",
-        gain=1.2,
-    )
-    builder.cuboid("keyboard", (-wide, wide), (0, 0.05), (-deep, deep * 1.05))
-    builder.level(
+    keyboard_top = 0.05
+    builder.cuboid(
         "keyboard",
-        (-wide * 0.88, wide * 0.88),
-        (-deep * 0.75, deep * 0.25),
-        0.05,
-        "dark",
+        (-half_width, half_width),
+        (0, keyboard_top),
+        (-half_depth, half_depth * 1.05),
     )
+    key_field_x = (-half_width * 0.88, half_width * 0.88)
+    key_field_z = (-half_depth * 0.75, half_depth * 0.25)
+    builder.level("keyboard", key_field_x, key_field_z, keyboard_top, "dark")
+    key_row_x = (-half_width * 0.85, half_width * 0.85)
     for row in (-0.62, -0.37, -0.13, 0.12):
-        keys = deep * row, deep * (row + 0.07)
-        builder.level("keyboard", (-wide * 0.85, wide * 0.85), keys, 0.05, "stone")
-    builder.level(
-        "keyboard", (-wide * 0.25, wide * 0.25), (deep * 0.45, deep * 0.9), 0.05, "deep"
-    )
+        key_row_z = (half_depth * row, half_depth * (row + 0.07))
+        builder.level("keyboard", key_row_x, key_row_z, keyboard_top, "stone")
+    touch_pad_x = (-half_width * 0.25, half_width * 0.25)
+    touch_pad_z = (half_depth * 0.45, half_depth * 0.9)
+    builder.level("keyboard", touch_pad_x, touch_pad_z, keyboard_top, "deep")
+
+
+def _leaning_rectangle(
+    half_width: float, y: tuple[float, float], hinge_z: float, lean: float
+) -> list[Point]:
+    """The corners of a rectangle between two heights that leans back from a hinge.
+
+    Order: lower left, lower right, upper right, upper left.
+    """
+    low, high = y
+    low_z = hinge_z - lean * low
+    high_z = hinge_z - lean * high
+    return [
+        (-half_width, low, low_z),
+        (half_width, low, low_z),
+        (half_width, high, high_z),
+        (-half_width, high, high_z),
+    ]
 
 
 def clock(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide = rng.uniform(0.48, 0.55)
-    thick = rng.uniform(0.2, 0.32)
+    """A round alarm clock on two feet: frame, face, four hour marks, two hands.
+
+    Varies: radius, thickness, turn, whether it has two bells (55 %), and the time.
+    """
+    radius = rng.uniform(0.48, 0.55)
+    thickness = rng.uniform(0.2, 0.32)
     builder.turn_to(rng.uniform(-0.45, 0.45))
-    middle = wide + 0.12
-    for side in (-1.0, 1.0):
-        foot = [(side * 0.3, 0.2, -thick * 0.3), (side * 0.42, 0.0, 0.0)]
+    # The clock stands 0.12 above the ground, on its feet.
+    center_y = radius + 0.12
+
+    for side in SIDES:
+        foot = [(side * 0.3, 0.2, -thickness * 0.3), (side * 0.42, 0.0, 0.0)]
         builder.tube("feet", foot, 0.06, "trim", smooth=False)
-    if rng.bernoulli(0.55):
-        for side in (-1.0, 1.0):
-            bell = (side * wide * 0.6, middle + wide * 0.92, -thick / 2)
-            builder.ball("frame", bell, 0.19, "trim", tall=0.8)
-    builder.screen("frame", ellipse(0, middle, wide, wide), thick=thick, soft=0.1)
-    builder.screen(
-        "face", ellipse(0, middle, wide * 0.8, wide * 0.8), "cream", gain=1.05
-    )
+    has_bells = rng.bernoulli(0.55)
+    if has_bells:
+        bell_y = center_y + radius * 0.92
+        for side in SIDES:
+            bell_center = (side * radius * 0.6, bell_y, -thickness / 2)
+            builder.ball("frame", bell_center, 0.19, "trim", tall=0.8)
+
+    frame = ellipse(0, center_y, radius, radius)
+    builder.screen("frame", frame, thick=thickness, soft=0.1)
+    face_radius = radius * 0.8
+    face = ellipse(0, center_y, face_radius, face_radius)
+    builder.screen("face", face, "cream", gain=1.05)
+
+    # Marks at 3, 12, 9 and 6 o'clock, at two thirds of the radius.
     for x, y in ((0.66, 0), (0, 0.66), (-0.66, 0), (0, -0.66)):
-        builder.screen(
-            "face", ellipse(x * wide, middle + y * wide, 0.025, 0.025)[::4], "dark"
-        )
-    for reach, half in ((0.45, 0.056), (0.7, 0.041)):
-        hand = tapered((0.0, half), (reach * wide, half * 0.5)) @ rotation(
-            rng.uniform(0, 2 * math.pi)
-        )
-        builder.screen("hands", hand + np.array([0, middle]), "dark", z=0.01)
+        mark = ellipse(x * radius, center_y + y * radius, 0.025, 0.025)
+        # Every fourth point: a mark is a pixel or two wide, a hexagon is enough.
+        builder.screen("face", mark[::4], "dark")
+
+    # The hour hand is shorter and broader than the minute hand.
+    for reach, half_width in ((0.45, 0.056), (0.7, 0.041)):
+        upright_hand = tapered((0.0, half_width), (reach * radius, half_width * 0.5))
+        hand = upright_hand @ rotation(rng.uniform(0, 2 * math.pi))
+        # Slightly in front of the face.
+        builder.screen("hands", hand + np.array([0, center_y]), "dark", z=0.01)
 
 
 def camera(builder: FacetBuilder, rng: RandomStream) -> None:
-    wide = rng.uniform(0.58, 0.7)
-    tall = rng.uniform(0.62, 0.75)
-    thick = rng.uniform(0.3, 0.4)
+    """A camera: a body with viewfinder and grip, a button, a lens, a flash.
+
+    Varies: half width, height, thickness, turn, lens radius and lens length.
+    """
+    half_width = rng.uniform(0.58, 0.7)
+    height = rng.uniform(0.62, 0.75)
+    thickness = rng.uniform(0.3, 0.4)
     builder.turn_to(rng.uniform(-0.5, 0.5))
-    front = thick * 0.3
-    builder.cuboid("body", (-wide, wide), (0, tall), (-thick, front))
+    front_z = thickness * 0.3
+
     builder.cuboid(
-        "body",
-        (-wide * 0.35, wide * 0.35),
-        (tall, tall + 0.16),
-        (-thick * 0.8, thick * 0.2),
-        "deep",
+        "body", (-half_width, half_width), (0, height), (-thickness, front_z)
     )
-    builder.cuboid(
-        "button",
-        (wide * 0.55, wide * 0.85),
-        (tall, tall + 0.08),
-        (-thick * 0.5, -thick * 0.1),
-        "trim",
-    )
-    builder.screen("body", tapered((0, wide), (tall * 0.55, wide)), "deep", z=front)
-    ring = rng.uniform(0.26, 0.31)
-    middle = tall * 0.48
-    reach = rng.uniform(0.2, 0.35)
-    end = front + reach
-    shine = ring * 0.25
-    builder.screen(
-        "lens", ellipse(0, middle, ring, ring), "dark", z=end, thick=reach, soft=0.05
-    )
-    builder.screen(
-        "lens", ellipse(0, middle, ring * 0.72, ring * 0.72), "display", z=end, gain=0.9
-    )
-    builder.screen(
-        "lens", ellipse(-shine, middle + shine, ring * 0.2, ring * 0.2), "window", z=end
-    )
-    flash = rounded((-wide * 0.92, -wide * 0.55), (tall * 0.7, tall * 0.9), 0.03)
-    builder.screen("flash", flash, "paper", z=front, gain=1.1)
+    viewfinder_x = (-half_width * 0.35, half_width * 0.35)
+    viewfinder_z = (-thickness * 0.8, thickness * 0.2)
+    builder.cuboid("body", viewfinder_x, (height, height + 0.16), viewfinder_z, "deep")
+    button_x = (half_width * 0.55, half_width * 0.85)
+    button_z = (-thickness * 0.5, -thickness * 0.1)
+    builder.cuboid("button", button_x, (height, height + 0.08), button_z, "trim")
+    grip = tapered((0, half_width), (height * 0.55, half_width))
+    builder.screen("body", grip, "deep", z=front_z)
+
+    lens_radius = rng.uniform(0.26, 0.31)
+    lens_y = height * 0.48
+    lens_length = rng.uniform(0.2, 0.35)
+    lens_z = front_z + lens_length
+    barrel = ellipse(0, lens_y, lens_radius, lens_radius)
+    builder.screen("lens", barrel, "dark", z=lens_z, thick=lens_length, soft=0.05)
+    glass = ellipse(0, lens_y, lens_radius * 0.72, lens_radius * 0.72)
+    builder.screen("lens", glass, "display", z=lens_z, gain=0.9)
+    # A reflection in the upper left of the glass.
+    offset = lens_radius * 0.25
+    reflection = ellipse(-offset, lens_y + offset, lens_radius * 0.2, lens_radius * 0.2)
+    builder.screen("lens", reflection, "window", z=lens_z)
+
+    flash_x = (-half_width * 0.92, -half_width * 0.55)
+    flash_y = (height * 0.7, height * 0.9)
+    flash = rounded(flash_x, flash_y, 0.03)
+    builder.screen("flash", flash, "paper", z=front_z, gain=1.1)
 
 
 def lamp(builder: FacetBuilder, rng: RandomStream) -> None:
-    base = rng.uniform(0.26, 0.38)
-    tall = rng.uniform(0.55, 0.95)
-    deep = rng.uniform(0.42, 0.58)
-    wide = rng.uniform(0.36, 0.5)
-    top = wide * rng.uniform(0.45, 0.75)
-    builder.lathe("base", [(0, base), (0.05, base * 0.96), (0.1, base * 0.4)], "trim")
-    if rng.bernoulli(0.4):
-        builder.lathe(
-            "stem",
-            [(0.08, 0.09), (tall * 0.35, 0.17), (tall * 0.7, 0.07), (tall + 0.1, 0.05)],
-            "trim",
-        )
+    """A table lamp: a round base, a stem and a shade that glows inside.
+
+    Varies: base radius, stem height, shade height, lower and upper radius of the
+    shade, and whether the stem is turned (40 %) or straight.
+    """
+    base_radius = rng.uniform(0.26, 0.38)
+    stem_height = rng.uniform(0.55, 0.95)
+    shade_height = rng.uniform(0.42, 0.58)
+    shade_radius = rng.uniform(0.36, 0.5)
+    shade_top_radius = shade_radius * rng.uniform(0.45, 0.75)
+    shade_top = stem_height + shade_height
+
+    base = [(0, base_radius), (0.05, base_radius * 0.96), (0.1, base_radius * 0.4)]
+    builder.lathe("base", base, "trim")
+    is_turned = rng.bernoulli(0.4)
+    if is_turned:
+        stem = [
+            (0.08, 0.09),
+            (stem_height * 0.35, 0.17),
+            (stem_height * 0.7, 0.07),
+            (stem_height + 0.1, 0.05),
+        ]
     else:
-        builder.lathe("stem", [(0.08, 0.05), (tall + 0.1, 0.045)], "trim")
-    builder.disc("shade", tall, wide, "glow")
-    builder.lathe("shade", [(tall, wide), (tall + deep, top)], smooth=False)
-    builder.disc("shade", tall + deep, top, "glow", rim=0.12)
+        stem = [(0.08, 0.05), (stem_height + 0.1, 0.045)]
+    builder.lathe("stem", stem, "trim")
+
+    # The lower opening, then the shade in front of it, then the upper opening.
+    builder.disc("shade", stem_height, shade_radius, "glow")
+    shade = [(stem_height, shade_radius), (shade_top, shade_top_radius)]
+    builder.lathe("shade", shade, smooth=False)
+    builder.disc("shade", shade_top, shade_top_radius, "glow", rim=0.12)
