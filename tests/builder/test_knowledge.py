@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from maskwise.builder.filters.category_names import find_category_name
 from maskwise.builder.knowledge import load_knowledge, to_noun
+from maskwise.language.category_names import find_category_name
 
 COCO = """
 person bicycle car motorcycle airplane bus train truck boat traffic_light fire_hydrant stop_sign parking_meter bench

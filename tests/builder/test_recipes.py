@@ -7,11 +7,11 @@ import pytest
 
 from maskwise.builder.draft import Draft, SourceImage, draft_to_sample
 from maskwise.builder.facts import ImageFacts
-from maskwise.builder.filters.category_names import find_category_name
 from maskwise.builder.grammar_writer import write_output, write_with_grammar
 from maskwise.builder.recipe import Recipe, output_schema, output_to_drafts
 from maskwise.builder.recipes import find_recipe
 from maskwise.errors import UnknownNameError
+from maskwise.language.category_names import find_category_name
 from maskwise.language.intent import classify_intent
 from maskwise.registry import RECIPES
 from maskwise.store import Dataset

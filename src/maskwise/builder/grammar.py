@@ -9,24 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from maskwise.builder.facts import RegionFacts
-from maskwise.builder.knowledge import Noun
-
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-IRREGULAR = {
-    "person": "people",
-    "man": "men",
-    "woman": "women",
-    "child": "children",
-    "knife": "knives",
-    "shelf": "shelves",
-}
-IRREGULAR |= {
-    "leaf": "leaves",
-    "foot": "feet",
-    "mouse": "mice",
-    "sheep": "sheep",
-    "bus": "buses",
-}
 
 MAX_TARGETS = 6
 """More targets than this make an answer that nobody would say."""
@@ -89,29 +71,3 @@ def refer(
         return None
     ordered = sorted(objects, key=lambda one: one.center[0])
     return [AnswerPhrase(names[one.id], (one.number,)) for one in ordered]
-
-
-def pluralize(noun: str) -> str:
-    """The plural of a noun, by its last word."""
-    head, _, last = noun.rpartition(" ")
-    if last in IRREGULAR:
-        plural = IRREGULAR[last]
-    elif last.endswith(("s", "x", "ch", "sh")):
-        plural = last if last.endswith("s") and not last.endswith("ss") else f"{last}es"
-    elif last.endswith("y") and last[-2:-1] not in "aeiou":
-        plural = f"{last[:-1]}ies"
-    else:
-        plural = f"{last}s"
-    return f"{head} {plural}".strip()
-
-
-def with_article(noun: str) -> str:
-    """A noun with its indefinite article; a plural noun has none."""
-    if Noun(noun, None).is_plural:
-        return noun
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def join_words(words: Sequence[str]) -> str:
-    """Words with commas and a last "and" between them."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

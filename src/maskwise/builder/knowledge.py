@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from maskwise.language.word_forms import is_plural
+
 TOYS = frozenset(("toy", "stuffed", "model", "fake", "inflatable", "hot"))
 """Words after which the last word of a name says little: a toy train is no train."""
 
@@ -51,7 +53,6 @@ class Knowledge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     background: frozenset[str]
     vague: frozenset[str]
     surfaces: frozenset[str]
-    plural_nouns: frozenset[str]
 
 
 class Noun(NamedTuple):
@@ -63,7 +64,7 @@ class Noun(NamedTuple):
     @property
     def is_plural(self) -> bool:
         """Whether a verb after it is in the plural: "the scissors are"."""
-        return self.text.split()[-1] in load_knowledge().plural_nouns
+        return is_plural(self.text)
 
 
 @lru_cache(maxsize=1)

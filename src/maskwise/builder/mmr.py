@@ -8,7 +8,6 @@ caption first, so that it guides what follows and the image is paid for once.
 from collections import Counter
 from typing import Any
 
-from maskwise.builder.grammar import NUMBERS, join_words, pluralize, with_article
 from maskwise.builder.object_questions import (
     GrammarContext,
     ask_kinds,
@@ -23,6 +22,12 @@ from maskwise.builder.part_questions import (
 )
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.selection import mix
+from maskwise.language.word_forms import (
+    NUMBERS,
+    join_words,
+    to_plural,
+    with_article,
+)
 
 PER_IMAGE = 6
 MOST_PER_FAMILY = 2
@@ -49,6 +54,9 @@ person would ask in a conversation about the image.
 An answer is one or two sentences. Every target gets a phrase of its own in the answer, such as "the handle of the knife
 on the left". For every phrase give the number of its region, or of its regions if the phrase means several."""
 
+MAX_COUNTED = 6
+"""Objects of one name that a caption counts; nobody counts more at a glance."""
+
 
 def write(context: GrammarContext) -> dict[str, Any]:
     """The grammar's output."""
@@ -62,17 +70,20 @@ def write(context: GrammarContext) -> dict[str, Any]:
 
 def _caption(context: GrammarContext) -> str:
     counts = Counter(one.noun.text for one in context.facts.objects).most_common(6)
-    named = [
-        with_article(noun)
-        if count == 1
-        else f"{NUMBERS[count] if count < len(NUMBERS) else 'several'} {pluralize(noun)}"
-        for noun, count in counts
-    ]
+    named = [_counted(noun, count) for noun, count in counts]
     return (
         f"The image shows {join_words(named)}."
         if named
         else "The image shows nothing that is annotated."
     )
+
+
+def _counted(noun: str, count: int) -> str:
+    """A noun with its number: "a cup", "two cups", "several cups"."""
+    if count == 1:
+        return with_article(noun)
+    number = NUMBERS[count] if count <= MAX_COUNTED else "several"
+    return f"{number} {to_plural(noun)}"
 
 
 MMR = Recipe(

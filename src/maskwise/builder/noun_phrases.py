@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from maskwise.builder.facts import ImageFacts, RegionFacts
 from maskwise.builder.knowledge import load_knowledge
+from maskwise.language.word_forms import ORDINALS
 
 MIN_GAP = 0.07
 """Two objects are told apart by place if their centers are this far apart, as a fraction of the image."""
@@ -18,8 +19,6 @@ MAX_ORDERED = 5
 
 GROUND = ("vehicle", "animal", "piece of furniture", "piece of greenery")
 """Kinds of things that stand on the ground."""
-
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def name_objects(facts: ImageFacts) -> dict[str, str]:

@@ -8,14 +8,13 @@ from typing import NamedTuple
 from maskwise.builder.facts import RegionFacts, suitable
 from maskwise.builder.grammar import (
     MAX_TARGETS,
-    NUMBERS,
     AnswerPhrase,
     ProposedQuestion,
     enumerate_phrases,
-    pluralize,
 )
 from maskwise.builder.knowledge import PartTrait, load_knowledge
 from maskwise.builder.object_questions import GrammarContext
+from maskwise.language.word_forms import NUMBERS, to_plural
 
 
 class FoundPart(NamedTuple):
@@ -153,5 +152,5 @@ def _refer(
         )
     numbers = tuple(part.number for part in parts)
     return [
-        AnswerPhrase(f"the {NUMBERS[len(parts)]} {pluralize(noun)} of {owner}", numbers)
+        AnswerPhrase(f"the {NUMBERS[len(parts)]} {to_plural(noun)} of {owner}", numbers)
     ]

@@ -334,38 +334,6 @@ CATEGORIES: dict[str, Category] = {
     ),
 }
 
-PLURAL_NOUNS = frozenset(
-    (
-        "scissors",
-        "tines",
-        "blades",
-        "handles",
-        "pages",
-        "hands",
-        "feet",
-        "leaves",
-        "ears",
-        "arms",
-        "legs",
-        "windows",
-        "wheels",
-        "bristles",
-    )
-)
-"""Names of a single region that take a plural verb."""
-
-PART_PLURALS = {
-    "body": "bodies",
-    "leaf": "leaves",
-    "lens": "lenses",
-    "flash": "flashes",
-    "canopy": "canopies",
-    "wax": "wax",
-    "icing": "icing",
-    "flesh": "flesh",
-}
-"""Irregular plurals of parts."""
-
 
 class Supercategory(NamedTuple):
     """A noun for several categories: its members, and those about which people would disagree."""

@@ -7,8 +7,9 @@ and nothing about it is ambiguous. The answer names every target, so that each m
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from maskwise.language.word_forms import is_plural
 from maskwise.schema import Answer, Phrase
-from maskwise.world.catalogue import HELD_OUT, PLURAL_NOUNS, SPLITS
+from maskwise.world.catalogue import HELD_OUT, SPLITS
 from maskwise.world.logical_forms import (
     AmbiguousError,
     LogicalForm,
@@ -189,9 +190,7 @@ def _front(expressions: ReferringExpressions, targets: tuple[int, ...]) -> str |
     named = expressions.shortest(front)
     return (
         named[1]
-        if named
-        and expressions.is_recognisable(node)
-        and node.category not in PLURAL_NOUNS
+        if named and expressions.is_recognisable(node) and not is_plural(node.category)
         else None
     )
 
@@ -214,7 +213,7 @@ def write_answer(nodes: list[SceneNode], intent: MaskIntent) -> Answer:
         return Answer(text="There is nothing like that here.")
     text = (
         "They are "
-        if len(nodes) > 1 or (nodes[0].part or nodes[0].category) in PLURAL_NOUNS
+        if len(nodes) > 1 or is_plural(nodes[0].part or nodes[0].category)
         else "It is "
     )
     phrases = []

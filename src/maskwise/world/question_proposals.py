@@ -7,15 +7,14 @@ does not have; the grammar executes the logical form and keeps the proposal only
 from collections.abc import Callable
 from typing import NamedTuple
 
+from maskwise.language.word_forms import is_plural, to_plural
 from maskwise.world.catalogue import (
     ABSENT_CATEGORIES,
     AFFORDANCES,
     CATEGORIES,
     COLORS,
     PART_AFFORDANCES,
-    PART_PLURALS,
     PLAIN_COLORS,
-    PLURAL_NOUNS,
     SUPERCATEGORIES,
 )
 from maskwise.world.logical_forms import (
@@ -61,7 +60,7 @@ def _referring(expressions: ReferringExpressions) -> QuestionProposal | None:
     ):
         return None
     return QuestionProposal(
-        *described, 1, expressions.scene.nodes[place].category in PLURAL_NOUNS
+        *described, 1, is_plural(expressions.scene.nodes[place].category)
     )
 
 
@@ -126,11 +125,11 @@ def _part(expressions: ReferringExpressions) -> QuestionProposal | None:
     part = expressions.rng.choice(CATEGORIES[category].parts)
     owned = (
         form == ObjectQuery((HasCategory(category),))
-        and category not in PLURAL_NOUNS
+        and not is_plural(category)
         and expressions.rng.bernoulli(0.5)
     )
     np = f"the {category}'s {part}" if owned else f"the {part} of {phrase}"
-    return QuestionProposal(PartQuery(part, form), np, 1, part in PLURAL_NOUNS)
+    return QuestionProposal(PartQuery(part, form), np, 1, is_plural(part))
 
 
 def _part_function(expressions: ReferringExpressions) -> QuestionProposal | None:
@@ -236,7 +235,7 @@ def _every_part(expressions: ReferringExpressions) -> QuestionProposal | None:
     rng = expressions.rng
     category = expressions.sample_any_object().category
     part = rng.choice(CATEGORIES[category].parts)
-    nouns = part if part in PLURAL_NOUNS else PART_PLURALS.get(part, f"{part}s")
+    nouns = to_plural(part)
     if rng.bernoulli(0.5):
         if part not in _PARTS_ALONE:
             return None
@@ -359,7 +358,7 @@ def _absent_category(expressions: ReferringExpressions) -> QuestionProposal | No
         ObjectQuery((HasCategory(category, cautious=True),)),
         f"the {words}",
         0,
-        category in PLURAL_NOUNS,
+        is_plural(category),
     )
 
 
@@ -373,7 +372,7 @@ def _absent_color(expressions: ReferringExpressions) -> QuestionProposal | None:
         form,
         f"the {noun_phrase(node.category, color)}",
         0,
-        node.category in PLURAL_NOUNS,
+        is_plural(node.category),
     )
 
 
@@ -397,7 +396,7 @@ def _absent_relation(expressions: ReferringExpressions) -> QuestionProposal | No
     related = expressions.relate(
         [HasCategory(category)], category, expressions.sample_relation(place)
     )
-    return QuestionProposal(*related, 0, category in PLURAL_NOUNS) if related else None
+    return QuestionProposal(*related, 0, is_plural(category)) if related else None
 
 
 def _absent_part(expressions: ReferringExpressions) -> QuestionProposal | None:
@@ -413,7 +412,7 @@ def _absent_part(expressions: ReferringExpressions) -> QuestionProposal | None:
     ):
         return None
     return QuestionProposal(
-        PartQuery(part, named[0]), f"the {part} of {named[1]}", 0, part in PLURAL_NOUNS
+        PartQuery(part, named[0]), f"the {part} of {named[1]}", 0, is_plural(part)
     )
 
 

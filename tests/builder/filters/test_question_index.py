@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from maskwise.builder.filters.question_index import (
     QuestionIndex,
-    question_words,
     shingles,
     similarity,
 )
+from maskwise.language.tokens import split_words
 from tests.builder.filters.drafts import make_draft
 
 WORDS = st.lists(
@@ -17,7 +17,7 @@ WORDS = st.lists(
 
 
 def alike(a: str, b: str) -> float:
-    return similarity(shingles(question_words(a)), shingles(question_words(b)))
+    return similarity(shingles(split_words(a)), shingles(split_words(b)))
 
 
 def test_similarity_by_hand() -> None:

@@ -1,10 +1,10 @@
 import pytest
 
+from maskwise.language.word_forms import is_plural
 from maskwise.models.photo.choice import Choice
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.match import MatchChooser, _occurs
+from maskwise.models.photo.match import MatchChooser
 from maskwise.models.photo.vocabulary import COCO_CATEGORIES
-from maskwise.models.photo.words import is_plural, to_plural
 from tests.models.photo.scene import encoded_scene
 
 LEFT_CUP, RIGHT_CUP, DOG, TABLE = range(4)
@@ -63,19 +63,6 @@ def test_the_verb_agrees_with_the_words_of_the_answer(
     assert ask(photo, question)[1].text == answer
 
 
-@pytest.mark.parametrize(
-    ("noun", "plural"),
-    [
-        ("wine glass", "wine glasses"),
-        ("knife", "knives"),
-        ("couch", "couches"),
-        ("sheep", "sheep"),
-    ],
-)
-def test_names_of_categories_have_a_plural(noun: str, plural: str) -> None:
-    assert to_plural(noun) == plural
-
-
 def test_names_of_one_object_take_a_singular_verb_except_pairs() -> None:
     assert {name for name in COCO_CATEGORIES if is_plural(f"the {name}")} == {
         "skis",
@@ -113,9 +100,3 @@ def test_a_weak_detection_is_an_answer_if_the_question_names_it() -> None:
 
 def test_a_color_that_no_object_has_chooses_none(photo: EncodedPhoto) -> None:
     assert ask(photo, "the yellow cup")[0] == []
-
-
-def test_a_use_needs_its_own_word_and_not_a_similar_one() -> None:
-    assert _occurs("slice", frozenset({"slicing"}))
-    assert _occurs("cut", frozenset({"cutting"}))
-    assert not _occurs("sit", frozenset({"site"}))

@@ -1,23 +1,6 @@
 import pytest
 
 from maskwise.models.photo.question import parse_question
-from maskwise.models.photo.words import to_singular
-
-
-@pytest.mark.parametrize(
-    ("plural", "singular"),
-    [
-        ("dogs", "dog"),
-        ("buses", "bus"),
-        ("benches", "bench"),
-        ("knives", "knife"),
-        ("ponies", "pony"),
-        ("ties", "tie"),
-        ("bus", "bus"),
-    ],
-)
-def test_plurals_are_reduced_to_the_singular(plural: str, singular: str) -> None:
-    assert to_singular(plural) == singular
 
 
 def test_a_category_is_found_by_its_name_a_synonym_or_a_kind() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from maskwise.builder.draft import Draft, SourceImage
-from maskwise.builder.filters.category_names import find_category_name
+from maskwise.language.category_names import find_category_name
 from maskwise.writers.request import Completion, CompletionRequest
 
 PROMPT_VERSION = "blind-check-1"

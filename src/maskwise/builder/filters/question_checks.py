@@ -3,12 +3,13 @@
 import functools
 import re
 from collections.abc import Iterator
-from importlib import resources
 
 from maskwise.builder.draft import Draft, SourceImage
-from maskwise.builder.filters.category_names import find_category_name
 from maskwise.builder.filters.filter import FilterContext
-from maskwise.builder.filters.word_forms import singular_forms, split_words
+from maskwise.language.category_names import find_category_name
+from maskwise.language.lexicons import read_lines
+from maskwise.language.tokens import split_words
+from maskwise.language.word_forms import singular_forms
 
 NUMBER = r"-?\d+(?:\.\d+)?"
 COORDINATES = re.compile(
@@ -98,17 +99,11 @@ def find_toxic(text: str) -> str | None:
 @functools.cache
 def load_toxic_words() -> dict[str, list[tuple[str, ...]]]:
     """The listed words and phrases by their last words."""
-    text = (
-        resources.files("maskwise.builder.filters")
-        .joinpath("toxic_words.txt")
-        .read_text("utf-8")
-    )
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            words = split_words(line)
-            found.setdefault(words[-1], []).append(words)
-    return found
+    phrases: dict[str, list[tuple[str, ...]]] = {}
+    for line in read_lines("toxic_words"):
+        words = split_words(line)
+        phrases.setdefault(words[-1], []).append(words)
+    return phrases
 
 
 def _names(draft: Draft, image: SourceImage) -> Iterator[str]:

@@ -1,17 +1,16 @@
 """Near-duplicate questions: those about one image, compared by their words."""
 
 import functools
-import re
 from collections import defaultdict
 from itertools import pairwise
 
 from maskwise.builder.draft import Draft
-from maskwise.builder.filters.word_forms import word_set
+from maskwise.language.lexicons import word_set
+from maskwise.language.tokens import split_words
 
-WORD = re.compile(r"[^\W_]+")
 STOPWORDS = word_set(
-    "a an the this that these those in on of at to is are be it its there please can could would you i me my we image "
-    "picture photo scene"
+    "a an the this that these those in on of at to is are be it its there "
+    "please can could would you i me my we image picture photo scene"
 )
 """Words without which two questions still ask the same."""
 
@@ -34,7 +33,7 @@ class QuestionIndex:
         """An accepted question that asks the same: equal words about the same image, or similar ones about the same
         targets with the same mask type; None if there is none.
         """
-        words = question_words(draft.question)
+        words = split_words(draft.question)
         if (draft.image_id, words) in self._texts:
             return self._texts[draft.image_id, words]
         found = shingles(words)
@@ -45,7 +44,7 @@ class QuestionIndex:
 
     def add(self, draft: Draft) -> None:
         """Accept the question of a draft."""
-        words = question_words(draft.question)
+        words = split_words(draft.question)
         self._texts[draft.image_id, words] = draft.question
         self._alike[question_key(draft)].append((shingles(words), draft.question))
 
@@ -53,12 +52,6 @@ class QuestionIndex:
 def question_key(draft: Draft) -> QuestionKey:
     """Questions with different keys may have similar words."""
     return draft.image_id, tuple(sorted(draft.region_ids)), draft.mask_type
-
-
-@functools.lru_cache(2**10)
-def question_words(question: str) -> tuple[str, ...]:
-    """The words of a question in lower case."""
-    return tuple(WORD.findall(question.casefold()))
 
 
 @functools.lru_cache(2**10)

@@ -2,114 +2,42 @@
 
 import re
 from collections.abc import Container
+from dataclasses import dataclass
 
-FUNCTION_WORDS = {
-    "Danish, Norwegian, Swedish": "og och det den der som ikke inte på til till med av af är för ett hele hela",
-    "Dutch": "het een niet achter welke waar hele deel zijn wordt zichtbare ik wat dat deze naar voor",
-    "Finnish": "ja mikä missä koko ei joka takana kuka näkyvä osa",
-    "French": "les des du est qui que quoi quel quelle où derrière entier entière toute partie une dans sur avec pas",
-    "German": "der das und ist nicht mit ein eine einen dem hinter ganze ganzen welche wo teil auch auf zeige bitte",
-    "Indonesian, Malay": "yang dan di ini itu seluruh bagian belakang mana apa dengan adalah",
-    "Italian": "il lo gli che è dietro intero intera tutta parte una del della quale dove sono mostra anche",
-    "Polish": "jest nie się za cały cała który która gdzie oraz część pokaż",
-    "Portuguese": "os uma um que não com atrás inteiro inteira parte qual onde dos das está mostre são",
-    "Spanish": "el los las una que qué detrás entero entera parte cuál dónde del por para está muestra",
-    "Turkish": "ve bir bu nerede hangi tüm arkasındaki değil ile olan göster",
-    "Vietnamese": "là của và không phía toàn bộ phần nào đâu",
-}
-"""Frequent words by language, for languages written in Latin letters."""
+from maskwise.language.lexicons import read_sections, read_words
 
-SHARED_WORDS = (
-    *(
-        "a",
-        "an",
-        "as",
-        "at",
-        "am",
-        "die",
-        "do",
-        "den",
-        "de",
-        "la",
-        "le",
-        "is",
-        "in",
-        "on",
-        "of",
-        "men",
-        "war",
-        "was",
-    ),
-    *(
-        "hat",
-        "van",
-        "no",
-        "me",
-        "so",
-        "we",
-        "he",
-        "her",
-        "his",
-        "also",
-        "over",
-        "under",
-        "arm",
-        "hand",
-        "land",
-        "ball",
-    ),
-    *(
-        "bus",
-        "auto",
-        "radio",
-        "hotel",
-        "taxi",
-        "pizza",
-        "sofa",
-        "piano",
-        "visible",
-        "total",
-        "real",
-        "original",
-    ),
-    *(
-        "animal",
-        "un",
-        "en",
-        "o",
-        "y",
-        "e",
-        "i",
-        "es",
-        "per",
-        "con",
-        "non",
-        "son",
-        "par",
-        "long",
-        "sac",
-        "lit",
-        "pain",
-    ),
-    *("chat", "table", "train", "ours", "et", "er", "se", "ne", "na"),
-)
-"""Words that English shares with other languages: no evidence for either."""
+SHARED_WORDS = frozenset(read_words("shared_words"))
 
-_FOREIGN = frozenset(" ".join(FUNCTION_WORDS.values()).split()).difference(SHARED_WORDS)
-_WORD = re.compile(r"[^\W\d_]+")
+_FOREIGN_WORDS = frozenset(
+    " ".join(words for (words,) in read_sections("other_languages").values()).split()
+).difference(SHARED_WORDS)
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+"""Runs of letters: a number belongs to no language."""
+
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]"
 )
 """Scripts written without spaces between words; each character counts as a word."""
 
 MAX_UNKNOWN_WORDS = 2
-"""A question without any known English word and with more words than this is not taken for English."""
+"""A question without any known English word and with more words than this is not taken for English. A name of a rare
+object has at most two words."""
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """The words of a text: known English ones, those of other languages, and all, of which some may be neither."""
+
+    english: int
+    foreign: int
+    total: int
 
 
 def english_share(text: str, vocabulary: Container[str]) -> float:
     """The share of a text's words that are known English words, in [0, 1]; 1 for text without letters."""
-    english, _, words = _count(text, vocabulary)
-    return english / words if words else 1.0
+    counts = _count_words(text, vocabulary)
+    return counts.english / counts.total if counts.total else 1.0
 
 
 def is_english(text: str, vocabulary: Container[str]) -> bool:
@@ -117,21 +45,20 @@ def is_english(text: str, vocabulary: Container[str]) -> bool:
 
     Unknown words count for neither, so that names of rare objects are accepted.
     """
-    english, foreign, words = _count(text, vocabulary)
-    return (
-        foreign <= english
-        and (english > 0 or words <= MAX_UNKNOWN_WORDS)
-        and (foreign == 0 or english > 0)
-    )
+    counts = _count_words(text, vocabulary)
+    if counts.english == 0:
+        return counts.foreign == 0 and counts.total <= MAX_UNKNOWN_WORDS
+    return counts.foreign <= counts.english
 
 
-def _count(text: str, vocabulary: Container[str]) -> tuple[int, int, int]:
-    """Known English words, words of other languages, and all words."""
-    words = _WORD.findall(_UNSPACED.sub(lambda found: f" {found[0]} ", text.lower()))
-    english = sum(word in vocabulary and word not in SHARED_WORDS for word in words)
-    foreign = sum(
-        word in _FOREIGN or not word.isascii()
-        for word in words
-        if word not in vocabulary
-    )
-    return english, foreign, len(words)
+def _count_words(text: str, vocabulary: Container[str]) -> WordCounts:
+    spaced = _UNSPACED.sub(lambda character: f" {character[0]} ", text.lower())
+    words = _LETTERS.findall(spaced)
+    english = 0
+    foreign = 0
+    for word in words:
+        if word in vocabulary:
+            english += word not in SHARED_WORDS
+        else:
+            foreign += word in _FOREIGN_WORDS or not word.isascii()
+    return WordCounts(english, foreign, len(words))

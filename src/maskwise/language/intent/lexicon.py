@@ -1,75 +1,82 @@
-"""The lexicon of the tokenizer: which words carry which concept, read from `lexicon.txt`."""
+"""The lexicon of the tokenizer: which words carry which concept, read from `lexicons/mask_type_cues.txt`."""
 
-from collections.abc import Iterator
-from importlib import resources
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from maskwise.language.intent.spelling import split_words
+from maskwise.language.lexicons import read_lines
+from maskwise.language.word_forms import verb_forms
+
+LEXICON_FILE = "mask_type_cues"
+
+PHRASES_BEGIN = "----"
+"""The line between the lists of words and the phrases."""
 
 START = "^"
 """Marks the start of a question in a phrase of the lexicon."""
 
+Phrase = tuple[tuple[str, ...], str]
+"""The words of a phrase, and the word that it is merged into."""
 
-class Lexicon(NamedTuple):
+
+@dataclass(frozen=True)
+class Lexicon:
     """concepts: word to concept. skipped: words without a token. known: correctly spelt words without a concept.
 
-    phrases: first word to (words, merged word), longest phrase first.
+    phrases: by their first words, longest first.
     """
 
     concepts: dict[str, str]
     skipped: frozenset[str]
     known: frozenset[str]
-    phrases: dict[str, list[tuple[tuple[str, ...], str]]]
+    phrases: dict[str, list[Phrase]]
 
 
 def load_lexicon() -> Lexicon:
-    """The lists of `lexicon.txt`."""
-    text = (
-        resources.files("maskwise.language.intent")
-        .joinpath("lexicon.txt")
-        .read_text("utf-8")
-    )
-    lists, phrases = text.split("----\n")
+    """The lists of the file."""
+    lines = read_lines(LEXICON_FILE)
+    border = lines.index(PHRASES_BEGIN)
     concepts: dict[str, str] = {}
-    sets: dict[str, set[str]] = {"SILENT": set(), "KNOWN": set()}
-    for line in _lines(lists):
-        concept, words = line.split(":")
-        for form in (form for word in words.split() for form in _inflected_forms(word)):
-            if concept in sets:
-                sets[concept].add(form)
+    skipped: set[str] = set()
+    known: set[str] = set()
+    for line in lines[:border]:
+        concept, _, words = line.partition(":")
+        for form in _all_forms(words):
+            if concept == "SILENT":
+                skipped.add(form)
+            elif concept == "KNOWN":
+                known.add(form)
+            elif concept == "SMALL":
+                concepts.setdefault(form, form)
             else:
-                concepts.setdefault(form, form if concept == "SMALL" else concept)
+                concepts.setdefault(form, concept)
     return Lexicon(
-        concepts,
-        frozenset(sets["SILENT"]),
-        frozenset(sets["KNOWN"]),
-        _read_phrases(phrases),
+        concepts=concepts,
+        skipped=frozenset(skipped),
+        known=frozenset(known),
+        phrases=_read_phrases(lines[border + 1 :]),
     )
 
 
-def _read_phrases(text: str) -> dict[str, list[tuple[tuple[str, ...], str]]]:
-    phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for line in _lines(text):
-        left, merged = line.split(" = ")
-        for phrase in left.split(", "):
+def _all_forms(words: str) -> list[str]:
+    """The words of a line; `cover+` stands for cover, covers, covered and covering."""
+    forms = []
+    for word in words.split():
+        if word.endswith("+"):
+            forms += verb_forms(word[:-1])
+        else:
+            forms.append(word)
+    return forms
+
+
+def _read_phrases(lines: list[str]) -> dict[str, list[Phrase]]:
+    phrases: dict[str, list[Phrase]] = {}
+    for line in lines:
+        written, _, merged = line.partition(" = ")
+        for phrase in written.split(", "):
             words = tuple(split_words(phrase.replace("-", " ")))
             if phrase.startswith(START):
                 words = (START, *words)
             phrases.setdefault(words[0], []).append((words, merged))
-    for found in phrases.values():
-        found.sort(key=lambda phrase: -len(phrase[0]))
+    for alternatives in phrases.values():
+        alternatives.sort(key=lambda phrase: -len(phrase[0]))
     return phrases
-
-
-def _lines(text: str) -> Iterator[str]:
-    return (line for line in text.splitlines() if line and not line.startswith("#"))
-
-
-def _inflected_forms(word: str) -> list[str]:
-    """`cover+` is cover, covers, covered and covering."""
-    if not word.endswith("+"):
-        return [word]
-    base = word[:-1]
-    stem = base.removesuffix("e")
-    plural = "es" if base.endswith(("s", "sh", "ch")) else "s"
-    return [base, base + plural, stem + "ed", stem + "ing"]

@@ -1,18 +1,21 @@
-"""Normalize the spelling of a question: lower case, contractions expanded, misspelt cue words corrected."""
+"""Normalize the spelling of a question: lower case, contractions expanded, misspelt cue words corrected.
+
+The weights of the classifier were trained on exactly these words, punctuation included, so that they are not those of
+`language/tokens.py`.
+"""
 
 import re
 from collections.abc import Iterable
 
+from maskwise.language.lexicons import read_pairs, read_words
+
 MAX_CHARACTERS = 4000
-"""Characters of a question that are read; the rest is ignored."""
+"""Characters of a question that are read; the rest is ignored. Nobody asks so long, and the time stays bounded."""
 
 MIN_LETTERS = 4
-"""Shorter words are never corrected."""
+"""Shorter words are never corrected: most of them are one edit away from several others."""
 
-_ENDS = (
-    "nose|snout|beak|muzzle|head|neck|collar|crown|tail|toes?|foot|feet|hoof|hooves|hem|tip|top|bottom|base|rim|lid|roof"
-    "|wheels?|tyres?|tires?|bow|stern|mast|keel|front|back|rear|bumper|hilt|handle|blade|spout|roots?|sole|heel|edge|end"
-)
+_ENDS = "|".join(read_words("ends"))
 """The two ends of an object, as in "from nose to tail"."""
 
 _REPLACEMENTS = (
@@ -43,17 +46,8 @@ _REPLACEMENTS = (
     (re.compile(r"\b(\w+) or no \1\b"), "no matter"),
 )
 _WORD = re.compile(r"'?[a-z]+|[0-9]+|[,;:.?!()&+%]|(?<=\s)-+(?=\s)|[—–]")
-_SLANG = {
-    **{
-        "u": "you",
-        "wat": "what",
-        "teh": "the",
-        "wich": "which",
-        "w": "with",
-        "evn": "even",
-    },
-    **{"jus": "just", "jsut": "just", "olny": "only", "onyl": "only"},
-}
+_SLANG = read_pairs("misspellings")
+"""Frequent misspellings that are too short to be corrected, or two edits away."""
 
 
 def split_words(question: str) -> list[str]:
@@ -77,24 +71,23 @@ class SpellingCorrector:
     def correct(self, word: str) -> str:
         """The word itself where it is known, short, or close to no target."""
         word = _SLANG.get(word, word)
-        if (
-            len(word) < MIN_LETTERS
-            or not word.isalpha()
-            or word in self.known
-            or word.removesuffix("s") in self.known
-        ):
+        if len(word) < MIN_LETTERS or not word.isalpha() or self._is_known(word):
             return word
-        found = {
-            target
-            for key in (word, *_deletions(word))
-            for target in self._by_deletion.get(key, ())
-        }
+        candidates: set[str] = set()
+        for key in (word, *_deletions(word)):
+            candidates.update(self._by_deletion.get(key, ()))
         close = [
-            t
-            for t in found
-            if max(len(t), len(word)) > MIN_LETTERS and _one_edit_apart(word, t)
+            candidate
+            for candidate in candidates
+            # Two words of MIN_LETTERS letters that differ in one are too often different words.
+            if max(len(candidate), len(word)) > MIN_LETTERS
+            and _one_edit_apart(word, candidate)
         ]
+        # The longest candidate explains most letters; the alphabet decides among equals, so that the result is fixed.
         return max(close, key=lambda target: (len(target), target), default=word)
+
+    def _is_known(self, word: str) -> bool:
+        return word in self.known or word.removesuffix("s") in self.known
 
 
 def _deletions(word: str) -> list[str]:
@@ -104,14 +97,13 @@ def _deletions(word: str) -> list[str]:
 
 def _one_edit_apart(a: str, b: str) -> bool:
     """Whether one letter substituted, inserted or deleted, or two neighbours swapped, turns a into b."""
-    same = next(
-        (place for place, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b))
-    )
-    a = a[same:]
-    b = b[same:]
-    return (
-        a[1:] == b[1:]
-        or a[1:] == b
-        or a == b[1:]
-        or (a[1::-1] == b[:2] and a[2:] == b[2:])
-    )
+    shared = 0
+    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
+        shared += 1
+    rest_of_a = a[shared:]
+    rest_of_b = b[shared:]
+    substituted = rest_of_a[1:] == rest_of_b[1:]
+    deleted = rest_of_a[1:] == rest_of_b
+    inserted = rest_of_a == rest_of_b[1:]
+    swapped = rest_of_a[1::-1] == rest_of_b[:2] and rest_of_a[2:] == rest_of_b[2:]
+    return substituted or deleted or inserted or swapped

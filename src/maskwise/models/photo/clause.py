@@ -8,9 +8,11 @@ unless a verb or a preposition comes before it: "What could I use to cut the bre
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from maskwise.models.photo.words import FoundPhrase, Token, tokenize
+from maskwise.language.lexicons import word_set
+from maskwise.language.phrases import PhraseMatch
+from maskwise.language.tokens import Token, tokenize
 
 SENTENCE_END = re.compile(r"[.?!]+(?:\s+|(?=[A-Z])|$)")
 PLACE_OF_ALL = re.compile(
@@ -20,123 +22,98 @@ PLACE_OF_ALL = re.compile(
 )
 """Words that say only that the thing is in the image."""
 
-INTERROGATIVES = {"what", "which", "who", "whom", "where"}
-PERSONAL = {"who", "whom"}
-REQUESTS = {
-    "segment",
-    "mark",
-    "identify",
-    "find",
-    "show",
-    "point",
-    "outline",
-    "locate",
-    "highlight",
-}
-STOPS = {
-    *(
-        "in",
-        "on",
-        "at",
-        "for",
-        "to",
-        "from",
-        "by",
-        "with",
-        "about",
-        "as",
-        "that",
-        "if",
-        "when",
-    ),
-    *(
-        "can",
-        "could",
-        "would",
-        "should",
-        "might",
-        "may",
-        "must",
-        "will",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-    ),
-    *(
-        "i",
-        "you",
-        "we",
-        "they",
-        "he",
-        "she",
-        "it",
-        "one",
-        "be",
-        "being",
-        "used",
-        "allows",
-        "enables",
-    ),
-}
-"""Words that end the noun phrase of an interrogative."""
+INTERROGATIVES = word_set("what which who whom where")
+PERSONAL = word_set("who whom")
+REQUESTS = word_set("segment mark identify find show point outline locate highlight")
+STOPS = word_set(
+    "in on at for to from by with about as that if when can could would should "
+    "might may must will do does did has have i you we they he she it one be "
+    "being used allows enables"
+)
+"""Words that end the noun phrase of an interrogative: prepositions, auxiliary verbs, pronouns."""
 
-MAX_BEFORE = 6
-"""Words between an interrogative and the noun that it asks for."""
+MAX_WORDS_BEFORE_NOUN = 6
+"""Words between an interrogative and the noun that it asks for: "which of the two big red" is such a case."""
 
-Nouns = Sequence[FoundPhrase[frozenset[str]]]
+Noun = PhraseMatch[frozenset[str]]
+"""A noun among the tokens of a sentence, and the categories that it may mean; empty: any category."""
 
 
-class Interrogative(NamedTuple):
+@dataclass(frozen=True)
+class Interrogative:
     """place: of the interrogative among the tokens. noun: what it asks for, None where it leaves that open."""
 
     place: int
-    noun: FoundPhrase[frozenset[str]] | None
+    noun: Noun | None
 
 
 def split_sentences(text: str) -> list[list[Token]]:
-    """The tokens of every sentence, without remarks such as "in the picture"; one empty list for an empty text."""
-    sentences = [
-        tokenize(PLACE_OF_ALL.sub("", part)) for part in SENTENCE_END.split(text)
-    ]
-    return [tokens for tokens in sentences if tokens] or [[]]
+    """The tokens of every sentence, without remarks such as "in the picture"; one empty list for an empty text.
+
+    Offsets of tokens are those in the whole text.
+    """
+    tokens = tokenize(text)
+    sentences = []
+    start = 0
+    for stop, next_start in _sentence_ends(text):
+        remarks = list(PLACE_OF_ALL.finditer(text, start, stop))
+        sentence = []
+        for token in tokens:
+            in_sentence = start <= token.start < stop
+            in_remark = any(
+                remark.start() <= token.start < remark.end() for remark in remarks
+            )
+            if in_sentence and not in_remark:
+                sentence.append(token)
+        if sentence:
+            sentences.append(sentence)
+        start = next_start
+    return sentences or [[]]
+
+
+def _sentence_ends(text: str) -> list[tuple[int, int]]:
+    """Where each sentence ends, and where the next begins."""
+    ends = [match.span() for match in SENTENCE_END.finditer(text)]
+    return [*ends, (len(text), len(text))]
 
 
 def asking_sentence(sentences: Sequence[list[Token]]) -> list[Token]:
     """The last sentence with an interrogative, else the last one with a request, else the first."""
-    for words in (INTERROGATIVES, REQUESTS):
-        asking = [
-            tokens
-            for tokens in sentences
-            if any(token.word in words for token in tokens)
-        ]
-        if asking:
-            return asking[-1]
+    for asking_words in (INTERROGATIVES, REQUESTS):
+        for tokens in reversed(sentences):
+            if any(token.word in asking_words for token in tokens):
+                return tokens
     return sentences[0]
 
 
-def find_interrogative(tokens: Sequence[Token], nouns: Nouns) -> Interrogative | None:
+def find_interrogative(
+    tokens: Sequence[Token], nouns: Sequence[Noun]
+) -> Interrogative | None:
     """The first interrogative of a sentence; one that follows a noun ("people who skate") is a relative pronoun."""
-    ends = {noun.stop for noun in nouns}
+    noun_ends = {noun.stop for noun in nouns}
     for place, token in enumerate(tokens):
-        if token.word in INTERROGATIVES and place not in ends:
+        if token.word in INTERROGATIVES and place not in noun_ends:
             return Interrogative(place, _asked_noun(tokens, nouns, place))
     return None
 
 
 def _asked_noun(
-    tokens: Sequence[Token], nouns: Nouns, place: int
-) -> FoundPhrase[frozenset[str]] | None:
+    tokens: Sequence[Token], nouns: Sequence[Noun], place: int
+) -> Noun | None:
+    """What the interrogative at this place asks for."""
     if tokens[place].word in PERSONAL:
-        return FoundPhrase(place, place + 1, frozenset({"person"}))
-    after = next((noun for noun in nouns if noun.start > place), None)
-    if after is None or after.start - place > MAX_BEFORE:
+        return PhraseMatch(place, place + 1, frozenset({"person"}))
+    noun = next((noun for noun in nouns if noun.start > place), None)
+    if noun is None or noun.start - place > MAX_WORDS_BEFORE_NOUN:
         return None
-    between = {token.word for token in tokens[place + 1 : after.start]}
-    following = [token.word for token in tokens[after.stop : after.stop + 1]]
+    words_between = {token.word for token in tokens[place + 1 : noun.start]}
+    if words_between & STOPS:
+        return None
     # "What is the girl wearing?" does not ask for the girl.
-    is_subject = bool(between & {"is", "are"}) and any(
-        word.endswith("ing") for word in following
+    after_be = bool(words_between & {"is", "are"})
+    before_participle = noun.stop < len(tokens) and tokens[noun.stop].word.endswith(
+        "ing"
     )
-    return None if between & STOPS or is_subject else after
+    if after_be and before_participle:
+        return None
+    return noun

@@ -11,6 +11,9 @@ from functools import cache
 
 import numpy as np
 
+from maskwise.language.lexicons import word_set
+from maskwise.language.phrases import phrase_key
+from maskwise.language.word_forms import is_form_among, is_plural, to_plural
 from maskwise.models.photo.choice import Choice, ChosenPhrase
 from maskwise.models.photo.colors import color_share
 from maskwise.models.photo.encoded_photo import EncodedPhoto
@@ -23,7 +26,6 @@ from maskwise.models.photo.question import (
 )
 from maskwise.models.photo.relations import MIN_STRENGTH, relation_strength
 from maskwise.models.photo.vocabulary import COCO_CATEGORIES, VOCABULARY
-from maskwise.models.photo.words import is_plural, phrase_key, to_plural
 
 MIN_SCORE = 0.1
 """Lowest score of a detection that may be an answer: the question names what to look for."""
@@ -41,6 +43,9 @@ MIN_COLOR = 0.15
 """Share of an object's pixels that must have a color which the question names."""
 
 MAX_LISTED = 8
+
+SMALL_WORDS = word_set("the a to in on of and or with for when around many")
+"""Words of uses that need not occur in a question."""
 
 
 class MatchChooser:
@@ -128,37 +133,16 @@ def _use_score(category: str, words: frozenset[str]) -> float:
     return sum(
         len(key) / _shared_uses()[key]
         for key in _uses()[category]
-        if all(_occurs(word, words) for word in key)
+        if all(is_form_among(word, words) for word in key)
     )
-
-
-def _occurs(word: str, words: frozenset[str]) -> bool:
-    """Whether a word or a form of it is among the words: cut, cutting; slice, slicing."""
-    stem = word.removesuffix("e")
-    endings = ("ing", "ed", "er", f"{stem[-1:]}ing", f"{stem[-1:]}ed")
-    return word in words or any(stem + ending in words for ending in endings)
 
 
 @cache
 def _uses() -> dict[str, tuple[tuple[str, ...], ...]]:
-    small = {
-        "the",
-        "a",
-        "to",
-        "in",
-        "on",
-        "of",
-        "and",
-        "or",
-        "with",
-        "for",
-        "when",
-        "around",
-        "many",
-    }
     return {
         words.category: tuple(
-            tuple(w for w in phrase_key(use) if w not in small) for use in words.uses
+            tuple(w for w in phrase_key(use) if w not in SMALL_WORDS)
+            for use in words.uses
         )
         for words in VOCABULARY
     }

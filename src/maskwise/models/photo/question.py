@@ -2,22 +2,37 @@
 
     "the red cup to the left of the laptops"    target: cup, red; relation: left_of; anchor: laptop
 
-This is a small grammar over fixed tables, not a language model. Words that it does not know are ignored.
+This is a small grammar over fixed tables, not a language model. Words that it does not know are ignored. It works in
+steps, each of which only adds to what the steps before it know: tokens with offsets (language/tokens.py), sentences and
+the interrogative (clause.py), nouns, the relation and its anchor, the targets, and the modifiers of each noun.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+import msgspec
+
+from maskwise.language.lexicons import read_sections, word_set
+from maskwise.language.phrases import (
+    PhraseKey,
+    PhraseMatch,
+    find_phrases,
+    phrase_key,
+    phrase_table,
+)
+from maskwise.language.tokens import Token
+from maskwise.language.word_forms import NUMBERS, ORDINALS
 from maskwise.models.photo.clause import (
     PERSONAL,
     Interrogative,
+    Noun,
     asking_sentence,
     find_interrogative,
     split_sentences,
 )
 from maskwise.models.photo.vocabulary import VOCABULARY
-from maskwise.models.photo.words import FoundPhrase, Token, find_phrases, phrase_key
 
 Relation = Literal[
     "left_of",
@@ -43,183 +58,44 @@ Order = Literal[
     "farthest",
 ]
 
-RELATIONS: dict[Relation, tuple[str, ...]] = {
-    "left_of": ("to the left of", "on the left of", "on the left side of", "left of"),
-    "right_of": (
-        "to the right of",
-        "on the right of",
-        "on the right side of",
-        "right of",
-    ),
-    "above": ("above", "over", "higher than"),
-    "below": ("below", "under", "underneath", "beneath", "lower than"),
-    "on": (
-        "on top of",
-        "on",
-        "upon",
-        "sitting on",
-        "standing on",
-        "lying on",
-        "resting on",
-    ),
-    "in": ("in", "inside", "inside of", "within"),
-    "behind": ("behind", "in back of"),
-    "in_front_of": ("in front of",),
-    "near": (
-        "next to",
-        "beside",
-        "near",
-        "close to",
-        "by",
-        "nearest to",
-        "closest to",
-        "near to",
-        "adjacent to",
-    ),
-    "touching": (
-        "holding",
-        "carrying",
-        "riding",
-        "wearing",
-        "using",
-        "touching",
-        "held by",
-        "worn by",
-        "used by",
-        "utilized by",
-        "with",
-    ),
+RELATIONS = msgspec.convert(read_sections("relations"), dict[Relation, list[str]])
+ORDERS = msgspec.convert(read_sections("orders"), dict[Order, list[str]])
+COLOR_OF_WORD = {
+    word: color for color, words in read_sections("colors").items() for word in words
 }
-ORDERS: dict[Order, tuple[str, ...]] = {
-    "left": (
-        "leftmost",
-        "left-most",
-        "furthest left",
-        "far left",
-        "farthest to the left",
-        "furthest to the left",
-        "left",
-        "left-hand",
-    ),
-    "right": (
-        "rightmost",
-        "right-most",
-        "furthest right",
-        "far right",
-        "farthest to the right",
-        "furthest to the right",
-        "right",
-        "right-hand",
-    ),
-    "top": ("topmost", "top-most", "highest", "upper", "top"),
-    "bottom": ("bottommost", "bottom-most", "lowest", "lower", "bottom"),
-    "middle": ("middle", "center", "centre", "central"),
-    "largest": (
-        "largest",
-        "biggest",
-        "large",
-        "big",
-        "huge",
-        "larger",
-        "bigger",
-        "tallest",
-    ),
-    "smallest": ("smallest", "small", "tiny", "little", "smaller"),
-    "nearest": ("nearest", "closest", "foreground", "front"),
-    "farthest": ("farthest", "furthest", "background", "back", "most distant"),
-}
-COLORS = {
-    word: color
-    for color, words in {
-        "red": ("red", "crimson", "scarlet"),
-        "orange": ("orange",),
-        "yellow": ("yellow", "golden", "gold"),
-        "green": ("green",),
-        "blue": ("blue", "navy", "turquoise"),
-        "purple": ("purple", "violet"),
-        "pink": ("pink", "magenta"),
-        "brown": ("brown", "tan", "beige"),
-        "black": ("black", "dark"),
-        "white": ("white",),
-        "grey": ("grey", "gray", "silver"),
-    }.items()
-    for word in words
-}
-NUMBERS = {
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-}
-ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4}
-EVERY = {"all", "every", "each", "both", "any"}
-ANYTHING = {
-    *(
-        "object",
-        "item",
-        "thing",
-        "something",
-        "anything",
-        "tool",
-        "element",
-        "part",
-        "place",
-        "area",
-        "piece",
-    ),
-    *(
-        "article",
-        "aspect",
-        "component",
-        "feature",
-        "gear",
-        "instrument",
-        "portion",
-        "region",
-        "section",
-        "structure",
-    ),
-}
+NUMBER_OF_WORD = {word: number for number, word in enumerate(NUMBERS) if number > 0}
+RANK_OF_WORD = {word: rank for rank, word in enumerate(ORDINALS)}
+
+EVERY = word_set("all every each both any")
+ANYTHING = word_set(
+    "object item thing something anything tool element part place area piece "
+    "article aspect component feature gear instrument portion region section "
+    "structure"
+)
 """Nouns that leave the category open."""
 
-BEFORE_A_VERB = {
-    "i",
-    "you",
-    "we",
-    "they",
-    "he",
-    "she",
-    "could",
-    "can",
-    "would",
-    "should",
-    "might",
-    "may",
-    "must",
-    "will",
-}
+BEFORE_A_VERB = word_set(
+    "i you we they he she could can would should might may must will"
+)
 """After these words, "drink" or "watch" is a verb."""
 
-OF = Token("of", "of")
 MAX_GAP = 5
 """Words between a relation and the objects that it relates."""
 
 MAX_ADJECTIVES = 2
-"""Words between an owner and what it owns."""
+"""Words between an owner and what it owns: "the dog's big red bowl"."""
 
-Noun = FoundPhrase[frozenset[str]]
+MAX_WORDS_BETWEEN_COORDINATED = 4
+"""Different words between two nouns that are joined by "and" or "or"."""
 
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """An object that a question mentions. categories: any of these; empty: any at all. text: the words for it. count:
-    how many are meant, None for all of them.
+    """An object that a question mentions.
+
+    categories: any of these; empty: any at all. text: the words for it. color: a key of `colors.HUES`. order: by which
+    the objects are sorted, and rank: the position of the first one meant in that order, from 0. count: how many are
+    meant, None for all of them.
     """
 
     categories: frozenset[str]
@@ -244,57 +120,105 @@ class ParsedQuestion:
 
 
 def parse_question(text: str) -> ParsedQuestion:
-    """Find what the tables of this module and the vocabulary know in a question."""
+    """Find what the tables of this module and the vocabulary know in a question; nothing in an empty one."""
     sentences = split_sentences(text)
+    words: set[str] = set()
+    mentioned: set[str] = set()
+    for sentence in sentences:
+        words.update(token.singular for token in sentence)
+        for noun in _find_nouns(sentence):
+            mentioned |= noun.value
+
     tokens = asking_sentence(sentences)
     nouns = _find_nouns(tokens)
-    asking = find_interrogative(tokens, nouns)
-    relation = _find_relation(tokens, nouns, asking)
-    anchor = None if relation is None else _anchor_of(relation, nouns)
-    heads = [
-        noun
-        for noun in _heads(tokens, nouns, asking)
-        if anchor is None or noun.start < anchor.start
+    interrogative = find_interrogative(tokens, nouns)
+    relation = _find_relation(tokens, nouns, interrogative)
+    anchor = None if relation is None else _find_anchor(relation, nouns)
+    heads = _find_heads(tokens, nouns, interrogative)
+    if anchor is not None:
+        heads = [noun for noun in heads if noun.start < anchor.start]
+
+    targets = [
+        _describe(tokens, noun, nouns, relation) for noun in _coordinated(tokens, heads)
     ]
-    blocked = [span for span in (relation,) if span is not None]
     return ParsedQuestion(
-        tuple(
-            _noun_phrase(tokens, noun, nouns, blocked)
-            for noun in _coordinated(tokens, heads)
-        ),
-        None if relation is None else relation.value,
-        None if anchor is None else _noun_phrase(tokens, anchor, nouns, blocked),
-        frozenset(token.singular for tokens in sentences for token in tokens),
-        frozenset(
-            name
-            for tokens in sentences
-            for noun in _find_nouns(tokens)
-            for name in noun.value
-        ),
+        targets=tuple(targets),
+        relation=None if relation is None else relation.value,
+        anchor=None if anchor is None else _describe(tokens, anchor, nouns, relation),
+        words=frozenset(words),
+        mentioned=frozenset(mentioned),
     )
 
 
-def _heads(
-    tokens: list[Token], nouns: list[Noun], asking: Interrogative | None
-) -> list[Noun]:
-    """The nouns that may be asked for, in order. "part of the dog" asks for the dog, "the dog's bowl" for the bowl."""
-    if asking is not None and asking.noun is None:
-        return []
-    found = nouns
-    if asking is not None and asking.noun is not None:
-        found = [
-            asking.noun,
-            *(noun for noun in nouns if noun.start > asking.noun.start),
-        ]
+def _find_nouns(tokens: Sequence[Token]) -> list[Noun]:
+    """Mentions of categories, kinds of them, or of anything; a color before a noun is no fruit."""
+    nouns = []
+    for noun in find_phrases(tokens, noun_table()):
+        is_verb = noun.start > 0 and tokens[noun.start - 1].word in BEFORE_A_VERB
+        if not is_verb:
+            nouns.append(noun)
+    starts = {noun.start for noun in nouns}
     return [
         noun
-        for noun in found
-        if (noun.value or tokens[noun.stop : noun.stop + 1] != [OF])
-        and not _is_modifier(tokens, noun, nouns)
+        for noun in nouns
+        if not (_is_color(tokens[noun.start : noun.stop]) and noun.stop in starts)
     ]
 
 
-def _is_modifier(tokens: list[Token], noun: Noun, nouns: list[Noun]) -> bool:
+def _is_color(tokens: Sequence[Token]) -> bool:
+    return len(tokens) == 1 and tokens[0].word in COLOR_OF_WORD
+
+
+def _find_relation(
+    tokens: Sequence[Token], nouns: Sequence[Noun], interrogative: Interrogative | None
+) -> PhraseMatch[Relation] | None:
+    """The first relation to a noun. After an interrogative it has to follow what is asked for closely."""
+    taken = [False] * len(tokens)
+    for noun in nouns:
+        for place in range(noun.start, noun.stop):
+            taken[place] = True
+    earliest = 0
+    latest = len(tokens)
+    if interrogative is not None:
+        asked = interrogative.noun
+        earliest = interrogative.place + 1 if asked is None else asked.stop
+        latest = earliest + MAX_GAP
+    for relation in find_phrases(tokens, _relation_table(), taken=taken):
+        is_close = earliest <= relation.start <= latest
+        if is_close and _find_anchor(relation, nouns) is not None:
+            return relation
+    return None
+
+
+def _find_anchor(relation: PhraseMatch[Relation], nouns: Sequence[Noun]) -> Noun | None:
+    """The first noun of a known category after a relation."""
+    for noun in nouns:
+        is_close = relation.stop <= noun.start <= relation.stop + MAX_GAP
+        if is_close and noun.value:
+            return noun
+    return None
+
+
+def _find_heads(
+    tokens: Sequence[Token], nouns: Sequence[Noun], interrogative: Interrogative | None
+) -> list[Noun]:
+    """The nouns that may be asked for, in order. "part of the dog" asks for the dog, "the dog's bowl" for the bowl."""
+    candidates = list(nouns)
+    if interrogative is not None:
+        asked = interrogative.noun
+        if asked is None:
+            return []
+        candidates = [asked, *(noun for noun in nouns if noun.start > asked.start)]
+    heads = []
+    for noun in candidates:
+        before_of = noun.stop < len(tokens) and tokens[noun.stop].word == "of"
+        is_part_of_next = before_of and not noun.value
+        if not is_part_of_next and not _is_modifier(tokens, noun, nouns):
+            heads.append(noun)
+    return heads
+
+
+def _is_modifier(tokens: Sequence[Token], noun: Noun, nouns: Sequence[Noun]) -> bool:
     """Whether a noun only describes the next one: "chicken sandwich", "the dog's bowl"."""
     reach = MAX_ADJECTIVES if tokens[noun.stop - 1].possessive else 0
     return any(
@@ -302,127 +226,92 @@ def _is_modifier(tokens: list[Token], noun: Noun, nouns: list[Noun]) -> bool:
     )
 
 
-def _find_relation(
-    tokens: list[Token], nouns: list[Noun], asking: Interrogative | None
-) -> FoundPhrase[Relation] | None:
-    """The first relation to a noun. After an interrogative it has to follow what is asked for closely."""
-    taken = [
-        any(noun.start <= place < noun.stop for noun in nouns)
-        for place in range(len(tokens))
-    ]
-    found = find_phrases(tokens, _relation_table(), taken=taken)
-    if asking is not None:
-        start = asking.place + 1 if asking.noun is None else asking.noun.stop
-        found = [one for one in found if start <= one.start <= start + MAX_GAP]
-    return next((one for one in found if _anchor_of(one, nouns)), None)
-
-
-def _find_nouns(tokens: list[Token]) -> list[Noun]:
-    """Mentions of categories, kinds of them, or of anything; a color before a noun is no fruit."""
-    found = [
-        noun
-        for noun in find_phrases(tokens, noun_table())
-        if noun.start == 0 or tokens[noun.start - 1].word not in BEFORE_A_VERB
-    ]
-    starts = {noun.start for noun in found}
-    return [
-        noun
-        for noun in found
-        if not (
-            tokens[noun.start].word in COLORS
-            and noun.stop in starts
-            and noun.stop - noun.start == 1
-        )
-    ]
-
-
-def _anchor_of(relation: FoundPhrase[Relation], nouns: list[Noun]) -> Noun | None:
-    after = [
-        noun
-        for noun in nouns
-        if relation.stop <= noun.start <= relation.stop + MAX_GAP and noun.value
-    ]
-    return after[0] if after else None
-
-
-def _coordinated(tokens: list[Token], nouns: list[Noun]) -> list[Noun]:
+def _coordinated(tokens: Sequence[Token], nouns: list[Noun]) -> list[Noun]:
     """The first noun and those joined to it by "and" or "or"."""
     joined = nouns[:1]
     for noun in nouns[1:]:
         between = {token.word for token in tokens[joined[-1].stop : noun.start]}
-        if not between & {"and", "or"} or len(between) > 4:
+        has_conjunction = "and" in between or "or" in between
+        if not has_conjunction or len(between) > MAX_WORDS_BETWEEN_COORDINATED:
             break
         joined.append(noun)
     return joined
 
 
-def _noun_phrase(
-    tokens: list[Token],
+def _describe(
+    tokens: Sequence[Token],
     noun: Noun,
-    nouns: list[Noun],
-    blocked: list[FoundPhrase[Relation]],
+    nouns: Sequence[Noun],
+    relation: PhraseMatch[Relation] | None,
 ) -> NounPhrase:
-    places = _modifier_places(len(tokens), noun, nouns, blocked)
-    words = [tokens[place].word for place in places]
+    """A noun with its modifiers: color, order, rank and count."""
+    places = _modifier_places(len(tokens), noun, nouns, relation)
     modifiers = [tokens[place] for place in places]
-    orders = find_phrases(modifiers, _order_table())
-    head = tokens[noun.stop - 1]
-    counts = [NUMBERS[word] for word in words if word in NUMBERS]
-    everything = head.plural or bool(EVERY & set(words))
+    words = [token.word for token in modifiers]
     text = " ".join(token.word for token in tokens[noun.start : noun.stop])
+    orders = find_phrases(modifiers, _order_table())
+    colors = [COLOR_OF_WORD[word] for word in words if word in COLOR_OF_WORD]
+    ranks = [RANK_OF_WORD[word] for word in words if word in RANK_OF_WORD]
+    counts = [NUMBER_OF_WORD[word] for word in words if word in NUMBER_OF_WORD]
+    means_all = tokens[noun.stop - 1].plural or not EVERY.isdisjoint(words)
+    count: int | None = 1
+    if counts:
+        count = counts[0]
+    elif means_all:
+        count = None
     return NounPhrase(
-        noun.value,
-        "person" if text in PERSONAL else text,
-        next((COLORS[word] for word in words if word in COLORS), None),
-        orders[0].value if orders else None,
-        next((ORDINALS[word] for word in words if word in ORDINALS), 0),
-        counts[0] if counts else None if everything else 1,
+        categories=noun.value,
+        text="person" if text in PERSONAL else text,
+        color=colors[0] if colors else None,
+        order=orders[0].value if orders else None,
+        rank=ranks[0] if ranks else 0,
+        count=count,
     )
 
 
 def _modifier_places(
     length: int,
     noun: Noun,
-    nouns: list[Noun],
-    blocked: list[FoundPhrase[Relation]],
+    nouns: Sequence[Noun],
+    relation: PhraseMatch[Relation] | None,
 ) -> list[int]:
     """The tokens around a noun up to the next noun or relation; what lies between two nouns belongs to the later one,
     unless the noun is the last before a relation or the end.
     """
-    walls = [(one.start, one.stop) for one in nouns if one.start != noun.start]
-    walls += [(one.start, one.stop) for one in blocked]
-    first = max((stop for _, stop in walls if stop <= noun.start), default=0)
-    last = min((start for start, _ in walls if start >= noun.stop), default=length)
-    follows_noun = any(one.start == last for one in nouns)
-    after = [] if follows_noun else list(range(noun.stop, last))
-    return [*range(first, noun.start), *after]
+    borders: list[PhraseMatch[frozenset[str]] | PhraseMatch[Relation]] = [
+        other for other in nouns if other.start != noun.start
+    ]
+    if relation is not None:
+        borders.append(relation)
+    first = max((span.stop for span in borders if span.stop <= noun.start), default=0)
+    last = min(
+        (span.start for span in borders if span.start >= noun.stop), default=length
+    )
+    places = list(range(first, noun.start))
+    next_is_noun = any(other.start == last for other in nouns)
+    if not next_is_noun:
+        places += range(noun.stop, last)
+    return places
 
 
 @cache
-def noun_table() -> dict[tuple[str, ...], frozenset[str]]:
+def noun_table() -> dict[PhraseKey, frozenset[str]]:
     """The categories of every word of the vocabulary; those of "object" and the like are none, which means any."""
-    table: dict[tuple[str, ...], set[str]] = {(word,): set() for word in ANYTHING}
+    table: dict[PhraseKey, set[str]] = {(word,): set() for word in ANYTHING}
     for words in VOCABULARY:
         for phrase in (words.category, *words.names, *words.kinds):
             table.setdefault(phrase_key(phrase), set()).add(words.category)
     # A category's own name means that category only, even where it is also a word for others.
-    table |= {phrase_key(words.category): {words.category} for words in VOCABULARY}
+    for words in VOCABULARY:
+        table[phrase_key(words.category)] = {words.category}
     return {key: frozenset(categories) for key, categories in table.items()}
 
 
 @cache
-def _relation_table() -> dict[tuple[str, ...], Relation]:
-    return {
-        phrase_key(phrase): relation
-        for relation, phrases in RELATIONS.items()
-        for phrase in phrases
-    }
+def _relation_table() -> dict[PhraseKey, Relation]:
+    return phrase_table(RELATIONS)
 
 
 @cache
-def _order_table() -> dict[tuple[str, ...], Order]:
-    return {
-        phrase_key(phrase): order
-        for order, phrases in ORDERS.items()
-        for phrase in phrases
-    }
+def _order_table() -> dict[PhraseKey, Order]:
+    return phrase_table(ORDERS)

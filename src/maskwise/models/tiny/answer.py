@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from maskwise.models.tiny.spec import CATEGORIES, PLURAL_NAMES
+from maskwise.language.word_forms import is_plural
+from maskwise.models.tiny.spec import CATEGORIES
 from maskwise.schema import Answer, Phrase
 
 SAME_PLACE = 0.05
@@ -45,7 +46,7 @@ def write_answer(targets: Sequence[tuple[str, str]], *, amodal: bool) -> Answer:
     """A sentence that names every target, given as (name, noun); each name is a phrase of its region, in order."""
     if not targets:
         return Answer(text="There is nothing like that here.")
-    plural = len(targets) > 1 or targets[0][1] in PLURAL_NAMES
+    plural = len(targets) > 1 or is_plural(targets[0][1])
     text = "They are " if plural else "It is "
     phrases = []
     for number, (name, _) in enumerate(targets):

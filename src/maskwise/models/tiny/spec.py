@@ -67,26 +67,6 @@ COLOR_NAMES = (
 )
 MATERIAL_NAMES = ("ceramic", "plastic", "glass", "metal", "wooden", "fabric")
 
-PLURAL_NAMES = frozenset(
-    (
-        "scissors",
-        "tines",
-        "blades",
-        "handles",
-        "pages",
-        "hands",
-        "feet",
-        "leaves",
-        "ears",
-        "arms",
-        "legs",
-        "windows",
-        "wheels",
-        "bristles",
-    )
-)
-"""Names of one object or part that take a plural verb."""
-
 ATTRIBUTE_SIZES = (len(CATEGORY_NAMES), len(COLOR_NAMES), len(MATERIAL_NAMES))
 """Number of categories, colors and materials: the three classifications of an object."""
 

@@ -2,6 +2,9 @@
 
 A token is the bucket of the word and the buckets of its letter trigrams. Unseen forms ("mugs", "greenish") share
 trigrams with known ones.
+
+These are not the words of `language/tokens.py`: the trained embeddings of the grounder are indexed by the hashes of
+exactly these words, punctuation included (docs/decisions/0025-language.md).
 """
 
 import re

@@ -18,6 +18,7 @@ from random import Random
 from typing import NamedTuple
 
 from maskwise.errors import RecordError
+from maskwise.language.intent.lexicon import LEXICON_FILE
 from maskwise.language.intent.tokenizer import RequestedMask
 
 PHRASE_FILES = ("words", "acts", "reasoning")
@@ -86,7 +87,9 @@ class TemplateCorpus(NamedTuple):
             for name in (*PHRASE_FILES, *TEMPLATE_FILES)
         ]
         files.append(
-            resources.files("maskwise.language.intent").joinpath("lexicon.txt")
+            resources.files("maskwise.language.lexicons").joinpath(
+                f"{LEXICON_FILE}.txt"
+            )
         )
         texts = b"".join(file.read_bytes() for file in files)
         return hashlib.sha256(texts).hexdigest()[:16]
