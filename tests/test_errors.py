@@ -7,7 +7,7 @@ import pytest
 import maskwise as mw
 from maskwise.benchmarks import find_reader
 from maskwise.datasets import find_dataset
-from maskwise.downloads import find_download
+from maskwise.downloads.table import find_download
 from maskwise.errors import (
     FormatError,
     ModelError,

@@ -19,6 +19,7 @@ PACKAGES = [
     "terminal",
     "console",
     "registry",
+    "yaml_files",
     "logs",
     "masks",
     "images",

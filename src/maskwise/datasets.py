@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from maskwise.benchmarks import find_reader
-from maskwise.downloads import data_folder, list_downloads
+from maskwise.downloads.local_files import data_folder
+from maskwise.downloads.table import list_downloads
 from maskwise.errors import StoreError, did_you_mean
 from maskwise.formats import (
     AnnotationFormat,

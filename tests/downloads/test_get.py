@@ -13,18 +13,16 @@ from PIL import Image
 
 import maskwise as mw
 from maskwise.datasets import find_dataset
-from maskwise.downloads import (
-    Consent,
+from maskwise.downloads import local_files as local
+from maskwise.downloads.get import Consent, get_dataset, get_weights
+from maskwise.downloads.local_files import find_weights
+from maskwise.downloads.table import (
     Download,
     FileVersion,
     HostedFile,
     find_download,
-    find_weights,
-    get_dataset,
-    get_weights,
     list_downloads,
 )
-from maskwise.downloads import local_files as local
 from maskwise.downloads.unpack import unpack
 from maskwise.errors import DownloadError, StoreError, UnknownNameError
 from tests.cli.commands import fail, run
@@ -77,10 +75,11 @@ def without_versions(download: Download) -> Download:
 def use(monkeypatch: pytest.MonkeyPatch, *downloads: Download) -> None:
     """Make these the table of downloads."""
     table = {download.name: download for download in downloads}
+    # The table comes last: importing the others must not bind the replacement.
     for place in (
-        "maskwise.downloads.table",
         "maskwise.datasets",
         "maskwise.cli.get",
+        "maskwise.downloads.table",
     ):
         monkeypatch.setattr(f"{place}.list_downloads", lambda: table)
 

@@ -17,8 +17,8 @@ from maskwise.benchmarks.r2sm import MAPPING as R2SM_MAPPING
 from maskwise.errors import FormatError
 from maskwise.formats import convert_annotations
 from maskwise.formats.field_mapping import FieldMapping
-from maskwise.formats.json_files import read_yaml
 from maskwise.store import Dataset
+from maskwise.yaml_files import read_yaml
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
 

@@ -7,12 +7,8 @@ import pytest
 from maskwise.errors import FormatError
 from maskwise.formats import Diagnostics
 from maskwise.formats.field_mapping import FieldMapping
-from maskwise.formats.json_files import (
-    MAX_YAML_BYTES,
-    decode_record,
-    read_json,
-    read_yaml,
-)
+from maskwise.formats.json_files import decode_record, read_json
+from maskwise.yaml_files import MAX_BYTES, read_yaml
 from tests.formats import layouts
 from tests.formats.reading import read, reasons
 
@@ -77,9 +73,7 @@ def test_invalid_yaml_names_its_position(
 
 
 def test_a_large_yaml_file_is_refused(tmp_path: Path) -> None:
-    assert f"at most {MAX_YAML_BYTES}" in yaml_error(
-        tmp_path, MAPPING + "#" * MAX_YAML_BYTES
-    )
+    assert f"at most {MAX_BYTES}" in yaml_error(tmp_path, MAPPING + "#" * MAX_BYTES)
 
 
 def test_invalid_utf_8_in_json_is_an_error_with_its_position(tmp_path: Path) -> None:

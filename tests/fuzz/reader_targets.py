@@ -18,7 +18,6 @@ from PIL import Image
 from maskwise.errors import MaskwiseError
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.field_mapping import FieldMapping, read_mapped
-from maskwise.formats.json_files import read_yaml
 from maskwise.formats.read_context import ReadContext
 from maskwise.images import image_size, open_image
 from maskwise.masks import Mask
@@ -38,6 +37,7 @@ from maskwise.server.model_worker import ModelWorker
 from maskwise.server.predict_routes import predict_router
 from maskwise.server.service import PredictionService, RequestLimits
 from maskwise.store import Dataset, DatasetWriter
+from maskwise.yaml_files import read_yaml
 from tests.fuzz.mutations import (
     Mutation,
     mutate_bytes,

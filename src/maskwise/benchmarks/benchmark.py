@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from maskwise.formats.annotation_format import AnnotationFormat
-from maskwise.formats.json_files import read_yaml
+from maskwise.yaml_files import read_yaml
 
 CARDS = Path(__file__).parent / "cards"
 

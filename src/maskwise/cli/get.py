@@ -19,17 +19,10 @@ from rich.table import Table
 
 from maskwise.cli.options import AsJson, argument
 from maskwise.console import make_console
-from maskwise.downloads import (
-    Consent,
-    Download,
-    data_folder,
-    find_download,
-    get_dataset,
-    get_weights,
-    list_downloads,
-    weights_folder,
-)
+from maskwise.downloads.get import Consent, get_dataset, get_weights
 from maskwise.downloads.get import Progress as Report
+from maskwise.downloads.local_files import data_folder, weights_folder
+from maskwise.downloads.table import Download, find_download, list_downloads
 from maskwise.terminal import echo
 
 

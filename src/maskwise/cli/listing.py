@@ -8,7 +8,7 @@ from rich.table import Table
 
 from maskwise.cli.options import AsJson, argument
 from maskwise.console import make_console
-from maskwise.downloads import list_downloads
+from maskwise.downloads.table import list_downloads
 from maskwise.registry import REGISTRIES
 from maskwise.terminal import echo
 

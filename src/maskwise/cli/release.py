@@ -25,11 +25,11 @@ from maskwise.cli.options import AsJson, argument
 from maskwise.console import make_console
 from maskwise.datasets import find_dataset
 from maskwise.errors import ReleaseError
-from maskwise.formats.json_files import read_yaml
 from maskwise.formats.release_folder import CARD, ReleaseManifest, find_release
 from maskwise.runs.environment import available_cores
 from maskwise.store import Dataset
 from maskwise.terminal import echo
+from maskwise.yaml_files import read_yaml
 
 
 def release(

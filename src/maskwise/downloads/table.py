@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from maskwise.errors import UnknownNameError
-from maskwise.formats.json_files import read_yaml
+from maskwise.yaml_files import read_yaml
 
 TABLE = Path(__file__).with_name("downloads.yaml")
 

@@ -22,7 +22,6 @@ from maskwise.formats.annotations import (
 from maskwise.formats.answer_phrases import parse_answer
 from maskwise.formats.diagnostics import Diagnostics
 from maskwise.formats.file_layout import Size
-from maskwise.formats.json_files import read_yaml
 from maskwise.formats.mask_images import read_mask_image
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.formats.record_files import FileRecord, read_records
@@ -30,6 +29,7 @@ from maskwise.formats.region_collector import RegionCollector
 from maskwise.images import MAX_PIXELS, image_size, resolve_inside
 from maskwise.masks import Mask
 from maskwise.schema import Answer, ImageInfo, MaskType
+from maskwise.yaml_files import read_yaml
 
 Fields = dict[str, Any]
 """A record, decoded."""

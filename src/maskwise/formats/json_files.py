@@ -1,10 +1,9 @@
-"""JSON and YAML files as typed records: an invalid file is an error, an invalid record is a diagnostic."""
+"""JSON files as typed records: an invalid file is an error, an invalid record is a diagnostic."""
 
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from maskwise.errors import FormatError
 from maskwise.formats.diagnostics import Diagnostics
@@ -16,13 +15,6 @@ BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 MAX_BYTES = 2**33
 """The largest annotation file read. The largest published one has some hundred megabytes."""
-
-MAX_YAML_BYTES = 2**20
-"""The largest YAML file read; mappings and cards are much smaller."""
-
-
-MAX_YAML_DEPTH = 50
-"""The deepest nesting in a YAML file. PyYAML needs a second for a thousand open brackets."""
 
 
 def read_json(
@@ -43,59 +35,6 @@ def decode_json(text: bytes | msgspec.Raw, type: type[T], path: Path) -> T:
         raise FormatError(
             f"{path} does not follow its format: {_reason(error)}"
         ) from None
-
-
-def read_yaml(path: Path, type: type[T]) -> T:
-    """A YAML file as `type`. Anchors, aliases and merge keys are refused: they can expand without bound."""
-    text = read_text(path)
-    if len(text) > MAX_YAML_BYTES:
-        raise FormatError(
-            f"{path} has {len(text)} bytes; a YAML file may have at most {MAX_YAML_BYTES}"
-        )
-    try:
-        return msgspec.convert(yaml.load(text, _YamlLoader), type)
-    except (
-        yaml.YAMLError,
-        msgspec.ValidationError,
-        UnicodeError,
-        RecursionError,
-    ) as error:
-        raise FormatError(
-            f"{path} does not follow its format: {_reason(error)}"
-        ) from None
-
-
-class _YamlLoader(yaml.SafeLoader):
-    """PyYAML's safe loader without aliases and deep nesting; every error names its line and column."""
-
-    depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        events: Any = self  # PyYAML declares no types for its event methods.
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.composer.ComposerError(
-                None,
-                None,
-                "aliases (*name) and merge keys (<<) are not allowed",
-                events.peek_event().start_mark,
-            )
-        self.depth += 1
-        if self.depth > MAX_YAML_DEPTH:
-            raise yaml.composer.ComposerError(
-                None, None, "nested too deeply", events.peek_event().start_mark
-            )
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        try:
-            return super().construct_object(node, deep)
-        except (ValueError, TypeError, OverflowError) as error:
-            # A scalar such as 2020-13-45 looks like a date but is not one.
-            raise yaml.constructor.ConstructorError(
-                None, None, str(error), node.start_mark
-            ) from None
 
 
 def decode_record(

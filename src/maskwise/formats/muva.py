@@ -17,8 +17,9 @@ from maskwise.formats.annotation_format import (
 from maskwise.formats.annotations import RegionAnnotation
 from maskwise.formats.coco import CocoAnnotation, CocoFile, read_coco_file
 from maskwise.formats.file_layout import FileLayout
-from maskwise.formats.json_files import decode_json, read_json, read_yaml
+from maskwise.formats.json_files import decode_json, read_json
 from maskwise.formats.read_context import ReadContext
+from maskwise.yaml_files import read_yaml
 
 TABLE = "MUVA paper (ICCV 2023), Table 1"
 DEFAULT_MAPPING = Path(__file__).with_name("muva.yaml")

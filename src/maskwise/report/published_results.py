@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from maskwise.errors import FormatError
-from maskwise.formats.json_files import read_yaml
+from maskwise.yaml_files import read_yaml
 
 FILE = Path(__file__).with_name("published_results.yaml")
 MISSING = "-"

@@ -18,7 +18,7 @@ from maskwise.builder.release.card import (
 )
 from maskwise.builder.release.measured import MeasuredFacts, measure
 from maskwise.errors import FormatError, MaskwiseError, ReleaseError
-from maskwise.formats.json_files import read_yaml
+from maskwise.yaml_files import read_yaml
 from tests.builder.release.made import make_card, make_dataset
 from tests.shared import shared
 

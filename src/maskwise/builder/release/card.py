@@ -15,7 +15,7 @@ from maskwise.benchmarks import RISKS, BenchmarkCard
 from maskwise.builder.release.identifiers import check_license, to_language_code
 from maskwise.builder.release.measured import MeasuredFacts
 from maskwise.errors import FormatError, ReleaseError, did_you_mean
-from maskwise.formats.json_files import read_yaml
+from maskwise.yaml_files import read_yaml
 
 MEASURED = ("data.size", "data.format", "data.statistics")
 """Fields that nobody fills in."""

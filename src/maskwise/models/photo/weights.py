@@ -1,6 +1,6 @@
 """The pretrained networks that the model for photographs uses, opened from verified files."""
 
-from maskwise.downloads import find_all_weights
+from maskwise.downloads.local_files import find_all_weights
 from maskwise.models.photo.detector import YoloxDetector
 from maskwise.models.photo.proposals import ProposalNetworks
 from maskwise.models.photo.saliency import SaliencyNetwork
