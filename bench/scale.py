@@ -1,9 +1,10 @@
-"""The Ray engine by actors: questions a second, and how fast one driver could take answers.
+"""The Ray engine by workers: questions per second, and how many answers one driver can take.
 
-    python bench/scale.py [--model tiny] [--actors 1 2] [--write]
+    python bench/scale.py [--model tiny] [--workers 1 2] [--write]
 
-prints the figures of docs/scale.md, and puts them there if told to. Each way runs in a process of its own. Its rate is
-that of the answers after the first quarter, when all actors work; what came before is told as the start.
+prints the figures of docs/scale.md, and with --write puts them there. Each number of
+workers runs in a process of its own. Its rate is that of the answers after the first
+quarter, when all workers work; the time before the first answer is the start.
 """
 
 import argparse
@@ -20,10 +21,12 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import msgspec
 import numpy as np
 from PIL import Image
 
-from maskwise.harness.engines.shards import Shards, decode_line, encode_line
+from maskwise.engines import EngineOptions
+from maskwise.engines.shards import Shards
 from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
@@ -38,6 +41,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 QUESTIONS = 194_398
 IMAGES = 57_643
 """All of MMR (github.com/jdg900/MMR, README)."""
+
+DECODER = msgspec.json.Decoder(list[Prediction])
 
 
 class Busy:
@@ -62,24 +67,24 @@ class Busy:
 
 class Pace(NamedTuple):
     """How a run went: seconds until the first answer; from a quarter on, questions and images a second, and what a
-    question took of a processor, in milliseconds: in the actors, in this process, in the rest of Ray.
+    question took of a processor, in milliseconds: in the workers, in this process, in the rest of Ray.
     """
 
     start: float
     questions: float
     images: float
-    actors: float
+    workers: float
     driver: float
     ray: float
 
 
 def main() -> None:
-    """Measure every number of actors in turn, several times, and print Markdown."""
+    """Measure every number of workers in turn, several times, and print Markdown."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", default="tiny")
-    parser.add_argument("--actors", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--scenes", type=int, default=SCENES)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument(
@@ -89,18 +94,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         dataset = Path(folder) / "scenes"
         write_scenes(dataset, given.scenes, SEED, split="test", workers=2)
-        paces: dict[int, list[Pace]] = {actors: [] for actors in given.actors}
+        paces: dict[int, list[Pace]] = {workers: [] for workers in given.workers}
         for number in range(
             given.rounds
         ):  # in turn, so that all meet the same moods of the machine
-            for actors in given.actors:
-                out = Path(folder) / f"{actors}-{number}"
-                paces[actors].append(
-                    _measure_apart(given.model, dataset, out, actors=actors)
+            for workers in given.workers:
+                out = Path(folder) / f"{workers}-{number}"
+                paces[workers].append(
+                    _measure_apart(given.model, dataset, out, workers=workers)
                 )
-                print(actors, paces[actors][-1], file=sys.stderr)
+                print(workers, paces[workers][-1], file=sys.stderr)
         figures = _pace_table(given.model, dataset, paces) + _driver_table(
-            Path(folder) / f"{given.actors[0]}-0" / "predictions.jsonl", dataset
+            Path(folder) / f"{given.workers[0]}-0" / "predictions.jsonl", dataset
         )
     print(figures)
     if given.write:
@@ -113,8 +118,8 @@ def main() -> None:
         )
 
 
-def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
-    """Predict the whole dataset. Ray tells the models to use one thread an actor."""
+def measure(model: str, dataset: Path, out: Path, *, workers: int) -> Pace:
+    """Predict the whole dataset. Ray tells the models to use one thread an worker."""
     opened = Dataset.open(dataset)
     seen: list[tuple[float, int]] = []
     spent: list[Counter[str]] = []
@@ -128,7 +133,7 @@ def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
     evaluate(
         EvaluationConfig(dataset, model),
         out,
-        execution=ExecutionOptions("ray", {"actors": actors}),
+        execution=ExecutionOptions(EngineOptions(engine="ray", workers=workers)),
         predict_only=True,
         on_progress=watch,
     )
@@ -137,7 +142,7 @@ def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
     asked = seen[-1][1] - seen[first][1]
     costs = [
         1000 * (spent[1][kind] - spent[0][kind]) / asked
-        for kind in ("actors", "driver", "ray")
+        for kind in ("workers", "driver", "ray")
     ]
     return Pace(
         seen[1][0] - began,
@@ -148,7 +153,7 @@ def measure(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
 
 
 def _processor_seconds() -> Counter[str]:
-    """Of this process and of all that descend from it; actors by what Ray calls them."""
+    """Of this process and of all that descend from it; workers by what Ray calls them."""
     parents = {}
     names = {}
     spent = {}
@@ -169,7 +174,7 @@ def _processor_seconds() -> Counter[str]:
             kind = (
                 "driver"
                 if pid == os.getpid()
-                else "actors"
+                else "workers"
                 if name.startswith("ray::MapWorker")
                 else "ray"
             )
@@ -177,7 +182,7 @@ def _processor_seconds() -> Counter[str]:
     return total
 
 
-def _measure_apart(model: str, dataset: Path, out: Path, *, actors: int) -> Pace:
+def _measure_apart(model: str, dataset: Path, out: Path, *, workers: int) -> Pace:
     command = [
         sys.executable,
         __file__,
@@ -185,7 +190,7 @@ def _measure_apart(model: str, dataset: Path, out: Path, *, actors: int) -> Pace
         model,
         str(dataset),
         str(out),
-        str(actors),
+        str(workers),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Pace(*map(float, done.stdout.split()))
@@ -194,32 +199,32 @@ def _measure_apart(model: str, dataset: Path, out: Path, *, actors: int) -> Pace
 def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
     opened = Dataset.open(dataset)
     best = {
-        actors: max(found, key=lambda pace: pace.questions)
-        for actors, found in paces.items()
+        workers: max(found, key=lambda pace: pace.questions)
+        for workers, found in paces.items()
     }
     one = best[min(best)]
     lines = [
         f"`{model}`, {len(opened):,} questions about {len(opened.images):,} images of the world, best of "
         f"{max(map(len, paces.values()))}, {os.cpu_count()} cores; processor time in ms a question:",
         "",
-        "| actors | questions/s | times one | images/s | first answer | in actors | in the driver | in Ray |",
+        "| workers | questions/s | times one | images/s | first answer | in workers | in the driver | in Ray |",
         "|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    for actors, pace in best.items():
+    for workers, pace in best.items():
         lines.append(
-            f"| {actors} | {pace.questions:,.1f} | {pace.questions / one.questions:.2f} | {pace.images:,.1f} | "
-            f"{pace.start:.1f} s | {pace.actors:.2f} | {pace.driver:.2f} | {pace.ray:.2f} |"
+            f"| {workers} | {pace.questions:,.1f} | {pace.questions / one.questions:.2f} | {pace.images:,.1f} | "
+            f"{pace.start:.1f} s | {pace.workers:.2f} | {pace.driver:.2f} | {pace.ray:.2f} |"
         )
     lines += [
         "",
         "| all of MMR | at as many questions an image as here | at its own, if an image costs the same |",
     ]
     lines += ["|---|--:|--:|"]
-    for actors in (*best, 8 * max(best), 64 * max(best)):
-        pace = best.get(actors, best[max(best)])
-        share = actors / (actors if actors in best else max(best))
-        name = f"{actors} actor" if actors == 1 else f"{actors} actors"
-        name += "" if actors in best else f", {actors // max(best)} such machines"
+    for workers in (*best, 8 * max(best), 64 * max(best)):
+        pace = best.get(workers, best[max(best)])
+        share = workers / (workers if workers in best else max(best))
+        name = f"{workers} worker" if workers == 1 else f"{workers} workers"
+        name += "" if workers in best else f", {workers // max(best)} such machines"
         whole = QUESTIONS / pace.questions / share
         own = IMAGES / pace.images / share
         lines.append(f"| {name} | {_hours(whole)} | {_hours(own)} |")
@@ -231,22 +236,22 @@ def _hours(seconds: float) -> str:
 
 
 def _driver_table(path: Path, dataset: Path) -> str:
-    """How many answers a second this process could write down, in order and out of order."""
-    lines = _image_lines(path, dataset)
-    questions = sum(len(decode_line(line)) for line in lines)
+    """Answers per second that this process can write, in order and out of order."""
+    results = _encoded_results(path, dataset)
+    questions = sum(len(DECODER.decode(result)) for result in results)
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         with Log(Path(folder) / "log.jsonl", Prediction) as log:
-            for line in lines:
-                log.extend(decode_line(line))
+            for result in results:
+                log.extend(DECODER.decode(result))
         ordered = time.perf_counter() - began
         began = time.perf_counter()
         with Log(Path(folder) / "late.jsonl", Prediction) as log:
             shards = Shards(Path(folder) / "shards")
-            for image, line in enumerate(lines):
-                shards.add(image, line)
-            for image in range(len(lines)):
-                log.extend(shards.pop(image))
+            for image, result in enumerate(results):
+                shards.add(image, result)
+            for image in range(len(results)):
+                log.extend(DECODER.decode(shards.pop(image)))
         late = time.perf_counter() - began
     return "\n".join(
         [
@@ -259,21 +264,22 @@ def _driver_table(path: Path, dataset: Path) -> str:
     )
 
 
-def _image_lines(path: Path, dataset: Path) -> list[bytes]:
-    """The predictions of a run, image by image, as they travel."""
-    replies = Log(path, Prediction).read()
+def _encoded_results(path: Path, dataset: Path) -> list[bytes]:
+    """The predictions of a run, image by image, as workers send them."""
+    predictions = Log(path, Prediction).read()
     opened = Dataset.open(dataset)
     owner = dict(zip(opened.samples.id, opened.samples.image))
     groups: dict[int, list[Prediction]] = {}
-    for reply in replies:
-        groups.setdefault(int(owner[reply.sample]), []).append(reply)
-    return [encode_line(image, own) for image, own in groups.items()]
+    for prediction in predictions:
+        image = int(owner[prediction.sample])
+        groups.setdefault(image, []).append(prediction)
+    return [msgspec.json.encode(group) for group in groups.values()]
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["once"]:
         pace = measure(
-            sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), actors=int(sys.argv[5])
+            sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), workers=int(sys.argv[5])
         )
         print(*pace)
     else:

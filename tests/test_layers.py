@@ -35,6 +35,7 @@ PACKAGES = [
     "runs",
     "predictions",
     "report",
+    "engines",
     "harness",
     "writers",
     "builder",
@@ -66,12 +67,12 @@ EXTRAS = {
     "accelerate": ["models"],
     "anthropic": ["writers"],
     "fastapi": ["server"],
-    "huggingface_hub": ["models", "release"],
+    "huggingface_hub": ["models", "builder"],
     "onnx": ["models"],
     "openai": ["writers"],
     "peft": ["models"],
     "prometheus_client": ["server"],
-    "ray": ["builder", "harness", "models"],
+    "ray": ["engines"],
     "safetensors": ["models"],
     "shapely": ["masks"],
     "sqlalchemy": ["review", "server"],
@@ -87,7 +88,12 @@ EXTRAS = {
 LAZY_PACKAGES = ["models", "review", "server", "writers"]
 """Packages whose modules may need an extra: the command line and the API import them inside a function."""
 
-LAZY_MODULES = ["maskwise.builder.ray_engine", "maskwise.harness.engines.ray"]
+LAZY_MODULES = [
+    "maskwise.engines.ray_cluster",
+    "maskwise.engines.ray_tasks",
+    "maskwise.engines.ray_training",
+    "maskwise.engines.ray_workers",
+]
 """Modules of other packages that need an extra: they are imported by name when they are needed."""
 
 SLOW = ["scipy"]

@@ -1,10 +1,10 @@
-"""Logging: every module logs to `logging.getLogger(__name__)`, and `configure` shows
-the records on standard error.
+"""Logging: what modules log is printed to standard error by the command line.
 
-A library never configures logging: a Python program that uses maskwise sees warnings
-and errors, and installs its own handlers for the rest. The command line calls
-`configure` once. Its level comes from `--debug` or `--verbose`, then from the
-environment variable `MASKWISE_LOG`, and is `warning` otherwise.
+Every module logs to `logging.getLogger(__name__)`. A library never configures logging: a
+Python program that uses maskwise sees warnings and errors, and installs its own handlers
+for the rest. The command line calls `configure` once. Its level comes from `--debug` or
+`--verbose`, then from the environment variable `MASKWISE_LOG`, and is `warning`
+otherwise.
 
 | level | what is logged |
 |---|---|

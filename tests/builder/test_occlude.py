@@ -12,6 +12,7 @@ from PIL import Image
 from maskwise.builder.composite import match_light, paste, place, soft_edge
 from maskwise.builder.cutouts import AnnotatedObjects, Cutout, CutoutSource
 from maskwise.builder.occlude import OccludeOptions, occlude
+from maskwise.engines import EngineOptions
 from maskwise.errors import RecordError, StoreError
 from maskwise.masks import Mask
 from maskwise.schema import ImageInfo, Region
@@ -191,7 +192,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers(
     shapes: Dataset, tmp_path: Path
 ) -> None:
     for workers in (1, 2):
-        occlude(shapes, tmp_path / str(workers), workers=workers)
+        occlude(shapes, tmp_path / str(workers), engine=EngineOptions(workers=workers))
     for name in ("images.arrow", "regions.arrow", "samples.arrow"):
         assert (tmp_path / "1" / name).read_bytes() == (
             tmp_path / "2" / name

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from maskwise.builder.engines import EngineOptions
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.filters import apply_filters
 from maskwise.builder.grammar_writer import write_with_grammar
@@ -18,6 +17,7 @@ from maskwise.builder.language_model import LanguageModel, estimate_build, ledge
 from maskwise.builder.pipeline import BuildOptions, build_dataset, merge_results
 from maskwise.builder.prompt import make_request
 from maskwise.builder.recipes import find_recipe
+from maskwise.engines import EngineOptions
 from maskwise.errors import StoreError
 from maskwise.language.intent import classify_intent
 from maskwise.registry import RECIPES
@@ -107,7 +107,9 @@ def test_a_source_without_amodal_masks_is_named_with_what_to_do(tmp_path: Path) 
         build_dataset(find_recipe("amodal-reason-seg"), source, tmp_path / "out")
 
 
-@pytest.mark.parametrize("engine", [EngineOptions(workers=2), EngineOptions("ray", 2)])
+@pytest.mark.parametrize(
+    "engine", [EngineOptions(workers=2), EngineOptions(engine="ray", workers=2)]
+)
 def test_engines_make_the_same_dataset(
     engine: EngineOptions, world: Dataset, tmp_path: Path
 ) -> None:

@@ -97,7 +97,7 @@ def test_what_is_wrong_is_said_in_one_line(
     assert "known: " in said(dataset, "--model", "orcale")
     assert "maskwise read mmr" in said("mmr", "--model", "oracle")
     assert "KEY=VALUE" in said(dataset, "--model", "oracle", "--model-option", "noise")
-    assert "use --engine ray" in said(dataset, "--model", "oracle", "--actors", 2)
+    assert "use --engine ray" in said(dataset, "--model", "oracle", "--workers", 2)
     assert "strict does not score teacher-forced" in said(
         dataset, "--model", f"{FAKES}:Pupil", "--teacher-forced", "--protocol", "strict"
     )

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 from maskwise.datasets import find_dataset
+from maskwise.engines import EngineOptions
 from maskwise.errors import (
     MaskwiseError,
     ModelError,
@@ -548,7 +549,7 @@ def test_a_question_that_hangs_fails_after_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited = SimpleNamespace(SimpleQueue=UntilItHangs, Empty=queue.Empty)
-    monkeypatch.setattr("maskwise.harness.engines.worker.queue", waited)
+    monkeypatch.setattr("maskwise.harness.worker.queue", waited)
     dataset = write_dataset(
         tmp_path / "dataset",
         5,
@@ -575,7 +576,7 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited = SimpleNamespace(SimpleQueue=UntilItHangs, Empty=queue.Empty)
-    monkeypatch.setattr("maskwise.harness.engines.worker.queue", waited)
+    monkeypatch.setattr("maskwise.harness.worker.queue", waited)
     dataset = write_dataset(tmp_path / "dataset", 5, questions=("fine", "hang"))
     Moody.hang.clear()
     Moody.hangs.clear()
@@ -597,7 +598,7 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
 def test_a_model_that_only_hangs_stops_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maskwise.harness.engines.worker.MAX_HUNG", 2)
+    monkeypatch.setattr("maskwise.harness.worker.MAX_HUNG", 2)
     dataset = write_dataset(tmp_path / "dataset", 9, questions=("hang",))
     Moody.hang.clear()
     try:
@@ -836,7 +837,7 @@ def test_ray_needs_a_folder_and_names(dataset: Path, tmp_path: Path) -> None:
         evaluate(
             EvaluationConfig(dataset, Painter()),
             tmp_path / "run",
-            execution=ExecutionOptions("ray"),
+            execution=ExecutionOptions(EngineOptions(engine="ray")),
         )
 
 
@@ -920,7 +921,7 @@ def test_unknown_engines_and_protocols_are_refused(
     dataset: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownNameError, match="local"):
-        run(dataset, tmp_path / "run", execution=ExecutionOptions("dask"))
+        EngineOptions(engine="dask")
     with pytest.raises(UnknownNameError, match="strict"):
         run(dataset, tmp_path / "run", protocols=["strickt"])
     assert not (tmp_path / "run").exists()

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from maskwise.builder.build_summary import WriterFailure, WriterUsage
 from maskwise.builder.draft import Draft, SourceImage
-from maskwise.builder.engines import EngineOptions, map_images
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.filters import blind_request
 from maskwise.builder.filters.blind_check import TYPICAL_TOKENS
@@ -16,6 +15,7 @@ from maskwise.builder.prompt import expected_tokens, make_request
 from maskwise.builder.recipe import DraftedImage, Recipe, output_to_drafts
 from maskwise.builder.recipes import find_recipe
 from maskwise.builder.source_images import SourceFolder
+from maskwise.engines import EngineOptions, map_chunks
 from maskwise.store import Dataset
 from maskwise.writers.client import Client
 from maskwise.writers.complete import SendLimits, complete
@@ -77,7 +77,7 @@ class ModelSession:
         make = partial(make_requests, SourceFolder.of(dataset), recipe.name)
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
-            requests = dict(zip(chunk, map_images(make, chunk, engine)))
+            requests = dict(zip(chunk, map_chunks(make, chunk, engine)))
             sent = {
                 row: request for row, request in requests.items() if request is not None
             }

@@ -13,8 +13,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -26,6 +25,8 @@ from PIL import Image
 from maskwise.arrays import BoolArray
 from maskwise.builder.composite import CutoutPlacement, paste, place
 from maskwise.builder.cutouts import AnnotatedObjects, CutoutSource
+from maskwise.builder.source_images import SourceFolder
+from maskwise.engines import EngineOptions, map_chunks
 from maskwise.errors import RecordError, StoreError
 from maskwise.formats.exported_dataset import read_encoded_image
 from maskwise.masks import Mask
@@ -34,9 +35,6 @@ from maskwise.store import Dataset, DatasetWriter
 
 TRIES = 24
 """Cut-outs that are tried for one target."""
-
-CHUNK = 4
-"""Images that a worker handles at a time."""
 
 JPEG = {"quality": 95, "subsampling": 0}
 
@@ -94,13 +92,13 @@ def occlude(
     options: OccludeOptions | None = None,
     *,
     limit: int | None = None,
-    workers: int = 1,
+    engine: EngineOptions | None = None,
     overwrite: bool = False,
     done: Callable[[], None] = lambda: None,
 ) -> OccludeCounts:
     """Write composites of a dataset's images and their originals as a dataset folder.
 
-    The result is the same for any number of workers. limit: read that many images only. done: called after each.
+    The result is the same for any engine. limit: read that many images only. done: called after each.
     """
     chosen = options or OccludeOptions()
     images = range(
@@ -116,7 +114,7 @@ def occlude(
     with DatasetWriter(
         out, name=f"{source.name}-occluded", about=about, overwrite=overwrite
     ) as writer:
-        for outcome in _outcomes(source, chosen, images, workers):
+        for outcome in _outcomes(source, chosen, images, engine or EngineOptions()):
             for pair in outcome.pairs:
                 for member in pair:
                     writer.add_image(member.info, member.regions, member.data)
@@ -134,34 +132,23 @@ def occlude(
 
 
 def _outcomes(
-    source: Dataset, options: OccludeOptions, images: range, workers: int
+    source: Dataset, options: OccludeOptions, images: range, engine: EngineOptions
 ) -> Iterator[_Outcome]:
-    if workers == 1:
-        cutouts = CutoutSource.of(source)
-        yield from (occlude_image(cutouts, row, options) for row in images)
-        return
-    make = partial(
-        _in_worker,
-        str(source.path),
-        None if source.image_root is None else str(source.image_root),
-        options,
-    )
-    with ProcessPoolExecutor(workers) as pool:
-        try:
-            yield from pool.map(make, images, chunksize=CHUNK)
-        finally:
-            pool.shutdown(cancel_futures=True)
+    work = partial(_occlude_images, SourceFolder.of(source), options)
+    return map_chunks(work, images, engine)
 
 
-def _in_worker(
-    path: str, image_root: str | None, options: OccludeOptions, row: int
-) -> _Outcome:
-    return occlude_image(_open_source(path, image_root), row, options)
+def _occlude_images(
+    source: SourceFolder, options: OccludeOptions, rows: Sequence[int]
+) -> list[_Outcome]:
+    cutouts = _open_cutouts(source)
+    return [occlude_image(cutouts, row, options) for row in rows]
 
 
 @lru_cache(maxsize=1)
-def _open_source(path: str, image_root: str | None) -> CutoutSource:
-    return CutoutSource.of(Dataset.open(path, image_root=image_root))
+def _open_cutouts(source: SourceFolder) -> CutoutSource:
+    """The objects to paste; finding them takes long, so a process does it once."""
+    return CutoutSource.of(source.open())
 
 
 def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _Outcome:

@@ -33,7 +33,6 @@ from maskwise.builder.build_summary import (
     summarize_build,
 )
 from maskwise.builder.draft import Draft, SourceImage, draft_to_sample
-from maskwise.builder.engines import EngineOptions, map_images
 from maskwise.builder.filters import (
     ClassifyWording,
     FilterOptions,
@@ -45,6 +44,7 @@ from maskwise.builder.language_model import LanguageModel, ModelSession, ledger_
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import find_recipe
 from maskwise.builder.source_images import SourceFolder, SourceImages
+from maskwise.engines import EngineOptions, map_chunks
 from maskwise.errors import StoreError
 from maskwise.runs.files import hash_path
 from maskwise.store import Dataset, DatasetWriter
@@ -176,7 +176,7 @@ def _write_offline(
     work = partial(
         _write_images, SourceFolder.of(images.dataset), recipe.name, options, classify
     )
-    for result in map_images(work, range(len(images)), options.engine):
+    for result in map_chunks(work, range(len(images)), options.engine):
         yield result
         done(1)
 

@@ -9,16 +9,26 @@ import typer
 from rich.progress import Progress
 
 from maskwise.builder.build_summary import BuildSummary
-from maskwise.builder.engines import BuildEngine, EngineOptions
 from maskwise.builder.image_hash import find_leaked_images, hash_dataset, image_splits
 from maskwise.builder.language_model import LanguageModel, estimate_build, ledger_path
 from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.builder.pipeline import BuildOptions, build_dataset, is_finished
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import find_recipe
-from maskwise.cli.options import SEVERAL, AsJson, ImagesFolder, Overwrite
+from maskwise.cli.options import (
+    SEVERAL,
+    AsJson,
+    CpusPerWorker,
+    Engine,
+    GpusPerWorker,
+    ImagesFolder,
+    Overwrite,
+    RayAddress,
+    Workers,
+)
 from maskwise.console import make_console
 from maskwise.datasets import find_dataset
+from maskwise.engines import EngineOptions
 from maskwise.errors import MaskwiseError, UnknownNameError
 from maskwise.registry import WRITERS
 from maskwise.store import Dataset
@@ -41,7 +51,6 @@ OutOption = Annotated[Path, typer.Option(help="Folder of the new dataset.")]
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Read this many images only.")
 ]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 
 
 def _add_recipe(recipe: Recipe, example: str) -> None:
@@ -101,13 +110,11 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
         seed: Annotated[
             int, typer.Option(min=0, help="Another seed: other words of the grammar.")
         ] = 0,
-        engine: Annotated[
-            BuildEngine, typer.Option(help="Where the work is done.")
-        ] = "local",
-        workers: WorkersOption = 1,
-        ray_address: Annotated[
-            str | None, typer.Option(help="Address of a Ray cluster.")
-        ] = None,
+        engine: Engine = "local",
+        workers: Workers = None,
+        ray_address: RayAddress = None,
+        cpus_per_worker: CpusPerWorker = None,
+        gpus_per_worker: GpusPerWorker = None,
         overwrite: Overwrite = False,
         as_json: AsJson = False,
     ) -> None:
@@ -134,7 +141,13 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
         options = BuildOptions(
             limit=limit,
             seed=seed,
-            engine=EngineOptions(engine, workers, ray_address),
+            engine=EngineOptions(
+                engine=engine,
+                workers=workers,
+                ray_address=ray_address,
+                cpus_per_worker=cpus_per_worker,
+                gpus_per_worker=gpus_per_worker,
+            ),
             leaked=_find_leaked(dataset, against or []),
         )
         _run(
@@ -305,7 +318,11 @@ def build_occluded(
     seed: Annotated[
         int, typer.Option(min=0, help="Another seed gives other composites.")
     ] = 0,
-    workers: WorkersOption = 1,
+    engine: Engine = "local",
+    workers: Workers = None,
+    ray_address: RayAddress = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -327,7 +344,13 @@ def build_occluded(
             out,
             options,
             limit=limit,
-            workers=workers,
+            engine=EngineOptions(
+                engine=engine,
+                workers=workers,
+                ray_address=ray_address,
+                cpus_per_worker=cpus_per_worker,
+                gpus_per_worker=gpus_per_worker,
+            ),
             overwrite=overwrite,
             done=lambda: progress.advance(task),
         )

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -25,15 +25,21 @@ from rich.text import Text
 
 from maskwise.cli.options import (
     AsJson,
+    CpusPerWorker,
+    Engine,
+    GpusPerWorker,
     ImagesFolder,
     ModelOptions,
     ModelSpec,
     ProtocolNames,
+    RayAddress,
     ShowAll,
+    Workers,
     argument,
 )
 from maskwise.cli.score_table import print_scores
 from maskwise.console import make_console
+from maskwise.engines import EngineOptions
 from maskwise.harness.evaluate import (
     EvaluationConfig,
     EvaluationSummary,
@@ -61,25 +67,6 @@ Limit = Annotated[
     int | None,
     typer.Option(
         min=1, help="Only this many images, drawn at random, with all their questions."
-    ),
-]
-Engine = Annotated[Literal["local", "ray"], typer.Option(help="Who does the work.")]
-RayAddress = Annotated[
-    str | None, typer.Option(help="A Ray cluster.", show_default="one on this machine")
-]
-Actors = Annotated[
-    int | None, typer.Option(min=1, help="Models that work side by side (ray).")
-]
-ActorCpus = Annotated[
-    float | None,
-    typer.Option(min=0.0, help="Cores each of them claims (ray).", show_default="1"),
-]
-ActorGpus = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0,
-        help="GPUs each of them claims (ray).",
-        show_default="1, where there are any",
     ),
 ]
 TeacherForced = Annotated[
@@ -117,10 +104,10 @@ def evaluate_model(
         bool, typer.Option("--predict-only", help="Do not score.")
     ] = False,
     engine: Engine = "local",
+    workers: Workers = None,
     ray_address: RayAddress = None,
-    actors: Actors = None,
-    actor_cpus: ActorCpus = None,
-    actor_gpus: ActorGpus = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
     teacher_forced: TeacherForced = False,
     retry_failed: RetryFailed = False,
     timeout: Timeout = None,
@@ -139,13 +126,14 @@ def evaluate_model(
     config = EvaluationConfig(
         dataset, model, given, images, limit, seed, teacher_forced=teacher_forced
     )
-    ray = {
-        "address": ray_address,
-        "actors": actors,
-        "cpus": actor_cpus,
-        "gpus": actor_gpus,
-    }
-    execution = ExecutionOptions(engine, ray, timeout, retry_failed=retry_failed)
+    engine_options = EngineOptions(
+        engine=engine,
+        workers=workers,
+        ray_address=ray_address,
+        cpus_per_worker=cpus_per_worker,
+        gpus_per_worker=gpus_per_worker,
+    )
+    execution = ExecutionOptions(engine_options, timeout, retry_failed=retry_failed)
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
     done = _evaluate(
         config,

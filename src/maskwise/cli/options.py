@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from maskwise.engines import EngineName
+
 SEVERAL = "Can be given several times."
 
 
@@ -57,3 +59,48 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing dataset.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# -- the engine: `maskwise.engines.EngineOptions`, for eval, build and train -----------
+
+ENGINE_HELP = "Who does the work: processes of this machine, or workers of Ray."
+Engine = Annotated[EngineName, typer.Option("--engine", help=ENGINE_HELP)]
+EngineOfConfig = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help=ENGINE_HELP, show_default="[execution] of CONFIG"),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        help="Workers side by side.",
+        show_default="local: 1; ray: as many as fit, for training 1",
+    ),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="HOST:PORT",
+        help="A Ray cluster.",
+        show_default="one on this machine",
+    ),
+]
+CpusPerWorker = Annotated[
+    float | None,
+    typer.Option(
+        "--cpus-per-worker",
+        min=0.0,
+        help="Cores that each worker reserves (ray).",
+        show_default="1",
+    ),
+]
+GpusPerWorker = Annotated[
+    float | None,
+    typer.Option(
+        "--gpus-per-worker",
+        min=0.0,
+        help="GPUs that each worker reserves (ray).",
+        show_default="eval: 1, if there are any; otherwise 0",
+    ),
+]

@@ -10,7 +10,15 @@ import msgspec
 import typer
 from rich.table import Table
 
-from maskwise.cli.options import AsJson, argument
+from maskwise.cli.options import (
+    AsJson,
+    CpusPerWorker,
+    EngineOfConfig,
+    GpusPerWorker,
+    RayAddress,
+    Workers,
+    argument,
+)
 from maskwise.console import make_console
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.terminal import echo
@@ -37,19 +45,33 @@ def train(
             help="Print parameters, memory, steps and samples; train nothing.",
         ),
     ] = False,
+    engine: EngineOfConfig = None,
+    workers: Workers = None,
+    ray_address: RayAddress = None,
+    cpus_per_worker: CpusPerWorker = None,
+    gpus_per_worker: GpusPerWorker = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model. Repeating the command continues an interrupted run, with the same result.
 
-    Training curves are in OUT/*.jsonl, and for TensorBoard in OUT/events. On several GPUs or machines: accelerate
-    launch -m maskwise.cli.main train CONFIG --out OUT (docs/training.md)
+    Training curves are in OUT/*.jsonl, and for TensorBoard in OUT/events. On several GPUs or machines: --engine ray,
+    or accelerate launch -m maskwise.cli.main train CONFIG --out OUT (docs/training.md)
 
     Example: maskwise train configs/tiny.toml --out runs/train
     """
-    from maskwise.training.trainers import trainer_of_config  # noqa: PLC0415
+    from maskwise.training.trainers import trainer_of_config, with_execution  # noqa: PLC0415
 
     trainer = trainer_of_config(config)
     settings = trainer.read_config(config)
+    with _naming(config):
+        settings = with_execution(
+            settings,
+            engine=engine,
+            workers=workers,
+            ray_address=ray_address,
+            cpus_per_worker=cpus_per_worker,
+            gpus_per_worker=gpus_per_worker,
+        )
     if dry_run:
         with _naming(config):
             plan = trainer.dry_run(settings)

@@ -12,7 +12,7 @@ byte, however often a run was interrupted.
 import contextlib
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,16 @@ import numpy as np
 
 from maskwise import __version__
 from maskwise.datasets import find_dataset
+from maskwise.engines import EngineOptions, check_engine, run_job
 from maskwise.errors import (
     MaskwiseError,
     ModelGoneError,
     ProtocolError,
     StoreError,
 )
-from maskwise.harness.engines import Engine, Worker, WorkerConfig, find_engine
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
 from maskwise.harness.plan import Plan
+from maskwise.harness.prediction_job import PredictionJob
 from maskwise.harness.predictor import Model, describe_model, domain_warning, model_spec
 from maskwise.harness.progress import Progress
 from maskwise.harness.resume import (
@@ -40,6 +41,7 @@ from maskwise.harness.resume import (
     replace_lines,
 )
 from maskwise.harness.score import describe_dataset, result_to_run, score
+from maskwise.harness.worker import Worker, WorkerConfig
 from maskwise.protocols import Protocol, find_protocol
 from maskwise.runs import Run
 from maskwise.runs.environment import describe_attempt
@@ -98,8 +100,7 @@ class ExecutionOptions:
     failed samples again.
     """
 
-    engine: str = "local"
-    engine_options: Mapping[str, Any] = field(default_factory=dict)
+    engine: EngineOptions = field(default_factory=EngineOptions)
     timeout: float | None = None
     retry_failed: bool = False
 
@@ -133,7 +134,6 @@ class _Session:
     execution: ExecutionOptions
     plan: Plan
     worker: Worker
-    engine: Engine
     working_folder: Path
     on_progress: Callable[[Progress], None]
 
@@ -172,11 +172,20 @@ class _Session:
             samples=hash_view(self.dataset),
         )
 
+    def predict(
+        self, plan: Plan, *, shards: Path
+    ) -> Generator[list[Prediction], None, None]:
+        """The predictions for each image of a plan, made by the engine."""
+        job = PredictionJob.of(self.worker)
+        return run_job(
+            job, plan, self.execution.engine, worker=self.worker, shards=shards
+        )
+
     def begin_attempt(self, before: EvaluationInfo | None, done: int) -> EvaluationInfo:
         """The record of a run that is started or resumed now. done: samples predicted before."""
         execution = self.execution
         attempt = describe_attempt(
-            engine=execution.engine,
+            engine=execution.engine.engine,
             timeout=execution.timeout,
             done_before=done,
             working_folder=self.working_folder,
@@ -292,11 +301,12 @@ def _opened(
     on_progress: Callable[[Progress], None],
 ) -> Iterator[_Session]:
     by_name = isinstance(config.model, str) and not isinstance(config.dataset, Dataset)
-    if execution.engine != "local" and (folder is None or not by_name):
+    engine = execution.engine.engine
+    if engine != "local" and (folder is None or not by_name):
         raise MaskwiseError(
-            f"engine {execution.engine} needs a run folder, and a model and a dataset given by name or path"
+            f"engine {engine} needs a run folder, and a model and a dataset given by name or path"
         )
-    engine = find_engine(execution.engine, **execution.engine_options)
+    check_engine(execution.engine)
     here = Path.cwd()
     dataset = config.dataset if isinstance(config.dataset, Dataset) else None
     worker_config = WorkerConfig(
@@ -318,16 +328,14 @@ def _opened(
             raise StoreError(
                 f"{worker.dataset.path} has no samples, so there is nothing to evaluate"
             )
-        yield _Session(config, execution, plan, worker, engine, here, on_progress)
+        yield _Session(config, execution, plan, worker, here, on_progress)
 
 
 def _predict_in_memory(session: _Session) -> tuple[EvaluationSummary, list[Prediction]]:
     progress = Progress(session.plan.samples)
     predictions = list[Prediction]()
     session.on_progress(progress)
-    stream = session.engine(
-        session.worker.config, session.plan, session.worker, shards=Path()
-    )
+    stream = session.predict(session.plan, shards=Path())
     with contextlib.closing(stream) as images:
         for found in images:
             predictions += found
@@ -416,9 +424,7 @@ def _append(session: _Session, folder: Path, plan: Plan, path: Path) -> None:
         )
         session.on_progress(progress)
         shards = folder / SHARDS / path.stem
-        stream = session.engine(
-            session.worker.config, rest, session.worker, shards=shards
-        )
+        stream = session.predict(rest, shards=shards)
         images = stack.enter_context(contextlib.closing(stream))
         try:
             for planned, predictions in zip(rest, images, strict=True):
@@ -426,7 +432,8 @@ def _append(session: _Session, folder: Path, plan: Plan, path: Path) -> None:
                     ids[row] for row in planned.rows
                 ]:
                     raise StoreError(
-                        f"engine {session.execution.engine} returned samples in a wrong order; please report this"
+                        f"engine {session.execution.engine.engine} returned samples in a "
+                        "wrong order; please report this"
                     )
                 log.extend(predictions)
                 progress.add(predictions)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.registry import TRAINERS
@@ -51,6 +52,24 @@ def export_adapters(trainer: Trainer, run: Path, out: Path) -> list[Path]:
 def trainer_of_config(path: Path) -> Trainer:
     """The trainer that a TOML config asks for."""
     return find_trainer(read_toml(path).get("model", DEFAULT), where=str(path))
+
+
+def with_execution(config: msgspec.Struct, **options: Any) -> Any:
+    """A config whose `execution` has these options, fields of EngineOptions.
+
+    Options that are None count as not given. ConfigError if the trainer works in one
+    process only, and options are given.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if not given:
+        return config
+    execution = getattr(config, "execution", None)
+    if execution is None:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ConfigError(
+            f"{flags}: this model trains in one process; only vlm trains on several"
+        )
+    return replace(config, execution=replace(execution, **given))
 
 
 def trainer_of_run(run: Path) -> Trainer:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from maskwise.engines import EngineOptions
 from maskwise.errors import UnknownNameError
 from maskwise.models.vlm.config import LossWeights, VlmConfig
 from maskwise.training.config_file import read_toml, to_config
@@ -142,17 +143,15 @@ class ValidationConfig(Section, frozen=True, kw_only=True):
             raise ValueError("validation needs either `dataset` or `world`")
 
 
-class Execution(Section, frozen=True, kw_only=True):
-    """Where the run is executed. `engine`: this process (or those that accelerate or torchrun started), or workers of
-    Ray Train. `address`: of a Ray cluster; None: this machine. `gpus_per_worker`: 0 trains on CPUs. `restarts`: how
-    often Ray starts the workers again after a failure; they continue from the last checkpoint.
+class Execution(EngineOptions, frozen=True, kw_only=True):
+    """Where the run is executed: the options of all engines, and `restarts`.
+
+    `engine`: `local` is this process, or those that accelerate or torchrun started;
+    `ray` is workers of Ray Train, one by default. `gpus_per_worker`: 0 trains on CPUs.
+    `restarts`: how often Ray starts the workers again after a failure; they continue
+    from the last checkpoint.
     """
 
-    engine: Literal["local", "ray"] = "local"
-    address: str | None = None
-    workers: PositiveInt = 1
-    cpus_per_worker: PositiveInt = 1
-    gpus_per_worker: Annotated[float, msgspec.Meta(ge=0)] = 0
     restarts: NaturalInt = 0
 
 

@@ -13,7 +13,7 @@ Every stage builds the model anew and loads the weights of the stage before it, 
 repeated.
 """
 
-import importlib
+import os
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,8 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import set_seed
 
-from maskwise.errors import ConfigError, MaskwiseError, MissingDependencyError
+from maskwise.engines import launch_training
+from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
@@ -61,16 +62,38 @@ NEW_MODULES = ("projector.", "decoders.", "segmenter.early.", "mask_type_head.")
 def train(config: VlmTrainingConfig, folder: Path) -> list[Path]:
     """All stages, in this process or on Ray; returns the files of the model."""
     check_losses(config)
-    if config.execution.engine == "local":
+    execution = config.execution
+    if execution.engine == "local":
+        if execution.workers not in (None, 1):
+            raise ConfigError(
+                f"execution: the local engine trains in one process, not "
+                f'{execution.workers}; use engine = "ray", or start several processes '
+                "with accelerate launch (docs/training.md)"
+            )
         return train_here(config, folder)
-    try:
-        engine = importlib.import_module("maskwise.training.vlm.ray_engine")
-    except ImportError as error:
-        raise MissingDependencyError(
-            'engine = "ray"', str(error.name), extra="ray"
-        ) from None
-    engine.train_on_ray(config, folder)
+    settings = {
+        "config": msgspec.json.encode(config).decode(),
+        "folder": str(folder.absolute()),
+    }
+    launch_training(
+        _train_in_worker,
+        settings,
+        execution,
+        folder=folder,
+        restarts=execution.restarts,
+    )
     return exported_files(folder)
+
+
+def _train_in_worker(settings: dict[str, str]) -> None:
+    """What a worker of Ray does: the same as a process of torchrun.
+
+    Ray has set up the process group.
+    """
+    config = msgspec.json.decode(settings["config"], type=VlmTrainingConfig)
+    if not config.execution.gpus_per_worker:
+        os.environ["ACCELERATE_USE_CPU"] = "true"
+    train_here(config, Path(settings["folder"]))
 
 
 def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:

@@ -4,13 +4,16 @@ from collections import Counter
 
 
 class CrashCounter:
-    """Counts tasks that were started and not finished. It lives in an actor of its own, so it survives the workers."""
+    """Counts tasks that were started and not finished.
+
+    It lives in an actor of its own, so it survives the workers.
+    """
 
     def __init__(self) -> None:
         self._started: Counter[str] = Counter()
 
     def begin(self, task: str) -> int:
-        """How often this task was started since it last finished, including this time."""
+        """How often this task was started since it last finished, this time included."""
         self._started[task] += 1
         return self._started[task]
 

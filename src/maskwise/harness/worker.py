@@ -1,4 +1,7 @@
-"""The worker of every engine: an open dataset and an open model, and how the questions of an image are predicted."""
+"""The worker of an evaluation: an open dataset and model predict an image's questions.
+
+Engines run it here or in other processes.
+"""
 
 import contextlib
 import queue
@@ -54,7 +57,9 @@ class LoadedImage:
 
 
 class Worker:
-    """An open dataset and an open model. `load` may run in another thread than `predict`; they do not raise.
+    """An open dataset and an open model, an `EngineWorker`.
+
+    `load` may run in another thread than `run`; they do not raise.
 
     dataset, model: already open ones, which take precedence over the config's names. A model that was passed in is not
     closed.
@@ -85,19 +90,26 @@ class Worker:
             self.close()
             raise
 
-    def load(self, planned: PlannedImage) -> LoadedImage:
+    def load(self, item: PlannedImage) -> LoadedImage:
         """Read and decode an image and its samples."""
         try:
-            image: Image.Image | str = self.dataset.open_image(planned.image)
+            image: Image.Image | str = self.dataset.open_image(item.image)
         except DATASET_ERRORS as error:
             image = describe_error(error)
-        return self._load_samples(planned, image)
+        return self._load_samples(item, image)
 
-    def fail(self, planned: PlannedImage, reason: str) -> list[Prediction]:
-        """Failed predictions for an image that the model is not asked about."""
-        return self.predict(self._load_samples(planned, reason))
+    def give_up(self, item: PlannedImage, crashes: int) -> list[Prediction]:
+        """Failed predictions for an image at which so many processes died."""
+        reason = f"the model's process died {crashes} times at this image"
+        return self.run(self._load_samples(item, reason))
 
-    def predict(self, loaded: LoadedImage) -> list[Prediction]:
+    def is_result_of(self, result: list[Prediction], item: PlannedImage) -> bool:
+        """Whether these are predictions for the questions of this image, in order."""
+        predicted_ids = [prediction.sample for prediction in result]
+        planned_ids = [self.dataset.samples.id[row] for row in item.rows]
+        return predicted_ids == planned_ids
+
+    def run(self, loaded: LoadedImage) -> list[Prediction]:
         """One prediction per question of an image, in order. A failure becomes a prediction with an error.
 
         The model gets all questions in one call. If that fails, it gets each question alone, so that one bad question

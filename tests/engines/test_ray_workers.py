@@ -1,4 +1,7 @@
-"""The Ray engine gives what the local one gives, whoever dies meanwhile. One Ray on this machine serves all tests."""
+"""Jobs on Ray give what the local engine gives, whichever process dies meanwhile.
+
+They are seen through evaluations. One Ray on this machine serves all tests.
+"""
 
 import contextlib
 import os
@@ -13,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from maskwise.engines import EngineOptions, check_engine
 from maskwise.errors import MaskwiseError, ModelGoneError
-from maskwise.harness.engines import find_engine
 from maskwise.harness.evaluate import (
     EvaluationConfig,
     EvaluationSummary,
@@ -27,7 +30,8 @@ from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
 
 ray = pytest.importorskip("ray")
-engine = pytest.importorskip("maskwise.harness.engines.ray")
+cluster_module = pytest.importorskip("maskwise.engines.ray_cluster")
+engine = pytest.importorskip("maskwise.engines.ray_workers")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
@@ -48,7 +52,8 @@ def cluster() -> Iterator[str]:
         patch.setenv("RAY_memory_monitor_refresh_ms", "0")
         for left in (2, 1, 0):
             try:
-                stack.enter_context(engine.connected(engine.RayOptions(actors=2)))
+                options = EngineOptions(engine="ray", workers=2)
+                stack.enter_context(cluster_module.connected(options))
                 break
             except MaskwiseError:
                 ray.shutdown()
@@ -68,10 +73,10 @@ def run(
     model: str,
     *,
     on: str = "ray",
-    actors: int = 2,
+    workers: int = 2,
     **more: Any,
 ) -> EvaluationSummary:
-    """Evaluate with actors that share two cores, or locally.
+    """Evaluate with workers that share two cores, or locally.
 
     more: fields of EvaluationConfig or ExecutionOptions, or arguments of evaluate.
     """
@@ -85,11 +90,15 @@ def run(
         for name in ExecutionOptions.__dataclass_fields__
         if name in more
     }
-    engine_options = {"actors": actors, "cpus": 2 / actors} if on == "ray" else {}
+    engine_options = EngineOptions()
+    if on == "ray":
+        engine_options = EngineOptions(
+            engine="ray", workers=workers, cpus_per_worker=2 / workers
+        )
     return evaluate(
         EvaluationConfig(dataset, model, **fields),
         out,
-        execution=ExecutionOptions(on, engine_options, **means),
+        execution=ExecutionOptions(engine_options, **means),
         **{"protocols": ["strict", "union"], **more},
     )
 
@@ -126,7 +135,7 @@ def test_the_same_as_the_local_engine_failures_included(tmp_path: Path) -> None:
         dataset,
         tmp_path / "ray",
         f"{FAKES}:Moody",
-        actors=4,
+        workers=4,
         options={"calls": str(calls)},
     )
     asked = [len(call.split("|")) for call in lines(calls)]
@@ -190,7 +199,7 @@ def test_workers_with_other_weights_are_refused(dataset: Path, tmp_path: Path) -
 @pytest.fixture
 def large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a worker that dies has sent some of a block and not the rest."""
-    monkeypatch.setattr(engine, "BLOCKS_PER_ACTOR", 1)
+    monkeypatch.setattr(engine, "BLOCKS_PER_WORKER", 1)
 
 
 @pytest.mark.usefixtures("large_blocks")
@@ -273,7 +282,7 @@ def test_a_driver_killed_loses_nothing_that_arrived(
         "--predict-only",
     ]
     driver = subprocess.Popen(
-        [*command, "--engine", "ray", "--ray-address", cluster, "--actors", "2"],
+        [*command, "--engine", "ray", "--ray-address", cluster, "--workers", "2"],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
@@ -303,9 +312,9 @@ def test_a_driver_killed_loses_nothing_that_arrived(
 
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "maskwise.harness.engines.ray")
+    monkeypatch.delitem(sys.modules, "maskwise.engines.ray_workers")
     with pytest.raises(MaskwiseError, match=r"pip install 'maskwise\[ray\]'"):
-        find_engine("ray")
+        check_engine(EngineOptions(engine="ray"))
 
 
 @pytest.mark.parametrize(
@@ -320,7 +329,7 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_nobody_answers_at_is_refused(
     dataset: Path, tmp_path: Path, address: str, said: str
 ) -> None:
-    means = ExecutionOptions("ray", {"address": address})
+    means = ExecutionOptions(EngineOptions(engine="ray", ray_address=address))
     with pytest.raises(MaskwiseError, match=said):
         evaluate(
             EvaluationConfig(dataset, f"{FAKES}:Painter"),
@@ -329,12 +338,12 @@ def test_an_address_nobody_answers_at_is_refused(
         )
 
 
-def test_an_actor_that_fits_nowhere_is_refused(dataset: Path, tmp_path: Path) -> None:
-    means = ExecutionOptions("ray", {"gpus": 1.0})
+def test_a_worker_that_fits_nowhere_is_refused(dataset: Path, tmp_path: Path) -> None:
+    means = ExecutionOptions(EngineOptions(engine="ray", gpus_per_worker=1.0))
     if ray.cluster_resources().get("GPU"):
         pytest.skip("this machine has a GPU")
     with pytest.raises(
-        MaskwiseError, match="no capacity for an actor with 1 CPUs and 1 GPUs"
+        MaskwiseError, match="no capacity for a worker with 1 CPUs and 1 GPUs"
     ):
         evaluate(
             EvaluationConfig(dataset, f"{FAKES}:Painter"),
