@@ -145,6 +145,22 @@ class PredictionColumns:
         state = np.where(failed, np.int8(FAILED), emptied.state)
         return replace(emptied, state=state, reasons={**self.reasons, **reasons})
 
+    def take_first_regions(self) -> "PredictionColumns":
+        """The same predictions with at most one region each, the first; answers keep no phrases."""
+        counts = np.minimum(self.counts, 1)
+        regions = self.offsets[:-1][counts > 0]
+        return replace(
+            self,
+            offsets=counts_to_offsets(counts),
+            visible=take_masks(self.visible, regions),
+            amodal=take_masks(self.amodal, regions),
+            score=self.score[regions],
+            names=Codes(self.names.codes[regions], self.names.names),
+            phrases=None,
+            logits=None if self.logits is None else self.logits[regions],
+            measured=None if self.measured is None else self.measured.take(regions),
+        )
+
     def take(self, rows: Int64Array) -> "PredictionColumns":
         """The predictions of some samples, in the order given; row len(self) stands for a missing prediction.
 

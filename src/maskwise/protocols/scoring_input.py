@@ -1,6 +1,7 @@
 """The input of every protocol: ground truth and predictions, aligned and checked, with overlaps measured once."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -26,6 +27,7 @@ from maskwise.protocols.prediction_columns import (
     UNSTATED,
     PredictionColumns,
 )
+from maskwise.store import MaskColumn
 
 MAX_PAIRS = 4_000_000
 """Predicted regions times targets of one sample; a prediction with more fails, and only that one."""
@@ -38,6 +40,9 @@ OfficialMaskType = Literal["predicted", "requested"]
 """Which mask official protocols take from a prediction that holds both types; see `ScoringInput.overlaps`."""
 
 MaskChoice = Literal["requested", "predicted", "visible", "amodal"]
+
+WRONG_SIZE = "mask size differs from the image"
+"""Reason of a failed prediction with a mask of another size than its image."""
 
 
 class ScoringInput:
@@ -73,6 +78,8 @@ class ScoringInput:
             pred_box=geometry.box,
             target_box=self._targets.geometry.box,
         )
+        self.given = predictions
+        """The predictions before the check, with masks of another size."""
         self._overlaps: dict[MaskChoice, Overlaps] = {}
         self._made: list[Overlaps] = []
 
@@ -90,6 +97,41 @@ class ScoringInput:
         if kind not in self._overlaps:
             self._overlaps[kind] = self._share(*self._select(kind))
         return self._overlaps[kind]
+
+    @cached_property
+    def without_ignore(self) -> "ScoringInput":
+        """The same questions and predictions, where no pixel is ignored."""
+        truth = self.ground_truth
+        if not truth.ignore.present.any():
+            return self
+        nothing = MaskColumn(truth.ignore.masks, np.zeros(len(truth), bool))
+        return ScoringInput(
+            replace(truth, ignore=nothing), self.predictions, threads=self.threads
+        )
+
+    @cached_property
+    def first_masks(self) -> "ScoringInput":
+        """The same questions, of each prediction only the first region."""
+        if (self.predictions.counts <= 1).all():
+            return self
+        return ScoringInput(
+            self.ground_truth,
+            self.predictions.take_first_regions(),
+            threads=self.threads,
+            targets=self._targets,
+        )
+
+    @cached_property
+    def wrong_size(self) -> BoolArray:
+        """Whether a prediction failed because of a mask of another size, bool [n]."""
+        wrong = np.zeros(len(self), bool)
+        samples = [
+            sample
+            for sample, reason in self.predictions.reasons.items()
+            if reason == WRONG_SIZE
+        ]
+        wrong[samples] = True
+        return wrong
 
     def overlaps_with_pixels(self, amodal: BoolArray) -> Overlaps:
         """As `requested`, with a requested type per sample for the predictions, and empty masks counting as absent.
@@ -215,7 +257,7 @@ def _check(
         ).any(1)
         reasons.update(
             dict.fromkeys(
-                predictions.sample[wrong].tolist(), "mask size differs from the image"
+                predictions.sample[wrong].tolist(), WRONG_SIZE
             )
         )
     predictions = predictions.fail(reasons)
