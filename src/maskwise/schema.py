@@ -158,7 +158,8 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
 
     `image_id`: the image in its dataset. `mask_type`: the mask the question asks for. `targets`: the regions that are
     asked for (none, one or many), in the order the answer names them. `ignore`: pixels that no metric counts. `tags`:
-    properties to slice reports by (question_type, source, split, ...).
+    properties to slice reports by (question_type, source, split, ...). `other_targets`: what further annotators took
+    as the targets, one tuple for each, where a dataset has several (SA-Co gold has three); only `saco` uses them.
     """
 
     id: str
@@ -169,6 +170,7 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
     answer: Answer | None = None
     ignore: Mask | None = None
     tags: dict[str, str] = {}
+    other_targets: tuple[tuple[Region, ...], ...] = ()
 
     def __post_init__(self) -> None:
         _check_texts(self, self.id, self.image_id, self.question)
@@ -176,7 +178,8 @@ class Sample(Record, frozen=True, kw_only=True, dict=True):
         _convert_items(self, "targets", self.targets, Region)
         _convert_answer(self, self.answer)
         _convert_mask(self, "ignore", self.ignore)
-        _check_sizes(self, (*self.targets, self.ignore))
+        others = [region for regions in self.other_targets for region in regions]
+        _check_sizes(self, (*self.targets, *others, self.ignore))
         _check_phrases(self, self.answer, len(self.targets))
 
     @property

@@ -1,7 +1,7 @@
 """The ground truth of a whole dataset as columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,17 @@ from maskwise.store import MASK_TYPES, Codes, Dataset, MaskColumn
 VISIBLE, AMODAL, BOTH = (
     MASK_TYPES.index(name) for name in ("visible", "amodal", "both")
 )
+
+
+@dataclass(frozen=True)
+class OtherTargets:
+    """The targets of n samples by a further annotator. known: bool [n], whether there is one for this sample; offsets:
+    int64 [n + 1]; visible: one mask per target.
+    """
+
+    known: BoolArray
+    offsets: Int64Array
+    visible: MaskColumn
 
 
 @dataclass(frozen=True)
@@ -50,9 +61,28 @@ class GroundTruth:
     phrases: Phrases | None = None
     questions: Sequence[str] = ()
     answers: Sequence[str | None] = ()
+    others: Sequence[OtherTargets] = ()
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def of_annotator(self, other: OtherTargets) -> "GroundTruth":
+        """The truth of a further annotator, without names, answers and ignored pixels."""
+        count = int(other.offsets[-1])
+        nothing = MaskColumn(other.visible.masks, np.zeros(count, bool))
+        return replace(
+            self,
+            offsets=other.offsets,
+            visible=other.visible,
+            amodal=nothing,
+            overlap=nothing,
+            ignore=MaskColumn(self.ignore.masks, np.zeros(len(self), bool)),
+            names=encode_strings([""] * count),
+            part=np.zeros(count, bool),
+            phrases=None,
+            answers=(),
+            others=(),
+        )
 
     @cached_property
     def counts(self) -> Int64Array:
@@ -151,6 +181,7 @@ class GroundTruth:
             answers=[
                 sample.answer.text if sample.answer else None for sample in samples
             ],
+            others=_other_targets(samples),
         )
 
 
@@ -171,6 +202,22 @@ class _Tags(Mapping[str, Codes]):
 
     def __len__(self) -> int:
         return len(self._samples.tag_names)
+
+
+def _other_targets(samples: Sequence[Sample]) -> list[OtherTargets]:
+    """The targets of further annotators: one entry for the second, one for the third, and so on."""
+    annotators = max((len(sample.other_targets) for sample in samples), default=0)
+    others = []
+    for item in range(annotators):
+        known = np.array([len(sample.other_targets) > item for sample in samples], bool)
+        by_sample = [
+            sample.other_targets[item] if len(sample.other_targets) > item else ()
+            for sample in samples
+        ]
+        masks = [region.visible for regions in by_sample for region in regions]
+        offsets = counts_to_offsets([len(regions) for regions in by_sample])
+        others.append(OtherTargets(known, offsets, mask_column(masks)))
+    return others
 
 
 def is_part(region: Region) -> bool:

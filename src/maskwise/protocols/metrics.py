@@ -4,7 +4,7 @@ The denominator of a mean is a weight, that of a cumulative ratio such as cIoU a
 samples, its interval clustered by image and the merge of shards follow from the sums of two columns.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
@@ -56,6 +56,24 @@ class MetricTerms:
 
 
 @dataclass(frozen=True)
+class CompositeMetric:
+    """One metric that is a function of several sums over samples, such as cgF1.
+
+    columns: float64 [samples, k]; formula: from the sums, float64 [groups, k], to values, float64 [groups], NaN where
+    undefined.
+    """
+
+    columns: Float64Array
+    formula: Callable[[Float64Array], Float64Array]
+
+    def value(self, rows: BoolArray | Int64Array | None = None) -> float | None:
+        """The value over all samples, or over some."""
+        columns = self.columns if rows is None else self.columns[rows]
+        value = float(self.formula(columns.sum(0, keepdims=True))[0])
+        return None if np.isnan(value) else value
+
+
+@dataclass(frozen=True)
 class SampleStatuses:
     """Status of each sample. status: int8 [n] positions in STATUSES; reason: int32 [n] positions in `reasons`, whose
     first entry is the empty string (no reason).
@@ -88,7 +106,8 @@ class Scores:
     """All samples under one protocol, in the order of the ground truth.
 
     metrics: at least `giou` (numerator weight x value, denominator weight) and `ciou` (intersection over union).
-    legacy: values by running float32 sums, where requested.
+    legacy: values by running float32 sums, where requested. composites: metrics that are not a ratio of two sums.
+    plain: values that are no function of sums at all, such as average precision: they have no interval.
     """
 
     protocol: str
@@ -96,6 +115,8 @@ class Scores:
     statuses: SampleStatuses
     metrics: Mapping[str, MetricTerms]
     legacy: Mapping[str, float] = field(default_factory=dict)
+    composites: Mapping[str, CompositeMetric] = field(default_factory=dict)
+    plain: Mapping[str, float | None] = field(default_factory=dict)
     confusion: Int64Array | None = None
     """Requested mask types (3 rows) and predicted ones (4 columns), counts; `strict` only."""
     calibration: Float64Array | None = None
@@ -117,10 +138,12 @@ class Scores:
 
     def headline(self) -> dict[str, float | None]:
         """Every metric over all samples; the legacy value where requested."""
-        return {
+        values = {
             name: self.legacy.get(name, metric.value())
             for name, metric in self.metrics.items()
         }
+        values |= {name: metric.value() for name, metric in self.composites.items()}
+        return values | dict(self.plain)
 
     def rows(self, samples: Sequence[str]) -> list[Score]:
         """One record per sample, given the samples' ids."""
@@ -145,7 +168,7 @@ class Scores:
 
 def concat(shards: Sequence[Scores]) -> Scores:
     """The scores of several shards as those of the whole, in order. Legacy values depend on the order of one running
-    sum and are dropped.
+    sum and are dropped, and so are plain values.
     """
     first = shards[0]
     if any(
@@ -163,6 +186,16 @@ def concat(shards: Sequence[Scores]) -> Scores:
             for name in first.metrics
         },
         legacy={},
+        composites={
+            name: replace(
+                metric,
+                columns=np.concatenate(
+                    [shard.composites[name].columns for shard in shards]
+                ),
+            )
+            for name, metric in first.composites.items()
+        },
+        plain={},
         confusion=_add([shard.confusion for shard in shards]),
         calibration=_add([shard.calibration for shard in shards]),
     )
@@ -193,6 +226,12 @@ def share_columns(metrics: Mapping[Key, MetricTerms]) -> dict[Key, MetricTerms]:
         )
         for key, metric in metrics.items()
     }
+
+
+def undefined_metric(samples: int) -> MetricTerms:
+    """A metric that the rule does not define: its value is None for any group of samples."""
+    nothing = np.zeros(samples, np.int64)
+    return MetricTerms(nothing, nothing, gate=nothing)
 
 
 def sums(groups: Int64Array, values: NumberArray, count: int) -> Float64Array:

@@ -145,10 +145,10 @@ class PredictionColumns:
         state = np.where(failed, np.int8(FAILED), emptied.state)
         return replace(emptied, state=state, reasons={**self.reasons, **reasons})
 
-    def take_first_regions(self) -> "PredictionColumns":
-        """The same predictions with at most one region each, the first; answers keep no phrases."""
-        counts = np.minimum(self.counts, 1)
-        regions = self.offsets[:-1][counts > 0]
+    def keep_regions(self, keep: BoolArray) -> "PredictionColumns":
+        """The same predictions with some of their regions; answers keep no phrases. keep: bool [regions]."""
+        regions = np.flatnonzero(keep)
+        counts = np.bincount(self.sample[regions], minlength=len(self))
         return replace(
             self,
             offsets=counts_to_offsets(counts),
@@ -160,6 +160,12 @@ class PredictionColumns:
             logits=None if self.logits is None else self.logits[regions],
             measured=None if self.measured is None else self.measured.take(regions),
         )
+
+    def first_regions(self) -> "PredictionColumns":
+        """The same predictions with at most one region each, the first."""
+        first = np.zeros(len(self.sample), bool)
+        first[self.offsets[:-1][self.counts > 0]] = True
+        return self.keep_regions(first)
 
     def take(self, rows: Int64Array) -> "PredictionColumns":
         """The predictions of some samples, in the order given; row len(self) stands for a missing prediction.

@@ -116,7 +116,7 @@ class ScoringInput:
             return self
         return ScoringInput(
             self.ground_truth,
-            self.predictions.take_first_regions(),
+            self.predictions.first_regions(),
             threads=self.threads,
             targets=self._targets,
         )
