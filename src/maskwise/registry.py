@@ -502,11 +502,76 @@ PROTOCOLS = Registry(
             "one mask per question, of the predicted type, against the requested type "
             "(our reading)",
         ),
+        "segzero": BuiltIn(
+            "maskwise.protocols.segzero:score",
+            "union of masks per question, ignored pixels are target; both"
+            " empty = left out; mean over records",
+        ),
+        "visionreasoner": BuiltIn(
+            "maskwise.protocols.visionreasoner:score",
+            "union of masks per question, ignored pixels are target; both"
+            " empty = 0; mean over records",
+        ),
+        "star": BuiltIn(
+            "maskwise.protocols.star:score",
+            "union of masks per question, ignored pixels are target; both"
+            " empty = 1; mean over records",
+        ),
+        "lens": BuiltIn(
+            "maskwise.protocols.lens:score",
+            "union of masks per question, ignored pixels are background; "
+            "both empty = 1; mean over questions",
+        ),
+        "unipixel": BuiltIn(
+            "maskwise.protocols.unipixel:score",
+            "union of masks per question, ignored pixels are background; "
+            "both empty = 1; no epsilons",
+        ),
+        "xsam": BuiltIn(
+            "maskwise.protocols.xsam:score",
+            "union of masks per question, ignored pixels dropped; "
+            "questions without target pixels left out",
+        ),
+        "sam3i": BuiltIn(
+            "maskwise.protocols.sam3i:score",
+            "union of masks per question, both empty = 0; its printed "
+            "mIoU is cIoU; or per image over all its targets",
+        ),
+        "sa2va": BuiltIn(
+            "maskwise.protocols.sa2va:score",
+            "union of masks per question, both empty = 1; without a mask:"
+            " 0, in older versions absent from cIoU",
+        ),
+        "saco": BuiltIn(
+            "maskwise.protocols.saco:score",
+            "cgF1: instances matched by IoU at ten thresholds, times the "
+            "correlation of presence per question",
+        ),
+        "gseval": BuiltIn(
+            "maskwise.protocols.gseval:score",
+            "union of masks per row; both empty = 0; rows without a "
+            "prediction are skipped",
+        ),
     },
     error=ProtocolError,
 )
 """Scoring functions, or objects of type `maskwise.protocols.Protocol`. The recommended
 one comes first.
+"""
+
+DEFAULT_PROTOCOLS = [
+    "strict",
+    "lisa",
+    "mmr",
+    "muse",
+    "gres",
+    "gsva",
+    "union",
+    "aura",
+    "r2sm",
+]
+"""What is scored where no rule is named: `strict`, and the rules of the benchmarks that
+maskwise rebuilds.
 """
 
 

@@ -14,9 +14,9 @@ from maskwise.protocols import (
     xsam,
 )
 from tests.golden import saco, sam3i
-from tests.golden.sa2va import block as sa2va_block
 from tests.golden.questions import compare_blocks, percent, read, summary
 from tests.golden.records import rle
+from tests.golden.sa2va import block as sa2va_block
 
 FLOAT32 = ("lisa", "lens", "sa2va", "sa2va_2025_09", "sa2va_st")
 """Rules whose official code sums in float32."""
@@ -46,9 +46,7 @@ def all_blocks(case_input: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "segzero": summary(segzero.score(inputs)),
         "segzero_multi": summary(segzero.score(inputs, form="multi")),
         "visionreasoner": summary(visionreasoner.score(inputs)),
-        "visionreasoner_nonobj": summary(
-            visionreasoner.score(inputs, no_object=True)
-        ),
+        "visionreasoner_nonobj": summary(visionreasoner.score(inputs, no_object=True)),
         "star": summary(star.score(inputs)),
         "lens": summary(lens.score(inputs), lens.score(inputs, epsilon=False)),
         "unipixel": summary(unipixel.score(inputs)),

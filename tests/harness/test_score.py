@@ -18,7 +18,7 @@ from maskwise.protocols import (
     ScoringInput,
     find_protocol,
 )
-from maskwise.registry import PROTOCOLS
+from maskwise.registry import DEFAULT_PROTOCOLS
 from maskwise.runs import load_run, write_run
 from maskwise.runs.files import hash_path
 from maskwise.schema import ImageInfo
@@ -100,7 +100,7 @@ def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, re
     result = score(dataset, predictions, threads=2)
     truth = GroundTruth.from_samples(samples, [(1, 10)] * len(samples))
     slow = ScoringInput(truth, PredictionColumns.from_predictions(truth, replies[:-1]))
-    for name in PROTOCOLS.built_in:
+    for name in DEFAULT_PROTOCOLS:
         protocol = find_protocol(name)
         assert result.scores[name].headline() == protocol.score(slow).headline(), name
     assert (result.found.read, result.found.matched) == (29, 28)
@@ -180,9 +180,9 @@ def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predict
     result = score(dataset, predictions)
     write_run(tmp_path / "run", result_to_run(result))
     rows = pa.ipc.open_file(str(tmp_path / "run" / "scores.arrow")).read_all()
-    assert rows.num_rows == 30 * len(PROTOCOLS.built_in)
+    assert rows.num_rows == 30 * len(DEFAULT_PROTOCOLS)
     figures = json.loads((tmp_path / "run" / "scores.json").read_text())["protocols"]
-    for name in PROTOCOLS.built_in:
+    for name in DEFAULT_PROTOCOLS:
         part = rows.filter(pa.compute.equal(rows["protocol"], name))
         metric = figures[name]["metrics"]["giou"]
         whole = part["weight"].to_numpy().sum() + metric["epsilon"]
@@ -209,7 +209,7 @@ def test_the_report_reads_the_run(tmp_path, dataset, predictions):
     result = score(dataset, predictions)
     write_run(tmp_path / "run", result_to_run(result))
     run = load_run(tmp_path / "run")
-    for name in PROTOCOLS.built_in:
+    for name in DEFAULT_PROTOCOLS:
         for key, metric in run.metrics(name).items():
             value = result.scores[name].metrics[key].value()
             if metric.gate is None and value is not None:
@@ -230,7 +230,7 @@ def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
     )
     result = score(dataset, path)
     assert "free answers only" in result.skipped["strict"]
-    assert set(result.scores) == set(PROTOCOLS.built_in) - {"strict"}
+    assert set(result.scores) == set(DEFAULT_PROTOCOLS) - {"strict"}
     with pytest.raises(ProtocolError, match="free answers only"):
         score(dataset, path, ["strict"])
 
@@ -271,7 +271,7 @@ class TestCommand:
 
     def test_all_protocols_are_printed_on_request(self, dataset, predictions):
         done = self.run(dataset.path, predictions, "--all")
-        for name in PROTOCOLS.built_in:
+        for name in DEFAULT_PROTOCOLS:
             assert name in done.stdout
         asked = self.run(
             *(

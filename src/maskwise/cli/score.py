@@ -23,7 +23,7 @@ from maskwise.errors import ProtocolError
 from maskwise.harness.score import result_to_run, score
 from maskwise.predictions import ReadOptions
 from maskwise.protocols import find_protocol
-from maskwise.registry import PROTOCOLS
+from maskwise.registry import DEFAULT_PROTOCOLS
 from maskwise.runs import write_run
 from maskwise.store import Dataset
 from maskwise.terminal import echo
@@ -143,7 +143,7 @@ def _read_options(
     given: list[str], protocols: list[str] | None, legacy_float32: bool
 ) -> dict[str, dict[str, Any]]:
     """Options by protocol."""
-    rules = [find_protocol(rule) for rule in protocols or PROTOCOLS.built_in]
+    rules = [find_protocol(rule) for rule in protocols or DEFAULT_PROTOCOLS]
     options: dict[str, dict[str, Any]] = {rule.name: {} for rule in rules}
     for rule in rules:
         if legacy_float32 and "legacy_float32" in rule.options:

@@ -43,7 +43,7 @@ from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
 from maskwise.protocols.strict import BINS
-from maskwise.registry import PROTOCOLS
+from maskwise.registry import DEFAULT_PROTOCOLS
 from maskwise.runs import Run
 from maskwise.runs.files import hash_path
 from maskwise.runs.schema import (
@@ -129,7 +129,7 @@ def score(
     reason instead of an error. options: by protocol. judge: scores whole answers under
     `strict`. on_stage: called with the current stage.
     """
-    rules = protocols if protocols is not None else list(PROTOCOLS.built_in)
+    rules = protocols if protocols is not None else DEFAULT_PROTOCOLS
     wanted = [find_protocol(rule) for rule in rules]
     inputs = ScoreInputs(
         dataset, _path_or_records(predictions), format, read_options or ReadOptions()

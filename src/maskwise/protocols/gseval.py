@@ -1,16 +1,16 @@
-"""GSEval: the mask mode of GroundingSuite's evaluation (hustvl/GroundingSuite, commit ff3ea30).
+"""GSEval: the mask mode of GroundingSuite's evaluation (hustvl/GroundingSuite, commit
+ff3ea30).
 
-Rule. gIoU is the mean of I / U over rows, 0 where both masks are empty; cIoU here is the summed I over the summed U,
-which the published code does not print.
+Rule. gIoU is the mean of I / U over rows, 0 where both masks are empty; cIoU here is
+the summed I over the summed U, which the published code does not print.
 
-Quirk: a row without a prediction is skipped, and nothing says so. The counts here do. `mask_type`: see `lisa`.
+Quirk: a row without a prediction is skipped, and nothing says so. The counts here do.
+`mask_type`: see `lisa`.
 """
 
 from maskwise.protocols.metrics import Scores
 from maskwise.protocols.question_rule import QuestionRule, score_questions
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
-
-DESCRIPTION = "union of masks per row; both empty = 0; rows without a prediction are skipped"
 
 RULE = QuestionRule(ignored="not known", both_empty="zero", wrong_size="empty mask")
 

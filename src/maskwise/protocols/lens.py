@@ -1,13 +1,15 @@
 """LENS: `eval/evaluate_reasonseg.py` (commit 28cf510).
 
-Rule. The predicted mask of a question against its truth; a question scores I / (U + 1e-5), plus 1 where U is 0. gIoU is
-the mean over questions (number + 1e-5), cIoU the summed I over the summed U + 1e-8.
+Rule. The predicted mask of a question against its truth; a question scores I / (U +
+1e-5), plus 1 where U is 0. gIoU is the mean over questions (number + 1e-5), cIoU the
+summed I over the summed U + 1e-8.
 
 Truth: ignored pixels are background, so predicting them costs.
 
-The published code always has one mask per question. Here an answer without a mask, a failed and a missing one count as
-an empty mask. Sums run there in float32 and several GPUs pad with duplicates; neither is repeated. `epsilon=False`
-leaves the epsilons out. `mask_type`: see `lisa`.
+The published code always has one mask per question. Here an answer without a mask, a
+failed and a missing one count as an empty mask. Sums run there in float32 and several
+GPUs pad with duplicates; neither is repeated. `epsilon=False` leaves the epsilons out.
+`mask_type`: see `lisa`.
 """
 
 from dataclasses import replace
@@ -15,8 +17,6 @@ from dataclasses import replace
 from maskwise.protocols.metrics import Scores
 from maskwise.protocols.question_rule import QuestionRule, score_questions
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
-
-DESCRIPTION = "union of masks per question, ignored pixels are background; both empty = 1; mean over questions"
 
 RULE = QuestionRule(
     ignored="background",

@@ -1,12 +1,15 @@
-"""Rules that compare one mask per question with the truth: a general scorer with every choice stated as an option.
+"""Rules that compare one mask per question with the truth: a general scorer with every
+choice stated as an option.
 
-Most rules published since 2024 join the predicted masks of a question to one mask and compare it with one truth. They
-differ in what an ignored pixel is, in what two empty masks are worth, in what happens without a mask or without a
-record of the question, and in their epsilons. `QuestionRule` names these choices; the modules `segzero`,
-`visionreasoner`, `star`, `lens`, `unipixel`, `xsam`, `sa2va` and `gseval` are presets of it.
+Most rules published since 2024 join the predicted masks of a question to one mask and
+compare it with one truth. They differ in what an ignored pixel is, in what two empty
+masks are worth, in what happens without a mask or without a record of the question, and
+in their epsilons. `QuestionRule` names these choices; the modules `segzero`,
+`visionreasoner`, `star`, `lens`, `unipixel`, `xsam`, `sa2va` and `gseval` are presets
+of it.
 
-Symbols in their texts: T = pixels of all targets, G = ignored pixels, P = predicted pixels, I and U = intersection and
-union of prediction and truth.
+Symbols in their texts: T = pixels of all targets, G = ignored pixels, P = predicted
+pixels, I and U = intersection and union of prediction and truth.
 """
 
 from dataclasses import dataclass

@@ -1,18 +1,23 @@
-"""Sa2VA: `evaluation/dataset/RES.py` and `projects/ST/eval/lisa_reasoning_eval.py` (commits 9832e1a and d01bf3f).
+"""Sa2VA: `evaluation/dataset/RES.py` and `projects/ST/eval/lisa_reasoning_eval.py`
+(commits 9832e1a and d01bf3f).
 
-Rule. A question scores I / (U + 1e-5), plus 1 where U is 0. gIoU is the mean over all questions, without epsilon; cIoU
-("Acc" there) is the summed I over the summed U + 1e-10.
+Rule. A question scores I / (U + 1e-5), plus 1 where U is 0. gIoU is the mean over all
+questions, without epsilon; cIoU ("Acc" there) is the summed I over the summed U +
+1e-10.
 
 `version`, the three published forms:
 - `2025-10` (9832e1a): all predicted masks joined; no mask is an empty mask.
-- `2025-09` (d01bf3f): the first predicted mask; a question without a mask counts 0 in gIoU and is absent from cIoU,
-  which can only raise cIoU. The code stops at an image without any mask; here it goes on.
-- `reasonseg` (9832e1a, the evaluation of ReasonSeg): as `2025-09`, with a scrambled truth. The plane of 0, 1 and 255
-  (ignored) is encoded as if it were binary: read column by column, every change of value flips between background and
-  foreground, so that an ignored area beside a target turns everything after it inside out.
+- `2025-09` (d01bf3f): the first predicted mask; a question without a mask counts 0 in
+  gIoU and is absent from cIoU, which can only raise cIoU. The code stops at an image
+  without any mask; here it goes on.
+- `reasonseg` (9832e1a, the evaluation of ReasonSeg): as `2025-09`, with a scrambled
+  truth. The plane of 0, 1 and 255 (ignored) is encoded as if it were binary: read
+  column by column, every change of value flips between background and foreground, so
+  that an ignored area beside a target turns everything after it inside out.
 
-The truth of the first two is that of the targets; they know no ignored pixels. Sums run there in float32; here they are
-exact. `epsilon=False` leaves the epsilons out. `mask_type`: see `lisa`.
+The truth of the first two is that of the targets; they know no ignored pixels. Sums run
+there in float32; here they are exact. `epsilon=False` leaves the epsilons out.
+`mask_type`: see `lisa`.
 """
 
 from dataclasses import replace
@@ -31,8 +36,6 @@ from maskwise.protocols.question_rule import (
     score_questions,
 )
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
-
-DESCRIPTION = "union of masks per question, both empty = 1; without a mask: 0, in older versions absent from cIoU"
 
 Version = Literal["2025-10", "2025-09", "reasonseg"]
 

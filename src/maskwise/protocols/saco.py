@@ -1,29 +1,36 @@
-"""SA-Co: cgF1 of SAM 3, `sam3/eval/cgf1_eval.py` (facebookresearch/sam3, commit 99d02f2), and lmms-eval's form of it.
+"""SA-Co: cgF1 of SAM 3, `sam3/eval/cgf1_eval.py` (facebookresearch/sam3, commit
+99d02f2), and lmms-eval's form of it.
 
-A question is a noun phrase about an image. Its truth is a set of instances, or none (a negative phrase), by up to three
-annotators.
+A question is a noun phrase about an image. Its truth is a set of instances, or none (a
+negative phrase), by up to three annotators.
 
-Rule (`scorer="sam3"`). Predicted masks with a score of at least 0.5 are matched one to one with the instances so that
-the total IoU is largest; a pair counts as found if its IoU reaches a threshold (0.5, 0.55, ..., 0.95). Of several
-annotators the best for the prediction counts: one without instances where nothing was predicted, else the one with the
-largest mean F1 over thresholds, the first on ties. Then, over all questions,
+Rule (`scorer="sam3"`). Predicted masks with a score of at least 0.5 are matched one to
+one with the instances so that the total IoU is largest; a pair counts as found if its
+IoU reaches a threshold (0.5, 0.55, ..., 0.95). Of several annotators the best for the
+prediction counts: one without instances where nothing was predicted, else the one with
+the largest mean F1 over thresholds, the first on ties. Then, over all questions,
 
-- positive micro F1: from true positives, false negatives, and the false positives of phrases that have instances;
-- image-level MCC: Matthews' correlation of "something was predicted" with "there is an instance";
+- positive micro F1: from true positives, false negatives, and the false positives of
+  phrases that have instances;
+- image-level MCC: Matthews' correlation of "something was predicted" with "there is an
+  instance";
 - cgF1 = positive micro F1 x MCC, averaged over thresholds.
 
 Quirks of the published code, all kept:
-- 1e-4 is added to the denominators of precision, recall and F1, 1e-6 to those at image level: a perfect result is
-  .99995.
+- 1e-4 is added to the denominators of precision, recall and F1, 1e-6 to those at image
+  level: a perfect result is .99995.
 - A mask without pixels counts as a prediction if its score is 0.5 or more.
 - Macro F1 leaves out phrases for which nothing was predicted.
 - Questions that are not exhaustively annotated (tag `exhaustive` = `no`) are left out.
 
-`scorer="lmms_eval"` (lmms-eval 0.7.2, `tasks/saco`): every mask whatever its score, every question, no epsilons
-in the sums (those of single questions stay), and macro F1 counts phrases for which nothing was predicted as 0. lmms-eval prints cgF1 times 100; here it is a fraction.
+`scorer="lmms_eval"` (lmms-eval 0.7.2, `tasks/saco`): every mask whatever its score,
+every question, no epsilons in the sums (those of single questions stay), and macro F1
+counts phrases for which nothing was predicted as 0. lmms-eval prints cgF1 times 100;
+here it is a fraction.
 
-Failed and missing predictions count as if nothing was predicted, except that they are never true negatives. gIoU and
-cIoU are not defined by this rule. `mask_type`: see `lisa`.
+Failed and missing predictions count as if nothing was predicted, except that they are
+never true negatives. gIoU and cIoU are not defined by this rule. `mask_type`: see
+`lisa`.
 """
 
 from dataclasses import dataclass
@@ -46,8 +53,6 @@ from maskwise.protocols.scoring_input import (
     OfficialMaskType,
     ScoringInput,
 )
-
-DESCRIPTION = "cgF1: instances matched by IoU at ten thresholds, times the correlation of presence per question"
 
 Scorer = Literal["sam3", "lmms_eval"]
 
@@ -247,9 +252,7 @@ class _Formulas:
         return f1_of(sums[:, TP], sums[:, FP], sums[:, FN], self.f1_epsilon).mean(1)
 
     def precision(self, sums: Float64Array) -> Float64Array:
-        return ratio(
-            sums[:, TP], sums[:, TP] + sums[:, FP] + self.f1_epsilon
-        ).mean(1)
+        return ratio(sums[:, TP], sums[:, TP] + sums[:, FP] + self.f1_epsilon).mean(1)
 
     def positive_precision(self, sums: Float64Array) -> Float64Array:
         return ratio(
@@ -257,9 +260,7 @@ class _Formulas:
         ).mean(1)
 
     def recall(self, sums: Float64Array) -> Float64Array:
-        return ratio(
-            sums[:, TP], sums[:, TP] + sums[:, FN] + self.f1_epsilon
-        ).mean(1)
+        return ratio(sums[:, TP], sums[:, TP] + sums[:, FN] + self.f1_epsilon).mean(1)
 
     def macro_f1(self, sums: Float64Array) -> Float64Array:
         questions = sums[:, MACRO_QUESTIONS]
@@ -277,9 +278,7 @@ class _Formulas:
     def presence_f1(self, sums: Float64Array) -> Float64Array:
         precision = self.presence_precision(sums)
         recall = self.presence_recall(sums)
-        return ratio(
-            2 * precision * recall, precision + recall + self.presence_epsilon
-        )
+        return ratio(2 * precision * recall, precision + recall + self.presence_epsilon)
 
     def false_positive_rate(self, sums: Float64Array) -> Float64Array:
         invented = sums[:, INVENTED]

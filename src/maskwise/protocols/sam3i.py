@@ -1,17 +1,21 @@
 """SAM3-I: `scripts/evaluate.py` (commit 9d3a4c7).
 
-Rule. The joined predicted masks of a question against its targets; ignored pixels are not known. SAM3-I prints percent;
-values here are fractions. `form`, the two published modes:
+Rule. The joined predicted masks of a question against its targets; ignored pixels are
+not known. SAM3-I prints percent; values here are fractions. `form`, the two published
+modes:
 
-- `one_to_one`: gIoU is the mean of I / U over records, 0 where U is 0; cIoU is the summed I over the summed U (0 if that
-  is 0), **which the script prints as "mIoU"**. `p50` is the share of records with an IoU of at least .5. `ap` and
-  `ap50` are COCO's average precision of the joined masks (score: the largest of the question), one annotation per
-  question, over the images that have a record.
-- `multi_instance`: the truth of a question is the union of the targets of **all questions about its image**. gIoU is
-  the mean over images of the mean over their records, 0 for an image without records; likewise `p50`. There is no cIoU.
+- `one_to_one`: gIoU is the mean of I / U over records, 0 where U is 0; cIoU is the
+  summed I over the summed U (0 if that is 0), **which the script prints as "mIoU"**.
+  `p50` is the share of records with an IoU of at least .5. `ap` and `ap50` are COCO's
+  average precision of the joined masks (score: the largest of the question), one
+  annotation per question, over the images that have a record.
+- `multi_instance`: the truth of a question is the union of the targets of **all
+  questions about its image**. gIoU is the mean over images of the mean over their
+  records, 0 for an image without records; likewise `p50`. There is no cIoU.
 
-Quirks: a question without a record is left out of `one_to_one`. A mask of another size makes `one_to_one` raise; here
-and in `multi_instance` such a question counts 0. `mask_type`: see `lisa`.
+Quirks: a question without a record is left out of `one_to_one`. A mask of another size
+makes `one_to_one` raise; here and in `multi_instance` such a question counts 0.
+`mask_type`: see `lisa`.
 """
 
 from dataclasses import replace
@@ -43,8 +47,6 @@ from maskwise.protocols.scoring_input import (
     ScoringInput,
 )
 from maskwise.store import Codes
-
-DESCRIPTION = "union of masks per question, both empty = 0; its printed mIoU is cIoU; or per image over all its targets"
 
 Form = Literal["one_to_one", "multi_instance"]
 

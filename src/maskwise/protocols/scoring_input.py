@@ -255,11 +255,7 @@ def _check(
         wrong = column.present & (
             column.masks.size != ground_truth.image_size[predictions.sample]
         ).any(1)
-        reasons.update(
-            dict.fromkeys(
-                predictions.sample[wrong].tolist(), WRONG_SIZE
-            )
-        )
+        reasons.update(dict.fromkeys(predictions.sample[wrong].tolist(), WRONG_SIZE))
     predictions = predictions.fail(reasons)
     if predictions.measured is not None:
         return predictions, predictions.measured

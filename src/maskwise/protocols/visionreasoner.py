@@ -1,17 +1,20 @@
-"""VisionReasoner: `evaluation_segmentation.py` and `calculate_iou_with_bbox*.py` (dvlab-research/VisionReasoner, c013132).
+"""VisionReasoner: `evaluation_segmentation.py` and `calculate_iou_with_bbox*.py`
+(dvlab-research/VisionReasoner, c013132).
 
-Rule. The joined predicted masks of a question against its truth; gIoU is the mean of I / U over records, cIoU the
-summed I over the summed U (0 where that is 0).
+Rule. The joined predicted masks of a question against its truth; gIoU is the mean of I
+/ U over records, cIoU the summed I over the summed U (0 where that is 0).
 
 Truth: the hub copies count ignored pixels as target.
 
 Quirks of the published code, all kept:
 - Two empty masks score 0, so a right "none" is never rewarded.
-- An answer without a mask, or one that cannot be parsed, is an empty mask. A question without a record is left out.
+- An answer without a mask, or one that cannot be parsed, is an empty mask. A question
+  without a record is left out.
 - Masks are joined until the first of another size than the image.
-- `no_object=True` (`calculate_iou_with_bbox_nonobj.py`, used for gRefCOCO): an empty truth without any predicted mask
-  scores 1, also if the answer could not be parsed; a predicted mask without pixels does not qualify. `n_acc` is the
-  share of these among empty truths, 0 if there are none. cIoU is unchanged.
+- `no_object=True` (`calculate_iou_with_bbox_nonobj.py`, used for gRefCOCO): an empty
+  truth without any predicted mask scores 1, also if the answer could not be parsed; a
+  predicted mask without pixels does not qualify. `n_acc` is the share of these among
+  empty truths, 0 if there are none. cIoU is unchanged.
 
 `mask_type`: see `lisa`.
 """
@@ -31,8 +34,6 @@ from maskwise.protocols.question_rule import (
     score_questions,
 )
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
-
-DESCRIPTION = "union of masks per question, ignored pixels are target; both empty = 0; mean over records"
 
 RULE = QuestionRule(
     ignored="target", both_empty="zero", wrong_size="empty mask", empty_ciou=0.0

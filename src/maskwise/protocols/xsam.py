@@ -1,14 +1,16 @@
-"""X-SAM: `img_reaseg_dataset.py`, `img_reaseg_evaluator.py` and `utils/iou.py` (commit 2e76946).
+"""X-SAM: `img_reaseg_dataset.py`, `img_reaseg_evaluator.py` and `utils/iou.py` (commit
+2e76946).
 
-Rule. The predicted mask of a question against its truth; gIoU is the mean of I / U over questions, cIoU the summed I
-over the summed U, without epsilons. X-SAM prints percent; values here are fractions.
+Rule. The predicted mask of a question against its truth; gIoU is the mean of I / U over
+questions, cIoU the summed I over the summed U, without epsilons. X-SAM prints percent;
+values here are fractions.
 
 Truth: ignored pixels are dropped from both masks.
 
 Quirks of the published code:
-- Questions without a pixel of target outside the ignored ones are dropped when the dataset is loaded.
-  `pipeline=False` is the evaluator alone, which scores them: two empty masks are 1, and cIoU is 1 where the summed U
-  is 0.
+- Questions without a pixel of target outside the ignored ones are dropped when the
+  dataset is loaded. `pipeline=False` is the evaluator alone, which scores them: two
+  empty masks are 1, and cIoU is 1 where the summed U is 0.
 - A question without a record is left out.
 - Not repeated: its decoder turns a mask one pixel wide into a square one.
 
@@ -18,8 +20,6 @@ Quirks of the published code:
 from maskwise.protocols.metrics import Scores
 from maskwise.protocols.question_rule import QuestionRule, score_questions
 from maskwise.protocols.scoring_input import OfficialMaskType, ScoringInput
-
-DESCRIPTION = "union of masks per question, ignored pixels dropped; questions without target pixels left out"
 
 RULE = QuestionRule(ignored="dropped", both_empty="one", empty_truth="left out")
 EVALUATOR_RULE = QuestionRule(ignored="dropped", both_empty="one", empty_ciou=1.0)
