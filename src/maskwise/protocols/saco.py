@@ -220,10 +220,21 @@ def ratio(
     return np.divide(top, bottom, out=np.zeros_like(bottom), where=bottom != 0)
 
 
+def ratio_or_nan(top: Float64Array, bottom: Float64Array) -> Float64Array:
+    """top / bottom, NaN where the bottom is 0."""
+    return np.divide(top, bottom, out=np.full_like(bottom, np.nan), where=bottom != 0)
+
+
+def mean_over_levels(values: Float64Array) -> Float64Array:
+    """From one value per threshold, float64 [groups, thresholds], to their mean."""
+    mean: Float64Array = values.mean(1)
+    return mean
+
+
 def _annotator_rank(counts: PhraseCounts) -> Float64Array:
     """How well each question fits an annotator: 2 for a true negative, else its mean F1."""
     true_negative = (counts.instances == 0) & (counts.masks == 0)
-    return np.where(true_negative, 2.0, local_f1(counts).mean(1))
+    return np.where(true_negative, 2.0, mean_over_levels(local_f1(counts)))
 
 
 def _exhaustive(truth: GroundTruth) -> BoolArray:
@@ -242,38 +253,41 @@ class _Formulas:
         self.f1_epsilon = f1_epsilon
         self.presence_epsilon = presence_epsilon
 
-    def positive_f1_levels(self, sums: Float64Array) -> Float64Array:
-        return f1_of(sums[:, TP], sums[:, POSITIVE_FP], sums[:, FN], self.f1_epsilon)
-
     def positive_f1(self, sums: Float64Array) -> Float64Array:
-        return self.positive_f1_levels(sums).mean(1)
+        false_positives = sums[:, POSITIVE_FP]
+        levels = f1_of(sums[:, TP], false_positives, sums[:, FN], self.f1_epsilon)
+        return mean_over_levels(levels)
 
     def f1(self, sums: Float64Array) -> Float64Array:
-        return f1_of(sums[:, TP], sums[:, FP], sums[:, FN], self.f1_epsilon).mean(1)
+        levels = f1_of(sums[:, TP], sums[:, FP], sums[:, FN], self.f1_epsilon)
+        return mean_over_levels(levels)
 
     def precision(self, sums: Float64Array) -> Float64Array:
-        return ratio(sums[:, TP], sums[:, TP] + sums[:, FP] + self.f1_epsilon).mean(1)
+        return mean_over_levels(
+            ratio(sums[:, TP], sums[:, TP] + sums[:, FP] + self.f1_epsilon)
+        )
 
     def positive_precision(self, sums: Float64Array) -> Float64Array:
-        return ratio(
-            sums[:, TP], sums[:, TP] + sums[:, POSITIVE_FP] + self.f1_epsilon
-        ).mean(1)
+        return mean_over_levels(
+            ratio(sums[:, TP], sums[:, TP] + sums[:, POSITIVE_FP] + self.f1_epsilon)
+        )
 
     def recall(self, sums: Float64Array) -> Float64Array:
-        return ratio(sums[:, TP], sums[:, TP] + sums[:, FN] + self.f1_epsilon).mean(1)
+        return mean_over_levels(
+            ratio(sums[:, TP], sums[:, TP] + sums[:, FN] + self.f1_epsilon)
+        )
 
     def macro_f1(self, sums: Float64Array) -> Float64Array:
         questions = sums[:, MACRO_QUESTIONS]
-        with np.errstate(invalid="ignore"):
-            return sums[:, MACRO].mean(1) / np.where(questions, questions, np.nan)
+        return ratio_or_nan(mean_over_levels(sums[:, MACRO]), questions)
 
     def presence_precision(self, sums: Float64Array) -> Float64Array:
-        found = sums[:, FOUND]
-        return ratio(found, found + sums[:, INVENTED] + self.presence_epsilon)
+        hits = sums[:, FOUND]
+        return ratio(hits, hits + sums[:, INVENTED] + self.presence_epsilon)
 
     def presence_recall(self, sums: Float64Array) -> Float64Array:
-        found = sums[:, FOUND]
-        return ratio(found, found + sums[:, MISSED] + self.presence_epsilon)
+        hits = sums[:, FOUND]
+        return ratio(hits, hits + sums[:, MISSED] + self.presence_epsilon)
 
     def presence_f1(self, sums: Float64Array) -> Float64Array:
         precision = self.presence_precision(sums)
@@ -285,16 +299,16 @@ class _Formulas:
         return ratio(invented, invented + sums[:, SILENT] + self.presence_epsilon)
 
     def mcc(self, sums: Float64Array) -> Float64Array:
-        found, invented, silent, missed = (
-            sums[:, column] for column in (FOUND, INVENTED, SILENT, MISSED)
-        )
-        product = (
-            (found + invented)
-            * (found + missed)
-            * (silent + invented)
-            * (silent + missed)
-        )
-        top = found * silent - invented * missed
+        true_positive = sums[:, FOUND]
+        false_positive = sums[:, INVENTED]
+        true_negative = sums[:, SILENT]
+        false_negative = sums[:, MISSED]
+        predicted = true_positive + false_positive
+        positive = true_positive + false_negative
+        negative = true_negative + false_positive
+        silent = true_negative + false_negative
+        product = predicted * positive * negative * silent
+        top = true_positive * true_negative - false_positive * false_negative
         return ratio(top, np.sqrt(product) + self.presence_epsilon)
 
     def cgf1(self, sums: Float64Array) -> Float64Array:
