@@ -37,8 +37,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from maskwise.arrays import BoolArray, Float64Array, Int64Array
+from maskwise.arrays import BoolArray, Float64Array, Int64Array, NumberArray
 from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.protocols.metrics import (
     CompositeMetric,
@@ -201,10 +202,7 @@ def local_f1(counts: PhraseCounts) -> Float64Array:
 
 
 def f1_of(
-    tp: Float64Array | Int64Array,
-    fp: Float64Array | Int64Array,
-    fn: Float64Array | Int64Array,
-    epsilon: float,
+    tp: NumberArray, fp: NumberArray, fn: NumberArray, epsilon: float
 ) -> Float64Array:
     """2 p r / (p + r), with epsilon added to every denominator; 0 where a denominator is 0."""
     precision = ratio(tp, tp + fp + epsilon)
@@ -212,12 +210,10 @@ def f1_of(
     return ratio(2 * precision * recall, precision + recall + epsilon)
 
 
-def ratio(
-    top: Float64Array | Int64Array, bottom: Float64Array | Int64Array
-) -> Float64Array:
+def ratio(top: NumberArray, bottom: ArrayLike) -> Float64Array:
     """top / bottom, 0 where the bottom is 0."""
-    bottom = np.asarray(bottom, np.float64)
-    return np.divide(top, bottom, out=np.zeros_like(bottom), where=bottom != 0)
+    whole = np.asarray(bottom, np.float64)
+    return np.divide(top, whole, out=np.zeros_like(whole), where=whole != 0)
 
 
 def ratio_or_nan(top: Float64Array, bottom: Float64Array) -> Float64Array:
