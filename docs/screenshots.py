@@ -14,7 +14,6 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from fastapi import FastAPI
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -23,15 +22,15 @@ from maskwise.review.database import ReviewDatabase
 from maskwise.review.project import ProjectOptions
 from maskwise.review.records import NewDecision
 from maskwise.review.review import Review
-from maskwise.server.browse import BrowsedSets
+from maskwise.server.app import AsgiApp
+from maskwise.server.browse import open_browsed
 from maskwise.server.http_server import open_server
+from maskwise.server.limits import RequestLimits
 from maskwise.server.model_pool import ModelPool
 from maskwise.server.model_process import ModelProcess
 from maskwise.server.model_worker import ModelWorker
-from maskwise.server.review_routes import ReviewService
 from maskwise.server.review_server import make_review_app
 from maskwise.server.serve import make_model_app
-from maskwise.server.service import RequestLimits
 from maskwise.store import Dataset
 from maskwise.world import bundled, write_scenes
 
@@ -75,7 +74,7 @@ def shoot_model_pages(browser: Browser, path: Path) -> None:
         descriptions={
             "tiny": "the bundled model, small, for images of the world benchmark"
         },
-        browsed=BrowsedSets.open([], [path / "tiny", path / "convex-hull"]),
+        browsed=open_browsed([], [path / "tiny", path / "convex-hull"]),
         examples=Dataset.open(bundled()),
     )
     data = Dataset.open(path / "scenes")
@@ -134,8 +133,7 @@ def shoot_review_pages(browser: Browser, path: Path) -> None:
     draw = random.Random(1)
     for name, token in tokens.items():
         decide_some(review, token, {"ada": 48, "bob": 39, "cy": 22}[name], draw)
-    service = ReviewService(review)
-    with serving(make_review_app(service)) as address:
+    with serving(make_review_app(review)) as address:
         for name, size, reviewer in (
             ("desktop", DESKTOP, "ada"),
             ("phone", PHONE, "bob"),
@@ -153,7 +151,7 @@ def shoot_review_pages(browser: Browser, path: Path) -> None:
         page.goto(f"{address}/review/owner#token={owner}")
         page.wait_for_selector("table")
         save(page, "owner-desktop")
-    service.close()
+    review.database.close()
 
 
 def decide_some(review: Review, token: str, count: int, draw: random.Random) -> None:
@@ -176,7 +174,7 @@ def decide_some(review: Review, token: str, count: int, draw: random.Random) -> 
 
 
 @contextlib.contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
+def serving(app: AsgiApp) -> Iterator[str]:
     """The address of a server in a thread."""
     server = open_server(app, "127.0.0.1", 0, has_token=False)
     thread = threading.Thread(target=server.run)

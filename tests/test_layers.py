@@ -66,8 +66,8 @@ CORE = {
 EXTRAS = {
     "accelerate": ["models"],
     "anthropic": ["writers"],
-    "fastapi": ["server"],
     "huggingface_hub": ["models", "builder"],
+    "litestar": ["server"],
     "onnx": ["models"],
     "openai": ["writers"],
     "peft": ["models"],
@@ -76,7 +76,6 @@ EXTRAS = {
     "safetensors": ["models"],
     "shapely": ["masks"],
     "sqlalchemy": ["review", "server"],
-    "starlette": ["server"],
     "tensorboard": ["models"],
     "tokenizers": ["models"],
     "torch": ["models"],

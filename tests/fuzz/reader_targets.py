@@ -31,11 +31,10 @@ from maskwise.schema import (
     Region,
     Sample,
 )
-from maskwise.server.access import AccessTokens
 from maskwise.server.app import make_app
+from maskwise.server.limits import RequestLimits
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.predict_routes import predict_router
-from maskwise.server.service import PredictionService, RequestLimits
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.yaml_files import read_yaml
 from tests.fuzz.mutations import (
@@ -245,9 +244,7 @@ def _request() -> bytes:
 def _http_reader() -> Callable[[bytes], object]:
     limits = RequestLimits()
     worker = ModelWorker(InThisProcess(Echo(), limits.pixels))
-    app = make_app(
-        [predict_router(PredictionService(worker, AccessTokens(None), limits))]
-    )
+    app = make_app([predict_router(worker, limits)])
 
     def read(data: bytes) -> int:
         status = asyncio.run(_call(app, data))

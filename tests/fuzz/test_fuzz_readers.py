@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the server needs the extra web")
+pytest.importorskip("litestar", reason="the server needs the extra web")
 
 from tests.fuzz.fuzz_readers import Tally, make_input, try_input
 from tests.fuzz.reader_targets import Target, list_targets

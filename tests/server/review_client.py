@@ -12,7 +12,7 @@ import msgspec
 from maskwise.review.refine import Refiner
 from maskwise.review.review import Review
 from maskwise.server.http_server import open_server
-from maskwise.server.review_routes import PREFIX, ReviewService
+from maskwise.server.review_routes import PREFIX
 from maskwise.server.review_server import make_review_app
 
 
@@ -21,8 +21,8 @@ def serving_review(
     review: Review, refiner: Refiner | None = None, *, port: int = 0
 ) -> Iterator[str]:
     """The address of a review server that runs in a thread. port: 0 for a free one."""
-    service = ReviewService(review, refiner)
-    server = open_server(make_review_app(service), "127.0.0.1", port, has_token=True)
+    app = make_review_app(review, refiner)
+    server = open_server(app, "127.0.0.1", port, has_token=True)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -30,7 +30,7 @@ def serving_review(
     finally:
         server.server.should_exit = True
         thread.join(300)
-        service.close()
+        review.database.close()
         assert not thread.is_alive()
 
 

@@ -15,8 +15,8 @@ from PIL import Image
 from maskwise.masks import Mask
 from maskwise.schema import Answer, PredictedRegion, Prediction
 from maskwise.server import encoding_cache, image_uploads, model_pool
+from maskwise.server.limits import RequestLimits
 from maskwise.server.model_process import ModelProcess
-from maskwise.server.service import RequestLimits
 from tests.server.fake import InThisProcess, Whole
 from tests.server.test_server import call, serving
 

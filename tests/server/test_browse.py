@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
-from maskwise.server.browse import BrowsedSets
+from maskwise.server.browse import BrowsedDataset, open_browsed
 from maskwise.store import Dataset
 from maskwise.world import bundled
 from tests.server.fake import Whole
@@ -20,16 +20,16 @@ from tests.server.test_server import call, serving
 
 
 @pytest.fixture(scope="module")
-def browsed(tmp_path_factory: pytest.TempPathFactory) -> BrowsedSets:
+def browsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BrowsedDataset]:
     folder = tmp_path_factory.mktemp("runs") / "noisy"
     evaluate(
         EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder
     )
-    return BrowsedSets.open([Path("world")], [folder])
+    return open_browsed([Path("world")], [folder])
 
 
 @pytest.fixture(scope="module")
-def address(browsed: BrowsedSets) -> Iterator[str]:
+def address(browsed: dict[str, BrowsedDataset]) -> Iterator[str]:
     with serving(Whole(), browsed=browsed) as where:
         yield where
 

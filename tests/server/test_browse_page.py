@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from maskwise.harness.evaluate import EvaluationConfig, evaluate
-from maskwise.server.browse import BrowsedSets
+from maskwise.server.browse import open_browsed
 from tests.server.browser import open_browser, open_page, wait_until
 from tests.server.fake import Whole
 from tests.server.test_server import serving
@@ -27,7 +27,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     evaluate(
         EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder
     )
-    with serving(Whole(), browsed=BrowsedSets.open([Path("world")], [folder])) as where:
+    with serving(Whole(), browsed=open_browsed([Path("world")], [folder])) as where:
         yield where
 
 

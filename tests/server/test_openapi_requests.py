@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.project import ProjectOptions
 from maskwise.review.review import Review
-from maskwise.server.browse import BrowsedSets
-from maskwise.server.service import RequestLimits
+from maskwise.server.browse import open_browsed
+from maskwise.server.limits import RequestLimits
 from tests.review.datasets import write_samples
 from tests.server.fake import Whole
 from tests.server.review_client import serving_review
@@ -65,7 +65,7 @@ def _use_known(case: Any, known: dict[str, str]) -> None:
 
 
 def test_no_request_to_the_model_server_is_answered_with_a_server_error() -> None:
-    browsed = BrowsedSets.open([Path("world")], [])
+    browsed = open_browsed([Path("world")], [])
     with serving(
         Whole(), limits=RequestLimits(body_seconds=5), browsed=browsed
     ) as address:

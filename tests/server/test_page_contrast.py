@@ -10,7 +10,7 @@ from maskwise.harness.evaluate import EvaluationConfig, evaluate
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.project import ProjectOptions
 from maskwise.review.review import Review
-from maskwise.server.browse import BrowsedSets
+from maskwise.server.browse import open_browsed
 from maskwise.store import Dataset
 from maskwise.world import bundled
 from tests.server.browser import DESKTOP, PHONE, open_browser, open_page, wait_until
@@ -66,7 +66,7 @@ def browser() -> Iterator[Any]:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("runs") / "noisy"
     evaluate(EvaluationConfig("world", "oracle", options={"noise": 4}, limit=4), folder)
-    browsed = BrowsedSets.open([Path("world")], [folder])
+    browsed = open_browsed([Path("world")], [folder])
     with serving(Whole(), browsed=browsed, examples=Dataset.open(bundled())) as where:
         yield where
 

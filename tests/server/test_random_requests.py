@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskwise.server.service import RequestLimits
+from maskwise.server.limits import RequestLimits
 from tests.server.fake import Whole
 from tests.server.test_server import request, serving
 

@@ -308,10 +308,11 @@ class SquareRefiner:
             if mask is None
             else mask.to_dense().copy()
         )
-        for x, y, positive in points:
-            dense[max(0, int(y) - 5) : int(y) + 6, max(0, int(x) - 5) : int(x) + 6] = (
-                positive
-            )
+        for point in points:
+            x, y = int(point.x), int(point.y)
+            rows = slice(max(0, y - 5), y + 6)
+            columns = slice(max(0, x - 5), x + 6)
+            dense[rows, columns] = point.positive
         return Mask.from_dense(dense)
 
 

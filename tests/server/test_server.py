@@ -25,14 +25,14 @@ from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
 from maskwise.harness.http_model import HttpModel
 from maskwise.harness.predictor import describe_model
 from maskwise.harness.registry import load_model
-from maskwise.server.browse import BrowsedSets
+from maskwise.server.browse import BrowsedDataset
 from maskwise.server.connections import ConnectionLimits
 from maskwise.server.http_server import is_local, open_server
+from maskwise.server.limits import RequestLimits
 from maskwise.server.model_pool import ModelPool
 from maskwise.server.model_process import ServedModel
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.serve import make_model_app
-from maskwise.server.service import RequestLimits
 from maskwise.store import Dataset
 from tests.server.fake import InThisProcess, Whole
 
@@ -49,7 +49,7 @@ def serving(
     port: int = 0,
     names: tuple[str, ...] = (),
     start: Callable[[str], ServedModel] | None = None,
-    browsed: BrowsedSets | None = None,
+    browsed: dict[str, BrowsedDataset] | None = None,
     examples: Dataset | None = None,
 ) -> Iterator[str]:
     """The address of a server that runs in a thread. model: a model object, or one that is ready to be served."""
@@ -438,7 +438,7 @@ def test_listening_on_other_addresses_requires_a_token(
 
 def test_a_missing_extra_is_named() -> None:
     program = (
-        "import sys; sys.modules['fastapi'] = None; sys.argv = ['maskwise', 'serve', '--model', 'tiny']; "
+        "import sys; sys.modules['litestar'] = None; sys.argv = ['maskwise', 'serve', '--model', 'tiny']; "
         "from maskwise.cli.main import main; main()"
     )
     root = Path(__file__).parents[2]
@@ -452,7 +452,7 @@ def test_a_missing_extra_is_named() -> None:
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "maskwise: maskwise serve needs fastapi, which the extra brings: pip install 'maskwise[web]'\n",
+        "maskwise: maskwise serve needs litestar, which the extra brings: pip install 'maskwise[web]'\n",
     )
 
 

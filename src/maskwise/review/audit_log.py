@@ -5,6 +5,7 @@ events: `project_created`, `items_added`, `controls_added`, `reviewer_added`, `d
 """
 
 import contextlib
+import datetime
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -49,6 +50,12 @@ class Event(NamedTuple):
     actor: str
     item: int | None
     payload: str
+
+
+def to_iso(seconds: float) -> str:
+    """A time (seconds since 1970) as ISO 8601 in UTC, with microseconds."""
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def append_event(
@@ -100,7 +107,7 @@ def page_of_events(connection: Connection, after: int, limit: int) -> list[Event
 
 
 def rebuild_state(connection: Connection) -> int:
-    """Make the derived tables anew from the audit log; returns the number of events. Leases are dropped.
+    """Make the derived tables again from the audit log; returns the number of events. Leases are dropped.
 
     The events are applied to tables in memory, which are then copied: on a database server that saves a round trip per
     statement.

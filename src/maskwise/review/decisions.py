@@ -7,18 +7,19 @@ the audit log and gets the same answer; nothing is counted twice.
 import hashlib
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from maskwise.errors import MaskwiseError
 from maskwise.review import tables
-from maskwise.review.audit_log import Event, append_event, find_event
+from maskwise.review.audit_log import Event, append_event, find_event, to_iso
 from maskwise.review.queue import Reviewer, free_slot, lease_slot, lock_slots
 from maskwise.review.records import (
     DecidedPayload,
     DecisionDraft,
+    DecisionFacts,
     EditedSample,
     NewDecision,
 )
@@ -28,14 +29,6 @@ made = tables.decisions.c
 
 class ReviewConflictError(MaskwiseError):
     """A decision that cannot be taken now: the item belongs to somebody else, or there is nothing to undo."""
-
-
-class Undone(NamedTuple):
-    """An undo. decision: the id of the decision that was taken back."""
-
-    decision: str
-    item: int
-    replayed: bool
 
 
 def decide(
@@ -88,20 +81,21 @@ def undo(
     *,
     decision: str | None,
     seconds: float,
-) -> Undone:
+) -> tuple[str, int, bool]:
     """Take back a decision, by default the reviewer's latest, and lease its item to the reviewer again.
 
-    The content of the decision becomes the reviewer's draft.
+    The content of the decision becomes the reviewer's draft. Returns the id of the decision, its item, and whether it
+    was taken back before.
     """
     event = find_event(connection, id)
     if event is not None:
         undone = msgspec.json.decode(event.payload).get("decision", "")
         _check_replay(event, reviewer, "undone", decision in (None, undone))
         assert event.item is not None
-        return Undone(undone, event.item, True)
+        return undone, event.item, True
     row = _decision_to_undo(connection, reviewer.name, decision)
     slots = lock_slots(connection, row.item)
-    slot = next((one for one in slots if one.slot == row.slot), None)
+    slot = next((slot for slot in slots if slot.slot == row.slot), None)
     if row.verdict == "skip":
         slot = free_slot(slots, reviewer)
     if slot is None:
@@ -118,22 +112,23 @@ def undo(
     )
     lease_slot(connection, reviewer, slot, seconds=seconds)
     save_draft(connection, reviewer.name, row.item, _to_draft(row))
-    return Undone(row.id, row.item, False)
+    return row.id, row.item, False
 
 
-def find_decision(connection: Connection, id: str) -> Any:
-    """The row of a decision, with the id of its sample."""
-    return connection.execute(_FIND_DECISION, {"id_": id}).one()
+def find_decision(connection: Connection, id: str) -> DecisionFacts:
+    """A stored decision."""
+    return _to_facts(connection.execute(_FIND_DECISION, {"id_": id}).one())
 
 
 def list_decisions(
     connection: Connection, reviewer: str, *, before: int | None, limit: int
-) -> Sequence[Any]:
-    """A reviewer's decisions, latest first, with the ids of their samples. before: only those with a smaller `seq`."""
+) -> list[DecisionFacts]:
+    """A reviewer's decisions, latest first. before: only those with a smaller `seq`."""
     query = _DECISIONS.where(made.reviewer == reviewer)
     if before is not None:
         query = query.where(made.seq < before)
-    return connection.execute(query.order_by(made.seq.desc()).limit(limit)).all()
+    rows = connection.execute(query.order_by(made.seq.desc()).limit(limit))
+    return [_to_facts(row) for row in rows]
 
 
 def count_decisions(connection: Connection, reviewer: str) -> int:
@@ -196,6 +191,21 @@ def _decision_to_undo(
     if row is None:
         raise ReviewConflictError("there is no decision to undo")
     return row
+
+
+def _to_facts(row: Any) -> DecisionFacts:
+    return DecisionFacts(
+        id=row.id,
+        seq=row.seq,
+        item=row.item,
+        sample=row.sample,
+        kind="adjudication" if row.kind == "adjudication" else "review",
+        verdict=row.verdict,
+        reason=row.reason,
+        note=row.note,
+        at=to_iso(row.at),
+        undone=row.undone,
+    )
 
 
 def _to_draft(row: Any) -> DecisionDraft:

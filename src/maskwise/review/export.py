@@ -16,9 +16,9 @@ from sqlalchemy import select
 
 from maskwise.errors import StoreError
 from maskwise.review import tables
-from maskwise.review.audit_log import decode_edit
+from maskwise.review.audit_log import decode_edit, to_iso
 from maskwise.review.edits import to_sample
-from maskwise.review.items import FLAGS_TAG, to_iso
+from maskwise.review.items import FLAGS_TAG
 from maskwise.review.records import ControlAnswer, EditedSample, Verdict
 from maskwise.review.region_versions import merge_region_versions
 from maskwise.review.review import Review

@@ -1,6 +1,5 @@
 """What a reviewer is shown: the sample with its image, masks, flags and problems, and the reviewer's draft."""
 
-import datetime
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,9 +8,9 @@ from sqlalchemy import Connection, select
 
 from maskwise.masks import Mask
 from maskwise.review import tables
-from maskwise.review.audit_log import decode_edit
+from maskwise.review.audit_log import decode_edit, to_iso
 from maskwise.review.mask_problems import MaskProblem, find_mask_problems
-from maskwise.review.records import DecisionDraft, EditedSample, Verdict
+from maskwise.review.records import DecisionDraft, DecisionFacts, EditedSample, Verdict
 from maskwise.schema import Answer, MaskType, Region, Sample
 from maskwise.store import Dataset
 
@@ -71,6 +70,35 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[MaskProblem]
     draft: DecisionDraft | None
     opinions: list[BlindOpinion]
+
+
+class ReviewerProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """decided: decisions of a reviewer. open: items of the whole review that are not settled."""
+
+    decided: int
+    open: int
+
+
+class QueueResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The items that a reviewer holds."""
+
+    items: list[ItemView]
+    progress: ReviewerProgress
+
+
+class DecisionResult(QueueResult, frozen=True, kw_only=True):
+    """A stored decision, and the items that the reviewer holds now. replayed: it was stored before."""
+
+    decision: DecisionFacts
+    replayed: bool
+
+
+class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
+    """undone: the id of the decision that was taken back. replayed: it was taken back before."""
+
+    undone: str
+    item: ItemView
+    replayed: bool
 
 
 def view_item(
@@ -139,12 +167,6 @@ def sample_flags(sample: Sample) -> list[str]:
         for flag in sample.tags.get(FLAGS_TAG, "").split(",")
         if flag.strip()
     ]
-
-
-def to_iso(seconds: float) -> str:
-    """A time (seconds since 1970) as ISO 8601 in UTC, with microseconds."""
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _view_region(region: Region) -> ItemRegion:

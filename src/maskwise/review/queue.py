@@ -53,6 +53,8 @@ def lease_items(
     connection: Connection, reviewer: Reviewer, count: int, *, seconds: float
 ) -> list[Lease]:
     """Lease items until the reviewer holds `count`, and return them; those already held are renewed and come first."""
+    if not count:
+        return []
     now = time.time()
     expires = now + seconds
     held = connection.execute(_HELD, {"me": reviewer.name, "now": now}).all()

@@ -1,6 +1,16 @@
 """Why a reviewer rejects a sample: codes for statistics, titles for people; the builder's codes follow."""
 
+import msgspec
+
 from maskwise.builder.filters import FILTERS
+
+
+class ReasonTitle(msgspec.Struct, frozen=True, kw_only=True):
+    """A reject reason: its code and what people read."""
+
+    code: str
+    title: str
+
 
 REJECT_REASONS = {
     "wrong-target": "The masks show another object than the question asks for",

@@ -34,7 +34,7 @@ MAX_LEASED = 16
 """Items leased by one request."""
 
 
-class _Received(
+class Received(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
@@ -44,7 +44,7 @@ class _Received(
     """Base of what is received: unknown fields are refused."""
 
 
-class TargetEdit(_Received, frozen=True, kw_only=True):
+class TargetEdit(Received, frozen=True, kw_only=True):
     """A target after an edit: a region of the image with changes, or a new region. Null removes a mask."""
 
     id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
@@ -53,7 +53,7 @@ class TargetEdit(_Received, frozen=True, kw_only=True):
     amodal: Mask | UnsetType | None = UNSET
 
 
-class SampleEdit(_Received, frozen=True, kw_only=True):
+class SampleEdit(Received, frozen=True, kw_only=True):
     """Changes to a sample. What is absent stays as it is; `targets` is the whole list."""
 
     question: (
@@ -66,7 +66,7 @@ class SampleEdit(_Received, frozen=True, kw_only=True):
     )
 
 
-class DecisionDraft(_Received, frozen=True, kw_only=True):
+class DecisionDraft(Received, frozen=True, kw_only=True):
     """A decision that is not finished."""
 
     verdict: Verdict | None = None
@@ -76,7 +76,7 @@ class DecisionDraft(_Received, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
 
 
-class NewDecision(_Received, frozen=True, kw_only=True):
+class NewDecision(Received, frozen=True, kw_only=True):
     """A decision as a reviewer sends it. `id` is made by the client: a repeated request is not counted twice."""
 
     id: UUID
@@ -87,6 +87,21 @@ class NewDecision(_Received, frozen=True, kw_only=True):
     edit: SampleEdit | None = None
     seconds: Annotated[float, Meta(ge=0, le=1e7)] | None = None
     next: Annotated[int, Meta(ge=0, le=MAX_LEASED)] = 0
+
+
+class DecisionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored decision as its reviewer sees it: a control item looks like any other."""
+
+    id: str
+    seq: int
+    item: int
+    sample: str
+    kind: Literal["review", "adjudication"]
+    verdict: Verdict
+    reason: str | None
+    note: str
+    at: str
+    undone: bool
 
 
 class EditedSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

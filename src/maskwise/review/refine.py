@@ -1,19 +1,20 @@
 """Refine a mask by clicks: the interface that a promptable segmentation model fills in."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+import msgspec
 from PIL import Image
 
 from maskwise.masks import Mask
 
 
-class Click(NamedTuple):
+class Click(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A click in pixels, from the upper left corner of the image. positive: the point belongs to the object."""
 
     x: float
     y: float
-    positive: bool
+    positive: bool = True
 
 
 class Refiner(Protocol):

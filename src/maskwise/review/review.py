@@ -8,13 +8,15 @@ for item in review.queue(reviewer, 3): ...   # leases items
 review.decide(reviewer, decision)            # appends to the audit log
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from maskwise.errors import MaskwiseError
+from maskwise.masks import Mask
 from maskwise.review import decisions, project, tables
 from maskwise.review.audit_log import Event, page_of_events, rebuild_state
 from maskwise.review.database import DatabaseUnavailableError, ReviewDatabase
@@ -23,8 +25,17 @@ from maskwise.review.edits import (
     apply_edit,
     changes_nothing,
     check_decision,
+    check_mask,
 )
-from maskwise.review.items import BlindOpinion, ItemView, blind_opinions, view_item
+from maskwise.review.items import (
+    BlindOpinion,
+    DecisionResult,
+    ItemView,
+    ReviewerProgress,
+    UndoResult,
+    blind_opinions,
+    view_item,
+)
 from maskwise.review.project import ProjectOptions
 from maskwise.review.queue import (
     Lease,
@@ -37,11 +48,13 @@ from maskwise.review.queue import (
 )
 from maskwise.review.records import (
     DecisionDraft,
+    DecisionFacts,
     EditedSample,
     NewDecision,
     Role,
     SampleEdit,
 )
+from maskwise.review.refine import Click, Refiner
 from maskwise.review.statistics import ReviewStats, compute_review_stats
 from maskwise.store import Dataset
 
@@ -59,29 +72,6 @@ class UnknownItemError(MaskwiseError):
     """A number that is no item."""
 
 
-class HeldItem(NamedTuple):
-    """A lease with what the database has for it. opinions: for an adjudication, the decisions to choose from."""
-
-    lease: Lease
-    draft: DecisionDraft | None
-    opinions: list[BlindOpinion] | None
-
-
-class ReviewerState(NamedTuple):
-    """items: what a reviewer holds. decided: how many decisions of the reviewer count."""
-
-    items: list[HeldItem]
-    decided: int
-
-
-class DecisionResult(NamedTuple):
-    """row: the stored decision. replayed: it was stored before. state: the reviewer's, afterwards."""
-
-    row: Any
-    replayed: bool
-    state: ReviewerState
-
-
 class Review:
     """A dataset under review. lease_seconds: how long an item is kept for a reviewer who says nothing."""
 
@@ -95,6 +85,8 @@ class Review:
         self.dataset = dataset
         self.database = database
         self.lease_seconds = lease_seconds
+        self._open_items = 0
+        self._open_until = 0.0
 
     # -- the project
 
@@ -167,30 +159,24 @@ class Review:
             return compute_review_stats(connection)
 
     def rebuild(self) -> int:
-        """Make the state anew from the audit log; returns the number of events."""
+        """Make the state again from the audit log; returns the number of events."""
         return self._write(rebuild_state)
 
     # -- the queue
 
     def queue(self, reviewer: Reviewer, count: int) -> list[ItemView]:
         """Lease items until the reviewer holds `count`; those already held come first."""
-        return self.show(self.hold(reviewer, count).items)
+        leases = self._write(
+            lambda connection: lease_items(
+                connection, reviewer, count, seconds=self.lease_seconds
+            )
+        )
+        return self._show(reviewer, leases)
 
-    def hold(self, reviewer: Reviewer, count: int) -> "ReviewerState":
-        """Lease items as `queue` does."""
-        return self._write(lambda connection: self._hold(connection, reviewer, count))
-
-    def _hold(
-        self, connection: Connection, reviewer: Reviewer, count: int
-    ) -> "ReviewerState":
-        leases = self._lease(connection, reviewer, count) if count else []
-        decided = decisions.count_decisions(connection, reviewer.name)
-        return ReviewerState(_held_items(connection, reviewer, leases), decided)
-
-    def _lease(
-        self, connection: Connection, reviewer: Reviewer, count: int
-    ) -> list[Lease]:
-        return lease_items(connection, reviewer, count, seconds=self.lease_seconds)
+    def progress(self, reviewer: Reviewer) -> ReviewerProgress:
+        """How far a reviewer and the whole review are."""
+        decided = self.count_decisions(reviewer)
+        return ReviewerProgress(decided=decided, open=self.count_open())
 
     def count_decisions(self, reviewer: Reviewer) -> int:
         """How many decisions of a reviewer count: neither undone nor skips."""
@@ -198,9 +184,15 @@ class Review:
             return decisions.count_decisions(connection, reviewer.name)
 
     def count_open(self) -> int:
-        """How many items of the review are not settled yet. Takes longer the more there are."""
-        with self.database.read() as connection:
-            return count_open(connection)
+        """How many items of the review are not settled yet; on large reviews some seconds old."""
+        started = time.monotonic()
+        if started >= self._open_until:
+            with self.database.read() as connection:
+                self._open_items = count_open(connection)
+            now = time.monotonic()
+            # Counting takes longer the larger the review is, so that it may take one fiftieth of the time.
+            self._open_until = now + 50 * (now - started)
+        return self._open_items
 
     def item(self, reviewer: Reviewer, item: int) -> ItemView:
         """One item, if the reviewer holds it or has decided about it."""
@@ -211,12 +203,9 @@ class Review:
                 connection, reviewer.name, item
             ):
                 raise BlindItemError(f"item {item} is not yours")
-            held = _held_items(connection, reviewer, [] if lease is None else [lease])
-        if not held:
-            return view_item(
-                self.dataset, item, expires=None, draft=None, opinions=None
-            )
-        return self.show(held)[0]
+        if lease is not None:
+            return self._show(reviewer, [lease])[0]
+        return view_item(self.dataset, item, expires=None, draft=None, opinions=None)
 
     def renew(
         self, reviewer: Reviewer, renewed: Sequence[int], released: Sequence[int]
@@ -233,52 +222,47 @@ class Review:
 
         return self._write(change)
 
-    def show(self, held: Sequence[HeldItem]) -> list[ItemView]:
-        """Items as the reviewer who holds them sees them. Reads the dataset, not the database."""
-        return [
-            view_item(
-                self.dataset,
-                one.lease.item,
-                expires=one.lease.expires,
-                draft=one.draft,
-                opinions=one.opinions,
-            )
-            for one in held
-        ]
-
     # -- decisions
 
     def decide(self, reviewer: Reviewer, decision: NewDecision) -> DecisionResult:
         """Store a decision, and lease `decision.next` items."""
         self._check_item(decision.item)
         check_decision(decision)
-        edited = (
-            None
-            if decision.edit is None
-            else self._apply_edit(decision.item, decision.edit)
-        )
-        if edited is not None and changes_nothing(self.dataset[decision.item], edited):
-            raise InvalidDecisionError(
-                "the edit changes nothing; accept the sample instead"
-            )
+        edited = None
+        if decision.edit is not None:
+            edited = self._apply_edit(decision.item, decision.edit)
+            if changes_nothing(self.dataset[decision.item], edited):
+                raise InvalidDecisionError(
+                    "the edit changes nothing; accept the sample instead"
+                )
 
-        def store(connection: Connection) -> DecisionResult:
+        def store(connection: Connection) -> tuple[DecisionFacts, bool, list[Lease]]:
             replayed = decisions.decide(connection, reviewer, decision, edited)
-            row = decisions.find_decision(connection, str(decision.id))
-            return DecisionResult(
-                row, replayed, self._hold(connection, reviewer, decision.next)
+            facts = decisions.find_decision(connection, str(decision.id))
+            leases = lease_items(
+                connection, reviewer, decision.next, seconds=self.lease_seconds
             )
+            return facts, replayed, leases
 
-        return self._write(store)
+        facts, replayed, leases = self._write(store)
+        return DecisionResult(
+            decision=facts,
+            replayed=replayed,
+            items=self._show(reviewer, leases),
+            progress=self.progress(reviewer),
+        )
 
     def undo(
         self, reviewer: Reviewer, id: str, decision: str | None = None
-    ) -> decisions.Undone:
-        """Take back a decision; its item is leased to the reviewer again."""
-        return self._write(
+    ) -> UndoResult:
+        """Take back a decision, the latest by default; its item is leased to the reviewer again."""
+        undone, item, replayed = self._write(
             lambda connection: decisions.undo(
                 connection, reviewer, id, decision=decision, seconds=self.lease_seconds
             )
+        )
+        return UndoResult(
+            undone=undone, item=self.item(reviewer, item), replayed=replayed
         )
 
     def save_draft(self, reviewer: Reviewer, item: int, draft: DecisionDraft) -> float:
@@ -306,14 +290,56 @@ class Review:
 
     def history(
         self, reviewer: Reviewer, *, before: int | None, limit: int
-    ) -> Sequence[Any]:
+    ) -> list[DecisionFacts]:
         """A reviewer's decisions, latest first."""
         with self.database.read() as connection:
             return decisions.list_decisions(
                 connection, reviewer.name, before=before, limit=limit
             )
 
+    def refine(
+        self,
+        reviewer: Reviewer,
+        refiner: Refiner,
+        *,
+        item: int,
+        mask: Mask | None,
+        points: Sequence[Click],
+    ) -> Mask:
+        """The mask that a promptable model makes of clicks on the image of an item."""
+        image = self.item(reviewer, item).image
+        if mask is not None:
+            check_mask(mask, (image.height, image.width), "mask")
+        for point in points:
+            if not (0 <= point.x <= image.width and 0 <= point.y <= image.height):
+                raise InvalidDecisionError(
+                    f"point {point.x}, {point.y} lies outside the image"
+                )
+        return refiner.refine(self.dataset.open_image(image.id), mask, points)
+
     # -- inside
+
+    def _show(self, reviewer: Reviewer, leases: Sequence[Lease]) -> list[ItemView]:
+        """Leased items as the reviewer sees them."""
+        if not leases:
+            return []
+        items = [lease.item for lease in leases]
+        opinions: dict[int, list[BlindOpinion]] = {}
+        with self.database.read() as connection:
+            drafts = decisions.read_drafts(connection, reviewer.name, items)
+            for lease in leases:
+                if lease.kind == "adjudication":
+                    opinions[lease.item] = blind_opinions(connection, lease.item)
+        return [
+            view_item(
+                self.dataset,
+                lease.item,
+                expires=lease.expires,
+                draft=drafts.get(lease.item),
+                opinions=opinions.get(lease.item),
+            )
+            for lease in leases
+        ]
 
     def _apply_edit(self, item: int, edit: SampleEdit) -> EditedSample:
         sample = self.dataset[item]
@@ -335,23 +361,3 @@ class Review:
             except IntegrityError:
                 continue  # Another request of the same reviewer was faster.
         raise DatabaseUnavailableError("other requests were in the way; try again")
-
-
-def _held_items(
-    connection: Connection, reviewer: Reviewer, leases: Sequence[Lease]
-) -> list[HeldItem]:
-    if not leases:
-        return []
-    drafts = decisions.read_drafts(
-        connection, reviewer.name, [lease.item for lease in leases]
-    )
-    return [
-        HeldItem(
-            lease,
-            drafts.get(lease.item),
-            blind_opinions(connection, lease.item)
-            if lease.kind == "adjudication"
-            else None,
-        )
-        for lease in leases
-    ]

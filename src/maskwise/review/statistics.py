@@ -12,10 +12,9 @@ from sqlalchemy import Connection, func, select
 
 from maskwise.review import tables
 from maskwise.review.agreement import cohen_kappa, krippendorff_alpha
-from maskwise.review.audit_log import decode_edit
+from maskwise.review.audit_log import decode_edit, to_iso
 from maskwise.review.consensus import Opinion, agree, mask_ious
-from maskwise.review.items import to_iso
-from maskwise.review.reasons import REJECT_REASONS
+from maskwise.review.reasons import REJECT_REASONS, ReasonTitle
 from maskwise.review.records import VERDICTS, ControlAnswer
 
 HOUR = 3600.0
@@ -88,11 +87,9 @@ class AgreementStats(msgspec.Struct, frozen=True, kw_only=True):
     masks: int
 
 
-class ReasonCount(msgspec.Struct, frozen=True, kw_only=True):
+class ReasonCount(ReasonTitle, frozen=True, kw_only=True):
     """How often a reject reason was given."""
 
-    code: str
-    title: str
     count: int
 
 

@@ -7,14 +7,23 @@
 
 The second token is made when the server starts. A page of another site cannot read it, because responses allow no other
 origin and requests that name another host are refused. No cookie is used, so a browser never sends a token by itself.
+
+`check_read` and `check_write` are guards: the framework calls them before it reads the body of a request.
 """
 
 import hmac
 import secrets
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from litestar import Request, Router, get
+from litestar.connection import ASGIConnection
 
-from maskwise.server.responses import RequestRejectedError, json_response
+from maskwise.server.responses import RequestRejectedError, errors
+
+WRITE_TOKEN_BYTES = 24
+"""192 random bits: nobody guesses them."""
+
+Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class AccessTokens:
@@ -22,39 +31,51 @@ class AccessTokens:
 
     def __init__(self, token: str | None) -> None:
         self.token = token
-        self.write_token = token or secrets.token_urlsafe(24)
+        self.write_token = token or secrets.token_urlsafe(WRITE_TOKEN_BYTES)
 
-    def check_read(self, request: Request) -> None:
-        """Reject a request without the token, where one is set."""
-        if self.token is not None:
-            _check(request, self.token)
+    def may_read(self, connection: Connection) -> bool:
+        """Whether a request carries the token, where one is set."""
+        return self.token is None or _has_token(connection, self.token)
 
-    def check_write(self, request: Request) -> None:
-        """Reject a request without the token for writing."""
-        _check(request, self.write_token)
+    def may_write(self, connection: Connection) -> bool:
+        """Whether a request carries the token for writing."""
+        return _has_token(connection, self.write_token)
 
 
-def bearer_token(request: Request) -> str | None:
+def check_read(connection: Connection, _route: object) -> None:
+    """Guard of a route that shows something: 401 without the token, where one is set."""
+    if not connection.app.state.access.may_read(connection):
+        raise _missing_token()
+
+
+def check_write(connection: Connection, _route: object) -> None:
+    """Guard of a route that changes something: 401 without the token for writing."""
+    if not connection.app.state.access.may_write(connection):
+        raise _missing_token()
+
+
+def bearer_token(connection: Connection) -> str | None:
     """The token that a request carries."""
-    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    kind, _, given = connection.headers.get("authorization", "").partition(" ")
     return given.strip() if kind.lower() == "bearer" else None
 
 
-def session_router(access: AccessTokens) -> APIRouter:
+@get("/v1/session", guards=[check_read], sync_to_thread=False, responses=errors(401))
+def session(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """The token for writing. With a token set, only for those who send it."""
+    return {"token": request.app.state.access.write_token}
+
+
+def session_router() -> Router:
     """`GET /v1/session`: the token for writing, for the pages of this server."""
-    router = APIRouter()
-
-    @router.get("/v1/session")
-    async def session(request: Request) -> Response:
-        """The token for writing. With a token set, only for those who send it."""
-        access.check_read(request)
-        return json_response({"token": access.write_token})
-
-    return router
+    return Router("/", route_handlers=[session])
 
 
-def _check(request: Request, token: str) -> None:
-    given = bearer_token(request)
-    if given is None or not hmac.compare_digest(given.encode(), token.encode()):
-        message = "expected the header Authorization: Bearer TOKEN"
-        raise RequestRejectedError(401, message, {"WWW-Authenticate": "Bearer"})
+def _has_token(connection: Connection, token: str) -> bool:
+    given = bearer_token(connection)
+    return given is not None and hmac.compare_digest(given.encode(), token.encode())
+
+
+def _missing_token() -> RequestRejectedError:
+    message = "expected the header Authorization: Bearer TOKEN"
+    return RequestRejectedError(401, message, {"WWW-Authenticate": "Bearer"})

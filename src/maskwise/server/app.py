@@ -8,97 +8,88 @@ response has the headers of `security_headers`.
 | `predict_routes` | `POST /v1/predict`, `GET /healthz` |
 | `ask_routes` | images, models and questions of the ask page |
 | `browse_routes` | datasets and runs |
+| `review_routes` | the review page |
 | `static_files` | the pages |
+
+A route is a function with declared parameters; the framework (Litestar) validates them, calls the function, encodes
+what it returns and describes it all in the OpenAPI document. The function calls the one that does the work.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse
+import msgspec
+from litestar import Litestar, Router
+from litestar.datastructures import State
+from litestar.response.base import ASGIResponse
 
-import maskwise
-from maskwise.server.metrics import ServerMetrics
-from maskwise.server.openapi import DESCRIPTION, documentation_page, openapi_document
-from maskwise.server.responses import RequestRejectedError, error_response
+from maskwise.server.access import AccessTokens
+from maskwise.server.limits import BODY_SECONDS, JSON_BYTES
+from maskwise.server.metrics import MeasuredRequests, ServerMetrics
+from maskwise.server.openapi import HttpRecordSchemas, openapi_config, openapi_json
+from maskwise.server.requests import BoundedRequest
+from maskwise.server.responses import ERROR_HANDLERS, ErrorMessage
 from maskwise.server.security_headers import SecurityHeaders
 
-
-class AllowedHosts:
-    """Middleware that rejects requests for other hosts: a page from elsewhere must not reach this machine."""
-
-    def __init__(self, app: Callable[..., Any], hosts: frozenset[str]) -> None:
-        self.app = app
-        self.hosts = hosts
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, or answer it with 421."""
-        if scope["type"] == "http":
-            names = [
-                value.decode("latin-1")
-                for name, value in scope["headers"]
-                if name == b"host"
-            ]
-            if len(names) != 1 or _host_name(names[0]) not in self.hosts:
-                response = error_response(
-                    421, "the request names another host than this server"
-                )
-                await response(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
+AsgiApp = Callable[..., Any]
+"""An application as servers call it: `await app(scope, receive, send)`."""
 
 
 def make_app(
-    routers: Iterable[APIRouter], metrics: ServerMetrics | None = None
-) -> FastAPI:
-    """The application with these routers. metrics: counts requests if it is given."""
-    app = FastAPI(
-        title="maskwise",
-        version=maskwise.__version__,
-        description=DESCRIPTION,
-        docs_url=None,
-        redoc_url=None,
+    routers: Iterable[Router],
+    *,
+    access: Any = None,
+    body_seconds: float = BODY_SECONDS,
+    metrics: ServerMetrics | None = None,
+) -> AsgiApp:
+    """The application with these routers.
+
+    access: what the guards of the routes ask for tokens. body_seconds: how long a body may take to arrive. metrics:
+    counts requests if it is given.
+    """
+    state = State(
+        {"access": access or AccessTokens(None), "body_seconds": body_seconds}
     )
-    for router in routers:
-        app.include_router(router)
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return HTMLResponse(documentation_page(app))
-
-    _add_error_handlers(app)
+    app: AsgiApp = Litestar(
+        [*routers, openapi_json],
+        request_class=BoundedRequest,
+        request_max_body_size=JSON_BYTES,
+        exception_handlers=ERROR_HANDLERS,
+        openapi_config=openapi_config(),
+        plugins=[HttpRecordSchemas()],
+        state=state,
+        logging_config=None,
+    )
+    # The framework's own middleware does not see requests for unknown routes.
     if metrics is not None:
-        app.add_middleware(metrics.middleware)
-    app.add_middleware(SecurityHeaders)
-    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
-    return app
+        app = MeasuredRequests(app, metrics)
+    return SecurityHeaders(app)
 
 
-def allow_hosts(app: FastAPI, hosts: Iterable[str]) -> None:
-    """Reject requests that name another host than these."""
-    app.add_middleware(AllowedHosts, hosts=frozenset(hosts))
+class AllowedHosts:
+    """Wraps an application and rejects requests for other hosts: a page from elsewhere must not reach this machine."""
 
+    def __init__(self, app: AsgiApp, hosts: Iterable[str]) -> None:
+        self.app = app
+        self.hosts = frozenset(hosts)
 
-def _add_error_handlers(app: FastAPI) -> None:
-    async def reject(_request: Request, error: Any) -> Response:
-        return error_response(error.status, str(error), headers=error.headers)
-
-    async def reject_route(_request: Request, error: Any) -> Response:
-        return error_response(
-            error.status_code, f"{error.detail}: see /docs", headers=error.headers
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on, or answer it with 421."""
+        if scope["type"] != "http" or self._is_allowed(scope["headers"]):
+            await self.app(scope, receive, send)
+            return
+        message = ErrorMessage(error="the request names another host than this server")
+        response = ASGIResponse(
+            body=msgspec.json.encode(message),
+            status_code=421,
+            media_type="application/json",
         )
+        await response(scope, receive, send)
 
-    async def reject_parameters(_request: Request, error: Any) -> Response:
-        found = error.errors()[0]
-        place = " ".join(str(part) for part in found["loc"])
-        return error_response(422, f"{place}: {found['msg']}")
-
-    app.add_exception_handler(RequestRejectedError, reject)
-    app.add_exception_handler(RequestValidationError, reject_parameters)
-    for status in (404, 405):
-        app.add_exception_handler(status, reject_route)
+    def _is_allowed(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        names = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        return len(names) == 1 and _host_name(names[0]) in self.hosts
 
 
 def _host_name(header: str) -> str | None:

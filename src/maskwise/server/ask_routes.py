@@ -10,47 +10,45 @@
 | `POST /v1/ask` | one question about an image |
 """
 
-import asyncio
-import functools
-import io
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request, Response
+from litestar import Response, Router, get, post
+from litestar.di import NamedDependency, Provide
+from litestar.middleware import DefineMiddleware
+from litestar.params import Body, FromPath, JSONBody, SkipValidation
 
-from maskwise.errors import ImageError, MaskwiseError
+from maskwise.errors import MaskwiseError
 from maskwise.images import open_image
-from maskwise.server.access import AccessTokens
+from maskwise.server.access import check_read, check_write
+from maskwise.server.browser_images import content_type, encode_image
 from maskwise.server.encoding_cache import ImageNeededError
-from maskwise.server.image_uploads import ImageUploads, StoredImage
+from maskwise.server.image_uploads import ExampleImage, ImageUploads, StoredImage
+from maskwise.server.limits import RequestLimits
 from maskwise.server.metrics import ServerMetrics
+from maskwise.server.model_errors import to_rejection
 from maskwise.server.model_pool import ModelPool
 from maskwise.server.model_process import AskAnswer, AskRequest, ServedModel
-from maskwise.server.openapi import ASK_OPERATION, UPLOAD_OPERATION, error_responses
-from maskwise.server.responses import (
-    RequestRejectedError,
-    json_response,
-    read_body,
-    read_json,
-)
-from maskwise.server.service import RequestLimits, model_error_response
-
-IMAGE_TYPES = {
-    b"\x89PNG": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
-"""What every browser shows, by its first bytes; other formats are sent as PNG."""
+from maskwise.server.requests import BoundedRequest, ConcurrencyLimit
+from maskwise.server.responses import RequestRejectedError, errors
 
 CONCURRENT_UPLOADS = 8
-"""Bodies in memory at once."""
+"""Bodies in memory at once: 8 times 64 MB at most."""
+
+Pool = NamedDependency[SkipValidation[ModelPool]]
+Uploads = NamedDependency[SkipValidation[ImageUploads]]
+Limits = NamedDependency[SkipValidation[RequestLimits]]
+Metrics = NamedDependency[SkipValidation[ServerMetrics]]
+Descriptions = NamedDependency[SkipValidation[Mapping[str, str]]]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A question about an uploaded image. model: a name of `GET /v1/models`, None for the default."""
+    """A question about an uploaded image.
+
+    image: the id that `POST /v1/images` returned. model: a name of `GET /v1/models`, None for the default.
+    """
 
     image: str
     question: str
@@ -67,136 +65,165 @@ class AskResponse(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class AskService:
-    """What answers questions about uploaded images."""
-
-    def __init__(
-        self,
-        pool: ModelPool,
-        uploads: ImageUploads,
-        limits: RequestLimits,
-        metrics: ServerMetrics,
-    ) -> None:
-        self.pool = pool
-        self.uploads = uploads
-        self.limits = limits
-        self.metrics = metrics
-        self._uploading = asyncio.Semaphore(CONCURRENT_UPLOADS)
-        metrics.waiting.set_function(lambda: pool.waiting)
-        metrics.uploaded.set_function(lambda: uploads.bytes)
-
-    async def upload(self, request: Request) -> StoredImage:
-        """Keep the image of a body."""
-        async with self._uploading:
-            data = await read_body(
-                request, self.limits.body_bytes, self.limits.body_seconds
-            )
-            return await asyncio.to_thread(self.uploads.add, data)
-
-    async def ask(self, request: Request, question: Question) -> Response:
-        """The answer to a question, or an error."""
-        if not question.question.strip():
-            raise RequestRejectedError(422, "the question is empty")
-        if len(question.question) > self.limits.question_characters:
-            message = f"the question has more than {self.limits.question_characters} characters"
-            raise RequestRejectedError(422, message)
-        started = time.perf_counter()
-        stored, data = self.uploads.find(question.image)
-        name, worker = await self.pool.find(question.model)
-        try:
-            content = await worker.call(
-                request,
-                stored.id,
-                functools.partial(
-                    _ask_model, id=stored.id, data=data, text=question.question
-                ),
-            )
-        except RequestRejectedError:
-            raise
-        except MaskwiseError as error:
-            return model_error_response(error)
-        answer = _ANSWERS.decode(content)
-        encoding = "reused" if answer.encoding_reused else "new"
-        self.metrics.model_duration.labels(name, encoding).observe(answer.seconds)
-        seconds = time.perf_counter() - started
-        plain = StoredImage(id=stored.id, width=stored.width, height=stored.height)
-        return json_response(
-            AskResponse(
-                image=plain,
-                model=name,
-                question=question.question,
-                answer=answer,
-                seconds=seconds,
-            )
-        )
+@get("/v1/models", guards=[check_read], sync_to_thread=False, responses=errors(401))
+def list_models(pool: Pool, descriptions: Descriptions) -> list[dict[str, Any]]:
+    """The models that can be chosen, with one line about each."""
+    return [_describe_model(pool, name, descriptions) for name in pool.names]
 
 
-def _ask_model(model: ServedModel, *, id: str, data: bytes, text: str) -> bytes:
-    """Ask without the image first: it is sent only where the process does not have its encoding."""
+@post(
+    "/v1/models/{name:path}",
+    status_code=200,
+    guards=[check_write],
+    responses=errors(401, 404, 422, 503),
+)
+async def start_model(
+    pool: Pool, descriptions: Descriptions, name: FromPath[str]
+) -> dict[str, Any]:
+    """Start the process of a model, unless it runs."""
+    # A parameter that may contain slashes begins with the one before it.
+    started, _ = await pool.find(name.removeprefix("/"))
+    return _describe_model(pool, started, descriptions)
+
+
+@get("/v1/examples", guards=[check_read], sync_to_thread=False, responses=errors(401))
+def list_examples(uploads: Uploads) -> list[ExampleImage]:
+    """Bundled images with questions about them."""
+    return uploads.examples
+
+
+@post(
+    "/v1/images",
+    status_code=200,
+    guards=[check_write],
+    sync_to_thread=True,
+    responses=errors(400, 401, 408, 413, 421, 422, 503),
+    response_description="Id, width and height of the image.",
+)
+def upload_image(
+    uploads: Uploads,
+    data: Annotated[bytes, Body(media_type="application/octet-stream")] = b"",
+) -> StoredImage:
+    """Upload an image: the body is the file itself (JPEG, PNG, WebP, GIF or TIFF)."""
+    return uploads.add(data)
+
+
+@get(
+    "/v1/images/{id:str}",
+    guards=[check_read],
+    sync_to_thread=True,
+    media_type="image/png",
+    responses=errors(401, 404, 422),
+)
+def read_image(uploads: Uploads, limits: Limits, id: FromPath[str]) -> Response[bytes]:
+    """An uploaded image in a format that browsers show."""
+    _, data = uploads.find(id)
+    kind = content_type(data)
+    if kind is None:
+        image = open_image(data, max_pixels=limits.pixels)
+        data, kind = encode_image(image, lossless_pixels=limits.pixels)
+    # The id is a hash of the bytes, so that what it names never changes.
+    headers = {"Cache-Control": "private, max-age=86400, immutable"}
+    return Response(data, headers=headers, media_type=kind)
+
+
+@post(
+    "/v1/ask",
+    status_code=200,
+    guards=[check_write],
+    responses=errors(400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504),
+    response_description="The answer, and the masks it refers to.",
+)
+async def ask(
+    request: BoundedRequest,
+    pool: Pool,
+    uploads: Uploads,
+    *,
+    limits: Limits,
+    metrics: Metrics,
+    data: JSONBody[Question],
+) -> AskResponse:
+    """Ask one question about an uploaded image. Further questions about it use its encoding."""
+    started = time.perf_counter()
+    _check_question(data.question, limits)
+    stored, image = uploads.find(data.image)
+    name, worker = await pool.find(data.model)
     try:
-        return model.ask(AskRequest(id, text))
-    except ImageNeededError:
-        return model.ask(AskRequest(id, text, data))
+        content = await worker.call(
+            request,
+            stored.id,
+            lambda model: _ask_model(model, stored.id, image, data.question),
+        )
+    except RequestRejectedError:
+        raise
+    except MaskwiseError as error:
+        raise to_rejection(error) from None
+    answer = msgspec.json.decode(content, type=AskAnswer)
+    encoding = "reused" if answer.encoding_reused else "new"
+    metrics.model_duration.labels(name, encoding).observe(answer.seconds)
+    return AskResponse(
+        image=StoredImage(id=stored.id, width=stored.width, height=stored.height),
+        model=name,
+        question=data.question,
+        answer=answer,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def ask_router(
-    service: AskService, access: AccessTokens, descriptions: Mapping[str, str]
-) -> APIRouter:
+    pool: ModelPool,
+    uploads: ImageUploads,
+    limits: RequestLimits,
+    *,
+    metrics: ServerMetrics,
+    descriptions: Mapping[str, str],
+) -> Router:
     """The routes. descriptions: one line about each model."""
-    router = APIRouter()
-    pool = service.pool
-
-    @router.get("/v1/models", responses=error_responses(401))
-    async def models(request: Request) -> Response:
-        """The models that can be chosen, with one line about each."""
-        access.check_read(request)
-        return json_response(
-            [_describe_model(pool, name, descriptions) for name in pool.names]
-        )
-
-    @router.post(
-        "/v1/models/{name:path}", responses=error_responses(401, 404, 422, 503)
+    metrics.waiting.set_function(lambda: pool.waiting)
+    metrics.uploaded.set_function(lambda: uploads.bytes)
+    bounded = Router(
+        "/",
+        route_handlers=[upload_image],
+        middleware=[
+            DefineMiddleware(ConcurrencyLimit, limit=CONCURRENT_UPLOADS, wait=True)
+        ],
+        request_max_body_size=limits.body_bytes,
     )
-    async def start_model(request: Request, name: str) -> Response:
-        """Start the process of a model, unless it runs."""
-        access.check_write(request)
-        found, _ = await pool.find(name)
-        return json_response(_describe_model(pool, found, descriptions))
+    return Router(
+        "/",
+        route_handlers=[
+            bounded,
+            list_models,
+            start_model,
+            list_examples,
+            read_image,
+            ask,
+        ],
+        dependencies={
+            "pool": Provide(lambda: pool, sync_to_thread=False),
+            "uploads": Provide(lambda: uploads, sync_to_thread=False),
+            "limits": Provide(lambda: limits, sync_to_thread=False),
+            "metrics": Provide(lambda: metrics, sync_to_thread=False),
+            "descriptions": Provide(lambda: descriptions, sync_to_thread=False),
+        },
+    )
 
-    @router.get("/v1/examples", responses=error_responses(401))
-    async def examples(request: Request) -> Response:
-        """Bundled images with questions about them."""
-        access.check_read(request)
-        return json_response(service.uploads.examples)
 
-    @router.post("/v1/images", **UPLOAD_OPERATION)
-    async def upload(request: Request) -> Response:
-        """Upload an image: the body is the file itself (JPEG, PNG, WebP, GIF or TIFF)."""
-        access.check_write(request)
-        return json_response(await service.upload(request))
-
-    @router.get("/v1/images/{id}", responses=error_responses(401, 404, 422))
-    async def image(request: Request, id: str) -> Response:
-        """An uploaded image in a format that browsers show."""
-        access.check_read(request)
-        _, data = service.uploads.find(id)
-        kind = next(
-            (kind for start, kind in IMAGE_TYPES.items() if data.startswith(start)),
-            None,
+def _check_question(text: str, limits: RequestLimits) -> None:
+    if not text.strip():
+        raise RequestRejectedError(422, "the question is empty")
+    if len(text) > limits.question_characters:
+        raise RequestRejectedError(
+            422, f"the question has more than {limits.question_characters} characters"
         )
-        if kind is None:
-            data = await asyncio.to_thread(_to_png, data, service.limits.pixels)
-            kind = "image/png"
-        headers = {"Cache-Control": "private, max-age=86400, immutable"}
-        return Response(data, headers=headers, media_type=kind)
 
-    @router.post("/v1/ask", **ASK_OPERATION)
-    async def ask(request: Request) -> Response:
-        """Ask one question about an uploaded image. Further questions about it use its encoding."""
-        access.check_write(request)
-        return await service.ask(request, await read_json(request, _QUESTIONS))
 
-    return router
+def _ask_model(model: ServedModel, id: str, image: bytes, question: str) -> bytes:
+    """Ask without the image first: it is sent only where the process does not have its encoding."""
+    try:
+        return model.ask(AskRequest(id, question))
+    except ImageNeededError:
+        return model.ask(AskRequest(id, question, image))
 
 
 def _describe_model(
@@ -208,17 +235,3 @@ def _describe_model(
         "default": name == pool.default,
         "running": pool.running(name),
     }
-
-
-def _to_png(data: bytes, max_pixels: int) -> bytes:
-    try:
-        image = open_image(data, max_pixels=max_pixels)
-    except ImageError as error:
-        raise RequestRejectedError(422, str(error)) from None
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
-
-
-_QUESTIONS = msgspec.json.Decoder(Question)
-_ANSWERS = msgspec.json.Decoder(AskAnswer)

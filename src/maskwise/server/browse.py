@@ -5,8 +5,7 @@ for the samples of a page.
 """
 
 import functools
-import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow.compute as pc
-from PIL import Image
 
 from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.datasets import find_dataset
@@ -26,11 +24,6 @@ from maskwise.store import Codes, Dataset
 
 MAX_VALUES = 60
 """A tag with more values is not offered as a filter."""
-
-LARGE_PIXELS = 1_000_000
-"""Images with more pixels are sent as JPEG instead of PNG."""
-
-THUMBNAIL_SIDE = 360
 
 
 class SampleQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,46 +245,39 @@ class BrowsedDataset:
             "status": {name: run.statuses(name)[row] for name in run.run},
         }
 
-    def image(self, row: int, *, thumbnail: bool) -> tuple[bytes, str]:
-        """An image, upright, and its content type."""
-        return _encode_image(self.dataset.open_image(row), thumbnail=thumbnail)
+
+def open_browsed(
+    datasets: Sequence[Path], runs: Sequence[Path]
+) -> dict[str, BrowsedDataset]:
+    """Dataset folders and run folders by the keys of their addresses; the dataset of a run is opened with it."""
+    browsed: dict[str, BrowsedDataset] = {}
+    for path in datasets:
+        _add_dataset(browsed, find_dataset(path))
+    for path in runs:
+        _add_run(browsed, load_run(path))
+    return browsed
 
 
-@dataclass
-class BrowsedSets:
-    """The datasets of a server by key, with their runs."""
+def _add_dataset(browsed: dict[str, BrowsedDataset], path: Path) -> BrowsedDataset:
+    """Open a dataset, unless it is open."""
+    folder = path.resolve()
+    for known in browsed.values():
+        if known.dataset.path.resolve() == folder:
+            return known
+    dataset = Dataset.open(folder)
+    key = _unused_key(dataset.name, browsed)
+    browsed[key] = BrowsedDataset(key, dataset)
+    return browsed[key]
 
-    datasets: dict[str, BrowsedDataset] = field(default_factory=dict)
 
-    @classmethod
-    def open(cls, datasets: Sequence[Path], runs: Sequence[Path]) -> "BrowsedSets":
-        """Open dataset folders and run folders; the dataset of a run is opened with it."""
-        found = cls()
-        for path in datasets:
-            found._add_dataset(find_dataset(path))
-        for path in runs:
-            found._add_run(load_run(path))
-        return found
-
-    def _add_dataset(self, path: Path) -> BrowsedDataset:
-        place = path.resolve()
-        for known in self.datasets.values():
-            if known.dataset.path.resolve() == place:
-                return known
-        dataset = Dataset.open(place)
-        key = _unused(dataset.name, self.datasets)
-        self.datasets[key] = BrowsedDataset(key, dataset)
-        return self.datasets[key]
-
-    def _add_run(self, run: Run) -> None:
-        data = load_run_data(run, RunPaths())
-        browsed = self._add_dataset(data.dataset.path)
-        row_of = {name: row for row, name in enumerate(run.ids)}
-        rows = np.array(
-            [row_of.get(name, -1) for name in browsed.dataset.samples.id], np.int64
-        )
-        key = _unused(run.name, browsed.runs)
-        browsed.runs[key] = BrowsedRun(key, run, data, rows)
+def _add_run(browsed: dict[str, BrowsedDataset], run: Run) -> None:
+    data = load_run_data(run, RunPaths())
+    dataset = _add_dataset(browsed, data.dataset.path)
+    row_of = {id: row for row, id in enumerate(run.ids)}
+    ids = dataset.dataset.samples.id
+    rows = np.array([row_of.get(id, -1) for id in ids], np.int64)
+    key = _unused_key(run.name, dataset.runs)
+    dataset.runs[key] = BrowsedRun(key, run, data, rows)
 
 
 def _sort_by_score(rows: Int64Array, values: Float64Array, sort: str) -> Int64Array:
@@ -301,31 +287,16 @@ def _sort_by_score(rows: Int64Array, values: Float64Array, sort: str) -> Int64Ar
     return rows[np.argsort(keys, kind="stable")]
 
 
-def _encode_image(image: Image.Image, *, thumbnail: bool) -> tuple[bytes, str]:
-    buffer = io.BytesIO()
-    if thumbnail:
-        image.thumbnail(
-            (THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0
-        )
-    if thumbnail or image.width * image.height > LARGE_PIXELS:
-        image.save(buffer, "JPEG", quality=85 if thumbnail else 93)
-        return buffer.getvalue(), "image/jpeg"
-    image.save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue(), "image/png"
-
-
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _unused(name: str, known: dict[str, Any]) -> str:
+def _unused_key(name: str, known: Collection[str]) -> str:
     """A key for an address: the name, with a number where it is taken."""
-    plain = (
-        "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in name)
-        or "unnamed"
-    )
-    tries = (
-        plain if number == 1 else f"{plain}-{number}"
-        for number in range(1, len(known) + 2)
-    )
-    return next(key for key in tries if key not in known)
+    plain = "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in name)
+    key = plain or "unnamed"
+    number = 1
+    while key in known:
+        number += 1
+        key = f"{plain or 'unnamed'}-{number}"
+    return key

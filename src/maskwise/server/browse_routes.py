@@ -8,109 +8,147 @@
 | `GET /v1/datasets/{key}/images/{row}` | an image; `thumbnail=true` for a small one |
 """
 
-import asyncio
-from collections.abc import Callable
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from litestar import Response, Router, get
+from litestar.di import NamedDependency, Provide
+from litestar.params import (
+    FromPath,
+    FromQuery,
+    PathParameter,
+    QueryParameter,
+    SkipValidation,
+)
 
-from maskwise.errors import MaskwiseError
-from maskwise.server.access import AccessTokens
-from maskwise.server.browse import BrowsedDataset, BrowsedSets, SampleQuery
-from maskwise.server.openapi import error_responses
-from maskwise.server.responses import RequestRejectedError, json_response
+from maskwise.server.access import check_read
+from maskwise.server.browse import BrowsedDataset, SampleQuery
+from maskwise.server.browser_images import encode_image, encode_thumbnail
+from maskwise.server.responses import (
+    Connection,
+    ErrorMessage,
+    RequestRejectedError,
+    error_response,
+    errors,
+)
 
 MAX_PAGE = 200
+"""Samples of one response."""
+
 MAX_ROW = 2**31 - 1
-Row = Annotated[int, Path(ge=0, le=MAX_ROW)]
-Text = Annotated[str, Query(max_length=500)]
-ERRORS = error_responses(401, 404, 422)
-T = TypeVar("T")
+"""Rows of tables are numbered with 32 bits."""
+
+MAX_TEXT = 500
+MAX_SLICES = 50
+
+Browsed = NamedDependency[SkipValidation[Mapping[str, BrowsedDataset]]]
+Row = Annotated[int, PathParameter(ge=0, le=MAX_ROW)]
 
 
-def browse_router(browsed: BrowsedSets, access: AccessTokens) -> APIRouter:
-    """The routes."""
-    router = APIRouter()
-
-    @router.get("/v1/datasets", responses=error_responses(401))
-    async def datasets(request: Request) -> Response:
-        """The datasets that can be browsed, with their slicings and runs."""
-        access.check_read(request)
-        return json_response(
-            await _run(lambda: [one.describe() for one in browsed.datasets.values()])
-        )
-
-    @router.get("/v1/datasets/{key}/samples", responses=ERRORS)
-    async def samples(
-        request: Request,
-        key: str,
-        *,
-        text: Text = "",
-        slice: Annotated[list[str] | None, Query(max_length=50)] = None,
-        run: str | None = None,
-        protocol: str | None = None,
-        status: str | None = None,
-        sort: Literal["order", "score", "-score"] = "order",
-        offset: Annotated[int, Query(ge=0, le=MAX_ROW)] = 0,
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 24,
-    ) -> Response:
-        """A page of samples. slice: `name=value`, any number of times."""
-        access.check_read(request)
-        query = SampleQuery(
-            text=text,
-            slices=_read_slices(slice or []),
-            run=run,
-            protocol=protocol,
-            status=status,
-            sort=sort,
-        )
-        return json_response(
-            await _run(lambda: _page(_find(browsed, key), query, offset, limit))
-        )
-
-    @router.get("/v1/datasets/{key}/samples/{row}", responses=ERRORS)
-    async def sample(request: Request, key: str, row: Row) -> Response:
-        """A sample with its masks, and the predictions of the runs."""
-        access.check_read(request)
-        found = _find(browsed, key)
-        _check_row(row, len(found.dataset), "samples")
-        return json_response(await _run(lambda: found.sample(row)))
-
-    @router.get("/v1/datasets/{key}/images/{row}", responses=ERRORS)
-    async def image(
-        request: Request, key: str, row: Row, *, thumbnail: bool = False
-    ) -> Response:
-        """An image of a dataset, upright."""
-        access.check_read(request)
-        found = _find(browsed, key)
-        _check_row(row, len(found.dataset.images), "images")
-        data, kind = await _run(lambda: found.image(row, thumbnail=thumbnail))
-        return Response(
-            data, headers={"Cache-Control": "private, max-age=3600"}, media_type=kind
-        )
-
-    return router
+@get("/v1/datasets", sync_to_thread=True, responses=errors(401))
+def list_datasets(browsed: Browsed) -> list[dict[str, Any]]:
+    """The datasets that can be browsed, with their slicings and runs."""
+    return [dataset.describe() for dataset in browsed.values()]
 
 
-async def _run(function: Callable[[], T]) -> T:
-    """Call a function in a thread. What it names and does not exist is 404, data that cannot be read 422."""
-    try:
-        return await asyncio.to_thread(function)
-    except KeyError as error:
-        raise RequestRejectedError(404, f"nothing here is called {error}") from None
-    except RequestRejectedError:
-        raise
-    except MaskwiseError as error:
-        raise RequestRejectedError(422, str(error)) from None
+@get(
+    "/v1/datasets/{key:str}/samples",
+    sync_to_thread=True,
+    responses=errors(401, 404, 422),
+)
+def list_samples(
+    browsed: Browsed,
+    key: FromPath[str],
+    *,
+    text: Annotated[str, QueryParameter(max_length=MAX_TEXT)] = "",
+    slices: Annotated[
+        list[str] | None, QueryParameter(name="slice", max_items=MAX_SLICES)
+    ] = None,
+    run: FromQuery[str | None] = None,
+    protocol: FromQuery[str | None] = None,
+    status: FromQuery[str | None] = None,
+    sort: FromQuery[Literal["order", "score", "-score"]] = "order",
+    offset: Annotated[int, QueryParameter(ge=0, le=MAX_ROW)] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=MAX_PAGE)] = 24,
+) -> dict[str, Any]:
+    """A page of samples. slice: `name=value`, any number of times."""
+    query = SampleQuery(
+        text=text,
+        slices=_read_slices(slices or []),
+        run=run,
+        protocol=protocol,
+        status=status,
+        sort=sort,
+    )
+    dataset = _find(browsed, key)
+    rows = dataset.select(query)
+    page = rows[offset : offset + limit].tolist()
+    return {
+        "total": len(rows),
+        "offset": offset,
+        "samples": dataset.summaries(page, query),
+    }
 
 
-def _find(browsed: BrowsedSets, key: str) -> BrowsedDataset:
-    found = browsed.datasets.get(key)
-    if found is None:
+@get(
+    "/v1/datasets/{key:str}/samples/{row:str}",
+    sync_to_thread=True,
+    responses=errors(401, 404, 422),
+)
+def read_sample(browsed: Browsed, key: FromPath[str], row: Row) -> dict[str, Any]:
+    """A sample with its masks, and the predictions of the runs."""
+    dataset = _find(browsed, key)
+    _check_row(row, len(dataset.dataset), "samples")
+    return dataset.sample(row)
+
+
+@get(
+    "/v1/datasets/{key:str}/images/{row:str}",
+    sync_to_thread=True,
+    media_type="image/png",
+    responses=errors(401, 404, 422),
+)
+def read_image(
+    browsed: Browsed,
+    key: FromPath[str],
+    row: Row,
+    *,
+    thumbnail: FromQuery[bool] = False,
+) -> Response[bytes]:
+    """An image of a dataset, upright."""
+    dataset = _find(browsed, key).dataset
+    _check_row(row, len(dataset.images), "images")
+    image = dataset.open_image(row)
+    data, kind = encode_thumbnail(image) if thumbnail else encode_image(image)
+    headers = {"Cache-Control": "private, max-age=3600"}
+    return Response(data, headers=headers, media_type=kind)
+
+
+def browse_router(browsed: Mapping[str, BrowsedDataset]) -> Router:
+    """The routes. browsed: the datasets by their keys."""
+    return Router(
+        "/",
+        route_handlers=[list_datasets, list_samples, read_sample, read_image],
+        guards=[check_read],
+        dependencies={"browsed": Provide(lambda: browsed, sync_to_thread=False)},
+        exception_handlers={KeyError: _answer_unknown_name},
+    )
+
+
+def _answer_unknown_name(
+    _request: Connection, error: KeyError
+) -> Response[ErrorMessage]:
+    """A run, protocol or slicing that the dataset does not have."""
+    return error_response(404, f"nothing here is called {error}")
+
+
+def _find(browsed: Mapping[str, BrowsedDataset], key: str) -> BrowsedDataset:
+    dataset = browsed.get(key)
+    if dataset is None:
         raise RequestRejectedError(
             404, f"no dataset {key[:100]!r}; GET /v1/datasets lists them"
         )
-    return found
+    return dataset
 
 
 def _check_row(row: int, count: int, what: str) -> None:
@@ -118,22 +156,13 @@ def _check_row(row: int, count: int, what: str) -> None:
         raise RequestRejectedError(404, f"row {row} of {count} {what}")
 
 
-def _read_slices(given: list[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    if any(not sign for _, sign, _ in pairs):
-        raise RequestRejectedError(
-            422, "expected slice=NAME=VALUE, for example slice=mask_type=amodal"
-        )
-    return {name: value for name, _, value in pairs}
-
-
-def _page(
-    found: BrowsedDataset, query: SampleQuery, offset: int, limit: int
-) -> dict[str, object]:
-    rows = found.select(query)
-    chosen = rows[offset : offset + limit].tolist()
-    return {
-        "total": len(rows),
-        "offset": offset,
-        "samples": found.summaries(chosen, query),
-    }
+def _read_slices(texts: list[str]) -> dict[str, str]:
+    slices = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise RequestRejectedError(
+                422, "expected slice=NAME=VALUE, for example slice=mask_type=amodal"
+            )
+        slices[name] = value
+    return slices

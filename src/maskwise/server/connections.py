@@ -21,7 +21,8 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-RETRY_SECONDS = 1
+from maskwise.server.limits import RETRY_SECONDS
+
 LINGER_SECONDS = 1.0
 """How long a refused connection stays open, so that the client can read why."""
 

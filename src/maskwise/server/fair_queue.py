@@ -5,7 +5,7 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
-from maskwise.server.connections import RETRY_SECONDS
+from maskwise.server.limits import RETRY_SECONDS
 from maskwise.server.responses import RequestRejectedError
 
 Waiting = asyncio.Future[None]

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import uvicorn
-from fastapi import FastAPI
 
 from maskwise.errors import MaskwiseError
-from maskwise.server.app import allow_hosts
+from maskwise.server.app import AllowedHosts, AsgiApp
 from maskwise.server.connections import ConnectionLimits, guard_connections
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -53,7 +52,7 @@ def _sigterm_interrupts() -> Iterator[None]:
 
 
 def open_server(
-    app: FastAPI,
+    app: AsgiApp,
     host: str,
     port: int,
     *,
@@ -74,9 +73,8 @@ def open_server(
             f"listening on {host} lets others ask this model, so it needs a token: --token or MASKWISE_TOKEN"
         )
     if local or allowed_hosts:
-        allow_hosts(
-            app, {*LOCAL_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
-        )
+        names = {name.lower() for name in allowed_hosts}
+        app = AllowedHosts(app, {*LOCAL_NAMES, host.lower(), *names})
     limits = limits or ConnectionLimits()
     bound = bound or bind_port(host, port)
     config = uvicorn.Config(

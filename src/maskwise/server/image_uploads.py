@@ -2,7 +2,6 @@
 
 import hashlib
 from collections import OrderedDict
-from typing import NamedTuple
 
 import msgspec
 
@@ -33,33 +32,28 @@ class ExampleImage(StoredImage, frozen=True, kw_only=True):
     questions: list[str]
 
 
-class _Entry(NamedTuple):
-    info: StoredImage
-    data: bytes
-
-
 class ImageUploads:
     """Images by id, a hash of their bytes."""
 
     def __init__(self, max_pixels: int, max_total_bytes: int = MAX_TOTAL_BYTES) -> None:
         self.max_pixels = max_pixels
         self.max_total_bytes = max_total_bytes
-        self._uploaded: OrderedDict[str, _Entry] = OrderedDict()
-        self._examples: dict[str, _Entry] = {}
+        self._uploaded: OrderedDict[str, tuple[StoredImage, bytes]] = OrderedDict()
+        self._examples: dict[str, tuple[ExampleImage, bytes]] = {}
         self.bytes = 0
 
     def add(self, data: bytes) -> StoredImage:
         """Keep an image; 422 if it is not one or has too many pixels, which its header tells."""
         info = self._describe(data)
         if info.id not in self._uploaded:
-            self._uploaded[info.id] = _Entry(info, data)
+            self._uploaded[info.id] = (info, data)
             self.bytes += len(data)
         self._uploaded.move_to_end(info.id)
         while len(self._uploaded) > 1 and (
             self.bytes > self.max_total_bytes or len(self._uploaded) > MAX_IMAGES
         ):
-            _, dropped = self._uploaded.popitem(last=False)
-            self.bytes -= len(dropped.data)
+            _, (_, dropped) = self._uploaded.popitem(last=False)
+            self.bytes -= len(dropped)
         return info
 
     def add_examples(self, dataset: Dataset, count: int = EXAMPLES) -> None:
@@ -79,12 +73,12 @@ class ImageUploads:
                 height=stored.height,
                 questions=[sample.question for sample in samples],
             )
-            self._examples[stored.id] = _Entry(example, data)
+            self._examples[stored.id] = (example, data)
 
     @property
-    def examples(self) -> list[StoredImage]:
+    def examples(self) -> list[ExampleImage]:
         """The bundled images with their questions."""
-        return [entry.info for entry in self._examples.values()]
+        return [example for example, _ in self._examples.values()]
 
     def find(self, id: str) -> tuple[StoredImage, bytes]:
         """An image by id; 404 if it was never uploaded or is forgotten."""
@@ -95,7 +89,7 @@ class ImageUploads:
             )
         if id in self._uploaded:
             self._uploaded.move_to_end(id)
-        return entry.info, entry.data
+        return entry
 
     def _describe(self, data: bytes) -> StoredImage:
         try:

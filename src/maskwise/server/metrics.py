@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from litestar import Response, Router, get
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -14,7 +14,11 @@ from prometheus_client import (
     generate_latest,
 )
 
-from maskwise.server.access import AccessTokens
+from maskwise.server.access import check_read
+from maskwise.server.responses import errors
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST.removesuffix("; charset=utf-8")
+"""The text format of Prometheus; the framework adds the charset."""
 
 SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
@@ -55,13 +59,9 @@ class ServerMetrics:
             registry=self.registry,
         )
 
-    def middleware(self, app: Callable[..., Any]) -> "MeasuredRequests":
-        """Middleware that counts every request."""
-        return MeasuredRequests(app, self)
-
 
 class MeasuredRequests:
-    """Middleware that counts requests by the template of their route, so that the number of series is bounded."""
+    """Wraps an application and counts requests by the template of their route: the number of series is bounded."""
 
     def __init__(self, app: Callable[..., Any], metrics: ServerMetrics) -> None:
         self.app = app
@@ -83,7 +83,8 @@ class MeasuredRequests:
         try:
             await self.app(scope, receive, note_status)
         finally:
-            route = getattr(scope.get("route"), "path", "none")
+            # Set by the framework where it finds a route.
+            route = scope.get("path_template", "none")
             method = (
                 scope["method"]
                 if scope["method"] in ("GET", "POST", "PUT", "DELETE", "HEAD")
@@ -93,17 +94,19 @@ class MeasuredRequests:
             self.metrics.duration.labels(route).observe(time.perf_counter() - started)
 
 
-def metrics_router(metrics: ServerMetrics, access: AccessTokens) -> APIRouter:
+def metrics_router(metrics: ServerMetrics) -> Router:
     """`GET /metrics`."""
-    router = APIRouter()
 
-    @router.get("/metrics", response_class=Response)
-    async def read_metrics(request: Request) -> Response:
+    @get(
+        "/metrics",
+        guards=[check_read],
+        sync_to_thread=False,
+        media_type="text/plain",
+        responses=errors(401),
+    )
+    def read_metrics() -> Response[bytes]:
         """The metrics of this server in the text format of Prometheus."""
-        access.check_read(request)
-        return Response(
-            generate_latest(metrics.registry),
-            headers={"Content-Type": CONTENT_TYPE_LATEST},
-        )
+        text = generate_latest(metrics.registry)
+        return Response(text, media_type=CONTENT_TYPE)
 
-    return router
+    return Router("/", route_handlers=[read_metrics])

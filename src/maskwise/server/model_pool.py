@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from maskwise.errors import MaskwiseError, did_you_mean
-from maskwise.server.connections import RETRY_SECONDS
+from maskwise.server.limits import RETRY_SECONDS
 from maskwise.server.model_process import ServedModel
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.responses import RequestRejectedError

@@ -25,7 +25,7 @@ from maskwise.harness.predictor import Predictor, describe_model, mask_type_prob
 from maskwise.harness.registry import load_model
 from maskwise.images import open_image
 from maskwise.runs.schema import ModelInfo
-from maskwise.schema import PredictedRegion
+from maskwise.schema import PredictedRegion, Prediction
 from maskwise.server.encoding_cache import EncodingCache, ImageNeededError
 
 CLOSE_SECONDS = 5.0
@@ -63,12 +63,12 @@ class AskRequest(msgspec.Struct, frozen=True, tag=True):
 class AskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question with what a page shows beside it.
 
-    prediction: without `sample`, masks as COCO RLE. mask_type_probability: of the chosen mask type, None where the
+    prediction: its `sample` is empty. mask_type_probability: of the chosen mask type, None where the
     model does not tell. occlusion_rates: hidden share of the amodal area of each region, None where a mask is unknown.
     encoding_reused: the image was encoded before. seconds: time of the model.
     """
 
-    prediction: dict[str, Any]
+    prediction: Prediction
     mask_type_probability: float | None
     occlusion_rates: list[float | None]
     domain_warning: str | None
@@ -287,7 +287,7 @@ def answer_question(images: EncodingCache, request: AskRequest) -> ModelReply:
     try:
         (prediction,) = encoding.answer([request.question])
         answer = AskAnswer(
-            prediction=wire_format.without_sample(prediction),
+            prediction=msgspec.structs.replace(prediction, sample=""),
             mask_type_probability=mask_type_probability(
                 images.model, request.question, prediction
             ),

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from fastapi import Request
-
 from maskwise.server.fair_queue import FairQueue
 from maskwise.server.model_process import ServedModel
+from maskwise.server.requests import BoundedRequest
 from maskwise.server.responses import RequestRejectedError
 
 MAX_WAITING = 256
@@ -26,7 +25,7 @@ class ModelWorker:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
 
     async def call(
-        self, request: Request, image: str, function: Callable[[ServedModel], T]
+        self, request: BoundedRequest, image: str, function: Callable[[ServedModel], T]
     ) -> T:
         """Wait for the turn of this client and image, then call the function in the model's thread."""
         client = request.client.host if request.client else ""

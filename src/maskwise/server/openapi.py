@@ -1,196 +1,108 @@
-"""The OpenAPI document of the server, and the page at /docs, which loads nothing from elsewhere."""
+"""The OpenAPI document, which the framework makes from the routes, and the page at /docs, which loads no other file."""
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-import msgspec
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
+from litestar import Request, get
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import OpenAPIRenderPlugin
+from litestar.openapi.spec import Schema
+from litestar.plugins import OpenAPISchemaPlugin
+from litestar.typing import FieldDefinition
 
-from maskwise.harness import wire_format
+import maskwise
+from maskwise.harness.wire_format import PredictResponse, RequestImage
 from maskwise.schema import Prediction
+
+if TYPE_CHECKING:
+    from litestar._openapi.schema_generation import SchemaCreator
 
 DESCRIPTION = "Questions about an image in, answers and masks out. Masks are COCO run lengths of the image's size."
 
-ERRORS = {
-    400: "The body is not a valid request.",
-    401: "The token is missing or wrong.",
-    408: "The headers or the body took too long to arrive.",
-    413: "The body is too large.",
-    404: "What the address or the request names is not here.",
-    415: "The body is not declared as JSON.",
-    421: "The request names another host than this server.",
-    422: "The image cannot be opened, or there are too many questions.",
-    500: "The model failed on this request; the server's log has the details.",
-    503: "Too many connections, or too many requests are waiting; try again after Retry-After seconds.",
-    504: "The model did not answer in time.",
-}
+
+def _prediction_fields() -> dict[str, Any]:
+    """The fields of a prediction as responses have them: none names a sample."""
+    fields = get_type_hints(Prediction, include_extras=True)
+    del fields["sample"]
+    return fields
 
 
-def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The document with the records of the wire format among its schemas; made once per application."""
-    if app.openapi_schema is None:
-        found = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-        )
-        found.setdefault("components", {}).setdefault("schemas", {}).update(_schemas())
-        app.openapi_schema = found
-    return app.openapi_schema
+class HttpRecordSchemas(OpenAPISchemaPlugin):
+    """Describes the records that have other fields over HTTP than between processes.
 
+    An image is always sent whole (`png`), because the server reads no files; a prediction names no sample.
+    """
 
-def documentation_page(app: FastAPI) -> str:
-    """The routes as HTML."""
-    routes = "".join(
-        f"<dt><code>{method.upper()} {path}</code></dt><dd>{escape(route['description'])}</dd>"
-        for path, methods in app.openapi()["paths"].items()
-        for method, route in methods.items()
-    )
-    return (
-        f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>maskwise</title><h1>maskwise {app.version}</h1>'
-        f"<p>{escape(app.description)}</p><dl>{routes}</dl>"
-        '<p><a href="/openapi.json">openapi.json</a> has every field and status, for readers and for tools.</p></html>'
-    )
-
-
-def _schemas() -> dict[str, Any]:
-    """The records as they are over HTTP: a prediction names no sample, an image is always sent whole."""
-    _, schemas = msgspec.json.schema_components(
-        [wire_format.Request, Prediction], ref_template="#/components/schemas/{name}"
-    )
-    del schemas["Prediction"]["properties"]["sample"]
-    image = schemas[wire_format.RequestImage.__name__]
-    image["properties"] = {"png": {"type": "string", "contentEncoding": "base64"}}
-    image["required"] = ["png"]
-    return schemas | {
-        "Response": {
-            "type": "object",
-            "required": ["id", "predictions"],
-            "properties": {
-                "id": {"type": "string"},
-                "predictions": {
-                    "type": "array",
-                    "items": {"$ref": "#/components/schemas/Prediction"},
-                },
-            },
-        },
-        "StoredImage": {
-            "type": "object",
-            "required": ["id", "width", "height"],
-            "properties": {
-                "id": {"type": "string"},
-                "width": {"type": "integer"},
-                "height": {"type": "integer"},
-            },
-        },
-        "Question": {
-            "type": "object",
-            "required": ["image", "question"],
-            "additionalProperties": False,
-            "properties": {
-                "image": {
-                    "type": "string",
-                    "description": "The id that POST /v1/images returned.",
-                },
-                "question": {"type": "string"},
-                "model": {
-                    "type": ["string", "null"],
-                    "description": "A name of GET /v1/models.",
-                },
-            },
-        },
-        "AskResponse": {
-            "type": "object",
-            "required": ["image", "model", "question", "answer", "seconds"],
-            "properties": {
-                "image": {"$ref": "#/components/schemas/StoredImage"},
-                "model": {"type": "string"},
-                "question": {"type": "string"},
-                "answer": {"$ref": "#/components/schemas/AskAnswer"},
-                "seconds": {"type": "number"},
-            },
-        },
-        "AskAnswer": {
-            "type": "object",
-            "properties": {
-                "prediction": {"$ref": "#/components/schemas/Prediction"},
-                "mask_type_probability": {"type": ["number", "null"]},
-                "occlusion_rates": {
-                    "type": "array",
-                    "items": {"type": ["number", "null"]},
-                },
-                "domain_warning": {"type": ["string", "null"]},
-                "encoding_reused": {"type": "boolean"},
-                "seconds": {"type": "number"},
-            },
-        },
-        "Error": {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"id": {"type": "string"}, "error": {"type": "string"}},
-        },
+    fields_by_record: dict[Any, dict[str, Any]] = {  # noqa: RUF012
+        RequestImage: {"png": bytes},
+        Prediction: _prediction_fields(),
+        PredictResponse: {"id": str, "predictions": list[Prediction]},
+    }
+    required_by_record: dict[Any, list[str]] = {  # noqa: RUF012
+        RequestImage: ["png"],
+        Prediction: [],
+        PredictResponse: ["id", "predictions"],
     }
 
+    def is_plugin_supported_field(self, field_definition: FieldDefinition) -> bool:
+        """Whether a field is one of these records."""
+        return field_definition.annotation in self.fields_by_record
 
-def _json_of(name: str) -> dict[str, Any]:
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
-
-
-def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What the document says about errors of these statuses."""
-    return {
-        status: {"description": ERRORS[status], "content": _json_of("Error")}
-        for status in statuses
-    }
-
-
-PREDICT_OPERATION: dict[str, Any] = {
-    "openapi_extra": {
-        "requestBody": {"required": True, "content": _json_of("Request")}
-    },
-    "responses": {
-        200: {
-            "description": "One prediction per question, in order.",
-            "content": _json_of("Response"),
-        },
-        **error_responses(*(status for status in ERRORS if status != 404)),
-    },
-}
-"""What the document says about `POST /v1/predict`."""
-
-UPLOAD_OPERATION: dict[str, Any] = {
-    "openapi_extra": {
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/octet-stream": {
-                    "schema": {"type": "string", "format": "binary"}
-                }
-            },
+    def to_openapi_schema(
+        self, field_definition: FieldDefinition, schema_creator: "SchemaCreator"
+    ) -> Schema:
+        """The schema of a record with its fields over HTTP."""
+        record = field_definition.annotation
+        fields = {
+            name: FieldDefinition.from_annotation(annotation, name=name)
+            for name, annotation in self.fields_by_record[record].items()
         }
-    },
-    "responses": {
-        200: {
-            "description": "Id, width and height of the image.",
-            "content": _json_of("StoredImage"),
-        },
-        **error_responses(400, 401, 408, 413, 421, 422, 503),
-    },
-}
-"""What the document says about `POST /v1/images`."""
+        return schema_creator.create_component_schema(
+            field_definition,
+            required=self.required_by_record[record],
+            property_fields=fields,
+        )
 
-ASK_OPERATION: dict[str, Any] = {
-    "openapi_extra": {
-        "requestBody": {"required": True, "content": _json_of("Question")}
-    },
-    "responses": {
-        200: {
-            "description": "The answer, and the masks it refers to.",
-            "content": _json_of("AskResponse"),
-        },
-        **error_responses(*ERRORS),
-    },
-}
-"""What the document says about `POST /v1/ask`."""
+
+class DocumentationPage(OpenAPIRenderPlugin):
+    """The routes as a page of plain HTML."""
+
+    def __init__(self) -> None:
+        super().__init__(path="/")
+
+    def render(
+        self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]
+    ) -> bytes:
+        """The page."""
+        rows = []
+        for path, methods in openapi_schema["paths"].items():
+            for method, route in methods.items():
+                name = escape(f"{method.upper()} {path}")
+                description = escape(route.get("description", ""))
+                rows.append(f"<dt><code>{name}</code></dt><dd>{description}</dd>")
+        title = f"maskwise {escape(maskwise.__version__)}"
+        page = (
+            f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>maskwise</title><h1>{title}</h1>'
+            f"<p>{escape(DESCRIPTION)}</p><dl>{''.join(rows)}</dl>"
+            '<p><a href="/openapi.json">openapi.json</a> has every field and status, for readers and for tools.</p>'
+            "</html>"
+        )
+        return page.encode()
+
+
+def openapi_config() -> OpenAPIConfig:
+    """The configuration of the document: it is shown at /docs; `openapi_json` sends it."""
+    return OpenAPIConfig(
+        title="maskwise",
+        version=maskwise.__version__,
+        description=DESCRIPTION,
+        path="/docs",
+        render_plugins=[DocumentationPage()],
+        use_handler_docstrings=True,
+    )
+
+
+@get("/openapi.json", include_in_schema=False, sync_to_thread=False)
+def openapi_json(request: Request[Any, Any, Any]) -> dict[str, Any]:
+    """The document itself."""
+    return request.app.openapi_schema.to_schema()

@@ -1,33 +1,68 @@
-"""What every route shares: rejected requests, errors as JSON, and bodies read within their limits."""
+"""Errors as every route answers them, `{"error": "..."}` with a status, and as the OpenAPI document describes them."""
 
-import asyncio
-from typing import Any, TypeVar
+import logging
+from typing import Any
 
 import msgspec
-from fastapi import Request, Response
-from fastapi.responses import JSONResponse
-from starlette.requests import ClientDisconnect
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.openapi.datastructures import ResponseSpec
 
 from maskwise.errors import MaskwiseError
 
-BODY_SECONDS = 60.0
-"""How long a body may take to arrive."""
+_log = logging.getLogger("maskwise.server")
 
-JSON_BYTES = 2**20
-"""The largest JSON body of a route that expects no image."""
+DESCRIPTIONS = {
+    400: "The body is not a valid request.",
+    401: "The token is missing or wrong.",
+    403: "The CSRF header is missing, the role may not do this, or the item belongs to somebody else.",
+    404: "What the address or the request names is not here.",
+    408: "The headers or the body took too long to arrive.",
+    409: "The item belongs to somebody else by now, the id was used before, or there is nothing to undo.",
+    413: "The body is too large.",
+    415: "The body is not declared as JSON.",
+    421: "The request names another host than this server.",
+    422: "A field, a mask or an image is invalid, or there are too many questions.",
+    500: "The model failed on this request; the server's log has the details.",
+    501: "No promptable model is installed.",
+    503: "Too many requests are waiting, or the database is busy; try again after Retry-After seconds.",
+    504: "The model did not answer in time.",
+}
+"""What the OpenAPI document says about each status."""
 
-T = TypeVar("T")
+
+class ErrorMessage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a request was not answered. id: of the request, where it has one."""
+
+    error: str
+    id: str | None = None
 
 
 class RequestRejectedError(MaskwiseError):
-    """A request that is not answered: status, message, headers."""
+    """A request that is not answered: status, message, headers. id: of the request, where it has one."""
 
     def __init__(
-        self, status: int, message: str, headers: dict[str, str] | None = None
+        self,
+        status: int,
+        message: str,
+        headers: dict[str, str] | None = None,
+        *,
+        id: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.headers = headers
+        self.id = id
+
+
+def errors(*statuses: int) -> dict[int, ResponseSpec]:
+    """What a route declares about the errors it answers with."""
+    return {
+        status: ResponseSpec(
+            ErrorMessage, generate_examples=False, description=DESCRIPTIONS[status]
+        )
+        for status in statuses
+    }
 
 
 def error_response(
@@ -36,68 +71,71 @@ def error_response(
     *,
     id: str | None = None,
     headers: dict[str, str] | None = None,
-) -> Response:
-    """An error as JSON: `{"error": "..."}`, with the request's id where it is known."""
-    content = {"error": message} if id is None else {"id": id, "error": message}
-    return JSONResponse(content, status, headers)
+) -> Response[ErrorMessage]:
+    """An error as JSON."""
+    return Response(
+        ErrorMessage(error=message, id=id),
+        status_code=status,
+        headers=headers,
+        media_type="application/json",
+    )
 
 
-def json_response(content: Any, status: int = 200) -> Response:
-    """Records, dicts and lists as JSON, masks as COCO RLE."""
-    return Response(msgspec.json.encode(content), status, media_type="application/json")
+Connection = Request[Any, Any, Any]
 
 
-def check_json_type(request: Request) -> None:
-    """Reject content types that a page of another site can send without permission."""
-    if (
-        request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        != "application/json"
-    ):
-        raise RequestRejectedError(
-            415, "expected a body of content type application/json"
-        )
+def answer_rejection(
+    _request: Connection, error: RequestRejectedError
+) -> Response[ErrorMessage]:
+    """The response to a request that was rejected on purpose."""
+    return error_response(error.status, str(error), id=error.id, headers=error.headers)
 
 
-async def read_body(
-    request: Request, limit: int, seconds: float = BODY_SECONDS
-) -> bytes:
-    """The body, rejected as soon as it is known to be too large or too slow."""
-    too_large = RequestRejectedError(413, f"the body is larger than {limit} bytes")
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > limit:
-        raise too_large
-    body = bytearray()
-    try:
-        async with asyncio.timeout(seconds):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > limit:
-                    raise too_large
-    except ClientDisconnect:
-        raise RequestRejectedError(400, "the body did not arrive") from None
-    except TimeoutError:
-        raise RequestRejectedError(
-            408, f"the body took longer than {seconds:g} seconds"
-        ) from None
-    return bytes(body)
+def answer_maskwise_error(
+    _request: Connection, error: MaskwiseError
+) -> Response[ErrorMessage]:
+    """The response where something that the request names cannot be read or is invalid."""
+    return error_response(422, str(error))
 
 
-def decode_json(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """A record from a body; RequestRejectedError says what is invalid."""
-    try:
-        return decoder.decode(body)
-    except (
-        msgspec.DecodeError,
-        UnicodeDecodeError,
-        RecursionError,
-        MaskwiseError,
-    ) as error:
-        raise RequestRejectedError(400, f"invalid request: {error}") from None
+def answer_invalid_parameter(
+    _request: Connection, error: ValidationException
+) -> Response[ErrorMessage]:
+    """The response to an invalid parameter of the address, or to a missing body."""
+    details = error.extra if isinstance(error.extra, list) else []
+    if not details:
+        return error_response(422, error.detail)
+    detail = details[0]
+    if detail.get("key") == "data":
+        return error_response(400, "invalid request: the body is empty")
+    source = detail.get("source", "address")
+    place = str(getattr(source, "value", source))
+    return error_response(422, f"{place} {detail['key']}: {detail['message']}")
 
 
-async def read_json(
-    request: Request, decoder: msgspec.json.Decoder[T], limit: int = JSON_BYTES
-) -> T:
-    """A record from the body of a request that is declared as JSON."""
-    check_json_type(request)
-    return decode_json(await read_body(request, limit), decoder)
+def answer_http_error(
+    _request: Connection, error: HTTPException
+) -> Response[ErrorMessage]:
+    """The response to an unknown route or method."""
+    headers = dict(error.headers or {})
+    return error_response(
+        error.status_code, f"{error.detail}: see /docs", headers=headers
+    )
+
+
+def answer_unexpected_error(
+    _request: Connection, error: Exception
+) -> Response[ErrorMessage]:
+    """The response where the server itself fails; what happened is logged and not sent."""
+    _log.error("a request failed", exc_info=error)
+    return error_response(500, "the server failed on this request; see its log")
+
+
+ERROR_HANDLERS: dict[int | type[Exception], Any] = {
+    RequestRejectedError: answer_rejection,
+    MaskwiseError: answer_maskwise_error,
+    ValidationException: answer_invalid_parameter,
+    HTTPException: answer_http_error,
+    Exception: answer_unexpected_error,
+}
+"""How an application answers each kind of error; a router may say otherwise for its routes."""

@@ -8,8 +8,10 @@ change something also need a header that follows from the token, so that a cooki
 import hashlib
 import hmac
 import time
+from typing import Any
 
-from fastapi import Request, Response
+from litestar.connection import ASGIConnection
+from litestar.datastructures import Cookie
 
 from maskwise.review.queue import Reviewer
 from maskwise.review.review import Review
@@ -17,11 +19,16 @@ from maskwise.server.responses import RequestRejectedError
 
 CSRF_HEADER = "X-CSRF-Token"
 COOKIE_SECONDS = 60 * 60 * 24 * 30
+"""A month: reviewers come back for weeks."""
+
 COOKIE_PATH = "/review"
 KNOWN_SECONDS = 2.0
 """How long a token is believed without asking the database again."""
 
 MAX_TOKEN = 200
+"""Characters; ours have 43."""
+
+Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class ReviewAccess:
@@ -33,7 +40,7 @@ class ReviewAccess:
         self.cookie = f"maskwise_review_{review.facts().hash[:8]}"
         self._known: dict[str, tuple[Reviewer, float]] = {}
 
-    def token_of(self, request: Request) -> str:
+    def token_of(self, request: Connection) -> str:
         """The token of a request that may come from here: 401 without one, 403 without the header against CSRF."""
         kind, _, bearer = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
@@ -41,7 +48,8 @@ class ReviewAccess:
         token = request.cookies.get(self.cookie)
         if token is None:
             raise _unknown()
-        if request.method not in ("GET", "HEAD"):
+        method = request.scope.get("method", "GET")
+        if method not in ("GET", "HEAD"):
             given = request.headers.get(CSRF_HEADER, "")
             if not hmac.compare_digest(given.encode(), csrf_of(token).encode()):
                 raise RequestRejectedError(
@@ -56,30 +64,40 @@ class ReviewAccess:
         known, until = self._known.get(token, (None, 0.0))
         if known is not None and time.monotonic() < until:
             return known
-        found = self.review.find_reviewer(token)
-        if found is None:
+        reviewer = self.review.find_reviewer(token)
+        if reviewer is None:
             self._known.pop(token, None)
             raise _unknown()
-        self._known[token] = (found, time.monotonic() + KNOWN_SECONDS)
-        return found
+        self._known[token] = (reviewer, time.monotonic() + KNOWN_SECONDS)
+        return reviewer
 
-    def set_cookie(self, request: Request, response: Response, token: str) -> None:
-        """Keep the token in the browser."""
-        response.set_cookie(
-            self.cookie,
-            token,
+    def make_cookie(self, token: str, *, secure: bool) -> Cookie:
+        """The cookie that keeps a token in the browser. secure: only sent over TLS."""
+        return Cookie(
+            key=self.cookie,
+            value=token,
             max_age=COOKIE_SECONDS,
             path=COOKIE_PATH,
-            secure=request.url.scheme == "https",
+            secure=secure,
             httponly=True,
             samesite="strict",
         )
 
-    def remove_cookie(self, response: Response) -> None:
-        """Forget the token."""
-        response.delete_cookie(
-            self.cookie, path=COOKIE_PATH, httponly=True, samesite="strict"
+    def make_expired_cookie(self) -> Cookie:
+        """The cookie that removes the one before."""
+        return Cookie(
+            key=self.cookie,
+            value="",
+            max_age=0,
+            path=COOKIE_PATH,
+            httponly=True,
+            samesite="strict",
         )
+
+
+def check_token(connection: Connection, _route: object) -> None:
+    """Guard of a route: rejects a request without a token before its body is read; `find` looks the token up."""
+    connection.app.state.access.token_of(connection)
 
 
 def csrf_of(token: str) -> str:

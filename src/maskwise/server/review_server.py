@@ -2,33 +2,23 @@
 
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Any
-
-from fastapi import FastAPI
 
 from maskwise.errors import DownloadError
 from maskwise.models.photo.click_refiner import load_click_refiner
 from maskwise.review.refine import Refiner
 from maskwise.review.review import Review
-from maskwise.server.app import make_app
+from maskwise.server.app import AsgiApp, make_app
 from maskwise.server.http_server import bind_port, open_server
-from maskwise.server.review_messages import review_schemas
-from maskwise.server.review_routes import ReviewService, review_router
+from maskwise.server.review_access import ReviewAccess
+from maskwise.server.review_routes import review_router
 from maskwise.server.static_files import REVIEW_PAGES, page_router
 
 
-def make_review_app(service: ReviewService) -> FastAPI:
-    """The application."""
-    app = make_app([review_router(service), page_router(REVIEW_PAGES)])
-    document = app.openapi
-
-    def with_schemas() -> dict[str, Any]:
-        found = document()
-        found["components"]["schemas"].update(review_schemas())
-        return found
-
-    app.openapi = with_schemas  # type: ignore[method-assign]
-    return app
+def make_review_app(review: Review, refiner: Refiner | None = None) -> AsgiApp:
+    """The application. refiner: None where no promptable model is installed."""
+    access = ReviewAccess(review)
+    routers = [review_router(review, access, refiner), page_router(REVIEW_PAGES)]
+    return make_app(routers, access=access)
 
 
 def load_refiner() -> Refiner | None:
@@ -56,11 +46,9 @@ def serve_review(
     """
     with contextlib.closing(bind_port(host, port)) as bound:
         begin()
-        service = ReviewService(review, refiner)
         try:
-            app = make_review_app(service)
             server = open_server(
-                app,
+                make_review_app(review, refiner),
                 host,
                 port,
                 has_token=True,
@@ -70,4 +58,4 @@ def serve_review(
             ready(server.address)
             server.run()
         finally:
-            service.close()
+            review.database.close()

@@ -7,22 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
-
 from maskwise.harness.registry import list_models, list_question_models
 from maskwise.server.access import AccessTokens, session_router
-from maskwise.server.app import make_app
-from maskwise.server.ask_routes import AskService, ask_router
-from maskwise.server.browse import BrowsedSets
+from maskwise.server.app import AsgiApp, make_app
+from maskwise.server.ask_routes import ask_router
+from maskwise.server.browse import BrowsedDataset, open_browsed
 from maskwise.server.browse_routes import browse_router
 from maskwise.server.http_server import open_server
 from maskwise.server.image_uploads import ImageUploads
+from maskwise.server.limits import RequestLimits
 from maskwise.server.metrics import ServerMetrics, metrics_router
 from maskwise.server.model_pool import ModelPool
 from maskwise.server.model_process import ModelProcess, ServedModel
 from maskwise.server.model_worker import ModelWorker
 from maskwise.server.predict_routes import predict_router
-from maskwise.server.service import PredictionService, RequestLimits
 from maskwise.server.static_files import ASK_PAGES, page_router
 from maskwise.store import Dataset
 from maskwise.world import bundled
@@ -46,7 +44,7 @@ class ServeConfig:
 def serve_model(config: ServeConfig, ready: Callable[[str, str], None]) -> None:
     """Serve until interrupted. ready: called with the name of the model and the address."""
     limits = RequestLimits()
-    browsed = BrowsedSets.open(config.datasets, config.runs)
+    browsed = open_browsed(config.datasets, config.runs)
 
     def start(name: str) -> ServedModel:
         options = config.options if name == config.model else {}
@@ -85,30 +83,30 @@ def make_model_app(
     token: str | None,
     limits: RequestLimits,
     *,
-    browsed: BrowsedSets | None = None,
+    browsed: Mapping[str, BrowsedDataset] | None = None,
     examples: Dataset | None = None,
-) -> FastAPI:
+) -> AsgiApp:
     """The application of `maskwise serve`. worker: the default model of the pool, for `POST /v1/predict`.
 
     examples: a dataset whose images are offered on the ask page.
     """
-    access = AccessTokens(token)
     metrics = ServerMetrics()
     uploads = ImageUploads(limits.pixels)
     if examples is not None:
         uploads.add_examples(examples)
+    routers = [
+        predict_router(worker, limits),
+        ask_router(pool, uploads, limits, metrics=metrics, descriptions=list_models()),
+        browse_router(browsed or {}),
+        session_router(),
+        metrics_router(metrics),
+        page_router(ASK_PAGES),
+    ]
     return make_app(
-        [
-            predict_router(PredictionService(worker, access, limits)),
-            ask_router(
-                AskService(pool, uploads, limits, metrics), access, list_models()
-            ),
-            browse_router(browsed or BrowsedSets(), access),
-            session_router(access),
-            metrics_router(metrics, access),
-            page_router(ASK_PAGES),
-        ],
-        metrics,
+        routers,
+        access=AccessTokens(token),
+        body_seconds=limits.body_seconds,
+        metrics=metrics,
     )
 
 

@@ -8,17 +8,20 @@ import hashlib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Request, Response
+from litestar import Request, Response, Router, get
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath
 
 from maskwise.server.responses import RequestRejectedError
 
 FOLDER = Path(str(files("maskwise.server") / "static"))
+# The framework adds the charset to texts.
 TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
 
@@ -54,25 +57,30 @@ def read_static_files() -> dict[str, StaticFile]:
     return found
 
 
-def page_router(pages: Mapping[str, str]) -> APIRouter:
+@get("/static/{name:path}", sync_to_thread=False)
+def read_static(
+    request: Request[Any, Any, Any], name: FromPath[str]
+) -> Response[bytes]:
+    """A script, style or icon."""
+    # A parameter that may contain slashes begins with the one before it.
+    return _respond(request, name.removeprefix("/"))
+
+
+def page_router(pages: Mapping[str, str]) -> Router:
     """`/static/...` and the pages. pages: file of each path, ASK_PAGES or REVIEW_PAGES."""
-    router = APIRouter(include_in_schema=False)
-
-    @router.get("/static/{name:path}")
-    async def static(request: Request, name: str) -> Response:
-        return _respond(request, name)
-
-    def add_page(path: str, file: str) -> None:
-        @router.get(path)
-        async def page(request: Request) -> Response:
-            return _respond(request, file)
-
-    for path, file in pages.items():
-        add_page(path, file)
-    return router
+    handlers = [_page_route(path, file) for path, file in pages.items()]
+    return Router("/", route_handlers=[read_static, *handlers], include_in_schema=False)
 
 
-def _respond(request: Request, name: str) -> Response:
+def _page_route(path: str, file: str) -> HTTPRouteHandler:
+    @get(path, sync_to_thread=False)
+    def read_page(request: Request[Any, Any, Any]) -> Response[bytes]:
+        return _respond(request, file)
+
+    return read_page
+
+
+def _respond(request: Request[Any, Any, Any], name: str) -> Response[bytes]:
     file = read_static_files().get(name)
     if file is None:
         raise RequestRejectedError(404, "Not Found: see /docs")
@@ -82,5 +90,5 @@ def _respond(request: Request, name: str) -> Response:
         for tag in request.headers.get("if-none-match", "").split(",")
     ]
     if file.etag in known:
-        return Response(status_code=304, headers=headers)
+        return Response(b"", status_code=304, headers=headers)
     return Response(file.content, headers=headers, media_type=file.media_type)
