@@ -144,6 +144,7 @@ def test_sizes_and_runs(height: Any, width: Any, runs: list[Any]) -> None:
     pixels = int(height) * int(width)
     valid = (
         min(int(height), int(width), *exact, 0) >= 0
+        # A frame without pixels is too large as well if one of its sides is.
         and max(int(height), int(width)) <= MAX_PIXELS
         and sum(exact) == pixels <= MAX_PIXELS
     )
