@@ -11,6 +11,8 @@ from sys import stdlib_module_names
 
 import pytest
 
+from maskwise.cli.commands import list_commands
+
 PACKAGE = Path(__file__).parent.parent / "src" / "maskwise"
 
 PACKAGES = [
@@ -64,28 +66,36 @@ CORE = {
 """What `pip install maskwise` brings: any package may import these anywhere."""
 
 EXTRAS = {
-    "accelerate": ["models"],
+    "accelerate": ["models", "training"],
     "anthropic": ["writers"],
-    "huggingface_hub": ["models", "builder"],
+    "huggingface_hub": ["builder", "models", "training"],
     "litestar": ["server"],
-    "onnx": ["models"],
+    "onnx": ["models", "training"],
     "openai": ["writers"],
-    "peft": ["models"],
+    "peft": ["models", "training"],
     "prometheus_client": ["server"],
     "ray": ["engines"],
-    "safetensors": ["models"],
+    "safetensors": ["models", "training"],
     "shapely": ["masks"],
     "sqlalchemy": ["review", "server"],
-    "tensorboard": ["models"],
-    "tokenizers": ["models"],
-    "torch": ["models"],
-    "transformers": ["models"],
-    "uvicorn": ["server", "cli"],
+    "tensorboard": ["models", "training"],
+    "tokenizers": ["models", "training"],
+    "torch": ["models", "training"],
+    "transformers": ["models", "training"],
+    "uvicorn": ["server"],
 }
 """What an extra brings, and the packages that may import it."""
 
-LAZY_PACKAGES = ["models", "review", "server", "writers"]
-"""Packages whose modules may need an extra: the command line and the API import them inside a function."""
+LAZY_PACKAGES = ["models", "review", "server", "training", "writers"]
+"""Packages whose modules may need an extra: others import them inside a function."""
+
+COMMAND_MODULES = {
+    command.location.partition(":")[0]: command.name for command in list_commands()
+}
+"""Modules that define commands: they import what they need inside functions, so that the help appears at once."""
+
+LIGHT = {"maskwise", "maskwise.cli", "maskwise.errors", "maskwise.terminal", "typer"}
+"""What a module with commands may import at its top, beside the standard library."""
 
 LAZY_MODULES = [
     "maskwise.engines.ray_cluster",
@@ -183,17 +193,17 @@ def imports_of(path: Path) -> Iterator[Import]:
 
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
-IMPORTS = [found for path in MODULES for found in imports_of(path)]
-OURS = [found for found in IMPORTS if found.name.split(".")[0] == "maskwise"]
+IMPORTS = [item for path in MODULES for item in imports_of(path)]
+OURS = [item for item in IMPORTS if item.name.split(".")[0] == "maskwise"]
 THEIRS = [
-    found
-    for found in IMPORTS
-    if found.name.split(".")[0] not in {"maskwise", "__future__"} | stdlib_module_names
+    item
+    for item in IMPORTS
+    if item.name.split(".")[0] not in {"maskwise", "__future__"} | stdlib_module_names
 ]
 
 
-def none_of(found: list[Import], rule: str) -> None:
-    assert not found, rule + "\n" + "\n".join(map(str, found))
+def none_of(imports: list[Import], rule: str) -> None:
+    assert not imports, rule + "\n" + "\n".join(map(str, imports))
 
 
 def test_every_package_is_listed() -> None:
@@ -206,49 +216,43 @@ def test_every_package_is_listed() -> None:
 def test_imports_go_up_only() -> None:
     none_of(
         [
-            found
-            for found in OURS
-            if found.package in PACKAGES
-            and package_of(found.name) in PACKAGES
-            and PACKAGES.index(package_of(found.name)) > PACKAGES.index(found.package)
-            and not (found.inside and (found.module, found.name) in DISPLAY)
+            item
+            for item in OURS
+            if item.package in PACKAGES
+            and package_of(item.name) in PACKAGES
+            and PACKAGES.index(package_of(item.name)) > PACKAGES.index(item.package)
+            and not (item.inside and (item.module, item.name) in DISPLAY)
         ],
         "a package may import only the packages before it in PACKAGES",
     )
 
 
 def test_import_maskwise_loads_nothing_else() -> None:
-    eager = [found for found in OURS if not found.package and not found.typing_only]
+    eager = [item for item in OURS if not item.package and not item.typing_only]
     none_of(eager, "names of the public API are loaded on first use")
 
 
-def test_torch_stays_in_models() -> None:
+def test_torch_stays_in_models_and_training() -> None:
     torch = [
-        found
-        for found in IMPORTS
-        if found.name.split(".")[0] in {"torch", "torchvision", "transformers"}
+        item
+        for item in IMPORTS
+        if item.name.split(".")[0] in {"torch", "torchvision", "transformers"}
     ]
-    inference = [
-        found
-        for found in torch
-        if found.module.startswith("maskwise.models.tiny")
-        and not found.module.startswith("maskwise.training.tiny")
-    ]
-    none_of(inference, "of the bundled model only its training imports torch")
+    bundled = [item for item in torch if item.module.startswith("maskwise.models.tiny")]
+    none_of(bundled, "the bundled model runs without torch")
     none_of(
-        [found for found in torch if found.package != "models"],
-        "only models/ imports torch",
+        [item for item in torch if item.package not in ("models", "training")],
+        "only models/ and training/ import torch",
     )
 
 
 def test_inference_does_not_import_the_scene_generator() -> None:
     none_of(
         [
-            found
-            for found in OURS
-            if found.module.startswith("maskwise.models.tiny")
-            and not found.module.startswith("maskwise.training.tiny")
-            and found.name.startswith(("maskwise.world", "maskwise.training.tiny"))
+            item
+            for item in OURS
+            if item.module.startswith("maskwise.models.tiny")
+            and item.name.startswith(("maskwise.world", "maskwise.training"))
         ],
         "inference shares constants with training by models/tiny/spec.py",
     )
@@ -258,25 +262,43 @@ def test_third_parties_are_declared() -> None:
     allowed = EXTRAS | OPTIONAL | dict.fromkeys(CORE, PACKAGES)
     none_of(
         [
-            found
-            for found in THEIRS
-            if found.package not in allowed.get(found.name.split(".")[0], [])
+            item
+            for item in THEIRS
+            if item.package not in allowed.get(item.name.split(".")[0], [])
         ],
         "a package imports what neither the core nor its extra brings",
     )
 
 
-def test_imports_inside_functions_are_lazy_extras() -> None:
-    def excused(found: Import) -> bool:
-        lazy = (
-            found.package in ("api", "cli") and package_of(found.name) in LAZY_PACKAGES
-        )
-        display = (found.module, found.name) in DISPLAY
-        slow = found.name.split(".")[0] in [*EXTRAS, *OPTIONAL, *SLOW]
-        return slow or lazy or display or found.module in [*CHOICES, ENTRY]
+def test_commands_import_what_they_need_when_they_run() -> None:
+    def is_light(item: Import) -> bool:
+        top = item.name.split(".")[0]
+        package = ".".join(item.name.split(".")[:2])
+        return top in stdlib_module_names or package in LIGHT
 
     none_of(
-        [found for found in IMPORTS if found.inside and not excused(found)],
+        [
+            item
+            for item in IMPORTS
+            if item.module in COMMAND_MODULES
+            and not item.inside
+            and not item.typing_only
+            and not is_light(item)
+        ],
+        "import it inside the function that uses it",
+    )
+
+
+def test_imports_inside_functions_have_a_reason() -> None:
+    def has_reason(item: Import) -> bool:
+        command = item.module in COMMAND_MODULES
+        lazy = item.package == "api" and package_of(item.name) in LAZY_PACKAGES
+        display = (item.module, item.name) in DISPLAY
+        slow = item.name.split(".")[0] in [*EXTRAS, *OPTIONAL, *SLOW]
+        return command or lazy or display or slow or item.module in [*CHOICES, ENTRY]
+
+    none_of(
+        [item for item in IMPORTS if item.inside and not has_reason(item)],
         "import at the top of the file",
     )
 
@@ -287,12 +309,12 @@ def test_imports_inside_functions_are_lazy_extras() -> None:
 def test_extras_load_only_when_needed(package: str) -> None:
     none_of(
         [
-            found
-            for found in THEIRS
-            if found.package == package
-            and not found.inside
-            and found.name.split(".")[0] in EXTRAS
-            and found.module not in LAZY_MODULES
+            item
+            for item in THEIRS
+            if item.package == package
+            and not item.inside
+            and item.name.split(".")[0] in EXTRAS
+            and item.module not in LAZY_MODULES
         ],
         f"{package} has to load without any extra",
     )
@@ -300,9 +322,9 @@ def test_extras_load_only_when_needed(package: str) -> None:
 
 def test_lazy_modules_are_imported_by_name_only() -> None:
     eager = [
-        found
-        for found in OURS
-        if found.name in LAZY_MODULES and found.module not in LAZY_MODULES
+        item
+        for item in OURS
+        if item.name in LAZY_MODULES and item.module not in LAZY_MODULES
     ]
     none_of(eager, "import it when it is needed")
 
@@ -321,5 +343,5 @@ def test_a_class_name_has_one_meaning() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(module_name(path))
-    twice = {name: found for name, found in places.items() if len(found) > 1}
+    twice = {name: modules for name, modules in places.items() if len(modules) > 1}
     assert not twice, f"give each of these a name of its own: {twice}"

@@ -15,7 +15,7 @@ def adapters(as_json: AsJson = False) -> None:
 
     Example: maskwise adapters --json
     """
-    from maskwise.models.adapters.catalog import ADAPTERS  # noqa: PLC0415 - models may need an extra
+    from maskwise.models.adapters.catalog import ADAPTERS
 
     if as_json:
         echo(

@@ -27,7 +27,7 @@ def intent(
 
     Example: maskwise intent "the cup behind the teapot" "the cup, even the part behind the teapot"
     """
-    from maskwise.language.intent import classify_intent  # noqa: PLC0415 - other commands need no weights
+    from maskwise.language.intent import classify_intent
 
     for question in _read_questions(questions):
         (prediction,) = classify_intent([question])

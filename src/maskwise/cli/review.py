@@ -125,8 +125,8 @@ def start(
     """
     review = _open(dataset, db, images, lease_seconds=lease_seconds)
     try:
-        from maskwise.review.project import ProjectOptions, read_controls  # noqa: PLC0415
-        from maskwise.server.review_server import load_refiner, serve_review  # noqa: PLC0415
+        from maskwise.review.project import ProjectOptions, read_controls
+        from maskwise.server.review_server import load_refiner, serve_review
     except ImportError as error:
         raise _missing(error) from None
     known = {} if controls is None else read_controls(controls, review.dataset)
@@ -202,8 +202,8 @@ def export(
             f"{format!r} is neither dataset nor labelstudio", param_hint="--format"
         )
     review = _open_begun(dataset, db, images)
-    from maskwise.review.export import export_review  # noqa: PLC0415
-    from maskwise.review.labelstudio import write_labelstudio  # noqa: PLC0415
+    from maskwise.review.export import export_review
+    from maskwise.review.labelstudio import write_labelstudio
 
     if format == "labelstudio":
         count = write_labelstudio(review, out)
@@ -244,8 +244,8 @@ def import_decisions(
     Example: maskwise review import data/val project-1.json --reviewer ada
     """
     review = _open_begun(dataset, db)
-    from maskwise.review.labelstudio import import_labelstudio  # noqa: PLC0415
-    from maskwise.review.queue import Reviewer  # noqa: PLC0415
+    from maskwise.review.labelstudio import import_labelstudio
+    from maskwise.review.queue import Reviewer
 
     roles = review.reviewers()
     if reviewer not in roles:
@@ -282,8 +282,8 @@ def _open(
     lease_seconds: float = 900.0,
 ) -> "Review":
     try:
-        from maskwise.review.database import ReviewDatabase, default_database  # noqa: PLC0415
-        from maskwise.review.review import Review  # noqa: PLC0415
+        from maskwise.review.database import ReviewDatabase, default_database
+        from maskwise.review.review import Review
     except ImportError as error:
         raise _missing(error) from None
     folder = find_dataset(dataset)
@@ -328,7 +328,7 @@ def _add_reviewers(
     review: "Review", reviewers: str, adjudicators: str, *, new_links: bool
 ) -> dict[str, str]:
     """Tokens of those who are new, or of all if `new_links`, by name."""
-    from maskwise.review.project import OWNER  # noqa: PLC0415
+    from maskwise.review.project import OWNER
 
     before = review.reviewers()
     wanted: dict[str, Any] = dict.fromkeys(_names(reviewers), "reviewer")

@@ -68,7 +68,7 @@ def serve(
     Example: maskwise serve --model tiny --dataset world --run runs/world-tiny
     """
     try:
-        from maskwise.server.serve import ServeConfig, serve_model  # noqa: PLC0415
+        from maskwise.server.serve import ServeConfig, serve_model
     except ImportError as error:
         raise MaskwiseError(
             f"maskwise serve needs {error.name}, which the extra brings: pip install 'maskwise[web]'"

@@ -59,7 +59,7 @@ def train(
 
     Example: maskwise train configs/tiny.toml --out runs/train
     """
-    from maskwise.training.trainers import trainer_of_config, with_execution  # noqa: PLC0415
+    from maskwise.training.trainers import trainer_of_config, with_execution
 
     trainer = trainer_of_config(config)
     settings = trainer.read_config(config)
@@ -101,7 +101,7 @@ def export(
 
     Example: maskwise export runs/train --out weights
     """
-    from maskwise.training.trainers import export_adapters, trainer_of_run  # noqa: PLC0415
+    from maskwise.training.trainers import export_adapters, trainer_of_run
 
     trainer = trainer_of_run(run)
     with _writing(out or run):
