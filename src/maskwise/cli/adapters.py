@@ -1,13 +1,6 @@
 """`maskwise adapters`: models that people already use, and how each is called."""
 
-import json
-
-from rich.markup import escape
-from rich.table import Table
-
 from maskwise.cli.options import AsJson
-from maskwise.console import make_console
-from maskwise.terminal import echo
 
 
 def adapters(as_json: AsJson = False) -> None:
@@ -15,19 +8,21 @@ def adapters(as_json: AsJson = False) -> None:
 
     Example: maskwise adapters --json
     """
+    from rich.markup import escape
+    from rich.table import Table
+
+    from maskwise.cli.output import print_json
+    from maskwise.console import make_console
     from maskwise.models.adapters.catalog import ADAPTERS
 
+    fields_of_adapters = {name: adapter._asdict() for name, adapter in ADAPTERS.items()}
     if as_json:
-        echo(
-            json.dumps(
-                {name: one._asdict() for name, one in ADAPTERS.items()}, indent=2
-            )
-        )
+        print_json(fields_of_adapters)
         return
     console = make_console(highlight=False)
-    for name, one in ADAPTERS.items():
+    for name, fields in fields_of_adapters.items():
         console.print(f"[bold]{escape(name)}[/bold]")
         table = Table.grid(padding=(0, 3))
-        for field, value in one._asdict().items():
+        for field, value in fields.items():
             table.add_row(f"  {escape(field)}", escape(value))
         console.print(table)

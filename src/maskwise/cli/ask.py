@@ -1,19 +1,19 @@
 """`maskwise ask`: one question about one image, for any model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from PIL import Image
 
-from maskwise.api.loaded_model import load_model
+from maskwise.cli.hints import refuse_swapped
 from maskwise.cli.options import ModelOptions, ModelSpec, argument
 from maskwise.errors import ImageError, MaskwiseError
-from maskwise.harness.registry import parse_options
-from maskwise.schema import Prediction
-from maskwise.store.atomic import atomic_write
 from maskwise.terminal import echo
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from maskwise.schema import Prediction
 
 
 def ask(
@@ -43,17 +43,29 @@ def ask(
 
     Example: maskwise ask scene.png "Show the whole mug, hidden part included." --out answer
     """
+    import msgspec
+
+    from maskwise.api.loaded_model import load_model
+    from maskwise.harness.registry import parse_options
+
     if not question.strip():
         raise MaskwiseError(
             'the question is empty; expected words such as "the red mug"'
         )
+    refuse_swapped(
+        "ask",
+        "IMAGE QUESTION",
+        f'"{image}"',
+        question,
+        when=not image.exists() and Path(question).is_file(),
+    )
     with load_model(model, **parse_options(model_option or [])) as loaded:
-        shown = loaded.encode(image)
-        prediction = shown.ask(question)
-        warning = shown.domain_warning
+        encoding = loaded.encode(image)
+        prediction = encoding.ask(question)
+        warning = encoding.domain_warning
     overlay = None if out is None else prediction.plot()
-    named = msgspec.structs.replace(prediction, sample=image.name)
-    encoded = msgspec.json.format(msgspec.json.encode(named))
+    named_prediction = msgspec.structs.replace(prediction, sample=image.name)
+    encoded = msgspec.json.format(msgspec.json.encode(named_prediction))
     if out is not None and overlay is not None:
         _write(out, encoded, overlay)
     if warning is not None:
@@ -61,7 +73,9 @@ def ask(
     echo(encoded.decode() if as_json else _describe(prediction, out))
 
 
-def _write(folder: Path, encoded: bytes, overlay: Image.Image) -> None:
+def _write(folder: Path, encoded: bytes, overlay: "Image.Image") -> None:
+    from maskwise.store.atomic import atomic_write
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(folder / "prediction.json") as file:
@@ -72,23 +86,22 @@ def _write(folder: Path, encoded: bytes, overlay: Image.Image) -> None:
         raise ImageError(f"cannot write to {folder}: {error}") from error
 
 
-def _describe(prediction: Prediction, out: Path | None) -> str:
+def _describe(prediction: "Prediction", out: Path | None) -> str:
     """Answer, mask type, and one line per region."""
     lines = [
         prediction.answer.text if prediction.answer else "(no answer in words)",
         f"mask type: {prediction.mask_type or 'not stated'}",
     ]
     for region in prediction.regions:
-        areas = [
-            f"{name} {mask.area} px"
-            for name, mask in (("visible", region.visible), ("amodal", region.amodal))
-            if mask
-        ]
-        lines.append(
-            f"  {region.name or 'region'}: {', '.join(areas)} ({region.score:.2f})"
-        )
+        areas = []
+        if region.visible:
+            areas.append(f"visible {region.visible.area} px")
+        if region.amodal:
+            areas.append(f"amodal {region.amodal.area} px")
+        name = region.name or "region"
+        lines.append(f"  {name}: {', '.join(areas)} ({region.score:.2f})")
     if out is not None:
-        lines.append(
-            f"drawn in {out / 'overlay.png'}; masks in {out / 'prediction.json'}"
-        )
+        overlay = out / "overlay.png"
+        masks = out / "prediction.json"
+        lines.append(f"drawn in {overlay}; masks in {masks}")
     return "\n".join(lines)

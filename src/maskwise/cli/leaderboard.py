@@ -4,18 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import track
 
 from maskwise.cli.options import argument
-from maskwise.console import make_console
-from maskwise.report.leaderboard import (
-    PAGE,
-    leaderboard_to_json,
-    make_leaderboard,
-    write_site,
-)
-from maskwise.report.report_page import run_to_html
-from maskwise.runs import load_run
 from maskwise.terminal import echo
 
 
@@ -44,21 +34,33 @@ def leaderboard(
 
     Example: maskwise leaderboard runs/tiny runs/lisa --out site
     """
-    opened = [load_run(run) for run in runs]
+    from rich.progress import track
+
+    from maskwise.console import make_console
+    from maskwise.report.leaderboard import (
+        PAGE,
+        leaderboard_to_json,
+        make_leaderboard,
+        write_site,
+    )
+    from maskwise.report.report_page import run_to_html
+    from maskwise.runs import load_run
+
+    opened_runs = [load_run(run) for run in runs]
     if out is None and not as_json:
         raise typer.BadParameter(
             "say where to write the site: --out site", param_hint="--out"
         )
     if out is None:
-        found = make_leaderboard(opened)
+        board = make_leaderboard(opened_runs)
     else:
         console = make_console(stderr=True)
-        found = write_site(
+        board = write_site(
             out,
-            opened,
+            opened_runs,
             lambda run: run_to_html(run, samples=samples),
-            track=lambda runs: track(
-                runs,
+            track=lambda pages: track(
+                pages,
                 "writing reports",
                 console=console,
                 transient=True,
@@ -66,6 +68,6 @@ def leaderboard(
             ),
         )
     if as_json:
-        echo(leaderboard_to_json(found).decode(), nl=False)
+        echo(leaderboard_to_json(board).decode(), nl=False)
     elif out is not None:
         echo(f"wrote {out / PAGE}", err=True)

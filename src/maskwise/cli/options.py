@@ -15,7 +15,13 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help, show_default=False)
 
 
-DatasetFolder = Annotated[Path, argument("DATASET", "A dataset folder, or `world`.")]
+DatasetName = Annotated[
+    str,
+    argument(
+        "DATASET",
+        "A dataset folder, a release, the name of a downloaded dataset, or `world`, which comes with maskwise.",
+    ),
+]
 RunFolder = Annotated[
     Path, argument("RUN", "A run folder of `maskwise eval` or `maskwise score --out`.")
 ]
@@ -53,6 +59,14 @@ ShowAll = Annotated[
     bool,
     typer.Option(
         "--all", help="Print every protocol and metric, not the headline metrics alone."
+    ),
+]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        help=f"A name by which requests may call this server. {SEVERAL}",
+        show_default=False,
     ),
 ]
 Overwrite = Annotated[
