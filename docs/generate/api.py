@@ -121,9 +121,10 @@ def first_sentence(found: Any) -> str:
 
 def signature(item: Any) -> str:
     """Arguments, one per line if they are many, without the paths of modules."""
-    text = re.sub(
-        r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", str(inspect.signature(item))
-    ).replace("'", "")
+    text = str(inspect.signature(item)).replace("'", "")
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)
+    # The default of a callback is a function, whose address differs from run to run.
+    text = re.sub(r"<function <?(\w+)>? at 0x[0-9a-f]+>", r"\1", text)
     if len(text) < 90:
         return text
     inner, _, returns = text[1:].rpartition(")")

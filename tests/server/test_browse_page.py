@@ -70,4 +70,4 @@ def test_without_datasets_the_page_says_how_to_open_one(browser: Any) -> None:
     with serving(Whole()) as address, open_page(browser) as page:
         page.goto(f"{address}/browse")
         page.wait_for_selector("#nothing:not([hidden])")
-        assert "maskwise serve --dataset" in page.inner_text("#nothing")
+        assert "maskwise serve world" in page.inner_text("#nothing")

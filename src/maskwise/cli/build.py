@@ -175,8 +175,8 @@ def _open_model(
     needs_key: bool,
 ) -> LanguageModel | None:
     """The language model of a writer; None for the grammar."""
-    from maskwise.writers import SendLimits, open_client  # noqa: PLC0415 - clients need an extra
-    from maskwise.writers.cost import ModelPrice, load_prices  # noqa: PLC0415
+    from maskwise.writers import SendLimits, open_client
+    from maskwise.writers.cost import ModelPrice, load_prices
 
     if writer == "grammar":
         return None
@@ -244,7 +244,7 @@ def _run(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    from maskwise.language.intent import classify_intent  # noqa: PLC0415 - other commands need no weights
+    from maskwise.language.intent import classify_intent
 
     finished = not overwrite and is_finished(recipe, dataset, out, options, model=model)
     with Progress(console=make_console(stderr=True), disable=finished) as progress:

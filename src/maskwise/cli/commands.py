@@ -21,7 +21,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
     "Data": {
         "get": ("get:get", "Download a benchmark or weights"),
         "read": ("read:read", "Read a benchmark or format into a dataset folder"),
-        "card": ("read:card", "Print what is known of a benchmark or format"),
+        "card": ("card:card", "Print what is known of a benchmark or format"),
         "show": ("datasets:show", "Draw a sample with its masks"),
         "stats": ("datasets:stats", "Count what a dataset contains"),
         "validate": ("datasets:validate", "Check a dataset for mistakes"),
@@ -32,7 +32,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
         "build": ("build:app", "Write questions and answers for annotated images"),
         "review": ("review:app", "Let people check a dataset on a web page"),
         "release": ("release:release", "Release a version of a dataset"),
-        "diff": ("release:diff", "Say what changed between two versions"),
+        "diff": ("diff:diff", "Say what changed between two versions"),
     },
     "Train": {
         "train": ("train:train", "Train a model"),

@@ -3,27 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
 
-from maskwise.cli.options import AsJson, argument
-from maskwise.console import make_console
-from maskwise.downloads.get import Consent, get_dataset, get_weights
-from maskwise.downloads.get import Progress as Report
-from maskwise.downloads.local_files import data_folder, weights_folder
-from maskwise.downloads.table import Download, find_download, list_downloads
+from maskwise.cli.options import AsJson, Overwrite, argument
 from maskwise.terminal import echo
+
+if TYPE_CHECKING:
+    from maskwise.downloads.get import Progress as Report
+    from maskwise.downloads.table import Download
 
 
 def get(
@@ -74,9 +63,7 @@ def get(
         str | None,
         typer.Option(help="The sha256 that the file must have.", show_default=False),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing dataset.")
-    ] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Download a benchmark or weights: resumed, verified by sha256, unpacked safely and converted.
@@ -86,8 +73,12 @@ def get(
 
     Example: maskwise get yolox_nano.onnx
     """
+    from maskwise.cli.output import print_json
+    from maskwise.downloads.get import Consent, get_dataset, get_weights
+    from maskwise.downloads.table import find_download
+
     if name is None:
-        print_downloads(as_json=as_json)
+        _print_downloads(as_json=as_json)
         return
     download = find_download(name)
     if not as_json:
@@ -100,7 +91,7 @@ def get(
             path = get_weights(
                 download, out=out, source=source, consent=consent, progress=report
             )
-            result: dict[str, object] = {"file": str(path)}
+            result: dict[str, Any] = {"file": str(path)}
         else:
             summary = get_dataset(
                 download,
@@ -115,28 +106,31 @@ def get(
             )
             result = {"dataset": summary.out, **summary.kept}
     if as_json:
-        facts = {"name": name, "license": download.license, **result}
-        echo(msgspec.json.format(msgspec.json.encode(facts), indent=2).decode())
+        print_json({"name": name, "license": download.license, **result})
     else:
         echo(", ".join(f"{key}: {value}" for key, value in result.items()))
 
 
-def print_downloads(*, as_json: bool) -> None:
+def _print_downloads(*, as_json: bool) -> None:
     """Print the table of downloads."""
-    known = list_downloads()
+    from rich.markup import escape
+    from rich.table import Table
+
+    from maskwise.cli.output import print_json
+    from maskwise.console import make_console
+    from maskwise.downloads.local_files import data_folder, weights_folder
+    from maskwise.downloads.table import list_downloads
+
+    downloads = list(list_downloads().values())
     if as_json:
-        echo(
-            msgspec.json.format(
-                msgspec.json.encode(list(known.values())), indent=2
-            ).decode()
-        )
+        print_json(downloads)
         return
     console = make_console(highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("name", "size", "fetched"):
         table.add_column(column, no_wrap=True)
     table.add_column("license", overflow="fold")
-    for download in known.values():
+    for download in downloads:
         table.add_row(*map(escape, _row(download)))
     console.print(table)
     console.print(
@@ -149,28 +143,37 @@ def print_downloads(*, as_json: bool) -> None:
     console.print(f"data is kept in {escape(str(data_folder()))}", soft_wrap=True)
 
 
-def _row(download: Download) -> tuple[str, ...]:
+def _row(download: "Download") -> tuple[str, ...]:
+    """Name, size, how it is fetched, license."""
     size = "unknown" if download.bytes is None else f"{download.bytes / 1e6:,.1f} MB"
-    direct = "verified" if download.verified else "unverified"
-    return (
-        download.name,
-        size,
-        "by hand" if download.by_hand else direct,
-        download.license,
-    )
+    if download.by_hand:
+        fetched = "by hand"
+    elif download.verified:
+        fetched = "verified"
+    else:
+        fetched = "unverified"
+    return (download.name, size, fetched, download.license)
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Report]:
-    with Progress(
+def _progress(*, quiet: bool) -> "Iterator[Report]":
+    """A progress bar in bytes, as a function of what is loaded, bytes so far and bytes in all."""
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from maskwise.cli.output import make_progress
+
+    columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
-        console=make_console(stderr=True),
-        disable=quiet,
-        transient=True,
-    ) as bar:
+    )
+    with make_progress(*columns, quiet=quiet) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(
             task, description=what, completed=done, total=total

@@ -1,21 +1,13 @@
 """`maskwise info`: what is installed and what it will use."""
 
-import json
 import platform
 import re
 from collections.abc import Iterator
 from importlib import metadata
 from typing import Any
 
-from rich.table import Table
-
 import maskwise
 from maskwise.cli.options import AsJson
-from maskwise.console import make_console
-from maskwise.datasets import BUNDLED_DATASETS
-from maskwise.masks import kernel_name
-from maskwise.runs.environment import available_cores
-from maskwise.terminal import echo
 
 KERNELS = {
     "c": "C",
@@ -28,9 +20,14 @@ def info(as_json: AsJson = False) -> None:
 
     Example: maskwise info --json
     """
+    from rich.table import Table
+
+    from maskwise.cli.output import print_json
+    from maskwise.console import make_console
+
     facts = describe_installation()
     if as_json:
-        echo(json.dumps(facts, indent=2))
+        print_json(facts)
         return
     table = Table.grid(padding=(0, 3))
     for name in ("version", "python", "platform", "threads"):
@@ -47,6 +44,10 @@ def info(as_json: AsJson = False) -> None:
 
 def describe_installation() -> dict[str, Any]:
     """Version, python, platform, kernel, threads, extras as {extra: {package: version or None}}, bundled files."""
+    from maskwise.datasets import BUNDLED_DATASETS
+    from maskwise.masks import kernel_name
+    from maskwise.runs.environment import available_cores
+
     return {
         "version": maskwise.__version__,
         "python": platform.python_version(),
@@ -54,19 +55,20 @@ def describe_installation() -> dict[str, Any]:
         "threads": available_cores(),
         "kernel": kernel_name(),
         "extras": _extras(),
-        "bundled": _bundled(),
+        "bundled": {"models": ["tiny"], "datasets": list(BUNDLED_DATASETS)},
     }
 
 
 def _extras() -> dict[str, dict[str, str | None]]:
-    """What each extra asks for; empty where maskwise runs from a bare source folder, whose needs nobody recorded."""
-    found: dict[str, dict[str, str | None]] = {}
+    """Installed versions by extra and package; empty where maskwise runs from a source folder without metadata."""
+    extras: dict[str, dict[str, str | None]] = {}
     for extra, package in _requirements():
-        found.setdefault(extra, {})[package] = _installed(package)
-    return found
+        extras.setdefault(extra, {})[package] = _installed_version(package)
+    return extras
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
+    """(extra, package) for every requirement of an extra."""
     try:
         lines = metadata.requires("maskwise") or []
     except metadata.PackageNotFoundError:
@@ -78,13 +80,8 @@ def _requirements() -> Iterator[tuple[str, str]]:
             yield extra[1], package[0]
 
 
-def _installed(package: str) -> str | None:
+def _installed_version(package: str) -> str | None:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _bundled() -> dict[str, list[str]]:
-    """Models and datasets that came with the package, by the names commands take."""
-    return {"models": ["tiny"], "datasets": list(BUNDLED_DATASETS)}

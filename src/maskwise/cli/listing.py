@@ -2,15 +2,7 @@
 
 from typing import Annotated, Literal
 
-import msgspec
-from rich.markup import escape
-from rich.table import Table
-
 from maskwise.cli.options import AsJson, argument
-from maskwise.console import make_console
-from maskwise.downloads.table import list_downloads
-from maskwise.registry import REGISTRIES
-from maskwise.terminal import echo
 
 Listed = Literal[
     "benchmarks",
@@ -37,14 +29,25 @@ def ls(
 
     Example: maskwise ls benchmarks
     """
+    from maskwise.cli.output import print_json
+
     if what == "plugins":
         listed = {"plugins": _check_plug_ins()}
     else:
         everything = _list_all()
         listed = everything if what is None else {what: everything[what]}
     if as_json:
-        echo(msgspec.json.format(msgspec.json.encode(listed), indent=2).decode())
-        return
+        print_json(listed)
+    else:
+        _print_lists(listed)
+
+
+def _print_lists(listed: dict[str, dict[str, str]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from maskwise.console import make_console
+
     console = make_console(highlight=False)
     for kind, names in listed.items():
         console.print(f"[bold]{kind}[/bold]")
@@ -55,6 +58,10 @@ def ls(
 
 
 def _list_all() -> dict[str, dict[str, str]]:
+    """Descriptions by kind and name."""
+    from maskwise.downloads.table import list_downloads
+    from maskwise.registry import REGISTRIES
+
     listed = {kind: registry.list() for kind, registry in REGISTRIES.items()}
     downloads = {name: download.title for name, download in list_downloads().items()}
     return listed | {"downloads": downloads}
@@ -62,6 +69,8 @@ def _list_all() -> dict[str, dict[str, str]]:
 
 def _check_plug_ins() -> dict[str, str]:
     """Every plug-in as KIND/NAME: its description, or why it cannot be imported."""
+    from maskwise.registry import REGISTRIES
+
     listed = {}
     for kind, registry in REGISTRIES.items():
         descriptions = registry.list()

@@ -22,6 +22,10 @@ DatasetName = Annotated[
         "A dataset folder, a release, the name of a downloaded dataset, or `world`, which comes with maskwise.",
     ),
 ]
+DatasetFolder = Annotated[Path, argument("DATASET", "A dataset folder, or `world`.")]
+ReaderName = Annotated[
+    str, argument("NAME", "A benchmark or format; `maskwise ls` lists them.")
+]
 RunFolder = Annotated[
     Path, argument("RUN", "A run folder of `maskwise eval` or `maskwise score --out`.")
 ]

@@ -1,32 +1,16 @@
-"""`maskwise read` and `card`: read annotations into a dataset folder, and say what is known of them."""
+"""`maskwise read`: read annotations into a dataset folder."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
 
-from maskwise.benchmarks import RISKS, Benchmark, find_reader
-from maskwise.cli.options import SEVERAL, AsJson, Overwrite, argument
-from maskwise.console import make_console
-from maskwise.datasets import read_dataset
-from maskwise.formats import AnnotationFormat, ReadSummary
-from maskwise.protocols import find_protocol
-from maskwise.terminal import echo
+from maskwise.cli.hints import refuse_swapped
+from maskwise.cli.options import SEVERAL, AsJson, Overwrite, ReaderName, argument
 
-Name = Annotated[
-    str, argument("NAME", "A benchmark or format; `maskwise ls` lists them.")
-]
+if TYPE_CHECKING:
+    from maskwise.formats import ReadSummary
+
 Source = Annotated[
     Path, argument("PATH", "The folder it was downloaded to, or one annotation file.")
 ]
@@ -57,7 +41,7 @@ ReaderOptions = Annotated[
 
 
 def read(
-    name: Name,
+    name: ReaderName,
     path: Source,
     *,
     out: Annotated[Path, typer.Option("--out", help="The dataset folder to write.")],
@@ -84,8 +68,20 @@ def read(
 
     Example: maskwise read mmr /data/MMR --split val --images /data/coco --out mmr_val
     """
-    with _progress(quiet=as_json) as bar:
-        task = bar.add_task(name, total=None)
+    from maskwise.cli.output import make_progress, print_json
+    from maskwise.datasets import read_dataset
+    from maskwise.registry import BENCHMARKS, FORMATS
+
+    readers = [*BENCHMARKS.names(), *FORMATS.names()]
+    refuse_swapped(
+        "read",
+        "NAME PATH",
+        name,
+        path,
+        when=str(path).lower() in readers and name.lower() not in readers,
+    )
+    with make_progress(quiet=as_json) as bar:
+        task = bar.add_task(f"reading {name}", total=None)
         summary = read_dataset(
             name,
             path,
@@ -101,32 +97,9 @@ def read(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if as_json:
-        echo(msgspec.json.format(msgspec.json.encode(summary), indent=2).decode())
+        print_json(summary)
     else:
         _print_summary(summary)
-
-
-def card(name: Name, as_json: AsJson = False) -> None:
-    """Print the card of a benchmark, or what is known of a format: contents, layout on disk, sizes, license.
-
-    Example: maskwise card mmr
-    """
-    reader = find_reader(name)
-    if as_json:
-        echo(
-            msgspec.json.format(
-                msgspec.json.encode(_describe(reader)), indent=2
-            ).decode()
-        )
-        return
-    console = make_console(highlight=False)
-    console.print(f"[bold]{escape(reader.title)}[/bold]")
-    for section, fields in _sections(reader):
-        console.print(f"\n[bold]{escape(section)}[/bold]")
-        table = Table.grid(padding=(0, 3))
-        for field, value in fields:
-            table.add_row(escape(field), escape(value))
-        console.print(table)
 
 
 def _parse_options(options: list[str]) -> dict[str, str]:
@@ -142,122 +115,45 @@ def _parse_options(options: list[str]) -> dict[str, str]:
     return parsed
 
 
-def _progress(*, quiet: bool) -> Progress:
-    return Progress(
-        TextColumn("found {task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=make_console(stderr=True),
-        disable=quiet,
-        transient=True,
-    )
+def _print_summary(summary: "ReadSummary") -> None:
+    """Print what was kept, what was skipped and why, and the published counts beside ours."""
+    from rich.markup import escape
+    from rich.table import Table
 
+    from maskwise.console import make_console
 
-def _print_summary(summary: ReadSummary) -> None:
     console = make_console(highlight=False)
     counts = ", ".join(f"{count:,} {what}" for what, count in summary.kept.items())
-    console.print(
-        f"[bold]{summary.name} {escape(summary.split)}[/bold]: {counts} in {escape(summary.out)}"
-    )
+    title = f"{summary.name} {escape(summary.split)}"
+    console.print(f"[bold]{title}[/bold]: {counts} in {escape(summary.out)}")
     if summary.no_target:
+        questions = summary.kept["questions"]
         console.print(
-            f"{summary.no_target:,} of {summary.kept['questions']:,} questions have no target"
+            f"{summary.no_target:,} of {questions:,} questions have no target"
         )
-    for title, reasons in (
-        ("skipped", summary.skipped),
-        ("kept with a warning", summary.warnings),
-    ):
-        if reasons:
-            table = Table(
-                title=f"{title} (see diagnostics.jsonl)", title_justify="left", box=None
-            )
-            table.add_column("records", justify="right")
-            table.add_column("reason")
-            for reason, count in reasons.items():
-                table.add_row(f"{count:,}", escape(reason))
-            console.print(table)
+    reasons_by_title = {
+        "skipped": summary.skipped,
+        "kept with a warning": summary.warnings,
+    }
+    for heading, reasons in reasons_by_title.items():
+        if not reasons:
+            continue
+        table = Table(
+            title=f"{heading} (see diagnostics.jsonl)", title_justify="left", box=None
+        )
+        table.add_column("records", justify="right")
+        table.add_column("reason")
+        for reason, count in reasons.items():
+            table.add_row(f"{count:,}", escape(reason))
+        console.print(table)
     for compared in summary.compared:
         published = compared.published
-        found = (
-            f"found {compared.found:,}"
-            if compared.found is not None
-            else "all splits together"
-        )
+        if compared.found is None:
+            ours = "all splits together"
+        else:
+            ours = f"found {compared.found:,}"
         console.print(
-            f"published: {published.count:,} {published.what} ({found}; {escape(published.source)})"
+            f"published: {published.count:,} {published.what} ({ours}; {escape(published.source)})"
         )
     if not summary.skipped:
         console.print("no record was skipped")
-
-
-def _describe(reader: AnnotationFormat) -> dict[str, Any]:
-    """What is known of a benchmark or format, for JSON."""
-    return {
-        "name": reader.name,
-        "title": reader.title,
-        "layout": reader.layout.text,
-        "published": reader.published,
-        "facts": reader.facts,
-        "options": _describe_options(reader),
-    } | (
-        {"protocol": reader.protocol, "card": reader.card}
-        if isinstance(reader, Benchmark)
-        else {}
-    )
-
-
-def _describe_options(reader: AnnotationFormat) -> dict[str, str]:
-    """Options of a reader: their values and the default."""
-    described = {}
-    for name, (kind, default) in reader.options.items():
-        values = ", ".join(map(str, getattr(kind, "__args__", ()))) or kind.__name__
-        described[name] = f"{values}; default {default}"
-    return described
-
-
-def _sections(reader: AnnotationFormat) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Titles and rows to print; risk ids become labels."""
-    if isinstance(reader, Benchmark):
-        content = msgspec.to_builtins(reader.card)
-        corrections = content.pop("corrections")
-        for section, fields in content.items():
-            yield (
-                _words(section),
-                [(_words(field), _to_text(value)) for field, value in fields.items()],
-            )
-        yield (
-            "corrections",
-            [
-                (
-                    item["field"],
-                    f"was: {item['was']}; now: {item['now']} ({item['source']})",
-                )
-                for item in corrections
-            ],
-        )
-        yield (
-            "official protocol",
-            [(reader.protocol, find_protocol(reader.protocol).description)],
-        )
-    yield "layout on disk", [("", reader.layout.text)]
-    sizes = [
-        (f"{size.count:,} {size.what}", f"{size.split or 'all splits'}: {size.source}")
-        for size in reader.published
-    ]
-    yield "published sizes", sizes or [("", "none known")]
-    yield "facts", list(reader.facts.items())
-    if reader.options:
-        yield "options (--option NAME=VALUE)", list(_describe_options(reader).items())
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _to_text(value: str | list[str]) -> str:
-    return (
-        value
-        if isinstance(value, str)
-        else ", ".join(RISKS.get(item, item) for item in value)
-    )

@@ -3,18 +3,21 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
 import typer
-from rich.table import Table
-from typer.core import TyperGroup
 
-from maskwise.cli.options import AsJson, argument
-from maskwise.console import make_console
-from maskwise.datasets import BUNDLED_DATASETS, find_dataset
-from maskwise.errors import MaskwiseError, StoreError
-from maskwise.store import Dataset
+from maskwise.cli.hints import is_dataset, refuse_swapped
+from maskwise.cli.lazy import HelpfulCommand, HelpfulGroup
+from maskwise.cli.options import (
+    AllowedHosts,
+    AsJson,
+    DatasetName,
+    ImagesFolder,
+    Overwrite,
+    argument,
+)
+from maskwise.errors import MaskwiseError, MissingDependencyError, StoreError
 from maskwise.terminal import echo
 
 if TYPE_CHECKING:
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
 
 START = "start"
 
+LEASE_SECONDS = 900.0
+"""How long a sample is kept for a reviewer who does nothing: longer than drawing a mask takes."""
 
-class _StartByDefault(TyperGroup):
+
+class _StartByDefault(HelpfulGroup):
     """A group in which a dataset in place of a subcommand means `start`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -39,12 +45,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Folder = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATASET", help="A dataset folder, or `world`.", show_default=False
-    ),
-]
 DatabaseUrl = Annotated[
     str | None,
     typer.Option(
@@ -54,17 +54,11 @@ DatabaseUrl = Annotated[
         show_default=False,
     ),
 ]
-Images = Annotated[
-    Path | None,
-    typer.Option(
-        "--images", help="Folder of the images, if they were moved.", show_default=False
-    ),
-]
 
 
-@app.command(START)
+@app.command(START, cls=HelpfulCommand)
 def start(
-    dataset: Folder,
+    dataset: DatasetName,
     *,
     reviewers: Annotated[
         str, typer.Option(help="Pseudonyms, separated by commas.")
@@ -100,20 +94,14 @@ def start(
         typer.Option(
             min=1, help="How long a sample is kept for a reviewer who does nothing."
         ),
-    ] = 900.0,
+    ] = LEASE_SECONDS,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
     ] = 8001,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A name by which requests may call this server. Can be given several times.",
-            show_default=False,
-        ),
-    ] = None,
+    allow_host: AllowedHosts = None,
     db: DatabaseUrl = None,
-    images: Images = None,
+    images: ImagesFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Open the review page of a dataset and print a personal link for each reviewer and for the owner.
@@ -129,20 +117,21 @@ def start(
         from maskwise.server.review_server import load_refiner, serve_review
     except ImportError as error:
         raise _missing(error) from None
-    known = {} if controls is None else read_controls(controls, review.dataset)
+    known_answers = {} if controls is None else read_controls(controls, review.dataset)
+    options = ProjectOptions(double_share=double_share or 0.0, controls=known_answers)
     tokens: dict[str, str] = {}
 
     def begin() -> None:
         with review.database.remove_on_error():
-            if not review.create(
-                ProjectOptions(double_share=double_share or 0.0, controls=known)
-            ):
+            is_new = review.create(options)
+            if not is_new:
                 _check_unchanged(
                     review, double_share, has_controls=controls is not None
                 )
-            tokens.update(
-                _add_reviewers(review, reviewers, adjudicators, new_links=new_links)
+            new_tokens = _add_reviewers(
+                review, reviewers, adjudicators, new_links=new_links
             )
+            tokens.update(new_tokens)
 
     serve_review(
         review,
@@ -155,9 +144,9 @@ def start(
     )
 
 
-@app.command("status")
+@app.command("status", cls=HelpfulCommand)
 def show_status(
-    dataset: Folder, *, db: DatabaseUrl = None, as_json: AsJson = False
+    dataset: DatasetName, *, db: DatabaseUrl = None, as_json: AsJson = False
 ) -> None:
     """Show progress, reviewers, agreement and reject reasons of a review.
 
@@ -165,30 +154,33 @@ def show_status(
 
     Example: maskwise review status data/val --json
     """
+    import msgspec
+
+    from maskwise.cli.output import print_json
+    from maskwise.cli.review_table import print_review_stats
+
     review = _open_begun(dataset, db)
-    stats = msgspec.to_builtins(review.stats())
+    stats = review.stats()
     if as_json:
-        echo(json.dumps(stats, indent=2))
-        return
-    _print_stats(stats)
+        print_json(stats)
+    else:
+        print_review_stats(msgspec.to_builtins(stats))
 
 
-@app.command("export")
+@app.command("export", cls=HelpfulCommand)
 def export(
-    dataset: Folder,
+    dataset: DatasetName,
     *,
     out: Annotated[Path, typer.Option(help="Folder to write.")],
     format: Annotated[
-        str,
+        Literal["dataset", "labelstudio"],
         typer.Option(
             help="dataset: the accepted samples. labelstudio: what is still open, as Label Studio tasks."
         ),
     ] = "dataset",
     db: DatabaseUrl = None,
-    images: Images = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing dataset.")
-    ] = False,
+    images: ImagesFolder = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the accepted and fixed samples as a dataset, with who decided what in provenance.jsonl.
@@ -197,40 +189,41 @@ def export(
 
     Example: maskwise review export data/val --out data/val_reviewed
     """
-    if format not in ("dataset", "labelstudio"):
-        raise typer.BadParameter(
-            f"{format!r} is neither dataset nor labelstudio", param_hint="--format"
-        )
+    from maskwise.cli.output import print_json
+
     review = _open_begun(dataset, db, images)
     from maskwise.review.export import export_review
     from maskwise.review.labelstudio import write_labelstudio
 
     if format == "labelstudio":
         count = write_labelstudio(review, out)
-        echo(
-            json.dumps({"out": str(out), "samples": count})
-            if as_json
-            else f"{out}: {count} open samples as tasks"
-        )
+        if as_json:
+            print_json({"out": str(out), "samples": count})
+        else:
+            echo(f"{out}: {count} open samples as tasks")
         return
     summary = export_review(review, out, overwrite=overwrite)
     if as_json:
-        facts = {
-            "out": summary.out,
-            "written": summary.written,
-            "images": summary.images,
-        }
-        echo(json.dumps(facts | {"statuses": summary.statuses}))
+        print_json(
+            {
+                "out": summary.out,
+                "written": summary.written,
+                "images": summary.images,
+                "statuses": summary.statuses,
+            }
+        )
         return
-    statuses = ", ".join(
+    statuses = [
         f"{count} {status}" for status, count in sorted(summary.statuses.items())
+    ]
+    echo(
+        f"{out}: {summary.written} samples of {summary.images} images ({', '.join(statuses)})"
     )
-    echo(f"{out}: {summary.written} samples of {summary.images} images ({statuses})")
 
 
-@app.command("import")
+@app.command("import", cls=HelpfulCommand)
 def import_decisions(
-    dataset: Folder,
+    dataset: DatasetName,
     file: Annotated[Path, argument("FILE", "A JSON export of Label Studio.")],
     *,
     reviewer: Annotated[
@@ -243,6 +236,15 @@ def import_decisions(
 
     Example: maskwise review import data/val project-1.json --reviewer ada
     """
+    from maskwise.cli.output import print_json
+
+    refuse_swapped(
+        "review import",
+        "DATASET FILE",
+        dataset,
+        file,
+        when=is_dataset(file) and not is_dataset(dataset),
+    )
     review = _open_begun(dataset, db)
     from maskwise.review.labelstudio import import_labelstudio
     from maskwise.review.queue import Reviewer
@@ -253,25 +255,29 @@ def import_decisions(
     counts = import_labelstudio(
         review, file, Reviewer(reviewer, roles.get(reviewer, "reviewer"))
     )
-    text = ", ".join(f"{count} {name}" for name, count in counts.items())
-    echo(json.dumps(counts) if as_json else f"{file}: {text}")
+    if as_json:
+        print_json(counts)
+        return
+    parts = [f"{count} {name}" for name, count in counts.items()]
+    echo(f"{file}: {', '.join(parts)}")
 
 
-@app.command("rebuild")
+@app.command("rebuild", cls=HelpfulCommand)
 def rebuild(
-    dataset: Folder, *, db: DatabaseUrl = None, as_json: AsJson = False
+    dataset: DatasetName, *, db: DatabaseUrl = None, as_json: AsJson = False
 ) -> None:
-    """Make the state of a review anew from its audit log.
+    """Rebuild the state of a review from its audit log.
 
     Example: maskwise review rebuild data/val
     """
+    from maskwise.cli.output import print_json
+
     review = _open_begun(dataset, db)
     count = review.rebuild()
-    echo(
-        json.dumps({"events": count})
-        if as_json
-        else f"{review.database.name}: rebuilt from {count} events"
-    )
+    if as_json:
+        print_json({"events": count})
+    else:
+        echo(f"{review.database.name}: rebuilt from {count} events")
 
 
 def _open(
@@ -279,8 +285,11 @@ def _open(
     db: str | None,
     images: Path | None = None,
     *,
-    lease_seconds: float = 900.0,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> "Review":
+    from maskwise.datasets import BUNDLED_DATASETS, find_dataset
+    from maskwise.store import Dataset
+
     try:
         from maskwise.review.database import ReviewDatabase, default_database
         from maskwise.review.review import Review
@@ -289,12 +298,9 @@ def _open(
     folder = find_dataset(dataset)
     # The bundled dataset may lie where users cannot write.
     place = Path(dataset) if dataset in BUNDLED_DATASETS else folder
-    opened = Dataset.open(folder, image_root=images)
-    return Review(
-        opened,
-        ReviewDatabase(db or default_database(place)),
-        lease_seconds=lease_seconds,
-    )
+    database = ReviewDatabase(db or default_database(place))
+    data = Dataset.open(folder, image_root=images)
+    return Review(data, database, lease_seconds=lease_seconds)
 
 
 def _open_begun(dataset: str, db: str | None, images: Path | None = None) -> "Review":
@@ -306,10 +312,8 @@ def _open_begun(dataset: str, db: str | None, images: Path | None = None) -> "Re
     return review
 
 
-def _missing(error: ImportError) -> MaskwiseError:
-    return MaskwiseError(
-        f"maskwise review needs {error.name}, which the extra brings: pip install 'maskwise[web]'"
-    )
+def _missing(error: ImportError) -> MissingDependencyError:
+    return MissingDependencyError("maskwise review", str(error.name), extra="web")
 
 
 def _check_unchanged(
@@ -360,56 +364,7 @@ def _print_links(
     )
     for name, link in links.items():
         echo(f"  {name}: {link}")
-    known = [name for name in review.reviewers() if name not in tokens]
-    if known:
-        echo(
-            f"  links of {', '.join(known)} were printed before; --new-links makes new ones"
-        )
-
-
-def _print_stats(stats: dict[str, Any]) -> None:
-    console = make_console()
-    progress = stats["progress"]
-    console.print(
-        ", ".join(f"{count} {name}" for name, count in progress.items()), soft_wrap=True
-    )
-    names = (
-        "reviewer",
-        "role",
-        "decided",
-        "accept",
-        "fix",
-        "reject",
-        "skip",
-        "seconds",
-        "controls",
-    )
-    table = Table(*names, box=None, padding=(0, 2, 0, 0))
-    for one in stats["reviewers"]:
-        values = [
-            str(one[key])
-            for key in ("name", "role", "decisions", "accept", "fix", "reject", "skip")
-        ]
-        table.add_row(
-            *values,
-            _number(one["seconds_median"]),
-            _number(one["controls"]["accuracy"]),
-        )
-    console.print(table)
-    agreement = stats["agreement"]
-    if agreement["items"]:
-        console.print(
-            f"agreement on {agreement['items']} double reviews: {agreement['equal']} equal, Krippendorff's alpha "
-            f"{_number(agreement['alpha'])}, mask IoU {_number(agreement['mask_iou'])}"
-        )
-        for pair in agreement["pairs"]:
-            console.print(
-                f"  {pair['a']} and {pair['b']}: {pair['equal']} of {pair['items']} equal, Cohen's kappa "
-                f"{_number(pair['kappa'])}"
-            )
-    for reason in stats["reasons"]:
-        console.print(f"rejected as {reason['code']}: {reason['count']}")
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+    earlier = [name for name in review.reviewers() if name not in tokens]
+    if earlier:
+        names = ", ".join(earlier)
+        echo(f"  links of {names} were printed before; --new-links makes new ones")

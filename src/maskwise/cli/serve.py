@@ -5,13 +5,22 @@ from typing import Annotated
 
 import typer
 
-from maskwise.cli.options import ModelOptions, ModelSpec
-from maskwise.errors import MaskwiseError
-from maskwise.harness.registry import parse_options
+from maskwise.cli.options import (
+    SEVERAL,
+    AllowedHosts,
+    ModelOptions,
+    ModelSpec,
+    argument,
+)
+from maskwise.errors import MaskwiseError, MissingDependencyError
 from maskwise.terminal import echo
 
 
 def serve(
+    datasets: Annotated[
+        list[Path] | None,
+        argument("[DATASET]...", "Dataset folders to browse, or `world`."),
+    ] = None,
     *,
     model: ModelSpec = "tiny",
     host: Annotated[
@@ -19,7 +28,7 @@ def serve(
         typer.Option(
             help="Address to listen on; other machines can reach it only with a token."
         ),
-    ] = ("127.0.0.1"),
+    ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
     ] = 8000,
@@ -37,27 +46,14 @@ def serve(
             min=0.001, help="Seconds a question may take; then the model is restarted."
         ),
     ] = 120.0,
-    dataset: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A dataset folder to browse, or `world`. Can be given several times.",
-            show_default=False,
-        ),
-    ] = None,
     run: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A run folder to browse beside its dataset. Can be given several times.",
+            help=f"A run folder to browse beside its dataset. {SEVERAL}",
             show_default=False,
         ),
     ] = None,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A name by which requests may call this server. Can be given several times.",
-            show_default=False,
-        ),
-    ] = None,
+    allow_host: AllowedHosts = None,
     model_option: ModelOptions = None,
 ) -> None:
     """Serve a page to ask questions about images, a page to browse datasets and runs, and the model over HTTP.
@@ -65,17 +61,17 @@ def serve(
     The page is at /. POST /v1/predict and the other routes are described at /docs, in docs/adapters.md and in
     docs/web.md; `--model http://...` is the client. The model runs in a process of its own.
 
-    Example: maskwise serve --model tiny --dataset world --run runs/world-tiny
+    Example: maskwise serve world --model tiny --run runs/world-tiny
     """
+    from maskwise.harness.registry import parse_options
+
     try:
         from maskwise.server.serve import ServeConfig, serve_model
     except ImportError as error:
-        raise MaskwiseError(
-            f"maskwise serve needs {error.name}, which the extra brings: pip install 'maskwise[web]'"
+        raise MissingDependencyError(
+            "maskwise serve", str(error.name), extra="web"
         ) from None
-    if token is not None and not (
-        token.isascii() and token.isprintable() and token.strip() == token != ""
-    ):
+    if token is not None and not _is_token(token):
         raise MaskwiseError(
             "the token must consist of printable ASCII characters, without spaces around it"
         )
@@ -86,11 +82,19 @@ def serve(
         port=port,
         token=token,
         timeout=timeout,
-        datasets=tuple(dataset or ()),
+        datasets=tuple(datasets or ()),
         runs=tuple(run or ()),
         allowed_hosts=tuple(allow_host or ()),
     )
     serve_model(config, lambda name, where: echo(_describe(name, where), err=True))
+
+
+def _is_token(text: str) -> bool:
+    """Whether a text can be sent in an HTTP header as it is."""
+    has_spaces_around = text.strip() != text
+    return (
+        text != "" and text.isascii() and text.isprintable() and not has_spaces_around
+    )
 
 
 def _describe(name: str, where: str) -> str:

@@ -1,23 +1,16 @@
 """`maskwise world`: write procedural scenes as a dataset."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from maskwise.cli.options import AsJson, Overwrite
-from maskwise.console import make_console
-from maskwise.store import read_manifest
 from maskwise.terminal import echo
-from maskwise.world import QUESTIONS, SIZE, write_scenes
+
+SIZE = 160
+QUESTIONS = 6
+"""The defaults of `maskwise.world`, which loads slowly; a test compares them."""
 
 
 def world(
@@ -53,13 +46,11 @@ def world(
 
     Example: maskwise world --scenes 1000 --seed 7 --split train --out scenes
     """
-    columns = (
-        TextColumn("scenes"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=make_console(stderr=True)) as progress:
+    from maskwise.cli.output import make_progress, print_json
+    from maskwise.store import read_manifest
+    from maskwise.world import write_scenes
+
+    with make_progress(quiet=as_json) as progress:
         task = progress.add_task("scenes", total=scenes)
         write_scenes(
             out,
@@ -76,9 +67,7 @@ def world(
         )
     counts = read_manifest(out).counts
     if as_json:
-        echo(json.dumps({"dataset": str(out), "counts": counts}))
+        print_json({"dataset": str(out), "counts": counts})
     else:
-        echo(
-            f"{out}: "
-            + ", ".join(f"{number} {name}" for name, number in counts.items())
-        )
+        parts = [f"{number} {name}" for name, number in counts.items()]
+        echo(f"{out}: {', '.join(parts)}")

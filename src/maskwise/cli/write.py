@@ -4,13 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from maskwise.cli.options import DatasetFolder, ImagesFolder, argument
-from maskwise.console import make_console
-from maskwise.datasets import find_dataset
-from maskwise.formats import write_dataset
-from maskwise.store import Dataset
+from maskwise.cli.hints import is_dataset, refuse_swapped
+from maskwise.cli.options import DatasetName, ImagesFolder, argument
 from maskwise.terminal import echo
 
 
@@ -18,7 +14,7 @@ def write(
     format: Annotated[
         str, argument("FORMAT", "coco, fiftyone, huggingface, labelstudio or png.")
     ],
-    dataset: DatasetFolder,
+    dataset: DatasetName,
     *,
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     images: ImagesFolder = None,
@@ -35,9 +31,20 @@ def write(
 
     Example: maskwise write coco data/val --out coco_val
     """
-    with make_console(stderr=True).status(f"writing {escape(str(out))}"):
-        opened = Dataset.open(find_dataset(dataset), image_root=images)
-        write_dataset(opened, format, out, with_images=not no_images)
-    echo(
-        f"wrote {out} ({format}): {len(opened.images)} images, {len(opened)} questions"
+    from rich.markup import escape
+
+    from maskwise.console import make_console
+    from maskwise.datasets import load_dataset
+    from maskwise.formats import write_dataset
+
+    refuse_swapped(
+        "write",
+        "FORMAT DATASET",
+        format,
+        dataset,
+        when=is_dataset(format) and not is_dataset(dataset),
     )
+    with make_console(stderr=True).status(f"writing {escape(str(out))}"):
+        data = load_dataset(dataset, images=images)
+        write_dataset(data, format, out, with_images=not no_images)
+    echo(f"wrote {out} ({format}): {len(data.images)} images, {len(data)} questions")

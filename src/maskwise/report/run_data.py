@@ -74,7 +74,9 @@ def load_ground_truth(run: Run, paths: RunPaths) -> Dataset:
         return run.dataset
     path = paths.truth or Path(run.info.dataset.path)
     dataset = Dataset.open(path, image_root=paths.images)
-    _check_unchanged(path / MANIFEST, run.info.dataset.sha256, "--dataset")
+    _check_unchanged(
+        path / MANIFEST, run.info.dataset.sha256, "`maskwise report RUN DATASET`"
+    )
     if run.ids == dataset.samples.id:
         return dataset
     # The manifest is the same, so all ids exist: the run was on a subset of the dataset.
