@@ -11,7 +11,7 @@ from PIL import Image
 
 from maskwise.builder.build_summary import BuildStatistics, BuildSummary
 from maskwise.builder.draft import Draft, SourceImage, find_phrases
-from maskwise.builder.filters import FILTERS, FilterResult
+from maskwise.builder.filters import FilterResult
 from maskwise.errors import ImageError
 from maskwise.report.charts import HistogramBar, make_histogram
 from maskwise.report.formatting import shorten
@@ -141,9 +141,10 @@ def select_examples(result: FilterResult) -> list[Example]:
         ),
         [
             example
-            for one in FILTERS
+            for count in result.counts
             for example in _choose(
-                [found for found in rejected if found.reason == one.reason], PER_REASON
+                [found for found in rejected if found.reason == count.reason],
+                PER_REASON,
             )
         ],
     ]

@@ -13,7 +13,6 @@ from maskwise.builder.filters import blind_request
 from maskwise.builder.filters.blind_check import TYPICAL_TOKENS
 from maskwise.builder.prompt import expected_tokens, make_request
 from maskwise.builder.recipe import DraftedImage, Recipe, output_to_drafts
-from maskwise.builder.recipes import find_recipe
 from maskwise.builder.source_images import SourceFolder
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.store import Dataset
@@ -74,7 +73,7 @@ class ModelSession:
         engine: EngineOptions,
     ) -> Iterator[DraftedImage]:
         """The drafts of every image row, in order. Requests are made by the engine and sent from here."""
-        make = partial(make_requests, SourceFolder.of(dataset), recipe.name)
+        make = partial(make_requests, SourceFolder.of(dataset), recipe)
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
             requests = dict(zip(chunk, map_chunks(make, chunk, engine)))
@@ -118,12 +117,12 @@ class ModelSession:
 
 
 def make_requests(
-    source: SourceFolder, recipe: str, rows: Sequence[int]
+    source: SourceFolder, recipe: Recipe, rows: Sequence[int]
 ) -> list[CompletionRequest | None]:
     """The requests about some images of a dataset folder; None for an image without a region to ask about."""
     dataset = source.open()
     return [
-        make_request(ImageFacts.of(SourceImage.of(dataset, row)), find_recipe(recipe))
+        make_request(ImageFacts.of(SourceImage.of(dataset, row)), recipe)
         for row in rows
     ]
 
@@ -134,7 +133,7 @@ def estimate_build(
     """What a whole build would send and cost; what a ledger already holds is not subtracted."""
     step = max(1, math.ceil(len(rows) / SAMPLED))
     sampled = rows[::step]
-    requests = make_requests(SourceFolder.of(dataset), recipe.name, sampled)
+    requests = make_requests(SourceFolder.of(dataset), recipe, sampled)
     batch = bool(model.limits.batch_size) and model.client.has_batches
     parts = [
         estimate(

@@ -42,7 +42,6 @@ from maskwise.builder.filters import (
 from maskwise.builder.grammar_writer import write_with_grammar
 from maskwise.builder.language_model import LanguageModel, ModelSession, ledger_path
 from maskwise.builder.recipe import Recipe
-from maskwise.builder.recipes import find_recipe
 from maskwise.builder.source_images import SourceFolder, SourceImages
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.errors import StoreError
@@ -61,13 +60,17 @@ FILTERED_TOGETHER = 1000
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """limit: images to work on, the first ones. seed: of the grammar. leaked: images to reject, with reasons."""
+    """limit: images to work on, the first ones. seed: of the grammar. leaked: images to
+    reject, with reasons. more_filters: filters beside the built-in ones, by name or
+    `package.module:attribute`.
+    """
 
     limit: int | None = None
     seed: int = 0
     filters: FilterOptions = field(default_factory=FilterOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
     leaked: Mapping[str, str] | None = None
+    more_filters: tuple[str, ...] = ()
 
 
 def build_dataset(
@@ -174,7 +177,7 @@ def _write_offline(
 ) -> Iterator[FilterResult]:
     """The grammar's questions about each image, filtered; both is done by the engine."""
     work = partial(
-        _write_images, SourceFolder.of(images.dataset), recipe.name, options, classify
+        _write_images, SourceFolder.of(images.dataset), recipe, options, classify
     )
     for result in map_chunks(work, range(len(images)), options.engine):
         yield result
@@ -183,7 +186,7 @@ def _write_offline(
 
 def _write_images(
     source: SourceFolder,
-    recipe: str,
+    recipe: Recipe,
     options: BuildOptions,
     classify: ClassifyWording | None,
     rows: Sequence[int],
@@ -192,7 +195,7 @@ def _write_images(
     results = []
     for row in rows:
         image = SourceImage.of(dataset, row)
-        drafts, _ = write_with_grammar(find_recipe(recipe), image, options.seed)
+        drafts, _ = write_with_grammar(recipe, image, options.seed)
         results.append(
             apply_filters(
                 drafts,
@@ -200,6 +203,7 @@ def _write_images(
                 options.filters,
                 classify=classify,
                 leaked=options.leaked,
+                more_filters=options.more_filters,
             )
         )
     return results
@@ -225,6 +229,7 @@ def _write_with_model(
             classify=classify,
             ask=session.ask if session.model.check_blind else None,
             leaked=options.leaked,
+            more_filters=options.more_filters,
         )
 
 
@@ -306,7 +311,10 @@ def _build_key(
         writer,
         options.filters,
     )
-    return hashlib.sha256(msgspec.json.encode((*parts, options.leaked))).hexdigest()
+    # Only a build with further filters names them: the keys of others stay the same.
+    more_filters = [options.more_filters] if options.more_filters else []
+    content = msgspec.json.encode((*parts, options.leaked, *more_filters))
+    return hashlib.sha256(content).hexdigest()
 
 
 def _is_built(path: Path, key: str) -> bool:

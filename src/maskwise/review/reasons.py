@@ -2,7 +2,7 @@
 
 import msgspec
 
-from maskwise.builder.filters import FILTERS
+from maskwise.registry import FILTERS
 
 
 class ReasonTitle(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,4 +26,7 @@ REJECT_REASONS = {
     "bad-image": "The image is damaged or unsuitable",
     "private": "The sample shows or names a private person",
     "other": "Another reason; see the note",
-} | {filter.reason: filter.description.removesuffix(".") for filter in FILTERS}
+} | {
+    reason: filter.description.removesuffix(".")
+    for reason, filter in FILTERS.built_in.items()
+}

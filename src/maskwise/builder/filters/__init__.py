@@ -3,13 +3,13 @@
     result = apply_filters(drafts, images, classify=classify_intent)
     result.kept, result.rejected, result.flags, result.counts
 
-Filters run in the order of FILTERS, cheap ones first, and the first that rejects a draft gives the reason.
+Filters run in the order of `load_filters`, cheap ones first, and the first that rejects a draft gives the reason.
 """
 
 from maskwise.builder.filters.apply_filters import (
-    FILTERS,
     MASK_TYPE_WORDING,
     apply_filters,
+    load_filters,
 )
 from maskwise.builder.filters.blind_check import AskWriter, blind_request
 from maskwise.builder.filters.filter import (
@@ -23,7 +23,6 @@ from maskwise.builder.filters.filter import (
 )
 
 __all__ = [
-    "FILTERS",
     "MASK_TYPE_WORDING",
     "AskWriter",
     "ClassifyWording",
@@ -35,4 +34,5 @@ __all__ = [
     "Rejection",
     "apply_filters",
     "blind_request",
+    "load_filters",
 ]

@@ -34,6 +34,7 @@ from maskwise.builder.filters.target_checks import (
     find_unknown_target,
     find_unoccluded_amodal,
 )
+from maskwise.registry import FILTERS
 
 
 def find_leaked_image(
@@ -51,97 +52,104 @@ def find_duplicate_question(
     return None if found is None else f"asks the same as {found!r}"
 
 
-LEAKED_IMAGE = "leaked-image"
-BLIND_ANSWER = "blind-answer"
 MASK_TYPE_WORDING = "mask-type-wording"
+"""The reason of a flag, not of a rejection."""
 
-FILTERS: tuple[Filter, ...] = (
-    Filter(
-        "Unknown target",
-        "unknown-target",
-        "The answer names a region that is not there.",
-        find_unknown_target,
-    ),
-    Filter(
-        "Phrases and masks disagree",
-        "phrase-mismatch",
-        "No target, a phrase that is not in the answer, a phrase without a mask, or a mask with two phrases.",
-        find_phrase_mismatch,
-    ),
-    Filter(
-        "Missing mask",
-        "missing-mask",
-        "A target lacks the mask that is asked for.",
-        find_missing_mask,
-    ),
-    Filter(
-        "Leaked image",
-        LEAKED_IMAGE,
-        "A near-identical image is in another split or in a dataset that was named.",
-        find_leaked_image,
-    ),
-    Filter(
-        "Target too small",
-        "small-target",
-        "A target covers too little of the image.",
-        find_small_target,
-    ),
-    Filter(
-        "Target too hidden",
-        "hidden-target",
-        "Too much of a target is hidden.",
-        find_hidden_target,
-    ),
-    Filter(
-        "Target truncated",
-        "truncated-target",
-        "The image border cuts a target off, and the question asks for its whole shape.",
-        find_truncated_target,
-    ),
-    Filter(
-        "Nothing is hidden",
-        "unoccluded-amodal",
-        "The question asks for the whole shape, hidden part included, but no target is occluded.",
-        find_unoccluded_amodal,
-    ),
-    Filter(
-        "Coordinates in the question",
-        "coordinates",
-        "The question contains coordinates, sizes in pixels or the number of a mark.",
-        find_coordinates,
-    ),
-    Filter(
-        "Category in the question",
-        "category-leak",
-        "A reasoning question names a target, or the object it is a part of.",
-        find_category_leak,
-    ),
-    Filter(
-        "Answer in the question",
-        "answer-leak",
-        "A reasoning question contains what the answer calls a target.",
-        find_answer_leak,
-    ),
-    Filter(
-        "Toxic words",
-        "toxic-words",
-        "The question or the answer contains an offensive word.",
-        find_toxic_word,
-    ),
-    Filter(
-        "Near-duplicate question",
-        "near-duplicate",
-        "Another question about the image has the same words, or similar ones for the same targets and mask type.",
-        find_duplicate_question,
-    ),
-    Filter(
-        "Answerable without the image",
-        BLIND_ANSWER,
-        "The writer named all targets of a reasoning question with certainty, from the question alone.",
-        None,
-    ),
+UNKNOWN_TARGET = Filter(
+    "Unknown target",
+    "unknown-target",
+    "The answer names a region that is not there.",
+    find_unknown_target,
 )
-"""In the order in which they are applied."""
+PHRASE_MISMATCH = Filter(
+    "Phrases and masks disagree",
+    "phrase-mismatch",
+    "No target, a phrase that is not in the answer, a phrase without a mask, or a mask with two phrases.",
+    find_phrase_mismatch,
+)
+MISSING_MASK = Filter(
+    "Missing mask",
+    "missing-mask",
+    "A target lacks the mask that is asked for.",
+    find_missing_mask,
+)
+LEAKED_IMAGE = Filter(
+    "Leaked image",
+    "leaked-image",
+    "A near-identical image is in another split or in a dataset that was named.",
+    find_leaked_image,
+)
+SMALL_TARGET = Filter(
+    "Target too small",
+    "small-target",
+    "A target covers too little of the image.",
+    find_small_target,
+)
+HIDDEN_TARGET = Filter(
+    "Target too hidden",
+    "hidden-target",
+    "Too much of a target is hidden.",
+    find_hidden_target,
+)
+TRUNCATED_TARGET = Filter(
+    "Target truncated",
+    "truncated-target",
+    "The image border cuts a target off, and the question asks for its whole shape.",
+    find_truncated_target,
+)
+UNOCCLUDED_AMODAL = Filter(
+    "Nothing is hidden",
+    "unoccluded-amodal",
+    "The question asks for the whole shape, hidden part included, but no target is occluded.",
+    find_unoccluded_amodal,
+)
+COORDINATES = Filter(
+    "Coordinates in the question",
+    "coordinates",
+    "The question contains coordinates, sizes in pixels or the number of a mark.",
+    find_coordinates,
+)
+CATEGORY_LEAK = Filter(
+    "Category in the question",
+    "category-leak",
+    "A reasoning question names a target, or the object it is a part of.",
+    find_category_leak,
+)
+ANSWER_LEAK = Filter(
+    "Answer in the question",
+    "answer-leak",
+    "A reasoning question contains what the answer calls a target.",
+    find_answer_leak,
+)
+TOXIC_WORDS = Filter(
+    "Toxic words",
+    "toxic-words",
+    "The question or the answer contains an offensive word.",
+    find_toxic_word,
+)
+NEAR_DUPLICATE = Filter(
+    "Near-duplicate question",
+    "near-duplicate",
+    "Another question about the image has the same words, or similar ones for the same targets and mask type.",
+    find_duplicate_question,
+)
+BLIND_ANSWER = Filter(
+    "Answerable without the image",
+    "blind-answer",
+    "The writer named all targets of a reasoning question with certainty, from the question alone.",
+    None,
+)
+
+
+def load_filters(more: Sequence[str] = ()) -> tuple[Filter, ...]:
+    """The built-in filters in the order of application, with further ones before the
+    last, which asks the writer and is the most expensive.
+
+    more: names of plug-ins, or `package.module:attribute`.
+    """
+    built_in = [FILTERS.load(name, Filter) for name in FILTERS.built_in]
+    further = [FILTERS.load(name, Filter) for name in more]
+    return (*built_in[:-1], *further, built_in[-1])
 
 
 def apply_filters(
@@ -152,26 +160,29 @@ def apply_filters(
     classify: ClassifyWording | None = None,
     ask: AskWriter | None = None,
     leaked: Mapping[str, str] | None = None,
+    more_filters: Sequence[str] = (),
 ) -> FilterResult:
     """Drafts that pass all filters, the others with reasons, and flags for people to look at.
 
     images: by id. classify: reads the mask type from questions; a kept draft with another mask type is flagged. ask:
     sends requests to the writer; if None, no question is checked for being answerable without the image. leaked: from
-    `find_leaked_images`; if None, images are not checked. Drafts of different images do not affect each other.
+    `find_leaked_images`; if None, images are not checked. more_filters: see
+    `load_filters`. Drafts of different images do not affect each other.
     """
+    filters = load_filters(more_filters)
     context = FilterContext(options or FilterOptions(), leaked)
     kept: list[Draft] = []
     rejected: list[Rejection] = []
     for draft in drafts:
-        rejection = _check(draft, images[draft.image_id], context)
+        rejection = _check(draft, images[draft.image_id], filters, context)
         if rejection is None:
             context.accepted.add(draft)
             kept.append(draft)
         else:
             rejected.append(rejection)
     reached = len(kept) + len(rejected)
-    not_checked = {} if leaked is not None else {LEAKED_IMAGE: reached}
-    kept, blind, not_checked[BLIND_ANSWER] = _check_blind(kept, images, ask)
+    not_checked = {} if leaked is not None else {LEAKED_IMAGE.reason: reached}
+    kept, blind, not_checked[BLIND_ANSWER.reason] = _check_blind(kept, images, ask)
     rejected += blind
     return FilterResult(
         kept=tuple(kept),
@@ -179,18 +190,23 @@ def apply_filters(
         flags=()
         if classify is None
         else tuple(_flag_wording(kept, classify, context.options)),
-        counts=_count(reached, rejected, not_checked),
+        counts=_count(filters, reached, rejected, not_checked),
     )
 
 
 def _check(
-    draft: Draft, image: SourceImage, context: FilterContext
+    draft: Draft,
+    image: SourceImage,
+    filters: Sequence[Filter],
+    context: FilterContext,
 ) -> Rejection | None:
     """The rejection by the first filter that has a reason."""
-    for one in FILTERS:
-        detail = None if one.check is None else one.check(draft, image, context)
+    for filter in filters:
+        if filter.check is None:
+            continue
+        detail = filter.check(draft, image, context)
         if detail is not None:
-            return Rejection(draft=draft, reason=one.reason, detail=detail)
+            return Rejection(draft=draft, reason=filter.reason, detail=detail)
     return None
 
 
@@ -215,7 +231,9 @@ def _check_blind(
         if detail is None:
             kept.append(draft)
         else:
-            rejected.append(Rejection(draft=draft, reason=BLIND_ANSWER, detail=detail))
+            rejected.append(
+                Rejection(draft=draft, reason=BLIND_ANSWER.reason, detail=detail)
+            )
     return kept, rejected, failed
 
 
@@ -234,21 +252,25 @@ def _flag_wording(
 
 
 def _count(
-    reached: int, rejected: Sequence[Rejection], not_checked: Mapping[str, int]
+    filters: Sequence[Filter],
+    reached: int,
+    rejected: Sequence[Rejection],
+    not_checked: Mapping[str, int],
 ) -> tuple[FilterCount, ...]:
     """One count per filter. A filter reaches the drafts that no filter before it rejected."""
     reasons = Counter(rejection.reason for rejection in rejected)
     counts = []
-    for one in FILTERS:
+    for filter in filters:
+        rejected_count = reasons[filter.reason]
         counts.append(
             FilterCount(
-                name=one.name,
-                reason=one.reason,
-                description=one.description,
+                name=filter.name,
+                reason=filter.reason,
+                description=filter.description,
                 reached=reached,
-                rejected=reasons[one.reason],
-                not_checked=min(reached, not_checked.get(one.reason, 0)),
+                rejected=rejected_count,
+                not_checked=min(reached, not_checked.get(filter.reason, 0)),
             )
         )
-        reached -= reasons[one.reason]
+        reached -= rejected_count
     return tuple(counts)

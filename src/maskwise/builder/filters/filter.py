@@ -62,7 +62,11 @@ Check = Callable[[Draft, SourceImage, FilterContext], str | None]
 
 @dataclass(frozen=True)
 class Filter:
-    """A reason to reject a draft. check: None for the filter that asks the writer, which sees all drafts at once."""
+    """A reason to reject a draft.
+
+    name: a title for reports. reason: a code. check: None for the filter that asks the
+    writer, which sees all drafts at once.
+    """
 
     name: str
     reason: str
