@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import track
 
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.harness.evaluate import evaluate
 from maskwise.language.intent import classify_intent
 from maskwise.models.tiny import load
 from maskwise.store import Dataset
@@ -58,11 +58,8 @@ def main() -> None:
         write_scenes(dataset, given.scenes, given.seed, split="test", workers=2)
     rows = []
     for model in track(given.models, "evaluating", console=Console(stderr=True)):
-        done = evaluate(
-            EvaluationConfig(dataset, model), folder / model, protocols=["strict"]
-        )
-        assert done.run is not None
-        rows.append([model, *_row(msgspec.to_builtins(done.run["strict"]))])
+        run = evaluate(model, dataset, folder / model, protocols=["strict"])
+        rows.append([model, *_row(msgspec.to_builtins(run["strict"]))])
     head = ["", *SLICES, *METRICS]
     for cells in (head, ["---"] * len(head), *rows):
         print("|", " | ".join(cells), "|")

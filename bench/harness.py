@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from bench.memory import peak_megabytes
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.harness.predict import predict_dataset
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
 from maskwise.models.tiny import load
@@ -210,10 +210,10 @@ def _time_reading(model: object, dataset: Dataset) -> float:
 
 def _time_evaluation(dataset: Path, out: Path) -> float:
     moments: list[float] = []
-    evaluate(
-        EvaluationConfig(dataset, "tiny"),
+    predict_dataset(
+        "tiny",
+        dataset,
         out,
-        predict_only=True,
         on_progress=lambda _: moments.append(time.perf_counter()),
     )
     return moments[-1] - moments[0]
@@ -229,12 +229,7 @@ def _predict(dataset: str, out: str) -> None:
         if progress.done % (20 * QUESTIONS) == 0 and progress.done:
             own.append(_own_megabytes())
 
-    done = evaluate(
-        EvaluationConfig(dataset, "bench.harness:Boxes"),
-        out,
-        predict_only=True,
-        on_progress=watch,
-    )
+    done = predict_dataset("bench.harness:Boxes", dataset, out, on_progress=watch)
     rate = done.samples / (moments[-1] - moments[0])
     print(own[0], max(own), peak_megabytes(), rate)
 

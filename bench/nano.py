@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import track
 
 from maskwise import load_dataset
-from maskwise.api.evaluation import evaluate, score
+from maskwise.harness.evaluate import evaluate
+from maskwise.harness.score import score
 from maskwise.masks import Mask
 from maskwise.models.vlm.predictor import load
 from maskwise.runs import Run
@@ -82,7 +83,7 @@ def print_slices(dataset: Dataset, found: dict[str, Prediction]) -> None:
                 lambda one, tag=tag, value=value: one.tags[tag] == value
             )
             scores = score(
-                view, {one.id: found[one.id] for one in view}, protocols=["strict"]
+                {one.id: found[one.id] for one in view}, view, protocols=["strict"]
             )["strict"]
             cells = [
                 f"{name} {_cell(scores[METRICS[name]])}"

@@ -32,7 +32,7 @@ from bench.photo_controls import (
 )
 from bench.photo_questions import write_questions
 from bench.photo_shapes import measure_cocoa, measure_composites, measure_thresholds
-from maskwise.api.evaluation import score
+from maskwise.harness.score import score
 from maskwise.models.photo import EncodedPhoto, Photo, load
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.significance import compare_metric
@@ -198,8 +198,8 @@ def print_scores(
     rows = []
     for name, predictions in found.items():
         run = score(
-            view,
             [one for one in predictions if one.sample in ids],
+            view,
             protocols=[protocol],
         )
         values = run[protocol].metrics
@@ -213,9 +213,9 @@ def print_question_gap(
     """What the questions contribute: gIoU of `match` less its mean over all shufflings, with a paired interval."""
     asked = {one.sample for one in found["match"]}
     view = dataset.filter(lambda sample: sample.id in asked)
-    true = score(view, found["match"], protocols=[protocol])
+    true = score(found["match"], view, protocols=[protocol])
     terms = [
-        score(view, predictions, protocols=[protocol]).metrics(protocol)["giou"]
+        score(predictions, view, protocols=[protocol]).metrics(protocol)["giou"]
         for name, predictions in found.items()
         if name.startswith(SHUFFLED)
     ]

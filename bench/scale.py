@@ -27,7 +27,7 @@ from PIL import Image
 
 from maskwise.engines import EngineOptions
 from maskwise.engines.shards import Shards
-from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
+from maskwise.harness.predict import predict_dataset
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
 from maskwise.schema import PredictedRegion, Prediction
@@ -130,11 +130,11 @@ def measure(model: str, dataset: Path, out: Path, *, workers: int) -> Pace:
         if len(seen) in (1 + len(opened.images) // 4, 1 + len(opened.images)):
             spent.append(_processor_seconds())
 
-    evaluate(
-        EvaluationConfig(dataset, model),
+    predict_dataset(
+        model,
+        dataset,
         out,
-        execution=ExecutionOptions(EngineOptions(engine="ray", workers=workers)),
-        predict_only=True,
+        engine=EngineOptions(engine="ray", workers=workers),
         on_progress=watch,
     )
     first = len(opened.images) // 4

@@ -18,7 +18,8 @@ from pycocotools import mask as coco
 from bench.memory import peak_megabytes
 from bench.mmr_set import HEIGHT, WIDTH, find_set
 from bench.timing import Row, Table, fastest
-from maskwise.harness.score import result_to_scores, score
+from maskwise.harness.run_record import result_to_scores
+from maskwise.harness.scoring import compute_scores
 from maskwise.predictions import read_predictions
 from maskwise.protocols import GroundTruth, MetricTerms, ScoringInput, lisa
 from maskwise.protocols.image_groups import ImageGroups
@@ -168,8 +169,8 @@ def _parse(folder: Path) -> object:
 
 
 def _score(folder: Path) -> object:
-    result = score(
-        Dataset.open(folder / "ground_truth"), folder / "predictions.jsonl", threads=2
+    result = compute_scores(
+        folder / "predictions.jsonl", Dataset.open(folder / "ground_truth"), threads=2
     )
     return msgspec.json.encode(result_to_scores(result))
 

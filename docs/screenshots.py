@@ -17,7 +17,7 @@ import msgspec
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.harness.evaluate import evaluate
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.project import ProjectOptions
 from maskwise.review.records import NewDecision
@@ -62,7 +62,7 @@ def main() -> None:
 def shoot_model_pages(browser: Browser, path: Path) -> None:
     """The ask page and the browse page."""
     for model in ("tiny", "convex-hull"):
-        evaluate(EvaluationConfig(path / "scenes", model), path / model)
+        evaluate(model, path / "scenes", path / model)
     limits = RequestLimits()
     worker = ModelWorker(ModelProcess("tiny", {}, max_pixels=limits.pixels))
     pool = ModelPool("tiny", worker)

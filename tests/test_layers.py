@@ -45,7 +45,6 @@ PACKAGES = [
     "models",
     "training",
     "server",
-    "api",
     "cli",
     "__main__",
 ]
@@ -292,10 +291,9 @@ def test_commands_import_what_they_need_when_they_run() -> None:
 def test_imports_inside_functions_have_a_reason() -> None:
     def has_reason(item: Import) -> bool:
         command = item.module in COMMAND_MODULES
-        lazy = item.package == "api" and package_of(item.name) in LAZY_PACKAGES
         display = (item.module, item.name) in DISPLAY
         slow = item.name.split(".")[0] in [*EXTRAS, *OPTIONAL, *SLOW]
-        return command or lazy or display or slow or item.module in [*CHOICES, ENTRY]
+        return command or display or slow or item.module in [*CHOICES, ENTRY]
 
     none_of(
         [item for item in IMPORTS if item.inside and not has_reason(item)],

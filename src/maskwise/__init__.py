@@ -13,15 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskwise.api.evaluation import evaluate, score
-    from maskwise.api.listing import (
-        list_benchmarks,
-        list_formats,
-        list_models,
-        list_protocols,
-    )
-    from maskwise.api.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.datasets import load_dataset, read_dataset
+    from maskwise.engines import EngineOptions
     from maskwise.errors import (
         ConfigError,
         DownloadError,
@@ -39,10 +32,19 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from maskwise.formats import write_dataset
+    from maskwise.harness.evaluate import evaluate
+    from maskwise.harness.loaded_model import ImageEncoding, LoadedModel, load_model
     from maskwise.harness.predictor import Predictor
+    from maskwise.harness.score import score
     from maskwise.images import open_image
     from maskwise.language.intent import classify_intent
     from maskwise.masks import Mask, Masks, as_mask, as_masks
+    from maskwise.registry import (
+        list_benchmarks,
+        list_formats,
+        list_models,
+        list_protocols,
+    )
     from maskwise.report.comparison import compare
     from maskwise.report.overlay import draw_overlay
     from maskwise.runs import Run, load_run
@@ -66,6 +68,7 @@ __all__ = [
     "Dataset",
     "DatasetWriter",
     "DownloadError",
+    "EngineOptions",
     "FormatError",
     "ImageEncoding",
     "ImageError",
@@ -112,9 +115,7 @@ __all__ = [
 
 _MODULES = {
     "datasets": ["load_dataset", "read_dataset"],
-    "api.evaluation": ["evaluate", "score"],
-    "api.listing": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
-    "api.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
+    "engines": ["EngineOptions"],
     "errors": [
         "ConfigError",
         "DownloadError",
@@ -132,10 +133,14 @@ _MODULES = {
         "UnknownNameError",
     ],
     "formats": ["write_dataset"],
+    "harness.evaluate": ["evaluate"],
+    "harness.loaded_model": ["ImageEncoding", "LoadedModel", "load_model"],
     "harness.predictor": ["Predictor"],
+    "harness.score": ["score"],
     "images": ["open_image"],
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],
     "language.intent": ["classify_intent"],
+    "registry": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "report.comparison": ["compare"],
     "report.overlay": ["draw_overlay"],
     "runs": ["Run", "load_run"],

@@ -730,3 +730,23 @@ REGISTRIES = {
     )
 }
 """All registries by the plural of their kind, in the order in which they are listed."""
+
+
+def list_models() -> dict[str, str]:
+    """The models that `load_model` knows by name, with a description of each."""
+    return MODELS.list()
+
+
+def list_benchmarks() -> dict[str, str]:
+    """The published benchmarks that `read_dataset` converts, with title and official protocol."""
+    return BENCHMARKS.list()
+
+
+def list_formats() -> dict[str, str]:
+    """The annotation formats that `read_dataset` converts, with the title of each."""
+    return FORMATS.list()
+
+
+def list_protocols() -> dict[str, str]:
+    """The scoring rules, with a description of each."""
+    return PROTOCOLS.list()

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from maskwise.cli.main import app
-from maskwise.harness.registry import list_models
+from maskwise.registry import list_models
 from tests.cli.commands import fail, run
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS

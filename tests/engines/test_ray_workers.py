@@ -18,16 +18,12 @@ import pytest
 
 from maskwise.engines import EngineOptions, check_engine
 from maskwise.errors import MaskwiseError, ModelGoneError
-from maskwise.harness.evaluate import (
-    EvaluationConfig,
-    EvaluationSummary,
-    ExecutionOptions,
-    evaluate,
-)
+from maskwise.harness.evaluate import evaluate
 from maskwise.schema import Prediction
 from maskwise.store import Log
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
+from tests.harness.outcome import Outcome, run_model
 
 ray = pytest.importorskip("ray")
 cluster_module = pytest.importorskip("maskwise.engines.ray_cluster")
@@ -75,30 +71,18 @@ def run(
     on: str = "ray",
     workers: int = 2,
     **more: Any,
-) -> EvaluationSummary:
-    """Evaluate with workers that share two cores, or locally.
-
-    more: fields of EvaluationConfig or ExecutionOptions, or arguments of evaluate.
-    """
-    fields = {
-        name: more.pop(name)
-        for name in EvaluationConfig.__dataclass_fields__
-        if name in more
-    }
-    means = {
-        name: more.pop(name)
-        for name in ExecutionOptions.__dataclass_fields__
-        if name in more
-    }
-    engine_options = EngineOptions()
+) -> Outcome:
+    """Evaluate with workers that share two cores, or locally. more: arguments of `run_model`."""
+    engine = EngineOptions()
     if on == "ray":
-        engine_options = EngineOptions(
+        engine = EngineOptions(
             engine="ray", workers=workers, cpus_per_worker=2 / workers
         )
-    return evaluate(
-        EvaluationConfig(dataset, model, **fields),
+    return run_model(
+        model,
+        dataset,
         out,
-        execution=ExecutionOptions(engine_options, **means),
+        engine=engine,
         **{"protocols": ["strict", "union"], **more},
     )
 
@@ -329,24 +313,24 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_nobody_answers_at_is_refused(
     dataset: Path, tmp_path: Path, address: str, said: str
 ) -> None:
-    means = ExecutionOptions(EngineOptions(engine="ray", ray_address=address))
     with pytest.raises(MaskwiseError, match=said):
         evaluate(
-            EvaluationConfig(dataset, f"{FAKES}:Painter"),
+            f"{FAKES}:Painter",
+            dataset,
             tmp_path / "run",
-            execution=means,
+            engine=EngineOptions(engine="ray", ray_address=address),
         )
 
 
 def test_a_worker_that_fits_nowhere_is_refused(dataset: Path, tmp_path: Path) -> None:
-    means = ExecutionOptions(EngineOptions(engine="ray", gpus_per_worker=1.0))
     if ray.cluster_resources().get("GPU"):
         pytest.skip("this machine has a GPU")
     with pytest.raises(
         MaskwiseError, match="no capacity for a worker with 1 CPUs and 1 GPUs"
     ):
         evaluate(
-            EvaluationConfig(dataset, f"{FAKES}:Painter"),
+            f"{FAKES}:Painter",
+            dataset,
             tmp_path / "run",
-            execution=means,
+            engine=EngineOptions(engine="ray", gpus_per_worker=1.0),
         )

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from maskwise.harness.evaluate import DOMAIN_IMAGES, EvaluationConfig, evaluate
+from maskwise.harness.evaluate import evaluate
+from maskwise.harness.predict import DOMAIN_IMAGES
 from maskwise.report.report_text import run_to_markdown
 from maskwise.runs import Run
 from maskwise.schema import Prediction
@@ -38,11 +39,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(dataset: Path, limit: int, out: Path) -> Run:
-    found = evaluate(
-        EvaluationConfig(dataset, Specialist(limit)), out, protocols=["strict"]
-    ).run
-    assert found is not None
-    return found
+    return evaluate(Specialist(limit), dataset, out, protocols=["strict"])
 
 
 def test_most_images_outside_the_domain_give_a_notice_in_the_report(

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pytest
 
 from maskwise.datasets import find_dataset
-from maskwise.engines import EngineOptions
 from maskwise.errors import (
     MaskwiseError,
     ModelError,
@@ -28,15 +27,11 @@ from maskwise.errors import (
     StoreError,
     UnknownNameError,
 )
-from maskwise.harness.evaluate import (
-    RETRY,
-    EvaluationConfig,
-    EvaluationSummary,
-    ExecutionOptions,
-    evaluate,
-)
+from maskwise.harness.evaluate import evaluate
+from maskwise.harness.predict import RETRY
 from maskwise.harness.progress import Progress
-from maskwise.harness.score import result_to_run, score
+from maskwise.harness.run_record import result_to_run
+from maskwise.harness.scoring import compute_scores
 from maskwise.report.report_page import run_to_html
 from maskwise.report.report_text import run_to_markdown
 from maskwise.report.run_data import RunPaths, load_run_data
@@ -46,6 +41,7 @@ from maskwise.store import Dataset, Log
 from maskwise.store.lock import locked
 from maskwise.world import bundled
 from tests.harness.fakes import FAKES, Moody, Painter, write_dataset
+from tests.harness.outcome import Outcome, run_model
 
 SCORES = ("scores.json", "scores.arrow", "metrics.arrow")
 PROTOCOLS = ("strict", "union")
@@ -56,17 +52,11 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("dataset") / "small")
 
 
-def run(
-    dataset: Path, out: Path, model: str = "Painter", **more: Any
-) -> EvaluationSummary:
-    """Evaluate quickly; `more` are fields of EvaluationConfig or arguments of evaluate."""
-    fields = {
-        name: more.pop(name)
-        for name in EvaluationConfig.__dataclass_fields__
-        if name in more
-    }
-    task = EvaluationConfig(dataset, f"{FAKES}:{model}", **fields)
-    return evaluate(task, out, **{"protocols": PROTOCOLS, **more})
+def run(dataset: Path, out: Path, model: str = "Painter", **more: Any) -> Outcome:
+    """Evaluate quickly; `more` are arguments of `run_model`."""
+    return run_model(
+        f"{FAKES}:{model}", dataset, out, **{"protocols": PROTOCOLS, **more}
+    )
 
 
 def replies(folder: Path) -> list[Prediction]:
@@ -124,7 +114,7 @@ def test_scoring_the_predictions_gives_the_same_scores(
     run(dataset, tmp_path / "run")
     path = tmp_path / "run" / "predictions.jsonl"
     opened = Dataset.open(dataset)
-    result = score(opened, path, PROTOCOLS)
+    result = compute_scores(path, opened, PROTOCOLS)
     write_run(tmp_path / "scored", result_to_run(result))
     same(tmp_path / "run", tmp_path / "scored", SCORES)
     before = record(tmp_path / "run")
@@ -135,7 +125,9 @@ def test_scoring_the_predictions_gives_the_same_scores(
     other = tmp_path / "other.jsonl"
     other.write_bytes(path.read_bytes())
     with pytest.raises(StoreError, match="record of an evaluation"):
-        write_run(tmp_path / "run", result_to_run(score(opened, other, PROTOCOLS)))
+        write_run(
+            tmp_path / "run", result_to_run(compute_scores(other, opened, PROTOCOLS))
+        )
 
 
 def test_all_questions_of_a_image_are_asked_together(
@@ -331,7 +323,9 @@ def test_folders_of_others_are_refused(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", predict_only=True)
     path = tmp_path / "run" / "predictions.jsonl"
     opened = Dataset.open(dataset)
-    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"])))
+    write_run(
+        tmp_path / "scored", result_to_run(compute_scores(path, opened, ["union"]))
+    )
     with pytest.raises(StoreError, match="maskwise score"):
         run(dataset, tmp_path / "scored")
     with pytest.raises(StoreError, match="is a file"):
@@ -437,7 +431,7 @@ def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
         tmp_path / "run",
         "Moody",
         options=options,
-        execution=ExecutionOptions(retry_failed=True),
+        retry_failed=True,
     )
     assert again.failed == 20
     mended.touch()
@@ -447,7 +441,7 @@ def test_failed_samples_are_asked_again_when_wanted(tmp_path: Path) -> None:
         tmp_path / "run",
         "Moody",
         options=options,
-        execution=ExecutionOptions(retry_failed=True),
+        retry_failed=True,
     )
     assert mends.failed == 0
     asked = [
@@ -472,14 +466,13 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", "Moody", options=options)
     mended.touch()
 
-    retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
         run(
             dataset,
             tmp_path / "run",
             "Moody",
             options=options,
-            execution=retry,
+            retry_failed=True,
             on_progress=stop_the_retry,
         )
     before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
@@ -488,13 +481,15 @@ def test_a_retry_cut_short_is_finished_or_left(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
     kept = (tmp_path / "run" / RETRY).read_bytes()
     assert (
-        run(dataset, tmp_path / "run", "Moody", options=options, execution=retry).failed
+        run(
+            dataset, tmp_path / "run", "Moody", options=options, retry_failed=True
+        ).failed
         == 0
     )
     same(tmp_path / "right", tmp_path / "run")
     # Killed after the new lines were put in place, before the retry was removed.
     (tmp_path / "run" / RETRY).write_bytes(kept)
-    run(dataset, tmp_path / "run", "Moody", options=options, execution=retry)
+    run(dataset, tmp_path / "run", "Moody", options=options, retry_failed=True)
     same(tmp_path / "right", tmp_path / "run")
     assert not (tmp_path / "run" / RETRY).exists()
 
@@ -523,21 +518,20 @@ def test_a_retry_cut_short_is_kept_though_it_failed_as_before(tmp_path: Path) ->
     options = {"mended": str(tmp_path / "mended"), "calls": str(tmp_path / "calls")}
     run(dataset, tmp_path / "run", "Moody", options=options)
 
-    retry = ExecutionOptions(retry_failed=True)
     with pytest.raises(KeyboardInterrupt):
         run(
             dataset,
             tmp_path / "run",
             "Moody",
             options=options,
-            execution=retry,
+            retry_failed=True,
             on_progress=stop_the_retry,
         )
     kept = (tmp_path / "run" / RETRY).read_bytes()
     (tmp_path / "calls").unlink()
     (tmp_path / "mended").touch()
     failed = run(
-        dataset, tmp_path / "run", "Moody", options=options, execution=retry
+        dataset, tmp_path / "run", "Moody", options=options, retry_failed=True
     ).failed
     assert failed == kept.count(b"\n"), (
         "those that failed again before the stop are not asked a third time"
@@ -562,7 +556,7 @@ def test_a_question_that_hangs_fails_after_its_time(
             dataset,
             tmp_path / "run",
             "Moody",
-            execution=ExecutionOptions(timeout=1000),
+            timeout=1000,
             predict_only=True,
         )
     finally:
@@ -588,7 +582,7 @@ def test_a_fresh_model_with_other_weights_stops_the_run(
                 dataset,
                 tmp_path / "run",
                 "Renewed",
-                execution=ExecutionOptions(timeout=1000),
+                timeout=1000,
                 predict_only=True,
             )
     finally:
@@ -609,7 +603,7 @@ def test_a_model_that_only_hangs_stops_the_run(
                 dataset,
                 tmp_path / "run",
                 "Moody",
-                execution=ExecutionOptions(timeout=0.05),
+                timeout=0.05,
                 predict_only=True,
             )
     finally:
@@ -621,7 +615,7 @@ def test_a_model_may_keep_time_by_itself(dataset: Path, tmp_path: Path) -> None:
         dataset,
         tmp_path / "run",
         "Timed",
-        execution=ExecutionOptions(timeout=7.5),
+        timeout=7.5,
         predict_only=True,
     )
     assert {reply.error for reply in replies(tmp_path / "run")} == {
@@ -772,20 +766,17 @@ def test_without_a_folder_nothing_is_written_and_the_scores_are_equal(
     folder = run(dataset, tmp_path / "run")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    config = EvaluationConfig(Dataset.open(dataset), Painter())
-    memory = evaluate(config, protocols=PROTOCOLS)
+    memory = evaluate(Painter(), Dataset.open(dataset), protocols=PROTOCOLS)
     assert not list((tmp_path / "empty").iterdir())
     assert folder.run is not None
-    assert memory.run is not None
-    assert memory.run.scores == folder.run.scores
+    assert memory.scores == folder.run.scores
     assert (
-        memory.run.rows("strict").value.tolist()
-        == folder.run.rows("strict").value.tolist()
+        memory.rows("strict").value.tolist() == folder.run.rows("strict").value.tolist()
     )
-    assert list(memory.run.predictions or ()) == replies(tmp_path / "run")
-    assert memory.run.model_name == "painter"
-    write_run(tmp_path / "kept", memory.run)
-    assert load_run(tmp_path / "kept").scores == memory.run.scores
+    assert list(memory.predictions or ()) == replies(tmp_path / "run")
+    assert memory.model_name == "painter"
+    write_run(tmp_path / "kept", memory)
+    assert load_run(tmp_path / "kept").scores == memory.scores
     assert (tmp_path / "kept" / "predictions.jsonl").read_bytes() == (
         tmp_path / "run" / "predictions.jsonl"
     ).read_bytes()
@@ -795,17 +786,17 @@ def test_records_score_as_their_file_does(dataset: Path, tmp_path: Path) -> None
     run(dataset, tmp_path / "run", predict_only=True)
     opened = Dataset.open(dataset)
     path = tmp_path / "run" / "predictions.jsonl"
-    from_file = result_to_run(score(opened, path, PROTOCOLS))
+    from_file = result_to_run(compute_scores(path, opened, PROTOCOLS))
     records = [*replies(tmp_path / "run")[::-1], Prediction(sample="unknown")]
-    from_records = result_to_run(score(opened, records, PROTOCOLS))
+    from_records = result_to_run(compute_scores(records, opened, PROTOCOLS))
     assert from_records.scores.protocols == from_file.scores.protocols
     assert from_records.scores.predictions.unknown == 1
     with pytest.raises(ProtocolError, match="contains no predictions"):
-        score(opened, [])
+        compute_scores([], opened)
     with pytest.raises(MaskwiseError, match="two predictions"):
-        score(opened, records + records[:1])
+        compute_scores(records + records[:1], opened)
     with pytest.raises(MaskwiseError, match="contain a str"):
-        score(opened, ["text"])  # type: ignore[list-item]
+        compute_scores(["text"], opened)  # type: ignore[list-item]
 
 
 def test_a_view_is_evaluated_and_not_mixed_with_the_whole(
@@ -813,11 +804,12 @@ def test_a_view_is_evaluated_and_not_mixed_with_the_whole(
 ) -> None:
     whole = Dataset.open(dataset)
     part = whole[6:18]
-    done = evaluate(EvaluationConfig(part, Painter()), tmp_path / "run")
-    assert done.samples == 12
+    evaluated = evaluate(Painter(), part, tmp_path / "run")
+    assert evaluated.summary is not None
+    assert evaluated.summary.samples == 12
     assert load_run(tmp_path / "run").ids == part.samples.id
     with pytest.raises(StoreError, match="samples was"):
-        evaluate(EvaluationConfig(whole, Painter()), tmp_path / "run")
+        evaluate(Painter(), whole, tmp_path / "run")
 
 
 def test_a_model_that_is_passed_in_stays_open(dataset: Path) -> None:
@@ -828,17 +820,13 @@ def test_a_model_that_is_passed_in_stays_open(dataset: Path) -> None:
             self.closed = True
 
     model = Closing()
-    evaluate(EvaluationConfig(dataset, model, limit=2), predict_only=True)
+    evaluate(model, dataset, limit=2, protocols=["union"])
     assert not model.closed
 
 
 def test_ray_needs_a_folder_and_names(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(MaskwiseError, match="needs a run folder"):
-        evaluate(
-            EvaluationConfig(dataset, Painter()),
-            tmp_path / "run",
-            execution=ExecutionOptions(EngineOptions(engine="ray")),
-        )
+        evaluate(Painter(), dataset, tmp_path / "run", engine="ray")
 
 
 # -- being told --------------------------------------------------------------------------------------------------------
@@ -876,7 +864,9 @@ def test_forced_predictions_scored_elsewhere_keep_the_mark(
     run(dataset, tmp_path / "run", "Pupil", teacher_forced=True, protocols=["union"])
     opened = Dataset.open(dataset)
     path = tmp_path / "run" / "predictions.jsonl"
-    write_run(tmp_path / "scored", result_to_run(score(opened, path, ["union"])))
+    write_run(
+        tmp_path / "scored", result_to_run(compute_scores(path, opened, ["union"]))
+    )
     assert load_run(tmp_path / "scored").teacher_forced
     assert "Teacher-forced" in run_to_html(load_run(tmp_path / "scored"))
 
@@ -907,10 +897,8 @@ def test_a_model_that_cannot_be_forced_is_refused(
 
 
 def test_a_model_that_knows_the_truth_is_marked(dataset: Path, tmp_path: Path) -> None:
-    task = EvaluationConfig(dataset, "oracle")
-    done = evaluate(task, tmp_path / "run", protocols=["union"])
-    assert done.run is not None
-    assert done.run["union"].metrics["giou"].value == 1.0
+    evaluated = evaluate("oracle", dataset, tmp_path / "run", protocols=["union"])
+    assert evaluated["union"].metrics["giou"].value == 1.0
     assert record(tmp_path / "run")["evaluation"]["inputs"]["model"][
         "uses_ground_truth"
     ]
@@ -921,7 +909,7 @@ def test_unknown_engines_and_protocols_are_refused(
     dataset: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownNameError, match="local"):
-        EngineOptions(engine="dask")
+        run(dataset, tmp_path / "run", engine="dask")
     with pytest.raises(UnknownNameError, match="strict"):
         run(dataset, tmp_path / "run", protocols=["strickt"])
     assert not (tmp_path / "run").exists()

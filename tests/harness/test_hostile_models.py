@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import ModelError, StoreError
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
-from maskwise.harness.registry import load_model
+from maskwise.harness.evaluate import evaluate
+from maskwise.harness.predict import predict_dataset
+from maskwise.harness.registry import make_predictor
 from maskwise.runs import load_run
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
@@ -79,7 +80,7 @@ def test_a_model_that_changes_the_directory_does_not_move_the_run(
     write_dataset(tmp_path / "here" / "data", 3)
     write_dataset(tmp_path / "there" / "data", 5)
     monkeypatch.chdir(tmp_path / "there")
-    evaluate(EvaluationConfig("data", "oracle"), "run", protocols=["union"])
+    evaluate("oracle", "data", "run", protocols=["union"])
     untouched = {
         path: path.read_bytes() for path in (tmp_path / "there" / "run").iterdir()
     }
@@ -142,7 +143,7 @@ def test_what_is_no_exception_fails_its_question_alone(
 def test_ctrl_c_inside_a_model_still_stops(tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "data", 2, questions=("interrupt",))
     with pytest.raises(KeyboardInterrupt):
-        evaluate(EvaluationConfig(dataset, f"{HERE}:Canceller"))
+        evaluate(f"{HERE}:Canceller", dataset)
 
 
 @pytest.mark.parametrize(
@@ -190,26 +191,22 @@ def test_a_wrong_option_is_an_error_before_the_run_starts(
 
 def test_options_of_the_right_type_pass() -> None:
     assert isinstance(
-        load_model(f"{HERE}:Typed", count=2, share=1, label="a", path="somewhere"),
+        make_predictor(f"{HERE}:Typed", count=2, share=1, label="a", path="somewhere"),
         Typed,
     )
-    assert isinstance(load_model(f"{HERE}:Typed", share=None), Typed)
+    assert isinstance(make_predictor(f"{HERE}:Typed", share=None), Typed)
 
 
 def test_an_attribute_that_raises_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="its config raises RuntimeError: no config"):
-        evaluate(
-            EvaluationConfig(
-                write_dataset(tmp_path / "data", 2), f"{HERE}:Uncooperative"
-            )
-        )
+        evaluate(f"{HERE}:Uncooperative", write_dataset(tmp_path / "data", 2))
 
 
 def test_a_table_edited_between_attempts_is_refused(tmp_path: Path) -> None:
     """The manifest, whose hash identifies the dataset, is untouched."""
     dataset = write_dataset(tmp_path / "data", 4)
-    config = EvaluationConfig(dataset, f"{FAKES}:Painter")
-    evaluate(config, tmp_path / "run", predict_only=True)
+    model = f"{FAKES}:Painter"
+    predict_dataset(model, dataset, tmp_path / "run")
     predictions = tmp_path / "run" / "predictions.jsonl"
     predictions.write_bytes(
         b"".join(predictions.read_bytes().splitlines(keepends=True)[:6])
@@ -218,7 +215,7 @@ def test_a_table_edited_between_attempts_is_refused(tmp_path: Path) -> None:
     whole = table.read_bytes()
     table.write_bytes(whole)
     os.utime(table, ns=(1, 1))
-    evaluate(config, tmp_path / "run", predict_only=True)  # touched, but equal
+    predict_dataset(model, dataset, tmp_path / "run")  # touched, but equal
     predictions.write_bytes(
         b"".join(predictions.read_bytes().splitlines(keepends=True)[:6])
     )
@@ -227,4 +224,4 @@ def test_a_table_edited_between_attempts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         StoreError, match=r"samples\.arrow was changed after the dataset was written"
     ):
-        evaluate(config, tmp_path / "run", predict_only=True)
+        predict_dataset(model, dataset, tmp_path / "run")

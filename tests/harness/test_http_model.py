@@ -17,7 +17,7 @@ from PIL import Image
 from maskwise.errors import ModelError, ModelGoneError
 from maskwise.harness import http_model
 from maskwise.harness.http_model import HttpModel
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.harness.wire_format import decode_response, response_to_predictions
 from maskwise.schema import Prediction
 
@@ -199,7 +199,7 @@ def test_nobody_there(server: Server) -> None:
     free = Server()
     free.server_close()
     with pytest.raises(ModelGoneError, match=r"given up after 2 attempts: .*refused"):
-        load_model(free.address, tries=2)
+        make_predictor(free.address, tries=2)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_nobody_there(server: Server) -> None:
 )
 def test_addresses_that_are_none(address: str) -> None:
     with pytest.raises(ModelError) as caught:
-        load_model(address)
+        make_predictor(address)
     assert "secret" not in str(caught.value)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from maskwise.errors import StoreError
-from maskwise.harness.evaluate import EvaluationConfig, ExecutionOptions, evaluate
+from maskwise.harness.evaluate import evaluate
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
 
@@ -42,9 +42,11 @@ def attempt(
     dataset: str, out: str, model: str, options: dict[str, Any], retry: bool = False
 ) -> None:
     evaluate(
-        EvaluationConfig(dataset, model, options),
+        model,
+        dataset,
         out,
-        execution=ExecutionOptions(retry_failed=retry),
+        options=options,
+        retry_failed=retry,
         protocols=["union"],
     )
 

@@ -20,8 +20,8 @@ from maskwise.harness.predictor import (
     describe_model,
     find_predict_mode,
 )
-from maskwise.harness.registry import list_models, load_model, parse_options
-from maskwise.registry import MODELS
+from maskwise.harness.registry import make_predictor, parse_options
+from maskwise.registry import MODELS, list_models
 from maskwise.schema import Answer, PredictedRegion, Prediction, Sample
 from tests.harness.fakes import FAKES, Moody, Painter, Pupil, Tuned, strip
 
@@ -46,11 +46,11 @@ def test_a_model_of_another_package_is_found(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("maskwise.registry.entry_points", lambda group: points)
     monkeypatch.setattr(MODELS, "_plug_ins", None)
     assert list_models()["theirs"] == f"from {FAKES}:Painter"
-    assert isinstance(load_model("theirs", weights="w3"), Painter)
+    assert isinstance(make_predictor("theirs", weights="w3"), Painter)
 
 
 def test_any_factory_is_a_model() -> None:
-    model = load_model(f"{FAKES}:Painter", weights="w3")
+    model = make_predictor(f"{FAKES}:Painter", weights="w3")
     assert isinstance(model, Predictor)
     facts = describe_model(model, f"{FAKES}:Painter", {"weights": "w3"})
     assert (facts.name, facts.weights_hash, facts.uses_ground_truth) == (
@@ -68,7 +68,7 @@ def test_a_module_beside_the_user_is_found(
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    assert type(load_model("beside_me:Mine")).__name__ == "Mine"
+    assert type(make_predictor("beside_me:Mine")).__name__ == "Mine"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_is_no_model_is_said_plainly(
     spec: str, options: dict[str, object], said: str
 ) -> None:
     with pytest.raises((ModelError, UnknownNameError), match=said):
-        load_model(spec, **options)
+        make_predictor(spec, **options)
 
 
 def test_options_are_json_where_they_can_be() -> None:
@@ -137,7 +137,7 @@ def test_a_module_that_fails_while_it_loads_is_a_message(
     with pytest.raises(
         ModelError, match=r"cannot load failing_module:Mine: .*(no CUDA|invalid syntax)"
     ):
-        load_model("failing_module:Mine")
+        make_predictor("failing_module:Mine")
 
 
 def test_facts_are_what_json_makes_of_them() -> None:

@@ -17,8 +17,8 @@ from PIL import Image
 
 from maskwise.errors import ModelError, ModelGoneError
 from maskwise.harness import subprocess_model
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
-from maskwise.harness.registry import load_model
+from maskwise.harness.evaluate import evaluate
+from maskwise.harness.registry import make_predictor
 from maskwise.harness.subprocess_model import SubprocessModel
 from maskwise.harness.wire_format import encode_command_request
 from maskwise.schema import Answer, Sample
@@ -308,7 +308,7 @@ def test_closing_leaves_nothing_behind(talk: Talk) -> None:
 
 
 def test_the_command_and_its_script_are_the_record() -> None:
-    model = load_model("command: " + command())
+    model = make_predictor("command: " + command())
     assert isinstance(model, SubprocessModel)
     assert model.config["command"] == command()
     assert (
@@ -328,7 +328,7 @@ def test_the_command_and_its_script_are_the_record() -> None:
 )
 def test_a_command_that_is_none(spec: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        load_model(spec)
+        make_predictor(spec)
 
 
 def test_a_program_that_is_no_program(tmp_path: Path) -> None:
@@ -391,13 +391,14 @@ def test_teacher_forcing_has_to_be_announced(
 
 
 def test_a_teacher_forced_evaluation_of_a_command(tmp_path: Path) -> None:
-    config = EvaluationConfig(
-        write_dataset(tmp_path / "data", 3),
+    run = evaluate(
         f"command: {command('--announce', '--forced')}",
+        write_dataset(tmp_path / "data", 3),
+        tmp_path / "run",
         teacher_forced=True,
+        protocols=["mmr"],
     )
-    done = evaluate(config, tmp_path / "run", protocols=["mmr"])
-    assert done.failed == 0
-    assert done.run is not None
-    assert done.run.teacher_forced
+    assert run.summary is not None
+    assert run.summary.failed == 0
+    assert run.teacher_forced
     assert b'"forced":true' in (tmp_path / "run" / "predictions.jsonl").read_bytes()

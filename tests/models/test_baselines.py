@@ -4,7 +4,7 @@ from PIL import Image
 
 from maskwise.errors import ModelError
 from maskwise.harness.predictor import GroundTruthPredictor, Predictor
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.models.convex_hull import fill_hull
 from maskwise.registry import MODELS
 from maskwise.schema import Prediction, Sample
@@ -17,7 +17,7 @@ BASELINES = [
 
 def predict(name: str, index: int = 2) -> list[Prediction]:
     shown = make_scene(31, index, "test")
-    model = load_model(name)
+    model = make_predictor(name)
     image = Image.fromarray(shown.image)
     if isinstance(model, Predictor):
         return list(
@@ -34,7 +34,7 @@ def test_every_baseline_answers_every_question(name: str) -> None:
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_baseline_is_called_by_its_registered_name(name: str) -> None:
-    assert getattr(load_model(name), "name", None) == name
+    assert getattr(make_predictor(name), "name", None) == name
 
 
 def test_text_blind_gives_the_same_prediction_for_all_questions() -> None:
@@ -43,7 +43,7 @@ def test_text_blind_gives_the_same_prediction_for_all_questions() -> None:
 
 
 def test_image_blind_gives_the_same_prediction_for_all_images() -> None:
-    model = load_model("image-blind")
+    model = make_predictor("image-blind")
     assert isinstance(model, Predictor)
     one, other = (
         list(
@@ -101,7 +101,7 @@ def test_oracle_detector_predicts_the_names_and_masks_of_the_scene() -> None:
 
 
 def test_oracle_detector_refuses_images_that_are_not_world_scenes() -> None:
-    model = load_model("oracle-detector")
+    model = make_predictor("oracle-detector")
     assert isinstance(model, GroundTruthPredictor)
     sample = Sample(id="s", image_id="000000123.jpg", question="the mug")
     with pytest.raises(ModelError, match="needs an image of the world benchmark"):

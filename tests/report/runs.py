@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from maskwise.harness.score import result_to_run, score
+from maskwise.harness.run_record import result_to_run
+from maskwise.harness.scoring import compute_scores
 from maskwise.masks import Mask
 from maskwise.runs import Run, load_run, write_run
 from maskwise.schema import (
@@ -134,5 +135,5 @@ def make_run(
 ) -> Run:
     """Score, and open the folder it leaves."""
     truth = Dataset.open(dataset)
-    write_run(folder, result_to_run(score(truth, predictions, protocols)))
+    write_run(folder, result_to_run(compute_scores(predictions, truth, protocols)))
     return load_run(folder)

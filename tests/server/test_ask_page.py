@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.masks import Mask
 from maskwise.schema import Answer, Phrase, PredictedRegion, Prediction
 from maskwise.store import Dataset
@@ -49,7 +49,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    model = InThisProcess(load_model("tiny"), 10_000_000)
+    model = InThisProcess(make_predictor("tiny"), 10_000_000)
     with serving(model, examples=Dataset.open(bundled())) as where:
         yield where
 
@@ -161,7 +161,7 @@ def test_another_model_is_started_when_it_is_chosen(browser: Any) -> None:
     def start(name: str) -> InThisProcess:
         return InThisProcess(Hostile(), 10_000_000)
 
-    model = InThisProcess(load_model("tiny"), 10_000_000)
+    model = InThisProcess(make_predictor("tiny"), 10_000_000)
     with (
         serving(
             model, names=("other",), start=start, examples=Dataset.open(bundled())
@@ -176,7 +176,7 @@ def test_another_model_is_started_when_it_is_chosen(browser: Any) -> None:
 
 
 def test_a_server_with_a_token_asks_for_it(browser: Any) -> None:
-    model = InThisProcess(load_model("tiny"), 10_000_000)
+    model = InThisProcess(make_predictor("tiny"), 10_000_000)
     with (
         serving(model, token="s3cret", examples=Dataset.open(bundled())) as address,
         open_page(browser) as page,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.harness.evaluate import evaluate
 from maskwise.server.browse import BrowsedDataset, open_browsed
 from maskwise.store import Dataset
 from maskwise.world import bundled
@@ -22,9 +22,7 @@ from tests.server.test_server import call, serving
 @pytest.fixture(scope="module")
 def browsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BrowsedDataset]:
     folder = tmp_path_factory.mktemp("runs") / "noisy"
-    evaluate(
-        EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder
-    )
+    evaluate("oracle", "world", folder, options={"noise": 4}, limit=12)
     return open_browsed([Path("world")], [folder])
 
 

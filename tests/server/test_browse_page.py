@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.harness.evaluate import evaluate
 from maskwise.server.browse import open_browsed
 from tests.server.browser import open_browser, open_page, wait_until
 from tests.server.fake import Whole
@@ -24,9 +24,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("runs") / "noisy"
-    evaluate(
-        EvaluationConfig("world", "oracle", options={"noise": 4}, limit=12), folder
-    )
+    evaluate("oracle", "world", folder, options={"noise": 4}, limit=12)
     with serving(Whole(), browsed=open_browsed([Path("world")], [folder])) as where:
         yield where
 

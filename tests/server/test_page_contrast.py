@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.harness.evaluate import evaluate
 from maskwise.review.database import ReviewDatabase
 from maskwise.review.project import ProjectOptions
 from maskwise.review.review import Review
@@ -65,7 +65,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("runs") / "noisy"
-    evaluate(EvaluationConfig("world", "oracle", options={"noise": 4}, limit=4), folder)
+    evaluate("oracle", "world", folder, options={"noise": 4}, limit=4)
     browsed = open_browsed([Path("world")], [folder])
     with serving(Whole(), browsed=browsed, examples=Dataset.open(bundled())) as where:
         yield where

@@ -24,7 +24,7 @@ from maskwise.cli.main import app as command_line
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
 from maskwise.harness.http_model import HttpModel
 from maskwise.harness.predictor import describe_model
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.server.browse import BrowsedDataset
 from maskwise.server.connections import ConnectionLimits
 from maskwise.server.http_server import is_local, open_server
@@ -117,7 +117,7 @@ def address() -> Iterator[str]:
 def test_the_client_gets_the_models_predictions() -> None:
     model = Whole()
     with serving(model) as address:
-        client = load_model(address)
+        client = make_predictor(address)
         found = client.predict(IMAGE, ["a", "b"])  # type: ignore[union-attr]
     assert found == Whole().predict(IMAGE, ["a", "b"])
     assert model.asked == [((8, 6), ["a", "b"])]

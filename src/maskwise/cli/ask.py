@@ -45,7 +45,7 @@ def ask(
     """
     import msgspec
 
-    from maskwise.api.loaded_model import load_model
+    from maskwise.harness.loaded_model import load_model
     from maskwise.harness.registry import parse_options
 
     if not question.strip():

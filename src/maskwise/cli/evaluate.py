@@ -40,20 +40,12 @@ from maskwise.cli.options import (
 from maskwise.cli.score_table import print_scores
 from maskwise.console import make_console
 from maskwise.engines import EngineOptions
-from maskwise.harness.evaluate import (
-    EvaluationConfig,
-    EvaluationSummary,
-    ExecutionOptions,
-    evaluate,
-)
+from maskwise.harness.evaluate import evaluate
+from maskwise.harness.predict import predict_dataset
 from maskwise.harness.progress import Progress
 from maskwise.harness.registry import parse_options
-from maskwise.report.report_page import run_to_html
-from maskwise.report.run_data import RunPaths
-from maskwise.runs import Run
-from maskwise.runs.environment import available_cores
-from maskwise.runs.files import REPORT, write_errors
-from maskwise.store.atomic import atomic_write
+from maskwise.runs import PredictionSummary, Run
+from maskwise.runs.files import REPORT
 from maskwise.terminal import echo
 
 SIGNALLED = 128
@@ -122,10 +114,7 @@ def evaluate_model(
 
     Example: maskwise eval world --model tiny --out runs/tiny
     """
-    given = parse_options(model_option or [])
-    config = EvaluationConfig(
-        dataset, model, given, images, limit, seed, teacher_forced=teacher_forced
-    )
+    folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
     engine_options = EngineOptions(
         engine=engine,
         workers=workers,
@@ -133,49 +122,45 @@ def evaluate_model(
         cpus_per_worker=cpus_per_worker,
         gpus_per_worker=gpus_per_worker,
     )
-    execution = ExecutionOptions(engine_options, timeout, retry_failed=retry_failed)
-    folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
-    done = _evaluate(
-        config,
-        folder,
-        execution,
-        protocols=protocol,
-        predict_only=predict_only,
-        quiet=as_json,
-    )
+    arguments: dict[str, Any] = {
+        "model": model,
+        "data": dataset,
+        "out": folder,
+        "options": parse_options(model_option or []),
+        "images": images,
+        "limit": limit,
+        "seed": seed,
+        "teacher_forced": teacher_forced,
+        "engine": engine_options,
+        "timeout": timeout,
+        "retry_failed": retry_failed,
+    }
+    with _progress_bar(folder, quiet=as_json) as callbacks:
+        if predict_only:
+            run = None
+            summary = predict_dataset(**arguments, **callbacks)
+        else:
+            run = evaluate(**arguments, **callbacks, protocols=protocol)
+            assert run.summary is not None
+            summary = run.summary
     if as_json:
-        _print_json(done, folder)
+        _print_json(run, summary, folder)
     else:
-        _print(done, folder, all_protocols=protocol is not None, show_all=show_all)
-    _print_problems(done)
+        all_protocols = protocol is not None
+        _print(run, summary, folder, all_protocols=all_protocols, show_all=show_all)
+    _print_problems(run, summary)
 
 
-def _evaluate(
-    config: EvaluationConfig,
-    folder: Path,
-    execution: ExecutionOptions,
-    *,
-    protocols: list[str] | None,
-    predict_only: bool,
-    quiet: bool,
-) -> EvaluationSummary:
-    """Evaluate with a progress bar and write the report. A signal ends the program and keeps what is done."""
+@contextlib.contextmanager
+def _progress_bar(folder: Path, *, quiet: bool) -> Iterator[dict[str, Any]]:
+    """A progress bar, as arguments of `evaluate`. A signal ends the program and keeps what is done."""
     with _bars(quiet=quiet) as bars, _terminated_like_ctrl_c():
         bar = bars.add_task("opening", total=None, failed=0)
         try:
-            done = evaluate(
-                config,
-                folder,
-                execution=execution,
-                protocols=protocols,
-                predict_only=predict_only,
-                threads=min(8, available_cores()),
-                on_progress=lambda progress: _show(bars, bar, progress),
-                on_stage=lambda stage: bars.update(bar, description=stage),
-            )
-            if done.run is not None:
-                bars.update(bar, description="writing the report")
-                _write_report(done.run, config.images)
+            yield {
+                "on_progress": lambda progress: _show(bars, bar, progress),
+                "on_stage": lambda stage: bars.update(bar, description=stage),
+            }
         except KeyboardInterrupt as stop:
             bars.stop()
             echo(
@@ -184,21 +169,20 @@ def _evaluate(
             )
             number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
             raise typer.Exit(SIGNALLED + number) from None
-    return done
 
 
-def _print_problems(done: EvaluationSummary) -> None:
+def _print_problems(run: Run | None, summary: PredictionSummary) -> None:
     """Warn about an unsuitable model; end with 1 if nothing was predicted or scored."""
-    if done.run is not None and done.run.domain_notice is not None:
-        echo(f"maskwise: warning: {done.run.domain_notice}", err=True)
-    if done.failed == done.samples:
+    if run is not None and run.domain_notice is not None:
+        echo(f"maskwise: warning: {run.domain_notice}", err=True)
+    if summary.failed == summary.samples:
         echo(
-            f"maskwise: all {done.samples:,} questions failed; the first: {done.first_error}",
+            f"maskwise: all {summary.samples:,} questions failed; the first: {summary.first_error}",
             err=True,
         )
         raise typer.Exit(1)
-    if done.run is not None and done.run.failure_notice is not None:
-        echo(f"maskwise: {done.run.failure_notice}", err=True)
+    if run is not None and run.failure_notice is not None:
+        echo(f"maskwise: {run.failure_notice}", err=True)
         raise typer.Exit(1)
 
 
@@ -277,38 +261,36 @@ def _show(bars: Bars, bar: Any, progress: Progress) -> None:
     )
 
 
-def _write_report(run: Run, images: Path | None) -> None:
-    assert run.folder is not None
-    page = run_to_html(run, paths=RunPaths(images=images))
-    with write_errors(run.folder), atomic_write(run.folder / REPORT) as file:
-        file.write(page.encode())
-
-
-def _print_json(done: EvaluationSummary, folder: Path) -> None:
-    found = {
+def _print_json(run: Run | None, summary: PredictionSummary, folder: Path) -> None:
+    content = {
         "run": str(folder),
-        "samples": done.samples,
-        "images": done.images,
-        "failed": done.failed,
-        "scores": None if done.run is None else done.run.scores,
+        "samples": summary.samples,
+        "images": summary.images,
+        "failed": summary.failed,
+        "scores": None if run is None else run.scores,
     }
-    echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
 
 
 def _print(
-    done: EvaluationSummary, folder: Path, *, all_protocols: bool, show_all: bool
+    run: Run | None,
+    summary: PredictionSummary,
+    folder: Path,
+    *,
+    all_protocols: bool,
+    show_all: bool,
 ) -> None:
     console = make_console(highlight=False)
-    if done.run is not None:
-        print_scores(done.run, all_protocols=all_protocols, show_all=show_all)
+    if run is not None:
+        print_scores(run, all_protocols=all_protocols, show_all=show_all)
     console.print(
-        f"{done.samples:,} questions about {done.images:,} images in {escape(str(folder))}"
+        f"{summary.samples:,} questions about {summary.images:,} images in {escape(str(folder))}"
     )
-    if done.resumed:
-        console.print(f"{done.resumed:,} of them were predicted before")
-    if 0 < done.failed < done.samples:
+    if summary.resumed:
+        console.print(f"{summary.resumed:,} of them were predicted before")
+    if 0 < summary.failed < summary.samples:
         console.print(
-            f"[yellow]{done.failed:,} failed; --retry-failed predicts them again[/]"
+            f"[yellow]{summary.failed:,} failed; --retry-failed predicts them again[/]"
         )
-    if done.run is not None:
+    if run is not None:
         console.print(f"Open {escape(str(folder / REPORT))} in a browser.")

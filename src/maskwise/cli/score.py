@@ -1,6 +1,5 @@
 """`maskwise score`: predictions against a dataset, under any number of protocols."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,14 +17,11 @@ from maskwise.cli.options import (
 )
 from maskwise.cli.score_table import print_scores
 from maskwise.console import make_console
-from maskwise.datasets import find_dataset
 from maskwise.errors import ProtocolError
-from maskwise.harness.score import result_to_run, score
-from maskwise.predictions import ReadOptions
+from maskwise.harness.score import score
 from maskwise.protocols import find_protocol
 from maskwise.registry import DEFAULT_PROTOCOLS
-from maskwise.runs import write_run
-from maskwise.store import Dataset
+from maskwise.runs.files import REPORT
 from maskwise.terminal import echo
 
 Format = Literal["jsonl", "coco", "png", "npz"]
@@ -113,30 +109,28 @@ def score_predictions(
     Example: maskwise score mmr_val run/predictions.jsonl --protocol strict --protocol mmr
     """
     options = _read_options(protocol_option or [], protocol, legacy_float32)
-    read_options = ReadOptions(mask_type, zero_inside, min_score, teacher_forced)
-    opened = Dataset.open(find_dataset(dataset))
     with _progress(quiet=as_json) as bar:
         task = bar.add_task("reading", total=None)
-        result = score(
-            opened,
+        run = score(
             predictions,
-            protocol,
+            dataset,
+            out,
+            protocols=protocol,
             options=options,
             format=format,
-            read_options=read_options,
-            threads=threads or min(8, os.cpu_count() or 1),
+            mask_type=mask_type,
+            min_score=min_score,
+            zero_inside=zero_inside,
+            teacher_forced=teacher_forced,
+            threads=threads,
             on_stage=lambda stage: bar.update(task, description=stage),
         )
-        run = result_to_run(result)
-        if out is not None:
-            bar.update(task, description="writing")
-            write_run(out, run)
     if as_json:
         echo(msgspec.json.format(msgspec.json.encode(run.scores), indent=2).decode())
     else:
         print_scores(run, all_protocols=protocol is not None, show_all=show_all)
         if out is not None:
-            echo(f"Written to {out}; `maskwise report` makes a page of it.")
+            echo(f"Written to {out}; open {out / REPORT} in a browser.")
 
 
 def _read_options(

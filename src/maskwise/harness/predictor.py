@@ -20,6 +20,8 @@ Optional attributes:
 | | itself and raises ModelError when the time is over |
 | `domain_warning(image) -> str or None` | a warning if the image is unlike those the model was made for |
 | `mask_type_probability(question) -> float or None` | how sure the model is of the mask type it chooses, in [0, 1] |
+| `encode(image)` | the image, encoded for any number of questions: an object with `answer(questions)`, which returns |
+| | what `predict` would. It may have `visible_objects()`: the visible masks of all objects found, for `convex-hull` |
 | `close()` | called once, at the end |
 
 An oracle has `predict_with_ground_truth(image, samples)` instead of `predict`; its runs and reports say so. A model
@@ -29,7 +31,7 @@ is called only if the run asks for teacher forcing.
 
 import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -84,6 +86,37 @@ class TeacherForcedPredictor(Protocol):
 Model = Predictor | GroundTruthPredictor
 
 
+@runtime_checkable
+class Encoding(Protocol):
+    """An image that is ready for any number of questions."""
+
+    def answer(self, questions: Sequence[str]) -> Sequence[Prediction]:
+        """One prediction per question, in order."""
+
+
+class UnencodedImage:
+    """An image of a model that encodes and predicts in one call."""
+
+    def __init__(self, model: Predictor, image: Image.Image) -> None:
+        self.model = model
+        self.image = image
+
+    def answer(self, questions: Sequence[str]) -> Sequence[Prediction]:
+        """One prediction per question, in order."""
+        return self.model.predict(self.image, questions)
+
+
+def encode_image(model: Predictor, image: Image.Image) -> Encoding:
+    """Encode an image now, if the model can do that apart from predicting; else keep it for the questions."""
+    encode = getattr(model, "encode", None)
+    if callable(encode):
+        encoded = encode(image)
+        # A method of the same name may return something else, as in the example of docs/adapters.md.
+        if isinstance(encoded, Encoding):
+            return encoded
+    return UnencodedImage(model, image)
+
+
 def model_spec(model: Model) -> str:
     """How runs refer to a model that was passed as an object: the path of its class."""
     return f"{type(model).__module__}:{type(model).__qualname__}"
@@ -131,19 +164,23 @@ def _hash_source(model: type) -> str | None:
 def _to_json(content: Any, what: str) -> dict[str, Any]:
     """The value that JSON returns: tuples become lists, NaN becomes null."""
     try:
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(content)))
+        encoded = msgspec.json.encode(dict(content))
     except (TypeError, ValueError) as error:
         raise ModelError(f"{what} cannot be written as JSON: {error}") from None
-    return found
+    decoded: dict[str, Any] = msgspec.json.decode(encoded)
+    return decoded
 
 
 def domain_warning(model: Model, image: Image.Image) -> str | None:
     """The warning of a model that can tell when an image is out of its domain, else None."""
+    check = getattr(model, "domain_warning", None)
+    if not callable(check):
+        return None
     try:
-        found = getattr(model, "domain_warning", lambda _: None)(image)
+        warning = check(image)
     except Exception:  # a model may raise anything; a failed check is no reason to stop
         return None
-    return found if isinstance(found, str) else None
+    return warning if isinstance(warning, str) else None
 
 
 def mask_type_probability(
@@ -153,10 +190,10 @@ def mask_type_probability(
     ask = getattr(model, "mask_type_probability", None)
     if not callable(ask) or prediction.mask_type is None:
         return None
-    found = ask(question)
-    return (
-        float(found) if isinstance(found, int | float) and 0.0 <= found <= 1.0 else None
-    )
+    probability = ask(question)
+    if not isinstance(probability, int | float) or not 0.0 <= probability <= 1.0:
+        return None
+    return float(probability)
 
 
 def find_predict_mode(model: Model, *, teacher_forced: bool = False) -> PredictMode:
@@ -180,32 +217,39 @@ def call_model(
     Exceptions of the model are passed on; ModelError if it returns something other than predictions.
     """
     method = getattr(model, METHODS[mode])
-    given = [sample.question for sample in samples] if mode == "predict" else samples
-    found = list(method(image, given))
-    if len(found) != len(samples):
+    questions = [sample.question for sample in samples]
+    returned = method(image, questions if mode == "predict" else samples)
+    forced = mode == "teacher_forced"
+    predictions = check_predictions(returned, len(samples))
+    return [
+        msgspec.structs.replace(prediction, sample=sample.id, forced=forced)
+        for prediction, sample in zip(predictions, samples)
+    ]
+
+
+def check_predictions(returned: Iterable[Any], questions: int) -> list[Prediction]:
+    """What a model returned, as valid records; ModelError unless it is one prediction per question."""
+    predictions = list(returned)
+    if len(predictions) != questions:
         raise ModelError(
-            f"the model returned {len(found)} predictions for {len(samples)} questions"
+            f"the model returned {len(predictions)} predictions for {questions} questions"
         )
-    return [_checked(one, sample.id, mode) for one, sample in zip(found, samples)]
+    return [_check_prediction(prediction) for prediction in predictions]
 
 
-def _checked(prediction: Any, sample: str, mode: PredictMode) -> Prediction:
+def _check_prediction(prediction: Any) -> Prediction:
     if not isinstance(prediction, Prediction):
         raise ModelError(
             f"the model returned a {type(prediction).__name__}; expected a Prediction"
         )
     try:
         # Python checks no types. What cannot be written and read again would end the run, or never be scored.
-        checked = _PREDICTIONS.decode(
-            msgspec.json.encode(prediction, enc_hook=_to_number)
-        )
+        encoded = msgspec.json.encode(prediction, enc_hook=_to_number)
+        return _PREDICTIONS.decode(encoded)
     except (TypeError, ValueError, MaskwiseError) as error:
         raise ModelError(
             f"the model returned a prediction that cannot be recorded: {error}"
         ) from None
-    return msgspec.structs.replace(
-        checked, sample=sample, forced=mode == "teacher_forced"
-    )
 
 
 def _to_number(value: Any) -> Any:

@@ -1,10 +1,10 @@
-"""Models by name: bundled ones, those of installed packages, any Python factory, a command, a server.
+"""Predictors by name: bundled ones, those of installed packages, any Python factory, a command, a server.
 
-    load_model("tiny")                                    bundled; `maskwise ls models` lists them
-    load_model("oracle", noise=3)                         options are passed to the factory
-    load_model("package.module:factory", threads=2)       any Python class or function that returns a model
-    load_model("command: python their_script.py")         another environment or language (docs/adapters.md)
-    load_model("http://localhost:8000")                   a server: `maskwise serve`
+    make_predictor("tiny")                                bundled; `maskwise ls models` lists them
+    make_predictor("oracle", noise=3)                     options are passed to the factory
+    make_predictor("package.module:factory", threads=2)   any Python class or function that returns a model
+    make_predictor("command: python their_script.py")     another environment or language (docs/adapters.md)
+    make_predictor("http://localhost:8000")               a server: `maskwise serve`
 
 docs/extending.md shows how another package adds one.
 """
@@ -35,19 +35,14 @@ SCHEMES = {
 """Prefixes of specs that are not names. The factory's first argument is the command, or the whole address."""
 
 
-def list_models() -> dict[str, str]:
-    """A description of every model known by name: bundled ones, and those of installed packages."""
-    return MODELS.list()
-
-
 def list_question_models() -> dict[str, str]:
     """A description of the models known by name that are installed, need no option and are given questions alone."""
     return {
-        name: line for name, line in list_models().items() if _takes_questions(name)
+        name: line for name, line in MODELS.list().items() if _takes_questions(name)
     }
 
 
-def load_model(spec: str, **options: Any) -> Model:
+def make_predictor(spec: str, **options: Any) -> Model:
     """The model of a name, `package.module:factory`, `command: ...` or address, made with these options.
 
     ModelError if an option is unknown or its value does not have the annotated type.

@@ -18,7 +18,7 @@ from PIL import Image
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
 from maskwise.harness.plan import PlannedImage
 from maskwise.harness.predictor import Model, call_model, find_predict_mode
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.schema import Prediction, Sample
 from maskwise.store import Dataset
 
@@ -228,7 +228,7 @@ class Worker:
             )
 
     def _open_model(self) -> Model:
-        model = load_model(self.config.model, **self.config.options)
+        model = make_predictor(self.config.model, **self.config.options)
         if self.config.timeout is not None and hasattr(model, "timeout"):
             model.timeout = self.config.timeout
         return model

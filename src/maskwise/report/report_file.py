@@ -8,7 +8,7 @@ import msgspec
 from maskwise.errors import StoreError
 from maskwise.report.report_page import run_to_html
 from maskwise.report.report_text import run_to_markdown, run_to_summary
-from maskwise.report.run_data import RunPaths
+from maskwise.report.run_data import RunData, RunPaths
 from maskwise.runs import Run
 from maskwise.store.atomic import atomic_write
 
@@ -30,6 +30,7 @@ def write_report(
     protocol: str | None = None,
     samples: int = 12,
     paths: RunPaths | None = None,
+    data: RunData | None = None,
 ) -> Path:
     """Write a report and return its path. format: if not the one of the suffix. Otherwise as `format_report`."""
     out = Path(path)
@@ -39,6 +40,7 @@ def write_report(
         protocol=protocol,
         samples=samples,
         paths=paths,
+        data=data,
     )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -56,10 +58,16 @@ def format_report(
     protocol: str | None = None,
     samples: int = 12,
     paths: RunPaths | None = None,
+    data: RunData | None = None,
 ) -> str:
-    """The text of a report. protocol: shown first; samples: of each kind in the gallery of a page."""
+    """The text of a report. protocol: shown first; samples: of each kind in the gallery of a page.
+
+    paths, data: as for `run_to_html`.
+    """
     if format == "html":
-        return run_to_html(run, protocol=protocol, samples=samples, paths=paths)
+        return run_to_html(
+            run, protocol=protocol, samples=samples, paths=paths, data=data
+        )
     if format == "md":
         return run_to_markdown(run, protocol=protocol)
     return (

@@ -29,7 +29,7 @@ from maskwise.report.protocol_order import (
     states_mask_types,
 )
 from maskwise.report.render import render
-from maskwise.report.run_data import RunPaths, load_run_data
+from maskwise.report.run_data import RunData, RunPaths, load_run_data
 from maskwise.report.sample_selection import largest, select_samples
 from maskwise.runs import Run
 from maskwise.runs.schema import MetricValue, ProtocolScores, SliceGroup
@@ -90,8 +90,12 @@ def run_to_html(
     protocol: str | None = None,
     samples: int = 12,
     paths: RunPaths | None = None,
+    data: RunData | None = None,
 ) -> str:
-    """One offline page below 10 MB. protocol: shown first and ranked by; samples: of each kind in the gallery."""
+    """One offline page below 10 MB. protocol: shown first and ranked by; samples: of each kind in the gallery.
+
+    data: what the run was scored on, if it is open already; else it is opened, from `paths` if it was moved.
+    """
     main = run.main_protocol(protocol)
     results = run.scores.protocols
     names = order_protocols(run, protocol)
@@ -123,14 +127,16 @@ def run_to_html(
         reliability=make_reliability(results[main].calibration),
         confusion=confusion,
         shares=row_shares(confusion) if confusion else [],
-        gallery=_gallery(run, main, samples, paths or RunPaths()),
+        gallery=_gallery(run, main, samples, data or paths or RunPaths()),
     )
 
 
-def _gallery(run: Run, protocol: str, samples: int, paths: RunPaths) -> Gallery:
+def _gallery(
+    run: Run, protocol: str, samples: int, source: RunData | RunPaths
+) -> Gallery:
     """The gallery, or the reason why there is none."""
     try:
-        data = load_run_data(run, paths)
+        data = source if isinstance(source, RunData) else load_run_data(run, source)
     except MaskwiseError as error:
         return Gallery(problem=str(error))
     rows = run.rows(protocol)

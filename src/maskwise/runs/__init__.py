@@ -11,7 +11,7 @@ content as one that was read from a folder.
 """
 
 from maskwise.runs.reader import load_run
-from maskwise.runs.run import Run
+from maskwise.runs.run import PredictionSummary, Run
 from maskwise.runs.writer import write_run
 
-__all__ = ["Run", "load_run", "write_run"]
+__all__ = ["PredictionSummary", "Run", "load_run", "write_run"]

@@ -1,6 +1,7 @@
 """`Run`: a scored evaluation, read from a folder or held in memory."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -35,11 +36,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@dataclass(frozen=True)
+class PredictionSummary:
+    """How the predictions of a run were made. failed: samples without a prediction; first_error: why the first of them
+    failed. resumed: samples that earlier attempts had predicted.
+    """
+
+    samples: int
+    images: int
+    failed: int
+    first_error: str | None = None
+    resumed: int = 0
+
+
 class Run:
     """What was evaluated (`info`), the scores (`scores`), and every sample's terms of every metric.
 
-    folder: None for a run in memory, which may carry its `dataset` and `predictions` instead. The tables are loaded
-    when they are first needed.
+    folder: None for a run in memory, which may carry its `dataset` and `predictions` instead. summary: how `evaluate`
+    made the predictions; None for a run that was read from a folder or scored from a file. The tables are loaded when
+    they are first needed.
     """
 
     def __init__(
@@ -58,6 +73,7 @@ class Run:
         self.folder = folder
         self.dataset = dataset
         self.predictions = predictions
+        self.summary: PredictionSummary | None = None
         self._load_scores = load_scores
         self._load_metrics = load_metrics
         self._rows: dict[str, ScoreRows] = {}

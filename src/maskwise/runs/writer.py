@@ -23,11 +23,11 @@ from maskwise.runs.tables import write_table
 from maskwise.store.atomic import atomic_write
 
 
-def write_run(folder: str | Path, run: Run) -> None:
+def write_run(folder: str | Path, run: Run) -> Run:
     """Write a scored run; run.json comes last. Existing scores are replaced, any other content is refused.
 
     The folder of an evaluation keeps its record and takes only the scores of its own predictions. Predictions in memory
-    are written as predictions.jsonl.
+    are written as predictions.jsonl. Returns the run as it is in the folder.
     """
     out = Path(folder)
     with lock_run(out):
@@ -40,7 +40,7 @@ def write_run(folder: str | Path, run: Run) -> None:
         if info is not None and info.evaluation is not None:
             _check_own_predictions(out, run)
         with write_errors(out):
-            write_scores(out, _write_predictions(out, run))
+            return write_scores(out, _write_predictions(out, run))
 
 
 def write_scores(folder: Path, run: Run) -> Run:

@@ -1,12 +1,11 @@
 """The images that a model process has encoded: a bounded cache, so that further questions about an image are cheap."""
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from maskwise.errors import ModelError
-from maskwise.harness.predictor import Predictor, domain_warning
+from maskwise.harness.predictor import Predictor, domain_warning, encode_image
 from maskwise.images import open_image
 from maskwise.schema import Prediction
 
@@ -50,7 +49,7 @@ class EncodingCache:
         if id not in self._known:
             if image is None:
                 raise ImageNeededError(f"image {id} is not encoded")
-            self._known[id] = encode_image(self.model, image, self.max_pixels)
+            self._known[id] = encode_for_serving(self.model, image, self.max_pixels)
             self._drop_oldest()
         self._known.move_to_end(id)
         return self._known[id]
@@ -63,15 +62,12 @@ class EncodingCache:
             self._known.popitem(last=False)
 
 
-def encode_image(model: Predictor, data: bytes, max_pixels: int) -> ServedEncoding:
+def encode_for_serving(
+    model: Predictor, data: bytes, max_pixels: int
+) -> ServedEncoding:
     """Encode an image, if the model can do that apart from predicting; else keep it for the questions."""
     image = open_image(data, max_pixels=max_pixels)
-    encode = getattr(model, "encode", None)
-    encoded = encode(image) if callable(encode) else None
-    # A method of the same name may return something else, as in the example of docs/adapters.md.
-    answer = getattr(encoded, "answer", None)
-    if not callable(answer):
-        answer = functools.partial(model.predict, image)
+    encoding = encode_image(model, image)
     return ServedEncoding(
-        answer, image.width * image.height, domain_warning(model, image)
+        encoding.answer, image.width * image.height, domain_warning(model, image)
     )

@@ -22,7 +22,7 @@ import msgspec
 from maskwise.errors import ImageError, MaskwiseError, ModelError
 from maskwise.harness import wire_format
 from maskwise.harness.predictor import Predictor, describe_model, mask_type_probability
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.images import open_image
 from maskwise.runs.schema import ModelInfo
 from maskwise.schema import PredictedRegion, Prediction
@@ -219,7 +219,7 @@ def run_model(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches the whole group; the parent closes the pipe.
     try:
-        model = load_model(spec, **options)
+        model = make_predictor(spec, **options)
         if not isinstance(model, Predictor):
             raise ModelError(
                 f"model {spec!r} needs the ground truth, which requests do not contain"

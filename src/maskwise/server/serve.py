@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from maskwise.harness.registry import list_models, list_question_models
+from maskwise.harness.registry import list_question_models
+from maskwise.registry import list_models
 from maskwise.server.access import AccessTokens, session_router
 from maskwise.server.app import AsgiApp, make_app
 from maskwise.server.ask_routes import ask_router

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from transformers import Sam2Config, Sam2Model
 
 from maskwise.errors import ModelError
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.models.adapters.sa2va import (
     SAM2_LARGE,
     Sa2va,
@@ -131,7 +131,7 @@ def folder(
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Sa2va:
-    found = load_model(
+    found = make_predictor(
         "sa2va",
         checkpoint=str(folder),
         segmenter=str(folder / "sam2"),
@@ -273,10 +273,10 @@ def test_questions_become_requests(question: str, request_text: str) -> None:
 
 def test_a_folder_with_other_weights_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"begins with model\. or .*no weights"):
-        load_model("sa2va", checkpoint=str(tmp_path))
+        make_predictor("sa2va", checkpoint=str(tmp_path))
     save_file({"vision_model.a": torch.zeros(1)}, tmp_path / "model.safetensors")
     with pytest.raises(ModelError, match=r"found: vision_model\.a"):
-        load_model("sa2va", checkpoint=str(tmp_path))
+        make_predictor("sa2va", checkpoint=str(tmp_path))
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused(
@@ -291,7 +291,9 @@ def test_a_checkpoint_that_lacks_weights_is_refused(
     with pytest.raises(
         ModelError, match=r"1 weights of Sam2Model are missing: no_memory_embedding"
     ):
-        load_model("sa2va", checkpoint=str(tmp_path), segmenter=str(folder / "sam2"))
+        make_predictor(
+            "sa2va", checkpoint=str(tmp_path), segmenter=str(folder / "sam2")
+        )
 
 
 def test_code_of_the_folder_is_neither_run_nor_offered(
@@ -299,7 +301,7 @@ def test_code_of_the_folder_is_neither_run_nor_offered(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr("builtins.input", lambda text="": asked.append(text) or "n")
-    load_model("sa2va", checkpoint=str(folder), segmenter=str(folder / "sam2"))
+    make_predictor("sa2va", checkpoint=str(folder), segmenter=str(folder / "sam2"))
     assert asked == []
 
 
@@ -310,4 +312,4 @@ def test_weights_of_another_size_are_refused(
     other["mask_decoder_config"]["mlp_dim"] = 8
     monkeypatch.setattr("maskwise.models.adapters.sa2va.SAM2_LARGE", other)
     with pytest.raises(ModelError, match="other shapes than the config of Sam2Model"):
-        load_model("sa2va", checkpoint=str(folder))
+        make_predictor("sa2va", checkpoint=str(folder))

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import ModelError
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
@@ -77,7 +77,7 @@ def test_predictions_have_masks_of_the_image_or_no_target(checkpoint: Path) -> N
     image = Image.fromarray(
         np.random.default_rng(0).integers(0, 255, (40, 60, 3), np.uint8)
     )
-    every = load_model("sam3", checkpoint=str(checkpoint), min_score=0.0)
+    every = make_predictor("sam3", checkpoint=str(checkpoint), min_score=0.0)
     assert isinstance(every, Sam3Predictor)
     found, other = every.predict(image, ["Segment the red cup.", "the dog"])
     assert len(found.regions) == len(other.regions) == 5
@@ -91,7 +91,7 @@ def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         ModelError, match=r"cannot be loaded.*hf download facebook/sam3"
     ):
-        load_model("sam3", checkpoint=str(tmp_path / "nothing"))
+        make_predictor("sam3", checkpoint=str(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from maskwise.errors import ModelError
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.models.adapters.qwen_sam2 import WrittenAnswer
 from maskwise.models.adapters.visionreasoner import (
     BoxAndPoint,
@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> VisionReasoner:
     folder = tmp_path_factory.mktemp("visionreasoner")
     save_language("qwen2_5_vl", folder / "language")
     make_sam2().save_pretrained(folder / "sam2")
-    found = load_model(
+    found = make_predictor(
         "visionreasoner",
         checkpoint=str(folder / "language"),
         segmenter=str(folder / "sam2"),
@@ -175,4 +175,4 @@ def test_a_parsed_object_has_a_box_and_a_point() -> None:
 
 def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="nothing: the model cannot be loaded"):
-        load_model("visionreasoner", checkpoint=str(tmp_path / "nothing"))
+        make_predictor("visionreasoner", checkpoint=str(tmp_path / "nothing"))

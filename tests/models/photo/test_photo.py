@@ -3,9 +3,10 @@ import pytest
 from PIL import Image
 
 from maskwise.errors import MaskwiseError
-from maskwise.harness.registry import list_models, load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.models.photo.match import MatchChooser
 from maskwise.models.photo.model import Photo
+from maskwise.registry import list_models
 from tests.models.photo.scene import (
     FakeCompletion,
     draw_scene,
@@ -71,7 +72,7 @@ def test_without_weights_the_message_says_what_to_run(
 ) -> None:
     monkeypatch.setenv("MASKWISE_WEIGHTS", str(tmp_path_factory.mktemp("empty")))
     with pytest.raises(MaskwiseError) as raised:
-        load_model("photo", threads=3)
+        make_predictor("photo", threads=3)
     message = str(raised.value)
     for name in (
         "mobile_sam_encoder.onnx",
@@ -84,14 +85,14 @@ def test_without_weights_the_message_says_what_to_run(
 
 def test_an_unknown_chooser_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MaskwiseError, match="expected `match`"):
-        load_model("photo", chooser="magic")
+        make_predictor("photo", chooser="magic")
 
 
 def test_a_real_photograph(monkeypatch: pytest.MonkeyPatch) -> None:
     path = shared("data", "tiny_coco", "val2017", "000000331352.jpg")
     monkeypatch.setenv("MASKWISE_WEIGHTS", str(shared("weights")))
     with Image.open(path) as image:
-        asked = load_model("photo").encode(image.convert("RGB"))  # type: ignore[union-attr]
+        asked = make_predictor("photo").encode(image.convert("RGB"))  # type: ignore[union-attr]
     (prediction,) = asked.answer(["the toilet"])
     (region,) = prediction.regions
     assert region.visible is not None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from maskwise.api.evaluation import evaluate
 from maskwise.errors import ModelError, ModelGoneError
+from maskwise.harness.evaluate import evaluate
 from maskwise.models.photo.encoded_photo import EncodedPhoto
 from maskwise.models.photo.model import Photo, PhotoQuestions, make_chooser
 from maskwise.models.photo.vlm import VlmChooser, find_price

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from maskwise.api.evaluation import evaluate
+from maskwise.harness.evaluate import evaluate
 from maskwise.models.vlm.batch import ImageQuestions, collate
 from maskwise.models.vlm.config import LossWeights
 from maskwise.models.vlm.predictor import Vlm

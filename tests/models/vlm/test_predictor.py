@@ -5,7 +5,7 @@ import dataclasses
 import msgspec
 import torch
 
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.models.vlm.batch import ImageQuestions, add_prompts, collate
 from maskwise.models.vlm.folder import save_folder
 from maskwise.models.vlm.generation import encode_image, generate_answers, read_answers
@@ -30,7 +30,7 @@ def test_a_saved_model_predicts_the_same(tmp_path):
     save_folder(model, processor, tmp_path)
     one = scene_questions(0)
     questions = [sample.question for sample in one.samples]
-    loaded = load_model("vlm", checkpoint=str(tmp_path))
+    loaded = make_predictor("vlm", checkpoint=str(tmp_path))
     assert loaded.predict(one.image, questions) == Vlm(model, processor).predict(
         one.image, questions
     )

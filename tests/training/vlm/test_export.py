@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import MaskwiseError, ModelError
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.models.vlm.predictor import Vlm
 from maskwise.training.vlm.checkpoints import read_tensors
 from maskwise.training.vlm.config import Stage
@@ -73,8 +73,8 @@ def test_export_of_a_run_is_one_folder_with_the_same_predictions(
         "vision_language",
         "segmenter",
     }
-    exported = load_model("vlm", checkpoint=str(tmp_path / "model"))
-    trained = load_model("vlm", checkpoint=str(run))
+    exported = make_predictor("vlm", checkpoint=str(tmp_path / "model"))
+    trained = make_predictor("vlm", checkpoint=str(run))
     assert exported.predict(IMAGE, QUESTIONS) == trained.predict(IMAGE, QUESTIONS)
     assert torch.equal(mask_logits(exported), mask_logits(trained))
     assert exported.weights_hash == trained.weights_hash
@@ -88,8 +88,8 @@ def test_adapters_beside_the_weights_equal_merged_ones(
 ) -> None:
     files = export_adapters(run, tmp_path)
     assert "adapter_model.safetensors" in {path.name for path in files}
-    unmerged = load_model("vlm", checkpoint=str(tmp_path))
-    merged = load_model("vlm", checkpoint=str(run))
+    unmerged = make_predictor("vlm", checkpoint=str(tmp_path))
+    merged = make_predictor("vlm", checkpoint=str(run))
     names = [name for name, _ in unmerged.model.named_parameters()]
     assert any("lora_" in name for name in names)
     torch.testing.assert_close(
@@ -106,7 +106,7 @@ def test_incomplete_folders_are_named(run: Path, tmp_path: Path) -> None:
     with pytest.raises(
         ModelError, match=r"no model: expected the files vlm_config\.json and heads"
     ):
-        load_model("vlm", checkpoint=str(tmp_path))
+        make_predictor("vlm", checkpoint=str(tmp_path))
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     with pytest.raises(
         MaskwiseError,
@@ -215,7 +215,7 @@ def test_a_run_starts_from_models_of_a_hub(hub: str, tmp_path: Path) -> None:
     assert all("lora_" in name or "trainable_tokens" in name for name in stored), (
         "no weight of the hub is copied"
     )
-    assert load_model("vlm", checkpoint=str(tmp_path / "run")).predict(
+    assert make_predictor("vlm", checkpoint=str(tmp_path / "run")).predict(
         IMAGE, QUESTIONS[:1]
     )
 

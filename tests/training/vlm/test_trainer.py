@@ -15,7 +15,7 @@ from accelerate.utils import DeepSpeedPlugin
 from PIL import Image
 
 from maskwise.errors import MaskwiseError
-from maskwise.harness.registry import load_model
+from maskwise.harness.registry import make_predictor
 from maskwise.training.vlm import trainer
 from maskwise.training.vlm.checkpoints import read_tensors
 from maskwise.training.vlm.config import (
@@ -183,7 +183,7 @@ def test_schedules_warm_up_and_fall() -> None:
 
 
 def test_the_folder_of_a_run_is_a_model(run: Path) -> None:
-    model = load_model("vlm", checkpoint=str(run))
+    model = make_predictor("vlm", checkpoint=str(run))
     scene = make_scene(5, 0, "val", 64, preset="easy")
     questions = [question.text for question in scene.questions]
     assert len(model.predict(Image.fromarray(scene.image), questions)) == len(questions)
@@ -226,7 +226,7 @@ def test_bf16_trains_validates_and_keeps_trained_weights_in_float32(
     weights = read_tensors(tmp_path / "one.safetensors")
     assert weights["projector.layers.0.weight"].dtype == torch.float32
     assert weights["segmenter.no_mask.weight"].dtype == torch.bfloat16
-    exported = load_model("vlm", checkpoint=str(tmp_path)).model
+    exported = make_predictor("vlm", checkpoint=str(tmp_path)).model
     assert {parameter.dtype for parameter in exported.parameters()} == {torch.bfloat16}
 
 

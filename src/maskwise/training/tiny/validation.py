@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from maskwise.errors import ConfigError
-from maskwise.harness.score import score
+from maskwise.harness.scoring import compute_scores
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.greedy_matching import match_targets
 from maskwise.models.tiny.model import Tiny
@@ -67,7 +67,7 @@ class Validation:
             with Log(path, Prediction) as log:
                 for sample, prediction in predictions.items():
                     log.append(msgspec.structs.replace(prediction, sample=sample))
-            result = score(self.dataset, path, ["strict"])
+            result = compute_scores(path, self.dataset, ["strict"])
         values = {
             name: result.scores["strict"].metrics[name].value()
             for name in VALIDATION_METRICS

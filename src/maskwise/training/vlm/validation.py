@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from maskwise.errors import ConfigError
-from maskwise.harness.evaluate import EvaluationConfig, evaluate
+from maskwise.harness.evaluate import evaluate
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.predictor import Vlm
 from maskwise.models.vlm.processor import VlmProcessor
@@ -43,15 +43,16 @@ def validate(
     model: VlmModel, processor: VlmProcessor, dataset: Dataset, limit: int | None
 ) -> dict[str, float]:
     """Metrics of a model in evaluation mode; `val_failed` counts questions without a prediction."""
-    config = EvaluationConfig(dataset, Vlm(model, processor), limit=limit)
     with torch.inference_mode():
-        summary = evaluate(config, protocols=["strict"])
-    assert summary.run is not None
-    metrics = summary.run.scores.protocols["strict"].metrics
+        run = evaluate(
+            Vlm(model, processor), dataset, limit=limit, protocols=["strict"], threads=1
+        )
+    assert run.summary is not None
+    metrics = run.scores.protocols["strict"].metrics
     values = {
         f"val_{name}": metrics[name].value
         for name in VALIDATION_METRICS
         if name in metrics
     }
     found = {name: value for name, value in values.items() if value is not None}
-    return found | {"val_failed": float(summary.failed)}
+    return found | {"val_failed": float(run.summary.failed)}

@@ -128,7 +128,7 @@ def test_scoring_records_in_any_order_and_by_position(data: mw.Dataset) -> None:
     ]
     for predictions in (by_position, named[::-1], {one.sample: one for one in named}):
         assert (
-            mw.score(data, predictions, protocols=["strict"])["strict"]["giou"] == 1.0
+            mw.score(predictions, data, protocols=["strict"])["strict"]["giou"] == 1.0
         )
 
 
@@ -143,21 +143,21 @@ def test_scoring_arrays_and_masks(data: mw.Dataset) -> None:
     arrays = [masks.to_dense() for masks in batches]
     for predictions in (batches, arrays, dict(zip(visible.samples.id, arrays))):
         assert (
-            mw.score(visible, predictions, protocols=["strict"])["strict"]["giou"]
+            mw.score(predictions, visible, protocols=["strict"])["strict"]["giou"]
             == 1.0
         )
     unions: list[Any] = [array.any(0).astype(np.uint8) for array in arrays]
-    assert mw.score(visible, unions, protocols=["union"])["union"][
+    assert mw.score(unions, visible, protocols=["union"])["union"][
         "giou"
     ] == pytest.approx(1.0)
 
 
 def test_scoring_writes_a_folder(data: mw.Dataset, tmp_path: Path) -> None:
     run = mw.score(
-        data, [truth(sample) for sample in data], tmp_path / "run", protocols=["strict"]
+        [truth(sample) for sample in data], data, tmp_path / "run", protocols=["strict"]
     )
     assert run.folder == tmp_path / "run"
-    again = mw.score(data, tmp_path / "run" / "predictions.jsonl", protocols=["strict"])
+    again = mw.score(tmp_path / "run" / "predictions.jsonl", data, protocols=["strict"])
     assert again["strict"]["giou"] == run["strict"]["giou"] == 1.0
 
 
@@ -176,7 +176,7 @@ def test_other_predictions_are_refused_with_a_sentence(
     data: mw.Dataset, predictions: Any, message: str
 ) -> None:
     with pytest.raises(mw.MaskwiseError, match=message):
-        mw.score(data, predictions)
+        mw.score(predictions, data)
 
 
 def test_other_arguments_are_refused_with_a_sentence(data: mw.Dataset) -> None:
@@ -187,7 +187,7 @@ def test_other_arguments_are_refused_with_a_sentence(data: mw.Dataset) -> None:
     with pytest.raises(mw.UnknownNameError, match="strict"):
         mw.evaluate("oracle", data, protocols=["strickt"])
     with pytest.raises(mw.ProtocolError, match="mask_type"):
-        mw.score(data, [], mask_type="both")  # type: ignore[arg-type]
+        mw.score([], data, mask_type="both")  # type: ignore[arg-type]
     with pytest.raises(mw.StoreError, match="expected a run or its folder"):
         mw.load_run(None)  # type: ignore[arg-type]
 
@@ -214,6 +214,6 @@ def test_masks_of_another_size_are_warned_about() -> None:
         UserWarning,
         match="No prediction could be scored: mask size differs from the image",
     ):
-        run = mw.score(data, [np.ones((1, 10, 10), bool)] * 12, protocols=["strict"])
+        run = mw.score([np.ones((1, 10, 10), bool)] * 12, data, protocols=["strict"])
     assert run["strict"]["giou"] == 0
     assert any("mask size" in notice for notice in run.notices)

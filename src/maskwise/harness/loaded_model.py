@@ -1,6 +1,6 @@
 """`load_model`: any model, asked about one image after another."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, overload
 
@@ -8,16 +8,18 @@ from PIL import Image
 
 from maskwise.errors import MaskwiseError, ModelError
 from maskwise.harness.predictor import (
+    Encoding,
     GroundTruthPredictor,
     Model,
     Predictor,
-    call_model,
+    check_predictions,
     domain_warning,
+    encode_image,
     model_spec,
 )
-from maskwise.harness.registry import load_model as load_predictor
+from maskwise.harness.registry import make_predictor
 from maskwise.images import ImageSource, open_image
-from maskwise.schema import Prediction, Sample, attach
+from maskwise.schema import Prediction, attach
 
 
 class ImageEncoding:
@@ -26,7 +28,9 @@ class ImageEncoding:
     def __init__(self, model: "LoadedModel", image: Image.Image) -> None:
         self.model = model
         self.image = image
-        self._predictor = model._encode(image)
+        self._encoding: Encoding = model._guard(
+            encode_image, model._question_predictor(), image
+        )
 
     @overload
     def ask(self, question: str) -> Prediction: ...
@@ -44,7 +48,12 @@ class ImageEncoding:
         questions = _check_questions(
             [question] if isinstance(question, str) else question
         )
-        predictions = self.model._call(self._predictor, self.image, questions)
+        returned = self.model._guard(self._encoding.answer, questions)
+        predictions: list[Prediction] = self.model._guard(
+            check_predictions, returned, len(questions)
+        )
+        for prediction, text in zip(predictions, questions):
+            attach(prediction, image=self.image, question=text)
         return predictions[0] if isinstance(question, str) else predictions
 
     @property
@@ -63,14 +72,23 @@ class ImageEncoding:
 class LoadedModel:
     """A model that is ready to be asked.
 
-    `spec` and `options`: how it was loaded. `predictor`: the object that predicts. Use it in a `with` block, or call
-    `close`, to end a model that runs in another process.
+    `spec` and `options`: how it was loaded; `by_name`: whether they suffice to load it again, on any machine.
+    `predictor`: the object that predicts. Use the model in a `with` block, or call `close`, to end one that runs in
+    another process.
     """
 
-    def __init__(self, predictor: Model, spec: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        predictor: Model,
+        spec: str,
+        options: dict[str, Any],
+        *,
+        by_name: bool = True,
+    ) -> None:
         self.predictor = predictor
         self.spec = spec
         self.options = options
+        self.by_name = by_name
 
     @property
     def name(self) -> str:
@@ -83,6 +101,10 @@ class LoadedModel:
         image: a path, encoded bytes, a PIL image or an array (height, width, 3) of uint8.
         """
         return ImageEncoding(self, open_image(image))
+
+    def predict(self, image: ImageSource, questions: Sequence[str]) -> list[Prediction]:
+        """One prediction per question about an image, in order; an empty list for no questions."""
+        return self.encode(image).ask(list(questions))
 
     @overload
     def ask(self, image: ImageSource, question: str) -> Prediction: ...
@@ -119,39 +141,15 @@ class LoadedModel:
         options = "".join(f", {key}={value!r}" for key, value in self.options.items())
         return f"LoadedModel({self.spec!r}{options})"
 
-    def _encode(self, image: Image.Image) -> Predictor:
-        """A predictor for this one image, encoded now if the model can do that apart from predicting."""
-        predictor = self.predictor
-        if not isinstance(predictor, Predictor):
+    def _question_predictor(self) -> Predictor:
+        if not isinstance(self.predictor, Predictor):
             raise ModelError(
                 f"model {self.name!r} needs the ground truth of a sample and cannot be asked about an image; "
                 "evaluate it on a dataset"
             )
-        encode = getattr(predictor, "encode", None)
-        if not callable(encode):
-            return predictor
-        encoded = self._guard(encode, image)
-        # A method of the same name may return something else, as in the example of docs/adapters.md.
-        return (
-            _Encoded(encoded)
-            if callable(getattr(encoded, "answer", None))
-            else predictor
-        )
+        return self.predictor
 
-    def _call(
-        self, predictor: Predictor, image: Image.Image, questions: Sequence[str]
-    ) -> list[Prediction]:
-        samples = [
-            Sample(id="", image_id="", question=question) for question in questions
-        ]
-        predictions: list[Prediction] = self._guard(
-            call_model, predictor, "predict", image, samples
-        )
-        for prediction, question in zip(predictions, questions):
-            attach(prediction, image=image, question=question)
-        return predictions
-
-    def _guard(self, function: Any, *arguments: Any) -> Any:
+    def _guard(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the model; whatever it raises becomes a ModelError."""
         try:
             return function(*arguments)
@@ -163,19 +161,6 @@ class LoadedModel:
             ) from error
 
 
-class _Encoded:
-    """The encoded image of a model, as a predictor."""
-
-    def __init__(self, encoded: Any) -> None:
-        self._encoded = encoded
-
-    def predict(
-        self, image: Image.Image, questions: Sequence[str]
-    ) -> Sequence[Prediction]:
-        predictions: Sequence[Prediction] = self._encoded.answer(questions)
-        return predictions
-
-
 def load_model(model: "str | Model | LoadedModel", **options: Any) -> LoadedModel:
     """Load a model.
 
@@ -184,21 +169,21 @@ def load_model(model: "str | Model | LoadedModel", **options: Any) -> LoadedMode
 
     Example: model = load_model("tiny")
     """
-    if isinstance(model, LoadedModel):
-        return model
     if isinstance(model, str):
-        return LoadedModel(load_predictor(model, **options), model, options)
+        return LoadedModel(make_predictor(model, **options), model, options)
     if isinstance(model, type) or not isinstance(
         model, Predictor | GroundTruthPredictor
     ):
         raise ModelError(
             f"expected the name of a model or an object with predict(image, questions), not {_kind(model)}"
         )
+    if isinstance(model, LoadedModel) and not options:
+        return model
     if options:
         raise ModelError(
-            "options are for a model that is loaded by name, not for an object"
+            "options are for a model that is loaded by name, not for one that is loaded already"
         )
-    return LoadedModel(model, model_spec(model), {})
+    return LoadedModel(model, model_spec(model), {}, by_name=False)
 
 
 def _check_questions(questions: Any) -> list[str]:

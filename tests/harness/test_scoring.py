@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from maskwise.cli.main import app
 from maskwise.errors import ProtocolError, StoreError
-from maskwise.harness.score import result_to_run, result_to_scores, score
+from maskwise.harness.run_record import result_to_run, result_to_scores
+from maskwise.harness.scoring import compute_scores
 from maskwise.predictions import ReadOptions
 from maskwise.protocols import (
     GroundTruth,
@@ -97,18 +98,18 @@ def predictions(tmp_path_factory, replies):
 
 
 def test_the_whole_way_gives_what_records_give(dataset, samples, predictions, replies):
-    result = score(dataset, predictions, threads=2)
+    result = compute_scores(predictions, dataset, threads=2)
     truth = GroundTruth.from_samples(samples, [(1, 10)] * len(samples))
     slow = ScoringInput(truth, PredictionColumns.from_predictions(truth, replies[:-1]))
     for name in DEFAULT_PROTOCOLS:
         protocol = find_protocol(name)
         assert result.scores[name].headline() == protocol.score(slow).headline(), name
-    assert (result.found.read, result.found.matched) == (29, 28)
+    assert (result.loaded.read, result.loaded.matched) == (29, 28)
 
 
 def test_counts_say_what_became_of_every_sample(dataset, predictions):
     found = msgspec.to_builtins(
-        result_to_scores(score(dataset, predictions, ["strict"]))
+        result_to_scores(compute_scores(predictions, dataset, ["strict"]))
     )
     counts = found["protocols"]["strict"]["counts"]
     assert (
@@ -134,7 +135,7 @@ def test_counts_say_what_became_of_every_sample(dataset, predictions):
 
 
 def test_figures_of_slices_add_up(dataset, predictions):
-    found = msgspec.to_builtins(result_to_scores(score(dataset, predictions)))
+    found = msgspec.to_builtins(result_to_scores(compute_scores(predictions, dataset)))
     for part in found["protocols"].values():
         assert set(part["slices"]) >= {
             "mask_type",
@@ -163,7 +164,9 @@ def test_a_run_folder_says_everything_and_the_same_each_time(
     tmp_path, dataset, predictions
 ):
     for folder in ("one", "two"):
-        result = score(dataset, predictions, threads=1 if folder == "one" else 2)
+        result = compute_scores(
+            predictions, dataset, threads=1 if folder == "one" else 2
+        )
         write_run(tmp_path / folder, result_to_run(result))
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == ["metrics.arrow", "run.json", "scores.arrow", "scores.json"]
@@ -177,7 +180,7 @@ def test_a_run_folder_says_everything_and_the_same_each_time(
 
 
 def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predictions):
-    result = score(dataset, predictions)
+    result = compute_scores(predictions, dataset)
     write_run(tmp_path / "run", result_to_run(result))
     rows = pa.ipc.open_file(str(tmp_path / "run" / "scores.arrow")).read_all()
     assert rows.num_rows == 30 * len(DEFAULT_PROTOCOLS)
@@ -206,7 +209,7 @@ def test_the_tables_hold_what_the_figures_are_made_of(tmp_path, dataset, predict
 
 
 def test_the_report_reads_the_run(tmp_path, dataset, predictions):
-    result = score(dataset, predictions)
+    result = compute_scores(predictions, dataset)
     write_run(tmp_path / "run", result_to_run(result))
     run = load_run(tmp_path / "run")
     for name in DEFAULT_PROTOCOLS:
@@ -218,7 +221,7 @@ def test_the_report_reads_the_run(tmp_path, dataset, predictions):
 
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path, dataset, predictions):
     (tmp_path / "thesis.tex").write_text("")
-    result = score(dataset, predictions, ["union"])
+    result = compute_scores(predictions, dataset, ["union"])
     with pytest.raises(StoreError, match="not a run"):
         write_run(tmp_path, result_to_run(result))
 
@@ -228,17 +231,19 @@ def test_forced_replies_skip_strict_unless_it_was_asked_for(tmp_path, dataset):
     path.write_bytes(
         msgspec.json.encode(prediction("s1", region(strip(0, 3)), forced=True)) + b"\n"
     )
-    result = score(dataset, path)
+    result = compute_scores(path, dataset)
     assert "free answers only" in result.skipped["strict"]
     assert set(result.scores) == set(DEFAULT_PROTOCOLS) - {"strict"}
     with pytest.raises(ProtocolError, match="free answers only"):
-        score(dataset, path, ["strict"])
+        compute_scores(path, dataset, ["strict"])
 
 
 def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
     options = {"lisa": {"legacy_float32": True}}
     found = msgspec.to_builtins(
-        result_to_scores(score(dataset, predictions, ["lisa"], options=options))
+        result_to_scores(
+            compute_scores(predictions, dataset, ["lisa"], options=options)
+        )
     )
     giou = found["protocols"]["lisa"]["metrics"]["giou"]
     assert giou["value"] == pytest.approx(giou["exact"], abs=1e-6)
@@ -247,8 +252,8 @@ def test_legacy_figures_stand_beside_the_exact_ones(dataset, predictions):
 
 
 def test_a_judge_sees_the_datasets_answers(dataset, predictions):
-    result = score(
-        dataset, predictions, ["strict"], judge=lambda asked, right, said: 1.0
+    result = compute_scores(
+        predictions, dataset, ["strict"], judge=lambda asked, right, said: 1.0
     )
     # A third of the predictions has no answer and counts as 0.
     assert result.scores["strict"].headline()["judge"] == pytest.approx(2 / 3)

@@ -1,1 +1,0 @@
-"""The functions and objects of `import maskwise as mw`; `maskwise.__all__` lists them."""

@@ -1,0 +1,227 @@
+"""Score predictions against a dataset under any number of protocols, in one pass, with intervals and slices.
+
+    result = compute_scores("run/predictions.jsonl", Dataset.open("mmr_val"), ["strict", "mmr"], threads=2)
+    result.scores["strict"].headline()["giou"]
+
+`maskwise.harness.run_record` makes a run of the result.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maskwise.errors import ProtocolError
+from maskwise.predictions import LoadedPredictions, load_predictions, read_predictions
+from maskwise.protocols import (
+    GroundTruth,
+    MetricTerms,
+    Protocol,
+    Scores,
+    ScoringInput,
+    find_protocol,
+)
+from maskwise.protocols.answers import Judge
+from maskwise.protocols.image_groups import ImageGroups
+from maskwise.protocols.intervals import Estimate, Interval, estimate
+from maskwise.protocols.metrics import share_columns
+from maskwise.protocols.scoring_input import measure_targets
+from maskwise.protocols.slices import slice_samples
+from maskwise.registry import DEFAULT_PROTOCOLS
+from maskwise.runs.schema import IntervalOptions, MetricValue, ReadOptions, SliceGroup
+from maskwise.runs.tables import MAIN_METRICS
+from maskwise.schema import Prediction
+from maskwise.store import Codes, Dataset
+
+SliceTables = dict[str, dict[str, list[SliceGroup]]]
+"""By protocol and slice, the metrics of the slice's groups."""
+
+NO_TARGETS = "no targets"
+"""Why a group has no cIoU."""
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    """The scores of a dataset's predictions.
+
+    predictions: the path that was read, or the records; format, read_options: how a path is read. loaded: the
+    predictions as columns, in the dataset's order. rules: the description of each protocol. scores: by protocol.
+    skipped: protocols that could not score these predictions, and why. intervals: by protocol and metric. slices: the
+    group of each sample, by slice.
+    """
+
+    dataset: Dataset
+    predictions: Path | tuple[Prediction, ...]
+    format: str | None
+    read_options: ReadOptions
+    truth: GroundTruth
+    loaded: LoadedPredictions
+    rules: Mapping[str, str]
+    scores: Mapping[str, Scores]
+    skipped: Mapping[str, str]
+    interval_options: IntervalOptions
+    intervals: Mapping[tuple[str, str], Interval]
+    slices: Mapping[str, Codes]
+    slice_tables: SliceTables
+
+
+def compute_scores(
+    predictions: str | os.PathLike[str] | Iterable[Prediction],
+    dataset: Dataset,
+    protocols: Sequence[str | Protocol] | None = None,
+    *,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    format: str | None = None,
+    read_options: ReadOptions | None = None,
+    judge: Judge | None = None,
+    interval_options: IntervalOptions | None = None,
+    threads: int = 1,
+    on_stage: Callable[[str], None] = lambda stage: None,
+) -> ScoreResult:
+    """Score predictions: a file or folder, or records in any order.
+
+    protocols: names, `package.module:function` or Protocol objects; None for all built-in ones, and then one that
+    cannot score these predictions is skipped with a reason instead of an error. options: by protocol. judge: scores
+    whole answers under `strict`. on_stage: called with the current stage.
+    """
+    source = _path_or_records(predictions)
+    reading = read_options or ReadOptions()
+    intervals_wanted = interval_options or IntervalOptions()
+    rules = DEFAULT_PROTOCOLS if protocols is None else protocols
+    wanted = [find_protocol(rule) for rule in rules]
+    on_stage("reading")
+    truth = GroundTruth.from_dataset(dataset, texts=judge is not None)
+    with ThreadPoolExecutor(1) as pool:
+        # The kernel releases the interpreter lock: targets are measured while predictions are parsed.
+        targets = pool.submit(measure_targets, truth)
+        if isinstance(source, Path):
+            loaded = read_predictions(source, truth, format, options=reading)
+        else:
+            loaded = load_predictions(source, truth)
+    if not loaded.read:
+        where = source if isinstance(source, Path) else "the list"
+        raise ProtocolError(
+            f"{where} contains no predictions; a model that finds nothing says so for each sample"
+        )
+    on_stage("measuring")
+    scoring_input = ScoringInput(
+        truth, loaded.predictions, threads=threads, targets=targets.result()
+    )
+    scores = {}
+    skipped = {}
+    for protocol in wanted:
+        on_stage(protocol.name)
+        protocol_options = (options or {}).get(protocol.name, {})
+        try:
+            scores[protocol.name] = _score_under(
+                protocol, scoring_input, protocol_options, judge
+            )
+        except ProtocolError as error:
+            if protocols is not None:
+                raise
+            skipped[protocol.name] = str(error)
+    on_stage("intervals")
+    metrics = {}
+    for name, protocol_scores in scores.items():
+        for key, terms in protocol_scores.metrics.items():
+            metrics[name, key] = terms
+    # Protocols have many columns in common: equal ones are added up once.
+    metrics = share_columns(metrics)
+    slices = slice_samples(scoring_input)
+    everything = ImageGroups.single(truth.cluster)
+    level = intervals_wanted.level
+    return ScoreResult(
+        dataset=dataset,
+        predictions=source,
+        format=format,
+        read_options=reading,
+        truth=truth,
+        loaded=loaded,
+        rules={protocol.name: protocol.description for protocol in wanted},
+        scores=scores,
+        skipped=skipped,
+        interval_options=intervals_wanted,
+        intervals={
+            key: estimate(terms, everything, level)[0].interval
+            for key, terms in metrics.items()
+        },
+        slices=slices,
+        slice_tables=_slice_tables(truth, slices, metrics, level=level),
+    )
+
+
+def _path_or_records(
+    predictions: str | os.PathLike[str] | Iterable[Prediction],
+) -> Path | tuple[Prediction, ...]:
+    if isinstance(predictions, str | os.PathLike):
+        return Path(predictions).absolute()
+    return tuple(predictions)
+
+
+def _score_under(
+    protocol: Protocol,
+    scoring_input: ScoringInput,
+    options: Mapping[str, Any],
+    judge: Judge | None,
+) -> Scores:
+    """The scores under one protocol. A judge is passed to the protocols that know one."""
+    if judge is None or "judge" not in protocol.options:
+        return protocol.score(scoring_input, **options)
+    return protocol.score(scoring_input, **options, judge=judge)
+
+
+def _slice_tables(
+    truth: GroundTruth,
+    slices: Mapping[str, Codes],
+    metrics: Mapping[tuple[str, str], MetricTerms],
+    *,
+    level: float,
+) -> SliceTables:
+    """By protocol and slice, one entry per group that has samples, in the order of its names."""
+    protocols = list(dict.fromkeys(name for name, _ in metrics))
+    tables: SliceTables = {name: {} for name in protocols}
+    for slicing, codes in slices.items():
+        groups = ImageGroups(codes.codes, truth.cluster, len(codes.names))
+        targets = groups.add(groups.cells(truth.counts)).tolist()
+        samples = groups.samples().tolist()
+        images = groups.images().tolist()
+        for name in protocols:
+            estimates = {
+                key: estimate(metrics[name, key], groups, level) for key in MAIN_METRICS
+            }
+            entries = []
+            for item, group in enumerate(codes.names):
+                if not samples[item]:
+                    continue
+                values = {
+                    key: _slice_value(key, estimates[key][item], targets[item])
+                    for key in MAIN_METRICS
+                }
+                entries.append(
+                    SliceGroup(
+                        name=str(group),
+                        samples=samples[item],
+                        images=images[item],
+                        metrics=values,
+                    )
+                )
+            tables[name][slicing] = entries
+    return tables
+
+
+def _slice_value(name: str, estimated: Estimate, targets: float) -> MetricValue:
+    """A main metric of a slice. cIoU is undefined without any target: it would be 0 whatever the model does."""
+    if name == "ciou" and not targets:
+        return MetricValue(
+            value=None, low=None, high=None, unit="fraction", method=NO_TARGETS
+        )
+    interval = estimated.interval
+    return MetricValue(
+        value=estimated.value,
+        low=interval.low,
+        high=interval.high,
+        unit="fraction",
+        method=interval.method,
+    )

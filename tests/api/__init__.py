@@ -1,1 +1,0 @@
-"""Tests of `import maskwise as mw`."""
