@@ -1,12 +1,17 @@
-"""`maskwise build`: make benchmark data from annotated images, one subcommand per recipe."""
+"""`maskwise build`: make benchmark data from annotated images, one subcommand per recipe.
+
+Recipes of installed packages are subcommands too, and so is `package.module:attribute`.
+"""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
+import typer.main
 from rich.progress import Progress
+from typer.core import TyperCommand, TyperGroup
 
 from maskwise.builder.build_summary import BuildSummary
 from maskwise.builder.image_hash import find_leaked_images, hash_dataset, image_splits
@@ -15,6 +20,7 @@ from maskwise.builder.occlude import OccludeOptions, occlude
 from maskwise.builder.pipeline import BuildOptions, build_dataset, is_finished
 from maskwise.builder.recipe import Recipe
 from maskwise.builder.recipes import find_recipe
+from maskwise.cli.lazy import HelpfulGroup, LazyCommand
 from maskwise.cli.options import (
     SEVERAL,
     AsJson,
@@ -30,11 +36,46 @@ from maskwise.console import make_console
 from maskwise.datasets import find_dataset
 from maskwise.engines import EngineOptions
 from maskwise.errors import MaskwiseError, UnknownNameError
-from maskwise.registry import WRITERS
+from maskwise.registry import RECIPES, WRITERS
 from maskwise.store import Dataset
 from maskwise.terminal import echo
 
-app = typer.Typer(help="Build a dataset from annotated images.", no_args_is_help=True)
+
+class RecipeCommand(LazyCommand):
+    """The command of a recipe that is not built in; the recipe is imported on use."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, name, RECIPES.list().get(name, ""), group="Commands")
+
+    def load(self) -> TyperCommand | TyperGroup:
+        """Import the recipe and make its command."""
+        program = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        example = f"maskwise build {self.name} --source cocoa_val --out new_val"
+        _add_recipe(program, find_recipe(str(self.name)), example)
+        command = typer.main.get_command(program)
+        assert isinstance(command, TyperCommand)
+        return command
+
+
+class RecipeGroup(HelpfulGroup):
+    """The built-in recipes, those of plug-ins, and `package.module:attribute`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names for the help."""
+        return [*super().list_commands(ctx), *RECIPES.plug_ins]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None if there is none."""
+        command = super().get_command(ctx, cmd_name)
+        is_recipe = cmd_name in RECIPES.plug_ins or ":" in cmd_name
+        return RecipeCommand(cmd_name) if command is None and is_recipe else command
+
+
+app = typer.Typer(
+    help="Build a dataset from annotated images.",
+    no_args_is_help=True,
+    cls=RecipeGroup,
+)
 
 BATCH_SIZE = 500
 """Requests per batch, so that a batch with its images stays below the limits of the providers."""
@@ -53,10 +94,10 @@ LimitOption = Annotated[
 ]
 
 
-def _add_recipe(recipe: Recipe, example: str) -> None:
-    """Add the command of a recipe that writes questions."""
+def _add_recipe(program: typer.Typer, recipe: Recipe, example: str) -> None:
+    """Add the command of a recipe that writes questions to a program."""
 
-    @app.command(recipe.name, help=f"Write {recipe.title}.\n\nExample: {example}")
+    @program.command(recipe.name, help=f"Write {recipe.title}.\n\nExample: {example}")
     def build(
         *,
         source: SourceOption,
@@ -64,7 +105,8 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
         writer: Annotated[
             str,
             typer.Option(
-                help="Who writes: grammar (offline), anthropic, or openai for any such endpoint."
+                help="Who writes: grammar (offline), anthropic, openai for any such "
+                "endpoint, or a plug-in."
             ),
         ] = "grammar",
         model: Annotated[str | None, typer.Option(help="The language model.")] = None,
@@ -99,6 +141,13 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
                 help="Do not ask the model which questions it answers without the image.",
             ),
         ] = False,
+        filter: Annotated[
+            list[str] | None,
+            typer.Option(
+                help="Also apply this filter, of a plug-in or "
+                f"package.module:attribute. {SEVERAL}"
+            ),
+        ] = None,
         against: Annotated[
             list[str] | None,
             typer.Option(
@@ -149,6 +198,7 @@ def _add_recipe(recipe: Recipe, example: str) -> None:
                 gpus_per_worker=gpus_per_worker,
             ),
             leaked=_find_leaked(dataset, against or []),
+            more_filters=tuple(filter or ()),
         )
         _run(
             recipe,
@@ -188,9 +238,11 @@ def _open_model(
     try:
         price = load_prices(prices).find(model)
     except MaskwiseError:
-        if base_url is None or budget is not None or prices is not None:
+        # An endpoint or a client of one's own costs nothing that we know of.
+        is_own = base_url is not None or writer not in WRITERS.built_in
+        if not is_own or budget is not None or prices is not None:
             raise
-        price = ModelPrice(input=0.0, output=0.0)  # an endpoint of one's own
+        price = ModelPrice(input=0.0, output=0.0)
     limits = SendLimits(
         budget=budget, concurrency=concurrency, batch_size=BATCH_SIZE if batch else 0
     )
@@ -293,7 +345,7 @@ EXAMPLES = {
     "mmr": "maskwise build mmr --source paco_val --out mmr_val --writer openai --model gpt-5-mini --budget 20",
 }
 for _name, _example in EXAMPLES.items():
-    _add_recipe(find_recipe(_name), _example)
+    _add_recipe(app, find_recipe(_name), _example)
 
 
 @app.command("occlude")
