@@ -2,27 +2,31 @@
 
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TypeVar
+
+Batch = TypeVar("Batch")
 
 
 def load_batches(
-    make_batch: Callable[[int], Any],
+    make_batch: Callable[[int], Batch],
     first: int,
     stop: int,
     *,
     process: int = 0,
     processes: int = 1,
-) -> Generator[Any, None, None]:
+) -> Generator[Batch, None, None]:
     """The batches of steps `first` to `stop` - 1; a thread prepares the next batch while one is in use.
 
     With several processes, each gets batches of its own: number step * processes + process.
     """
-    with ThreadPoolExecutor(1) as ahead:
-        numbers = [step * processes + process for step in range(first, stop)]
-        pending = [ahead.submit(make_batch, number) for number in numbers[:1]]
-        for number in [*numbers[1:], None]:
-            batch = pending.pop().result() if pending else None
-            if number is not None:
-                pending.append(ahead.submit(make_batch, number))
-            if batch is not None:
-                yield batch
+    numbers = [step * processes + process for step in range(first, stop)]
+    if not numbers:
+        return
+    # One thread: batches may share caches that are not safe for two.
+    with ThreadPoolExecutor(1) as executor:
+        pending = executor.submit(make_batch, numbers[0])
+        for number in numbers[1:]:
+            batch = pending.result()
+            pending = executor.submit(make_batch, number)
+            yield batch
+        yield pending.result()

@@ -1,7 +1,7 @@
 """Training configs: TOML files to structs. Messages name the file, the place in it, and what was expected there."""
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -10,6 +10,10 @@ from maskwise.errors import ConfigError, StoreError, UnknownNameError
 from maskwise.store import Dataset
 
 Config = TypeVar("Config", bound=msgspec.Struct)
+
+PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
+NaturalInt = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -60,8 +64,8 @@ def _check_keys(content: object, kind: inspect.Type, path: Path, place: str) -> 
                     )
                 _check_keys(value, known[key], path, f"{place}.{key}".lstrip("."))
         case inspect.UnionType(types=types), _:
-            for one in types:
-                _check_keys(content, one, path, place)
+            for member in types:
+                _check_keys(content, member, path, place)
         case inspect.DictType(value_type=inner), dict():
             for key, value in content.items():
                 _check_keys(value, inner, path, f"{place}.{key}")

@@ -7,7 +7,7 @@ its name, and `train` writes that config to `config.json` in the folder of the r
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,9 @@ from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.registry import TRAINERS
 from maskwise.store.atomic import atomic_write
 from maskwise.training.config_file import read_toml
-from maskwise.training.dry_run import DryRun
+
+if TYPE_CHECKING:
+    from maskwise.training.dry_run import DryRun
 
 DEFAULT = "tiny"
 """The trainer of a config without the key `model`."""
@@ -34,7 +36,7 @@ class Trainer(Protocol):
     def export_run(self, run: Path, out: Path) -> list[Path]:
         """Write the model of a finished run to `out`; returns the files."""
 
-    def dry_run(self, config: Any) -> DryRun:
+    def dry_run(self, config: Any) -> "DryRun":
         """What `train` would do."""
 
 
@@ -45,8 +47,8 @@ def export_adapters(trainer: Trainer, run: Path, out: Path) -> list[Path]:
         raise MaskwiseError(
             f"{run} holds a model without adapters; export it without --keep-adapters"
         )
-    found: list[Path] = export(run, out)
-    return found
+    files: list[Path] = export(run, out)
+    return files
 
 
 def trainer_of_config(path: Path) -> Trainer:

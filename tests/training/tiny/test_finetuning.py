@@ -16,8 +16,8 @@ from maskwise.models.tiny import Tiny, load
 from maskwise.models.tiny.networks import OnnxNetworks
 from maskwise.schema import ImageInfo, Prediction, Region, Sample
 from maskwise.store import DatasetWriter
+from maskwise.training.stage_config import StageConfig
 from maskwise.training.tiny.config import (
-    Schedule,
     TrainingConfig,
     WorldData,
     read_config,
@@ -27,7 +27,7 @@ from maskwise.training.tiny.networks import TorchNetworks, load_onnx
 from maskwise.training.tiny.pipeline import initial_networks, load_trained, train
 from maskwise.world import make_scene
 
-SHORT = Schedule(
+SHORT = StageConfig(
     steps=2, batch_size=2, learning_rate=1e-4, warmup_steps=1, checkpoint_every=2
 )
 CONFIGS = Path(__file__).parents[3] / "configs"

@@ -19,8 +19,8 @@ from maskwise.models.tiny import Tiny
 from maskwise.models.tiny.networks import OnnxNetworks
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.store import Dataset
+from maskwise.training.stage_config import StageConfig
 from maskwise.training.tiny.config import (
-    Schedule,
     TrainingConfig,
     WorldData,
     read_config,
@@ -32,7 +32,7 @@ from maskwise.training.tiny.scene_dataset import scene_to_example
 from maskwise.training.tiny.targets import make_detector_batch
 from maskwise.world import make_scene, write_scenes
 
-SHORT = Schedule(
+SHORT = StageConfig(
     steps=2, batch_size=2, learning_rate=0.001, warmup_steps=1, checkpoint_every=1
 )
 TINY_CONFIG = Path(__file__).parents[3] / "configs" / "tiny.toml"

@@ -23,7 +23,7 @@ from maskwise.cli.main import app
 from maskwise.errors import MaskwiseError, ModelError
 from maskwise.harness.registry import make_predictor
 from maskwise.models.vlm.predictor import Vlm
-from maskwise.training.vlm.checkpoints import read_tensors
+from maskwise.training.checkpoints import read_tensors
 from maskwise.training.vlm.config import Stage
 from maskwise.training.vlm.export import export_adapters, load_run
 from maskwise.training.vlm.lora import LoraSettings

@@ -15,7 +15,7 @@ from accelerate.commands.launch import _validate_launch_command, launch_command_
 from accelerate.utils.launch import prepare_multi_gpu_env
 
 from maskwise.models.vlm.build import build_model
-from maskwise.training.vlm.checkpoints import read_tensors
+from maskwise.training.checkpoints import read_tensors
 from maskwise.training.vlm.config import read_config
 
 pytestmark = pytest.mark.vlm

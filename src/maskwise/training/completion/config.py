@@ -6,8 +6,13 @@ from typing import Annotated, Literal
 import msgspec
 
 from maskwise.builder.occlude import OccludeOptions
-from maskwise.training.config_file import read_toml, to_config
-from maskwise.training.tiny.config import NaturalInt, PositiveInt, Schedule
+from maskwise.training.config_file import (
+    NaturalInt,
+    PositiveInt,
+    read_toml,
+    to_config,
+)
+from maskwise.training.stage_config import StageConfig
 
 Fraction = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -32,7 +37,7 @@ class CompletionConfig(
     rates: tuple[Fraction, Fraction] = (0.08, 0.65)
     per_image: PositiveInt = 8
     min_area: Fraction = 0.005
-    schedule: Schedule
+    schedule: StageConfig
     threads: PositiveInt = 2
 
     def occlude_options(self, seed: int) -> OccludeOptions:

@@ -7,15 +7,11 @@ completion.onnx             the network for inference
 """
 
 import copy
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
 from accelerate.utils import set_seed
-from rich.console import Console
-from rich.progress import track
 from torch import Tensor, nn
 
 from maskwise.builder.cutouts import CutoutSource
@@ -26,6 +22,7 @@ from maskwise.models.photo.sam import FEATURE_CHANNELS, MobileSam
 from maskwise.models.photo.weights import load_sam
 from maskwise.models.photo.window import CROP_SIZE, FEATURE_SIZE
 from maskwise.store import Dataset
+from maskwise.training.checkpoints import find_stage_weights, load_stage_weights
 from maskwise.training.completion.batches import (
     CompletionBatch,
     CropPool,
@@ -44,15 +41,16 @@ from maskwise.training.completion.losses import completion_loss
 from maskwise.training.completion.network import CompletionUNet
 from maskwise.training.completion.validation import score_network
 from maskwise.training.config_file import open_dataset
-from maskwise.training.dry_run import DryRun, ParameterCount, SourcePlan, StagePlan
-from maskwise.training.tiny.checkpoints import load_weights
-from maskwise.training.tiny.export import OnnxGraph, write_onnx
-from maskwise.training.tiny.trainer import TrainingTask, fit
+from maskwise.training.dry_run import DryRun, plan_small_run
+from maskwise.training.loop import TrainingTask, run_training
+from maskwise.training.onnx_export import write_onnx
+from maskwise.training.progress import track_items
 from maskwise.training.trainers import record_config
 
 __all__ = ["dry_run", "export_run", "read_config", "train"]
 
-Item = TypeVar("Item")
+STAGE = "completion"
+"""The only stage of a run."""
 
 
 def train(config: CompletionConfig, folder: Path) -> list[Path]:
@@ -72,71 +70,55 @@ def train(config: CompletionConfig, folder: Path) -> list[Path]:
         for options in map(config.occlude_options, config.seeds):
             covered += _cover(dataset, rows, options)
     set_seed(config.seed)
-    task = make_task(config, CropPool.of(encoded, covered), held_out)
-    network = fit("completion", CompletionUNet(), task, config.schedule, folder=folder)
+    network = CompletionUNet()
+    task = make_task(config, network, CropPool.of(encoded, covered), held_out)
+    run_training(task, config.schedule.schedule(), folder)
     return [export(network, folder / "completion.onnx")]
 
 
 def export_run(run: Path, out: Path) -> list[Path]:
     """Write the network of a finished run as an ONNX file."""
-    path = run / "completion.safetensors"
-    if not path.exists():
-        raise MaskwiseError(
-            f"{run} has no {path.name}; run `maskwise train` to the end first"
-        )
     network = CompletionUNet()
-    load_weights(network, path)
+    load_stage_weights(network, find_stage_weights(run, STAGE))
     out.mkdir(parents=True, exist_ok=True)
     return [export(network, out / "completion.onnx")]
 
 
 def dry_run(config: CompletionConfig) -> DryRun:
     """Parameters, steps and images of a run. How many composites can be made is not known in advance."""
-    count = sum(parameter.numel() for parameter in CompletionUNet().parameters())
-    draws = config.schedule.last_step * config.schedule.batch_size
-    sizes = {name: len(open_dataset(name).images) for name in config.datasets}
-    return DryRun(
-        model=config.model,
-        parameters=(ParameterCount(module="completion", trainable=count, frozen=0),),
-        stages=(
-            StagePlan(
-                name="completion",
-                steps=config.schedule.last_step,
-                batch_size=config.schedule.batch_size,
-                trainable=count,
-            ),
-        ),
-        sources=tuple(
-            SourcePlan(
-                name=name,
-                images=size,
-                samples=None,
-                drawn=draws * size // max(1, sum(sizes.values())),
-            )
-            for name, size in sizes.items()
-        ),
-        memory={"weights, averaged weights, gradients, optimizer": 5 * 4 * count},
+    return plan_small_run(
+        config.model,
+        {STAGE: CompletionUNet()},
+        {STAGE: config.schedule},
+        trained={STAGE: STAGE},
+        images={name: len(open_dataset(name).images) for name in config.datasets},
+        samples=dict.fromkeys(config.datasets),
     )
 
 
 def make_task(
-    config: CompletionConfig, pool: CropPool, held_out: list[ObjectCrop]
+    config: CompletionConfig,
+    network: CompletionUNet,
+    pool: CropPool,
+    held_out: list[ObjectCrop],
 ) -> TrainingTask:
-    """What the trainer needs to know."""
+    """What the training loop needs to know."""
     examples = [plain_example(crop) for crop in held_out]
     if not pool.occluded:
         raise MaskwiseError(
             f"{', '.join(config.datasets)}: no composite has an occluded object to train on"
         )
 
-    def batch(step: int) -> CompletionBatch:
-        return make_batch(
-            pool, config.schedule.batch_size, np.random.default_rng((config.seed, step))
-        )
+    def make_numbered_batch(number: int) -> CompletionBatch:
+        random = np.random.default_rng((config.seed, number))
+        return make_batch(pool, config.schedule.batch_size, random)
 
-    return TrainingTask(
-        make_batch=batch,
-        loss=completion_loss,
+    return config.schedule.make_task(
+        STAGE,
+        network,
+        seed=config.seed,
+        make_batch=make_numbered_batch,
+        loss_terms=completion_loss,
         validate=lambda network: score_network(network, examples),
     )
 
@@ -161,9 +143,12 @@ def export(network: CompletionUNet, path: Path) -> Path:
         "crop": torch.zeros(2, CROP_CHANNELS, CROP_SIZE, CROP_SIZE),
         "features": torch.zeros(1, FEATURE_CHANNELS, FEATURE_SIZE, FEATURE_SIZE),
     }
-    axes = {name: {0: "neighbours"} for name in ("crop", "amodal", "front")}
     return write_onnx(
-        OnnxGraph(CompletionGraph(network), inputs, ("amodal", "front"), axes), path
+        CompletionGraph(network),
+        path,
+        inputs=inputs,
+        outputs=("amodal", "front"),
+        dynamic_axes={name: {0: "neighbours"} for name in ("crop", "amodal", "front")},
     )
 
 
@@ -179,12 +164,15 @@ def _load_encoded(
     files = write_composites(
         dataset, rows, options, sam=sam, folder=folder / "composites"
     )
-    found: dict[Path, None] = {}
-    for paths in _track(
-        files, f"composites of {dataset.path}, seed {options.seed}", len(rows)
-    ):
-        found |= dict.fromkeys(paths)
-    return [crop for path in found for crop in read_crops(path)]
+    label = f"composites of {dataset.path}, seed {options.seed}"
+    # An original belongs to several composites and is read once; a dictionary keeps the order.
+    paths: dict[Path, None] = {}
+    for files_of_image in track_items(files, label, len(rows)):
+        paths.update(dict.fromkeys(files_of_image))
+    crops = []
+    for path in paths:
+        crops += read_crops(path)
+    return crops
 
 
 def _cover(
@@ -192,11 +180,8 @@ def _cover(
 ) -> list[ObjectCrop]:
     """Covered pairs of a dataset with one seed."""
     cutouts = CutoutSource.of(dataset)
-    images = _track(
-        rows, f"covered pairs of {dataset.path}, seed {options.seed}", len(rows)
-    )
-    return [crop for row in images for crop in cover_objects(cutouts, row, options)]
-
-
-def _track(items: Iterable[Item], label: str, total: int) -> Iterable[Item]:
-    return track(items, label, total=total, console=Console(stderr=True))
+    label = f"covered pairs of {dataset.path}, seed {options.seed}"
+    crops: list[ObjectCrop] = []
+    for row in track_items(rows, label, len(rows)):
+        crops += cover_objects(cutouts, row, options)
+    return crops

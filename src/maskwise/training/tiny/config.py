@@ -1,37 +1,19 @@
-"""The settings of a training run, read from TOML."""
+"""The settings of a training run of the bundled model, read from TOML."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
-from maskwise.training.config_file import read_toml, to_config
-
-PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
-NaturalInt = Annotated[int, msgspec.Meta(ge=0)]
+from maskwise.training.config_file import (
+    NaturalInt,
+    PositiveInt,
+    read_toml,
+    to_config,
+)
+from maskwise.training.stage_config import StageConfig
 
 STAGES = ("detector", "detector_augmented", "grounder")
-
-
-class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The optimisation of one stage. The learning rate rises over `warmup_steps` and then falls to a hundredth along a
-    cosine that ends at `steps`. Every `checkpoint_every` steps a checkpoint is written and validated. `stop_step` ends
-    training early, without changing the cosine.
-    """
-
-    steps: PositiveInt
-    batch_size: PositiveInt
-    learning_rate: Annotated[float, msgspec.Meta(gt=0)]
-    warmup_steps: PositiveInt = 200
-    weight_decay: Annotated[float, msgspec.Meta(ge=0)] = 0.02
-    ema_decay: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.998
-    checkpoint_every: PositiveInt = 250
-    stop_step: PositiveInt | None = None
-
-    @property
-    def last_step(self) -> int:
-        """The step after which training ends."""
-        return self.steps if self.stop_step is None else min(self.stop_step, self.steps)
 
 
 class WorldData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,9 +39,9 @@ class TrainingConfig(
     model: Literal["tiny"] = "tiny"
     seed: NaturalInt
     world: WorldData
-    detector: Schedule | None = None
-    detector_augmented: Schedule | None = None
-    grounder: Schedule | None = None
+    detector: StageConfig | None = None
+    detector_augmented: StageConfig | None = None
+    grounder: StageConfig | None = None
     detected_scenes: NaturalInt
     datasets: tuple[str, ...] = ()
     validation: str | None = None
@@ -77,12 +59,14 @@ class TrainingConfig(
                 f"there is no stage to train; expected at least one of [{'], ['.join(STAGES)}]"
             )
 
-    def stages(self) -> dict[str, Schedule]:
+    def stages(self) -> dict[str, StageConfig]:
         """The stages of this run, in order."""
-        found = {name: getattr(self, name) for name in STAGES}
-        return {
-            name: schedule for name, schedule in found.items() if schedule is not None
-        }
+        stages = {}
+        for name in STAGES:
+            stage: StageConfig | None = getattr(self, name)
+            if stage is not None:
+                stages[name] = stage
+        return stages
 
 
 def read_config(path: Path) -> TrainingConfig:

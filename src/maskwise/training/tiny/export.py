@@ -5,11 +5,8 @@ names of the parameters, so that training can continue from the files (`load_onn
 """
 
 import copy
-import warnings
 from pathlib import Path
-from typing import NamedTuple
 
-import onnx
 import torch
 from torch import Tensor, nn
 
@@ -21,13 +18,11 @@ from maskwise.models.tiny.spec import (
     PAIRWISE_FEATURES,
     UNARY_FEATURES,
 )
+from maskwise.training.onnx_export import write_onnx
 from maskwise.training.tiny.detector import Detector
 from maskwise.training.tiny.grounder import Grounder
-from maskwise.training.tiny.half_precision import halve_weights
 from maskwise.training.tiny.networks import TwoStageDetector, fuse_batch_norm
 from maskwise.training.tiny.roi_head import RoIHead, RoIOutput
-
-OPSET = 17
 
 
 class _DetectorGraph(nn.Module):
@@ -73,91 +68,65 @@ class _GrounderGraph(nn.Module):
         return logits
 
 
-class OnnxGraph(NamedTuple):
-    """A network, example inputs by name, the names of its outputs, and the dynamic axes of both."""
-
-    network: nn.Module
-    inputs: dict[str, Tensor]
-    outputs: tuple[str, ...]
-    dynamic_axes: dict[str, dict[int, str]]
-
-
 def export(detector: TwoStageDetector, grounder: Grounder, out: Path) -> list[Path]:
     """Write detector.onnx, roi_head.onnx and grounder.onnx; the networks are not changed."""
     out.mkdir(parents=True, exist_ok=True)
     detector = copy.deepcopy(detector).cpu().eval()
     fuse_batch_norm(detector)
-    graphs = {
-        "detector": _detector_graph(detector.detector),
-        "roi_head": _roi_head_graph(detector.roi_head),
-        "grounder": _grounder_graph(copy.deepcopy(grounder).cpu().eval()),
-    }
-    return [write_onnx(graph, out / f"{name}.onnx") for name, graph in graphs.items()]
+    grounder = copy.deepcopy(grounder).cpu().eval()
+    return [
+        _write_detector(detector.detector, out / "detector.onnx"),
+        _write_roi_head(detector.roi_head, out / "roi_head.onnx"),
+        _write_grounder(grounder, out / "grounder.onnx"),
+    ]
 
 
-def _detector_graph(detector: Detector) -> OnnxGraph:
-    outputs = ("fine_features", "coarse_features", "heatmap", "box_distances")
-    return OnnxGraph(
+def _write_detector(detector: Detector, path: Path) -> Path:
+    return write_onnx(
         _DetectorGraph(detector),
-        {"image": torch.zeros(1, 3, IMAGE_SIZE, IMAGE_SIZE)},
-        outputs,
-        {},
+        path,
+        inputs={"image": torch.zeros(1, 3, IMAGE_SIZE, IMAGE_SIZE)},
+        outputs=("fine_features", "coarse_features", "heatmap", "box_distances"),
+        dynamic_axes={},
     )
 
 
-def _roi_head_graph(roi_head: RoIHead) -> OnnxGraph:
-    fine = IMAGE_SIZE // 2
-    coarse = IMAGE_SIZE // 4
-    inputs = {
-        "fine_features": torch.zeros(1, FINE_CHANNELS, fine, fine),
-        "coarse_features": torch.zeros(1, COARSE_CHANNELS, coarse, coarse),
-        "boxes": torch.tensor([[0.1, 0.1, 0.5, 0.6], [0.2, 0.3, 0.9, 0.9]]),
-    }
+def _write_roi_head(roi_head: RoIHead, path: Path) -> Path:
+    # Strides of the two feature maps.
+    fine_side = IMAGE_SIZE // 2
+    coarse_side = IMAGE_SIZE // 4
     outputs = ("mask_logits", "category_logits", "color_logits", "material_logits")
-    return OnnxGraph(
+    return write_onnx(
         _RoIHeadGraph(roi_head),
-        inputs,
-        outputs,
-        {name: {0: "objects"} for name in ("boxes", *outputs)},
+        path,
+        inputs={
+            "fine_features": torch.zeros(1, FINE_CHANNELS, fine_side, fine_side),
+            "coarse_features": torch.zeros(
+                1, COARSE_CHANNELS, coarse_side, coarse_side
+            ),
+            # Two boxes: with one, the tracer would take the number of boxes for a constant.
+            "boxes": torch.tensor([[0.1, 0.1, 0.5, 0.6], [0.2, 0.3, 0.9, 0.9]]),
+        },
+        outputs=outputs,
+        dynamic_axes={name: {0: "objects"} for name in ("boxes", *outputs)},
     )
 
 
-def _grounder_graph(grounder: Grounder) -> OnnxGraph:
-    inputs = {
-        "tokens": torch.ones(2, 5, 1 + MAX_TRIGRAMS, dtype=torch.long),
-        "unary": torch.zeros(1, 3, UNARY_FEATURES),
-        "pairwise": torch.zeros(1, 3, 3, PAIRWISE_FEATURES),
-    }
-    axes = {
-        "tokens": {0: "questions", 1: "tokens"},
-        "unary": {1: "objects"},
-        "pairwise": {1: "objects", 2: "objects"},
-        "logits": {0: "questions", 1: "objects"},
-    }
-    return OnnxGraph(_GrounderGraph(grounder), inputs, ("logits",), axes)
-
-
-def write_onnx(graph: OnnxGraph, path: Path) -> Path:
-    """Write a network as an ONNX file with half-precision weights.
-
-    The tracing exporter is used: its files are small and keep the names given here. Its warnings, about its
-    deprecation and about sizes that are constant on purpose, are suppressed. Constants are not folded, because folded
-    initializers lose their names; onnxruntime folds them when it opens the file.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            graph.network.eval(),
-            tuple(graph.inputs.values()),
-            str(path),
-            input_names=list(graph.inputs),
-            output_names=list(graph.outputs),
-            dynamic_axes=graph.dynamic_axes,
-            opset_version=OPSET,
-            do_constant_folding=False,
-            dynamo=False,
-        )
-    model = onnx.load(path)
-    halve_weights(model)
-    onnx.save(model, path)
-    return path
+def _write_grounder(grounder: Grounder, path: Path) -> Path:
+    return write_onnx(
+        _GrounderGraph(grounder),
+        path,
+        # Sizes above 1, and different ones, so that the tracer takes none of them for a constant.
+        inputs={
+            "tokens": torch.ones(2, 5, 1 + MAX_TRIGRAMS, dtype=torch.long),
+            "unary": torch.zeros(1, 3, UNARY_FEATURES),
+            "pairwise": torch.zeros(1, 3, 3, PAIRWISE_FEATURES),
+        },
+        outputs=("logits",),
+        dynamic_axes={
+            "tokens": {0: "questions", 1: "tokens"},
+            "unary": {1: "objects"},
+            "pairwise": {1: "objects", 2: "objects"},
+            "logits": {0: "questions", 1: "objects"},
+        },
+    )

@@ -12,29 +12,29 @@
 A stage whose weights exist is skipped; within a stage, training continues from its last checkpoint.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import numpy as np
 import torch
 from accelerate import PartialState
 from accelerate.utils import set_seed
-from rich.console import Console
-from rich.progress import track
-from torch import nn
 
+from maskwise.console import make_console
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.model import BUNDLED_WEIGHTS, Tiny
 from maskwise.store import Dataset
+from maskwise.training.checkpoints import find_stage_weights, load_stage_weights
 from maskwise.training.config_file import open_dataset
+from maskwise.training.loop import TrainingTask, run_training
+from maskwise.training.progress import track_items
+from maskwise.training.stage_config import StageConfig
 from maskwise.training.tiny.annotated_dataset import (
     dataset_examples,
     unknown_categories,
 )
-from maskwise.training.tiny.checkpoints import load_weights
-from maskwise.training.tiny.config import Schedule, TrainingConfig, read_config
+from maskwise.training.tiny.config import TrainingConfig, read_config
 from maskwise.training.tiny.dry_run import dry_run
 from maskwise.training.tiny.export import export
 from maskwise.training.tiny.grounder import Grounder
@@ -63,13 +63,9 @@ from maskwise.training.tiny.scene_dataset import (
 )
 from maskwise.training.tiny.sentence_templates import make_templates
 from maskwise.training.tiny.targets import DetectorBatch, make_detector_batch
-from maskwise.training.tiny.trainer import TrainingTask, fit
-from maskwise.training.tiny.validation import (
-    Validation,
-    open_validation,
-    world_validation,
-)
+from maskwise.training.tiny.validation import Validation
 from maskwise.training.trainers import record_config
+from maskwise.training.validation import open_validation, write_validation
 
 __all__ = [
     "dry_run",
@@ -79,8 +75,6 @@ __all__ = [
     "read_config",
     "train",
 ]
-
-T = TypeVar("T")
 
 TEMPLATES = 20_000
 """Number of sentence templates for noun phrases."""
@@ -103,29 +97,24 @@ def train(config: TrainingConfig, folder: Path) -> list[Path]:
         validations = _load_validations(config, folder / "val")
     set_seed(config.seed)
     detector, grounder = initial_networks(config.init)
-    for name, schedule in config.stages().items():
+    for name, stage in config.stages().items():
         if name == "grounder":
-            continue
-        task = _detector_task(
-            examples,
-            config.seed,
-            schedule,
-            validations,
-            augmented=name == "detector_augmented",
-        )
-        detector = fit(name, detector, task, schedule, folder=folder)
-    if config.grounder is not None:
-        model = Tiny(TorchNetworks(detector, grounder))
-        detected = examples[: config.detected_scenes]
-        with process.main_process_first():
-            found = detect_all(model, detected, folder / "detections")
-            grounding = _grounding_examples(
-                examples, _track(found, "detecting", len(detected))
+            model = Tiny(TorchNetworks(detector, grounder))
+            with process.main_process_first():
+                grounding = _detect_examples(config, model, examples, folder)
+            task = _grounder_task(
+                grounding, config.seed, stage, validations=validations, model=model
             )
-        task = _grounder_task(
-            grounding, config.seed, config.grounder, validations, model
-        )
-        grounder = fit("grounder", grounder, task, config.grounder, folder=folder)
+        else:
+            task = _detector_task(
+                name,
+                examples,
+                config.seed,
+                stage,
+                validations=validations,
+                detector=detector,
+            )
+        run_training(task, stage.schedule(), folder)
     return export(detector, grounder, folder) if process.is_main_process else []
 
 
@@ -147,12 +136,8 @@ def load_trained(folder: Path) -> tuple[TwoStageDetector, Grounder]:
     )
     detector, grounder = initial_networks(config.init)
     for name in config.stages():
-        path = folder / f"{name}.safetensors"
-        if not path.exists():
-            raise MaskwiseError(
-                f"{folder} has no {path.name}; run `maskwise train` to the end first"
-            )
-        load_weights(grounder if name == "grounder" else detector, path)
+        network = grounder if name == "grounder" else detector
+        load_stage_weights(network, find_stage_weights(folder, name))
     return detector.eval(), grounder.eval()
 
 
@@ -174,16 +159,16 @@ def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:
             questions=world.questions,
             workers=config.threads,
         )
-        for path in _track(paths, "rendering scenes", shard_count(world.scenes)):
+        for path in track_items(paths, "rendering scenes", shard_count(world.scenes)):
             examples += read_shard(path)
     for name in config.datasets:
         dataset = open_dataset(name)
-        read = _track(
+        read = track_items(
             dataset_examples(dataset), f"reading {name}", len(dataset.images.id)
         )
-        found = [example for example in read if example is not None]
-        _report_unused(name, dataset, found)
-        examples += found
+        usable = [example for example in read if example is not None]
+        _report_unused(name, dataset, usable)
+        examples += usable
     if not examples:
         raise MaskwiseError(
             "nothing to train on: world.scenes is 0 and no dataset has an object"
@@ -193,7 +178,7 @@ def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:
 
 def _report_unused(name: str, dataset: Dataset, examples: list[SceneExample]) -> None:
     """Say on standard error which annotations of a dataset the model cannot use."""
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     if unknown := unknown_categories(dataset):
         objects = sum(len(example.labels) for example in examples)
         listed = ", ".join(
@@ -223,42 +208,55 @@ def _load_validations(config: TrainingConfig, folder: Path) -> dict[str, Validat
     """The validation sets by the prefix of their metrics."""
     validations = {}
     if config.world.validation_scenes:
-        validations["val"] = world_validation(
-            folder, config.world.validation_scenes, config.seed
-        )
+        scenes = write_validation(folder, config.world.validation_scenes, config.seed)
+        validations["val"] = Validation(scenes)
     if config.validation is not None:
-        validations["own_val"] = open_validation(config.validation)
+        validations["own_val"] = Validation(open_validation(config.validation))
     return validations
 
 
-def _track(steps: Iterable[T], label: str, total: int) -> Iterable[T]:
-    """A progress bar on standard error; standard output may be read by a program."""
-    return track(steps, label, total=total, console=Console(stderr=True))
-
-
 def _detector_task(
+    name: str,
     examples: list[SceneExample],
     seed: int,
-    schedule: Schedule,
-    validations: dict[str, Validation],
+    stage: StageConfig,
     *,
-    augmented: bool,
+    validations: dict[str, Validation],
+    detector: TwoStageDetector,
 ) -> TrainingTask:
-    def make_batch(step: int) -> DetectorBatch:
-        random = np.random.default_rng((seed, step))
-        chosen = random.integers(len(examples), size=schedule.batch_size)
+    def make_batch(number: int) -> DetectorBatch:
+        random = np.random.default_rng((seed, number))
+        chosen = random.integers(len(examples), size=stage.batch_size)
         return make_detector_batch(
-            [examples[i] for i in chosen], random, augmented=augmented
+            [examples[index] for index in chosen],
+            random,
+            augmented=name == "detector_augmented",
         )
 
-    def validate(detector: nn.Module) -> dict[str, float]:
-        assert isinstance(detector, TwoStageDetector)
-        model = Tiny(TorchNetworks(detector, Grounder()))
-        return _prefixed(
-            {prefix: one.score_detector(model) for prefix, one in validations.items()}
-        )
+    def validate(network: TwoStageDetector) -> dict[str, float]:
+        # The grounder is not used: the detector is scored with the true targets.
+        model = Tiny(TorchNetworks(network, Grounder()))
+        return _score_all(validations, lambda _, data: data.score_detector(model))
 
-    return TrainingTask(make_batch=make_batch, loss=detector_loss, validate=validate)
+    return stage.make_task(
+        name,
+        detector,
+        seed=seed,
+        make_batch=make_batch,
+        loss_terms=detector_loss,
+        validate=validate,
+    )
+
+
+def _detect_examples(
+    config: TrainingConfig, model: Tiny, examples: list[SceneExample], folder: Path
+) -> list[GroundingExample]:
+    """What the grounder is trained on: the detections of the first examples, and the annotations of all."""
+    detected = examples[: config.detected_scenes]
+    detections = detect_all(model, detected, folder / "detections")
+    return _grounding_examples(
+        examples, track_items(detections, "detecting", len(detected))
+    )
 
 
 def _grounding_examples(
@@ -266,17 +264,17 @@ def _grounding_examples(
 ) -> list[GroundingExample]:
     """Examples with the detections of the first ones, repeated, and with the annotations of all."""
     detected = [
-        make_grounding_example(example, found)
-        for found, example in zip(detections, examples)
+        make_grounding_example(example, objects)
+        for objects, example in zip(detections, examples)
     ]
     annotated = [
         make_grounding_example(example, annotated_objects(example))
         for example in examples
     ]
     usable = [
-        one
-        for one in DETECTED_REPEATS * detected + annotated
-        if one.questions and len(one.features.unary)
+        example
+        for example in DETECTED_REPEATS * detected + annotated
+        if example.questions and len(example.features.unary)
     ]
     if not usable:
         raise MaskwiseError(
@@ -288,39 +286,44 @@ def _grounding_examples(
 def _grounder_task(
     examples: list[GroundingExample],
     seed: int,
-    schedule: Schedule,
+    stage: StageConfig,
+    *,
     validations: dict[str, Validation],
     model: Tiny,
 ) -> TrainingTask:
     templates = make_templates(TEMPLATES, seed)
-    encoded = {prefix: one.encode(model) for prefix, one in validations.items()}
+    # The detector does not change any more: held-out images are encoded once for all validations.
+    encoded = {prefix: data.encode(model) for prefix, data in validations.items()}
     assert isinstance(model.networks, TorchNetworks)
     detector = model.networks.detector
 
-    def make_batch(step: int) -> GroundingBatch:
-        return make_grounding_batch(
-            examples,
-            templates,
-            schedule.batch_size,
-            np.random.default_rng((seed, step)),
+    def make_batch(number: int) -> GroundingBatch:
+        random = np.random.default_rng((seed, number))
+        return make_grounding_batch(examples, templates, stage.batch_size, random)
+
+    def validate(network: Grounder) -> dict[str, float]:
+        networks = TorchNetworks(detector, network)
+        return _score_all(
+            validations, lambda prefix, data: data.score(networks, encoded[prefix])
         )
 
-    def validate(grounder: nn.Module) -> dict[str, float]:
-        assert isinstance(grounder, Grounder)
-        networks = TorchNetworks(detector, grounder)
-        return _prefixed(
-            {
-                prefix: one.score(networks, encoded[prefix])
-                for prefix, one in validations.items()
-            }
-        )
-
-    return TrainingTask(make_batch=make_batch, loss=grounding_loss, validate=validate)
+    return stage.make_task(
+        "grounder",
+        model.networks.grounder,
+        seed=seed,
+        make_batch=make_batch,
+        loss_terms=grounding_loss,
+        validate=validate,
+    )
 
 
-def _prefixed(metrics: dict[str, dict[str, float]]) -> dict[str, float]:
-    return {
-        f"{prefix}_{name}": value
-        for prefix, found in metrics.items()
-        for name, value in found.items()
-    }
+def _score_all(
+    validations: dict[str, Validation],
+    score: Callable[[str, Validation], dict[str, float]],
+) -> dict[str, float]:
+    """The metrics of all validation sets, their names prefixed with that of the set."""
+    metrics = {}
+    for prefix, data in validations.items():
+        for name, value in score(prefix, data).items():
+            metrics[f"{prefix}_{name}"] = value
+    return metrics

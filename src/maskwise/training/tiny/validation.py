@@ -1,6 +1,6 @@
-"""Validation during training: the strict protocol on images that training does not use.
+"""Validation of the bundled model: the strict protocol on images that training does not use.
 
-    validation = Validation(Dataset.open(folder))
+validation = Validation(Dataset.open(folder))
 validation.score_detector(model)                       # the detector alone, with a perfect grounder
 validation.score(networks, validation.encode(model))   # the whole model
 """
@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from maskwise.errors import ConfigError
 from maskwise.harness.scoring import compute_scores
 from maskwise.models.tiny.encoded_image import EncodedImage
 from maskwise.models.tiny.greedy_matching import match_targets
@@ -19,9 +18,7 @@ from maskwise.models.tiny.model import Tiny
 from maskwise.models.tiny.networks import Networks
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
-from maskwise.training.config_file import open_dataset
-from maskwise.training.curve import VALIDATION_METRICS
-from maskwise.world import write_scenes
+from maskwise.training.validation import select_metrics
 
 
 class Validation:
@@ -55,9 +52,8 @@ class Validation:
         for encoded, (_, samples) in zip(images, self.dataset.groups()):
             current = EncodedImage(networks, encoded.objects, encoded.size)
             answers = current.answer([sample.question for sample in samples])
-            predictions |= {
-                sample.id: answer for sample, answer in zip(samples, answers)
-            }
+            for sample, answer in zip(samples, answers):
+                predictions[sample.id] = answer
         return self._metrics(predictions)
 
     def _metrics(self, predictions: Mapping[str, Prediction]) -> dict[str, float]:
@@ -68,23 +64,7 @@ class Validation:
                 for sample, prediction in predictions.items():
                     log.append(msgspec.structs.replace(prediction, sample=sample))
             result = compute_scores(path, self.dataset, ["strict"])
-        values = {
-            name: result.scores["strict"].metrics[name].value()
-            for name in VALIDATION_METRICS
-        }
-        return {name: value for name, value in values.items() if value is not None}
-
-
-def open_validation(folder: str) -> Validation:
-    """The dataset folder that a config names to validate on."""
-    dataset = open_dataset(folder)
-    if not len(dataset):
-        raise ConfigError(f"{folder} has no questions to validate on")
-    return Validation(dataset)
-
-
-def world_validation(folder: Path, scenes: int, seed: int) -> Validation:
-    """Scenes of the world's validation split; the dataset is written to `folder` unless it exists."""
-    if not folder.exists():
-        write_scenes(folder, scenes, seed, split="val")
-    return Validation(Dataset.open(folder))
+        metrics = result.scores["strict"].metrics
+        return select_metrics(
+            {name: metric.value() for name, metric in metrics.items()}
+        )

@@ -9,15 +9,19 @@ import msgspec
 from maskwise.engines import EngineOptions
 from maskwise.errors import UnknownNameError
 from maskwise.models.vlm.config import LossWeights, VlmConfig
-from maskwise.training.config_file import read_toml, to_config
+from maskwise.training.config_file import (
+    NaturalInt,
+    PositiveInt,
+    Share,
+    read_toml,
+    to_config,
+)
+from maskwise.training.schedule import Decay, Schedule
 from maskwise.training.vlm.augment import Augmentation
 from maskwise.training.vlm.lora import LoraSettings
 from maskwise.training.vlm.nano import nano_config
 from maskwise.world.catalogue import PRESETS
 
-PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
-NaturalInt = Annotated[int, msgspec.Meta(ge=0)]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Rate = Annotated[float, msgspec.Meta(gt=0)]
 
 
@@ -56,7 +60,8 @@ class SourceConfig(Section, frozen=True, kw_only=True):
     text: str | None = None
 
     def __post_init__(self) -> None:
-        if sum(one is not None for one in (self.dataset, self.world, self.text)) != 1:
+        kinds = (self.dataset, self.world, self.text)
+        if sum(kind is not None for kind in kinds) != 1:
             raise ValueError(
                 "a source needs exactly one of `dataset`, `world` and `text`"
             )
@@ -74,7 +79,7 @@ class Optimization(Section, frozen=True, kw_only=True):
     batch_size: PositiveInt
     micro_batch_size: PositiveInt = 1
     questions_per_image: NaturalInt = 3
-    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    schedule: Decay = "linear"
     warmup_steps: NaturalInt = 100
     final_factor: Share = 0.0
     betas: tuple[Share, Share] = (0.9, 0.95)
@@ -124,6 +129,16 @@ class Stage(Section, frozen=True, kw_only=True):
                 f"stage {self.name!r}: unknown losses {', '.join(sorted(unknown))}; "
                 f"known: {', '.join(LossWeights.__struct_fields__)}"
             )
+
+
+STAGE_OPTIMIZATION = (
+    "learning_rate",
+    "matrix_rate",
+    "warmup_steps",
+    "batch_size",
+    "questions_per_image",
+)
+"""Fields of a stage that replace those of [optimization]."""
 
 
 class ValidationConfig(Section, frozen=True, kw_only=True):
@@ -195,17 +210,25 @@ class VlmTrainingConfig(Section, frozen=True, kw_only=True):
 
     def optimization_of(self, stage: Stage) -> Optimization:
         """The optimization of a stage: its own fields, and [optimization] for the others."""
-        names = (
-            "learning_rate",
-            "matrix_rate",
-            "warmup_steps",
-            "batch_size",
-            "questions_per_image",
+        own = {name: getattr(stage, name) for name in STAGE_OPTIMIZATION}
+        given = {name: value for name, value in own.items() if value is not None}
+        return msgspec.structs.replace(self.optimization, **given)
+
+    def schedule_of(self, stage: Stage) -> Schedule:
+        """The steps of a stage."""
+        optimization = self.optimization_of(stage)
+        return Schedule(
+            steps=stage.steps,
+            last_step=stage.steps,
+            warmup_steps=optimization.warmup_steps,
+            decay=optimization.schedule,
+            final_factor=optimization.final_factor,
+            log_every=self.log_every,
+            validate_every=self.validation.every if self.validation else None,
+            checkpoint_every=self.checkpoint_every,
+            keep_checkpoints=self.keep_checkpoints,
+            clip_norm=optimization.clip_norm,
         )
-        own = {
-            name: value for name in names if (value := getattr(stage, name)) is not None
-        }
-        return msgspec.structs.replace(self.optimization, **own)
 
     def losses_of(self, stage: Stage) -> LossWeights:
         """The loss weights of a stage: its own, and those of the model for the others."""

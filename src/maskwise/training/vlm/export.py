@@ -19,7 +19,11 @@ from maskwise.models.vlm.folder import (
 )
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
-from maskwise.training.vlm.checkpoints import read_tensors, restore_weights
+from maskwise.training.checkpoints import (
+    find_stage_weights,
+    read_tensors,
+    restore_weights,
+)
 from maskwise.training.vlm.config import VlmTrainingConfig
 from maskwise.training.vlm.lora import add_lora, merge_lora
 
@@ -62,11 +66,7 @@ def exported_files(folder: Path) -> list[Path]:
 def load_run(run: Path) -> tuple[VlmModel, VlmProcessor, LoraModel | None]:
     """The model of a finished run in evaluation mode, its processor, and its adapters, if it has any."""
     config = read_run_config(run)
-    weights = run / f"{config.stages[-1].name}.safetensors"
-    if not weights.exists():
-        raise MaskwiseError(
-            f"{run} has no {weights.name}; run `maskwise train` to the end first"
-        )
+    path = find_stage_weights(run, config.stages[-1].name)
     processor = build_processor(config.vlm, run / "processor")
     model = build_model(config.vlm, processor)
     adapted = None
@@ -74,7 +74,7 @@ def load_run(run: Path) -> tuple[VlmModel, VlmProcessor, LoraModel | None]:
         adapted = add_lora(
             model.vision_language.model, config.lora, model.seg_token_ids
         )
-    restore_weights(model, read_tensors(weights))
+    restore_weights(model, read_tensors(path))
     return model.eval(), processor, adapted
 
 

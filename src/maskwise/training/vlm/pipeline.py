@@ -9,7 +9,7 @@
     vlm_config.json, heads.safetensors, vision_language/, segmenter/
                                      the model, adapters merged, as `--model-option checkpoint=FOLDER` loads it
 
-Every stage builds the model anew and loads the weights of the stage before it, so a stage that has its weights is never
+Every stage builds a new model and loads the weights of the stage before it, so a stage that has its weights is never
 repeated.
 """
 
@@ -26,13 +26,9 @@ from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.models.vlm.build import build_model, build_processor
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.processor import VlmProcessor
-from maskwise.store import Dataset
+from maskwise.training.checkpoints import load_stage_weights, stage_weights_path
+from maskwise.training.loop import run_training
 from maskwise.training.trainers import record_config
-from maskwise.training.vlm.checkpoints import (
-    read_tensors,
-    restore_weights,
-    write_tensors,
-)
 from maskwise.training.vlm.config import Stage, VlmTrainingConfig, read_config
 from maskwise.training.vlm.dry_run import dry_run
 from maskwise.training.vlm.export import export_adapters, export_run, exported_files
@@ -40,8 +36,8 @@ from maskwise.training.vlm.freezing import freeze, trained_names
 from maskwise.training.vlm.lora import add_lora
 from maskwise.training.vlm.nano_tokenizer import new_processor
 from maskwise.training.vlm.sources import Source, TrainingItems, open_source
-from maskwise.training.vlm.trainer import StageTask, fit_stage
-from maskwise.training.vlm.validation import open_validation, validate
+from maskwise.training.vlm.stage_task import make_stage_accelerator, make_task
+from maskwise.training.vlm.validation import open_held_out, validate
 
 __all__ = ["dry_run", "export_adapters", "export_run", "read_config", "train"]
 
@@ -106,43 +102,49 @@ def train_here(config: VlmTrainingConfig, folder: Path) -> list[Path]:
         record_config(config, folder, ignored=WITHOUT_EFFECT)
         processor = load_processor(config, folder)
         held_out = (
-            open_validation(config.validation, folder / "val")
+            open_held_out(config.validation, folder / "val")
             if config.validation
             else None
         )
     sources = open_sources(config)
-    finished = folder
+
+    def validate_stage(model: VlmModel) -> dict[str, float]:
+        if config.validation is None or held_out is None:
+            return {}
+        return validate(model, processor, held_out, config.validation.limit)
+
+    stage_before: Stage | None = None
     for number, stage in enumerate(config.stages):
-        before = finished
-        finished = folder / f"{stage.name}.safetensors"
-        if finished.exists():
+        if stage_weights_path(folder, stage.name).exists():
+            # Not left to run_training: the model of a finished stage need not be built.
+            stage_before = stage
             continue
+        optimization = config.optimization_of(stage)
         set_seed(config.seed)
         model = build_training_model(config, processor)
         names = stored_names(model, config)
-        if number:
-            restore_weights(model, read_tensors(before))
+        if stage_before is not None:
+            weights = stage_weights_path(folder, stage_before.name)
+            load_stage_weights(model, weights, names)
         items = TrainingItems(
             sources,
             config.rates_of(stage),
             config.augmentation,
-            questions_per_image=config.optimization_of(stage).questions_per_image,
+            questions_per_image=optimization.questions_per_image,
             seed=config.seed + number,
         )
-        task = StageTask(
-            number=number,
-            stage=stage,
-            model=prepare_stage(config, stage, model),
-            processor=processor,
+        accelerator = make_stage_accelerator(config, optimization)
+        task = make_task(
+            config,
+            stage,
+            prepare_stage(config, stage, model),
+            processor,
             items=items,
-            names=names,
-            validate=lambda model: _validate(config, model, processor, held_out),
-            validate_every=config.validation.every if config.validation else None,
+            stored_names=names,
+            validate=validate_stage,
         )
-        weights = fit_stage(config, task, folder)
-        if process.is_main_process:
-            write_tensors(finished, weights)
-        process.wait_for_everyone()
+        run_training(task, config.schedule_of(stage), folder, accelerator)
+        stage_before = stage
     return export_run(folder, folder) if process.is_main_process else []
 
 
@@ -158,24 +160,13 @@ def check_losses(config: VlmTrainingConfig) -> None:
 
 def open_sources(config: VlmTrainingConfig) -> dict[str, Source]:
     """The sources by name; ConfigError names one that cannot be opened."""
-    found = {}
+    sources = {}
     for name, source in config.sources.items():
         try:
-            found[name] = open_source(source)
+            sources[name] = open_source(source)
         except MaskwiseError as error:
             raise ConfigError(f"[sources.{name}]: {error}") from None
-    return found
-
-
-def _validate(
-    config: VlmTrainingConfig,
-    model: VlmModel,
-    processor: VlmProcessor,
-    held_out: Dataset | None,
-) -> dict[str, float]:
-    if config.validation is None or held_out is None:
-        return {}
-    return validate(model, processor, held_out, config.validation.limit)
+    return sources
 
 
 def load_processor(config: VlmTrainingConfig, folder: Path) -> VlmProcessor:
@@ -213,16 +204,18 @@ def prepare_stage(config: VlmTrainingConfig, stage: Stage, model: VlmModel) -> V
 
 def stored_names(model: VlmModel, config: VlmTrainingConfig) -> frozenset[str]:
     """The weights that a run stores: those it trains, and those that no pretrained model has."""
-    fresh = list(NEW_MODULES)
-    fresh += ["vision_language."] if config.vlm.vision_language.name is None else []
-    fresh += ["segmenter."] if config.vlm.segmenter.name is None else []
-    trained = {
-        name for stage in config.stages for name in trained_names(model, stage.freeze)
-    }
-    # A tied output layer is in the state dict, but not among the parameters.
-    own = {
-        name for name, _ in (*model.named_parameters(), *model.named_buffers())
-    } & set(model.state_dict())
-    return frozenset(
-        name for name in own if name in trained or name.startswith(tuple(fresh))
+    new_modules = list(NEW_MODULES)
+    if config.vlm.vision_language.name is None:
+        new_modules.append("vision_language.")
+    if config.vlm.segmenter.name is None:
+        new_modules.append("segmenter.")
+    stored = set()
+    for stage in config.stages:
+        stored.update(trained_names(model, stage.freeze))
+    stored.update(
+        name for name in model.state_dict() if name.startswith(tuple(new_modules))
     )
+    # A tied output layer is in the state dict, but not among the parameters; some buffers are not in the state dict.
+    parameters = {name for name, _ in model.named_parameters()}
+    buffers = {name for name, _ in model.named_buffers()}
+    return frozenset(stored & (parameters | buffers) & set(model.state_dict()))

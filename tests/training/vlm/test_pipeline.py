@@ -16,8 +16,8 @@ from PIL import Image
 
 from maskwise.errors import MaskwiseError
 from maskwise.harness.registry import make_predictor
-from maskwise.training.vlm import trainer
-from maskwise.training.vlm.checkpoints import read_tensors
+from maskwise.training.checkpoints import read_tensors
+from maskwise.training.loop import StageLoop
 from maskwise.training.vlm.config import (
     Optimization,
     SourceConfig,
@@ -27,7 +27,7 @@ from maskwise.training.vlm.config import (
 )
 from maskwise.training.vlm.lora import LoraSettings
 from maskwise.training.vlm.pipeline import train
-from maskwise.training.vlm.trainer import deepspeed_settings, learning_rate_factor
+from maskwise.training.vlm.stage_task import deepspeed_settings
 from maskwise.world import make_scene
 from tests.training.vlm.small_runs import small_model, small_run
 
@@ -81,15 +81,15 @@ def test_a_run_writes_weights_curves_events_and_checkpoints(run: Path) -> None:
 def test_a_killed_run_ends_with_the_same_losses_and_weights(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = trainer._StageLoop._step
+    step = StageLoop.train_step
     for stage, killed_at in (("dense", 2), ("questions", 3)):
 
         def step_or_die(self, number, batches, stage=stage, killed_at=killed_at):
-            if self.task.stage.name == stage and number == killed_at:
+            if self.task.name == stage and number == killed_at:
                 raise Killed
             return step(self, number, batches)
 
-        monkeypatch.setattr(trainer._StageLoop, "_step", step_or_die)
+        monkeypatch.setattr(StageLoop, "train_step", step_or_die)
         with pytest.raises(Killed):
             train(adapted_run(), tmp_path / "run")
     monkeypatch.undo()
@@ -163,23 +163,6 @@ def test_losses_and_sources_that_cannot_be_used_are_named_before_training(
         MaskwiseError, match=r"\[sources\.mmr\]: .*mmr-train.*`maskwise read`"
     ):
         train(small_run(sources=sources), tmp_path / "source")
-
-
-def test_schedules_warm_up_and_fall() -> None:
-    linear = Optimization(
-        learning_rate=1, batch_size=1, warmup_steps=2, final_factor=0.1
-    )
-    assert [
-        learning_rate_factor(step, 6, linear) for step in (0, 1, 2, 4)
-    ] == pytest.approx([0.5, 1, 1, 0.55])
-    cosine = msgspec.structs.replace(
-        linear, schedule="cosine", warmup_steps=0, final_factor=0.0
-    )
-    assert learning_rate_factor(3, 6, cosine) == pytest.approx(0.5)
-    assert (
-        learning_rate_factor(5, 6, msgspec.structs.replace(linear, schedule="constant"))
-        == 1
-    )
 
 
 def test_the_folder_of_a_run_is_a_model(run: Path) -> None:

@@ -1,0 +1,232 @@
+"""The training loop of all models: one stage, from its last checkpoint or from the beginning to its weights.
+
+A step is a function of the seed, the step and the weights: its batches and its random numbers do not depend on what ran
+before. So an interrupted stage ends with the same weights as an uninterrupted one, and checkpoints hold no state of a
+random generator.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import send_to_device
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+from torch.optim.swa_utils import AveragedModel
+
+from maskwise.training.accelerator import is_fsdp, make_accelerator
+from maskwise.training.averaging import average_weights, set_updates
+from maskwise.training.batch_loader import load_batches
+from maskwise.training.checkpoints import (
+    StageCheckpoints,
+    gather_weights,
+    load_stage_weights,
+    stage_weights_path,
+    write_tensors,
+)
+from maskwise.training.progress import training_progress
+from maskwise.training.schedule import Schedule
+from maskwise.training.trackers import TrainingCurve
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingTask:
+    """What a model supplies for one stage.
+
+    `name`: of the stage and of its files. `network`: what is trained, with frozen parameters where the stage has some.
+    `optimizer`: of the trained parameters, with their learning rates after warm-up.
+    `make_batch(number)`: a batch that depends on its number alone. With several processes or accumulation, numbers go
+    on through the processes and forwards of a step.
+    `loss(network, batch)`: the loss to minimize, and its weighted terms by name for the training curve: the same names
+    in the same order for every batch. The network may be wrapped for several processes.
+    `seed`: of the random numbers of the steps, such as dropout.
+    `validate(network)`: metrics of the network in evaluation mode; it runs in the first process.
+    `stored_names`: the weights that checkpoints and the result hold; None: all.
+    `ema_decay`: the result is the average of the weights over the steps with this decay; None: the last weights.
+    """
+
+    name: str
+    network: nn.Module
+    optimizer: torch.optim.Optimizer
+    make_batch: Callable[[int], Any]
+    loss: Callable[[Any, Any], tuple[Tensor, dict[str, Tensor]]]
+    seed: tuple[int, ...]
+    validate: Callable[[Any], dict[str, float]]
+    stored_names: frozenset[str] | None = None
+    ema_decay: float | None = None
+
+
+def run_training(
+    task: TrainingTask,
+    schedule: Schedule,
+    folder: Path,
+    accelerator: Accelerator | None = None,
+) -> None:
+    """Train a stage to its end; its network then has the resulting weights. All processes have to call this.
+
+    Writes into folder: `task.name`.safetensors (the weights, at the end), checkpoints/`task.name` (training state), and
+    what the trackers write. A stage whose weights exist is not repeated: they are loaded.
+    """
+    finished = stage_weights_path(folder, task.name)
+    stored_names = task.stored_names or frozenset(task.network.state_dict())
+    if finished.exists():
+        load_stage_weights(task.network, finished, stored_names)
+        return
+    if accelerator is None:
+        accelerator = make_accelerator()
+    loop = StageLoop(task, schedule, accelerator)
+    checkpoints = StageCheckpoints(
+        accelerator,
+        folder / "checkpoints" / task.name,
+        # The network itself, not what wraps it: its weights have the same names under DDP, FSDP 2 and DeepSpeed.
+        task.network,
+        optimizer=getattr(loop.optimizer, "optimizer", loop.optimizer),
+        averaged=None if loop.averaged is None else loop.averaged.module,
+        stored_names=stored_names,
+        keep=schedule.keep_checkpoints,
+    )
+    loop.run(checkpoints, folder)
+    weights = gather_weights(task.network, stored_names)
+    if accelerator.is_main_process:
+        write_tensors(finished, weights)
+    accelerator.wait_for_everyone()
+
+
+class StageLoop:
+    """The steps of a stage in this process."""
+
+    def __init__(
+        self, task: TrainingTask, schedule: Schedule, accelerator: Accelerator
+    ) -> None:
+        self.task = task
+        self.schedule = schedule
+        self.accelerator = accelerator
+        task.network.to(accelerator.device)
+        task.network.train()
+        self.averaged: AveragedModel | None = None
+        if task.ema_decay is not None:
+            self.averaged = average_weights(task.network, task.ema_decay)
+        self.network, self.optimizer = accelerator.prepare(task.network, task.optimizer)
+        self.base_rates = [group["lr"] for group in self.optimizer.param_groups]
+        # Forwards per step: their gradients are accumulated.
+        self.forwards = accelerator.gradient_accumulation_steps
+
+    def run(self, checkpoints: StageCheckpoints, folder: Path) -> None:
+        """Train from the last checkpoint to the last step, and leave the resulting weights in the network."""
+        schedule = self.schedule
+        first_step = checkpoints.load()
+        if self.averaged is not None:
+            set_updates(self.averaged, first_step)
+        is_main = self.accelerator.is_main_process
+        curve = TrainingCurve(folder, self.task.name, first_step) if is_main else None
+        batches = self._load_batches(first_step)
+        with training_progress(is_main) as progress:
+            bar = progress.add_task(
+                self.task.name, total=schedule.last_step, completed=first_step
+            )
+            for step in range(first_step, schedule.last_step):
+                losses = self.train_step(step, batches)
+                done = step + 1
+                metrics = {}
+                if schedule.is_due(done, schedule.validate_every):
+                    metrics = self._validate()
+                if curve is not None:
+                    curve.add(losses)
+                    if metrics or schedule.is_due(done, schedule.log_every):
+                        curve.write(done, metrics)
+                if schedule.is_due(done, schedule.checkpoint_every):
+                    checkpoints.save(done)
+                progress.update(bar, completed=done)
+        if curve is not None:
+            curve.close()
+        if self.averaged is not None:
+            self.task.network.load_state_dict(self.averaged.module.state_dict())
+
+    def train_step(self, step: int, batches: Iterator[Any]) -> dict[str, Tensor]:
+        """One update of the weights; returns the terms of the loss, averaged over forwards and processes."""
+        factor = self.schedule.learning_rate_factor(step)
+        for group, rate in zip(self.optimizer.param_groups, self.base_rates):
+            group["lr"] = rate * factor
+        names: list[str] = []
+        total: Tensor | float = 0.0
+        for forward in range(self.forwards):
+            batch = send_to_device(next(batches), self.accelerator.device)
+            self._seed_torch(step * self.forwards + forward)
+            with self.accelerator.accumulate(self.network):
+                loss, terms = self.task.loss(self.network, batch)
+                if is_fsdp(self.accelerator):
+                    loss = loss + _zero_of_unwrapped_weights(self.network)
+                self.accelerator.backward(loss)
+                if self.accelerator.sync_gradients:
+                    self.accelerator.clip_grad_norm_(
+                        self.network.parameters(), self.schedule.clip_norm
+                    )
+                self.optimizer.step()
+                self.optimizer.zero_grad()
+            names = list(terms)
+            values = [value.detach().float() for value in terms.values()]
+            total = total + torch.stack(values) / self.forwards
+        if self.averaged is not None:
+            self.averaged.update_parameters(self.task.network)
+        means = self.accelerator.reduce(total, "mean")
+        return dict(zip(names, means))
+
+    def _load_batches(self, first_step: int) -> Iterator[Any]:
+        """The batches of this process, one per forward."""
+        return load_batches(
+            self.task.make_batch,
+            first_step * self.forwards,
+            self.schedule.last_step * self.forwards,
+            process=self.accelerator.process_index,
+            processes=self.accelerator.num_processes,
+        )
+
+    def _seed_torch(self, forward: int) -> None:
+        """Seed torch by the number of the batch: dropout is the same for any number of processes."""
+        processes = self.accelerator.num_processes
+        number = forward * processes + self.accelerator.process_index
+        sequence = np.random.SeedSequence((*self.task.seed, number))
+        state = sequence.generate_state(1, np.uint64)
+        # torch takes seeds of 63 bits.
+        torch.manual_seed(int(state[0]) >> 1)
+
+    def _validate(self) -> dict[str, float]:
+        """Metrics of the averaged weights, or of the current ones, by the first process; none in the others.
+
+        Under FSDP there are none: only the training forward gathers the shards of all weights.
+        """
+        if is_fsdp(self.accelerator):
+            return {}
+        metrics: dict[str, float] = {}
+        if self.accelerator.is_main_process:
+            network = self.accelerator.unwrap_model(self.network)
+            if self.averaged is not None:
+                network = self.averaged.module
+            network.eval()
+            # Trained weights are in float32 and frozen ones may not be, so the network needs autocast as in training.
+            with torch.inference_mode(), self.accelerator.autocast():
+                metrics = self.task.validate(network)
+            network.train()
+        self.accelerator.wait_for_everyone()
+        return metrics
+
+
+def _zero_of_unwrapped_weights(network: nn.Module) -> Tensor | float:
+    """Zero times the sum of the trained weights outside the layers that FSDP wraps, which run in every batch.
+
+    FSDP exchanges the gradients that there are. A process whose batch does not use a weight has no gradient of it, and
+    the others would wait for it.
+    """
+    unwrapped = [
+        parameter
+        for parameter in network.parameters()
+        if parameter.requires_grad and not isinstance(parameter, DTensor)
+    ]
+    if not unwrapped:
+        return 0.0
+    sums = [parameter.float().sum() for parameter in unwrapped]
+    return 0.0 * torch.stack(sums).sum()

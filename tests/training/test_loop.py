@@ -1,0 +1,215 @@
+"""The training loop of all models, on a network of two weights."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
+
+from safetensors.torch import load_file
+from torch import nn
+
+from maskwise.errors import MaskwiseError
+from maskwise.training import checkpoints
+from maskwise.training.accelerator import make_accelerator
+from maskwise.training.averaging import average_weights
+from maskwise.training.batch_loader import load_batches
+from maskwise.training.loop import TrainingTask, run_training
+from maskwise.training.stage_config import StageConfig
+
+STAGE = StageConfig(
+    steps=60,
+    batch_size=8,
+    learning_rate=0.1,
+    warmup_steps=5,
+    checkpoint_every=7,
+    ema_decay=0.9,
+)
+
+
+class Killed(BaseException):
+    """Stands for a kill between two steps."""
+
+
+def line_task(
+    *, killed_at: int | None = None, network: nn.Module | None = None
+) -> TrainingTask:
+    """Fit y = 3 x + 1 to points that depend only on the number of the batch."""
+
+    def make_batch(number: int) -> torch.Tensor:
+        if number == killed_at:
+            raise Killed
+        random = np.random.default_rng(number)
+        return torch.from_numpy(random.random((8, 1), np.float32))
+
+    def loss_terms(network: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"square": ((network(x) - 3 * x - 1) ** 2).mean()}
+
+    return STAGE.make_task(
+        "line",
+        line_network() if network is None else network,
+        seed=1,
+        make_batch=make_batch,
+        loss_terms=loss_terms,
+        validate=lambda network: {
+            "val_weight": network.state_dict()["0.weight"].item()
+        },
+    )
+
+
+def line_network() -> nn.Module:
+    """With dropout, whose random numbers have to be the same after an interruption."""
+    torch.manual_seed(5)
+    return nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.2))
+
+
+def train(folder: Path, task: TrainingTask) -> dict[str, torch.Tensor]:
+    folder.mkdir(exist_ok=True)
+    run_training(task, STAGE.schedule(), folder)
+    return task.network.state_dict()
+
+
+def read_curve(folder: Path) -> list[dict[str, float]]:
+    lines = (folder / "line.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
+    tmp_path: Path,
+) -> None:
+    train(tmp_path / "straight", line_task())
+    for number in (20, 43):
+        with pytest.raises(Killed):
+            train(tmp_path / "resumed", line_task(killed_at=number))
+        # Random numbers that were used in the meantime do not matter.
+        torch.rand(number)
+    weights = train(tmp_path / "resumed", line_task())
+    straight = (tmp_path / "straight" / "line.safetensors").read_bytes()
+    assert (tmp_path / "resumed" / "line.safetensors").read_bytes() == straight
+    curve = read_curve(tmp_path / "resumed")
+    assert [row["step"] for row in curve] == [7, 14, 21, 28, 35, 42, 49, 56, 60]
+    assert curve[-1]["val_weight"] == pytest.approx(
+        weights["0.weight"].item(), abs=1e-4
+    )
+
+
+def test_a_finished_stage_is_loaded_and_not_repeated(tmp_path: Path) -> None:
+    weights = train(tmp_path, line_task())
+    again = train(tmp_path, line_task(killed_at=0))
+    assert all(torch.equal(weights[name], again[name]) for name in weights)
+
+
+def test_checkpoints_are_complete_and_nothing_is_pickled(tmp_path: Path) -> None:
+    train(tmp_path, line_task())
+    (checkpoint,) = (tmp_path / "checkpoints" / "line").iterdir()
+    assert checkpoint.name == "step-0000060"
+    assert {path.name for path in checkpoint.iterdir()} == {
+        "model.safetensors",
+        "averaged.safetensors",
+        "optimizer.safetensors",
+        "state.json",
+    }
+    averaged = load_file(checkpoint / "averaged.safetensors")
+    finished = load_file(tmp_path / "line.safetensors")
+    assert torch.equal(averaged["0.weight"], finished["0.weight"])
+
+
+def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = train(tmp_path / "straight", line_task())
+
+    with pytest.raises(Killed):
+        train(tmp_path / "killed", line_task(killed_at=10))
+    write_tensors = checkpoints.write_tensors
+
+    def write_or_die(path: Path, tensors: dict[str, torch.Tensor]) -> None:
+        if path.name == "optimizer.safetensors":
+            raise Killed
+        write_tensors(path, tensors)
+
+    monkeypatch.setattr(checkpoints, "write_tensors", write_or_die)
+    with pytest.raises(Killed):
+        train(tmp_path / "killed", line_task())
+    monkeypatch.undo()
+    folder = tmp_path / "killed" / "checkpoints" / "line"
+    assert sorted(path.name for path in folder.iterdir()) == ["partial", "step-0000007"]
+    resumed = train(tmp_path / "killed", line_task())
+    assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def test_the_progress_bar_ends_at_the_last_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(tmp_path, line_task())
+    assert "60/60" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        train(tmp_path, line_task(killed_at=20))
+    (checkpoint,) = (tmp_path / "checkpoints" / "line").iterdir()
+    (checkpoint / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises(
+        MaskwiseError, match=r"step-0000014 is not a usable checkpoint.*delete it"
+    ):
+        train(tmp_path, line_task())
+
+
+def test_a_checkpoint_of_another_network_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        train(tmp_path, line_task(killed_at=20))
+    wider = nn.Sequential(nn.Linear(1, 2))
+    with pytest.raises(
+        MaskwiseError, match=r"0\.bias have the shape \[1\].*expects \[2\]"
+    ):
+        train(tmp_path, line_task(network=wider))
+    deeper = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
+    with pytest.raises(MaskwiseError, match=r"2 weights are missing: 1\.bias"):
+        train(tmp_path, line_task(network=deeper))
+
+
+def test_accumulated_forwards_are_one_step(tmp_path: Path) -> None:
+    """Two forwards per step see the batches of a run with half as many steps as batches."""
+    schedule = replace(STAGE.schedule(), steps=4, last_step=4, log_every=1)
+    (tmp_path / "two").mkdir()
+    numbers: list[int] = []
+    task = line_task()
+
+    def make_batch(number: int) -> torch.Tensor:
+        numbers.append(number)
+        return task.make_batch(number)
+
+    accelerator = make_accelerator(accumulated=2)
+    run_training(
+        replace(task, make_batch=make_batch), schedule, tmp_path / "two", accelerator
+    )
+    assert numbers == list(range(8))
+    assert [row["step"] for row in read_curve(tmp_path / "two")] == [1, 2, 3, 4]
+
+
+def test_averaged_weights_follow_the_network_and_integer_buffers_are_copied() -> None:
+    network = nn.BatchNorm1d(1)
+    averaged = average_weights(network, 0.9)
+    values = [5.0, 6.0, 7.0]
+    expected = 1.0
+    for number, value in enumerate(values, 1):
+        nn.init.constant_(network.weight, value)
+        network.num_batches_tracked.fill_(number)
+        averaged.update_parameters(network)
+        keep = min(0.9, number / (number + 9))
+        expected = keep * expected + (1 - keep) * value
+    assert averaged.module.weight.item() == pytest.approx(expected)
+    assert int(averaged.module.num_batches_tracked) == 3
+
+
+def test_processes_get_different_batches() -> None:
+    batches = [
+        list(load_batches(lambda n: n, 2, 5, process=process, processes=2))
+        for process in (0, 1)
+    ]
+    assert batches == [[4, 6, 8], [5, 7, 9]]
+    assert list(load_batches(lambda n: n, 5, 5)) == []
