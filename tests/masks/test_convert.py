@@ -281,3 +281,23 @@ def test_arguments_that_are_not_masks_are_named() -> None:
         MaskError, match="mask 1: expected counts of type str, got bytes"
     ):
         Masks.from_strings(["6", b"6"], (2, 3))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8])
+@pytest.mark.parametrize("value", [1, 255])
+def test_planes_in_column_order_give_the_same_masks(dtype: type, value: int) -> None:
+    planes = (np.random.default_rng(3).random((4, 9, 7)) > 0.5).astype(dtype)
+    if dtype is np.uint8:
+        planes *= value
+    expected = Masks.from_dense(planes)
+    by_column = [np.asfortranarray(plane) for plane in planes]
+    assert Masks.from_dense(by_column) == expected
+    assert Masks.from_dense(np.asfortranarray(planes)) == expected
+    assert [as_mask(plane) for plane in by_column] == [as_mask(p) for p in planes]
+
+
+@pytest.mark.parametrize("values", [[0, 1, 255], [0, 2], [0, 254], [128, 255], [1, 254]])
+def test_bytes_other_than_0_and_1_or_0_and_255_are_refused(values: list[int]) -> None:
+    plane = np.resize(np.array(values, np.uint8), (40, 33))
+    with pytest.raises(MaskError, match="expected a mask of 0 and 1, or of 0 and 255"):
+        as_mask(plane)

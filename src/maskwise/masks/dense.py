@@ -1,11 +1,13 @@
 """Dense planes from outside: which pixels are foreground, without guessing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from maskwise.arrays import NumberArray, UInt8Array
 from maskwise.errors import MaskError
+from maskwise.masks.kernel import kernel
 
 MAX_NAMED_VALUES = 6
 """Unexpected values that an error message lists."""
@@ -22,7 +24,7 @@ def to_array(values: Any) -> NumberArray:
             values = (
                 values.float() if "bfloat16" in str(values.dtype) else values
             )  # numpy has no bfloat16
-        array = np.asarray(values)
+        array = _stack_columns(values) if _is_column_major(values) else np.asarray(values)
     except Exception as error:
         # Anything can be passed, and its own conversion can raise anything.
         raise MaskError(
@@ -33,6 +35,24 @@ def to_array(values: Any) -> NumberArray:
             f"expected an array of bools or numbers, got {type(values).__name__} of {array.dtype}"
         )
     return array
+
+
+def _is_column_major(values: Any) -> bool:
+    """Whether this is a list of planes in column order, as pycocotools wants them."""
+    if not isinstance(values, list | tuple) or not values:
+        return False
+    return all(
+        isinstance(plane, np.ndarray)
+        and plane.ndim == 2
+        and plane.flags.f_contiguous
+        and not plane.flags.c_contiguous
+        for plane in values
+    )
+
+
+def _stack_columns(planes: Sequence[NumberArray]) -> NumberArray:
+    """An array (n, height, width) whose planes stay in column order, which numpy would change at a cost."""
+    return np.stack([plane.T for plane in planes]).transpose(0, 2, 1)
 
 
 def to_planes(
@@ -74,8 +94,12 @@ def name_values(array: NumberArray) -> str:
 
 
 def _is_binary(array: NumberArray) -> bool:
+    """Whether all values are 0 and 1, or all are 0 and 255."""
     if not array.size:
         return True
+    if array.dtype == np.uint8:
+        # Any order of the pixels will do: the one of the memory needs no copy.
+        return kernel.is_binary(array.ravel(order="K"))
     low = int(array.min())
     high = int(array.max())
     if low < 0 or high not in (0, 1, 255):

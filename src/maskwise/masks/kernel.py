@@ -59,6 +59,9 @@ class Kernel(Protocol):
     ) -> Strings:
         """One mask per polygon xy[2 * offsets[i]:2 * offsets[i + 1]], rasterised exactly as pycocotools does."""
 
+    def is_binary(self, values: UInt8Array, /) -> bool:
+        """Whether all values of a contiguous array are 0 and 1, or all are 0 and 255."""
+
     def encode(
         self, dense: UInt8Array, height: int, width: int, column_major: bool, /
     ) -> Strings:

@@ -104,10 +104,13 @@ class Mask(msgspec.Struct, frozen=True, gc=False):
 
         Bools, or integers 0 and 1 or 0 and 255. Floats need a threshold; what lies above it is inside.
         """
-        plane = np.ascontiguousarray(to_planes(array, 2, threshold=threshold))
+        plane = to_planes(array, 2, threshold=threshold)
         height, width = to_size(plane.shape)
+        column_major = plane.flags.f_contiguous and not plane.flags.c_contiguous
+        contiguous = plane.T if column_major else np.ascontiguousarray(plane)
         return _from_strings(
-            kernel.encode(plane[None], height, width, False), (height, width)
+            kernel.encode(contiguous[None], height, width, column_major),
+            (height, width),
         )
 
     @staticmethod

@@ -349,6 +349,18 @@ static PyObject *py_encode(PyObject *self, PyObject *arguments) {
     return end_strings(&call, ok);
 }
 
+static PyObject *py_is_binary(PyObject *self, PyObject *dense) {
+    Call call = {0};
+    int binary;
+    const Py_buffer *view = get_buffer(&call, dense, 1, 0);
+    if (!view) return refuse_call(&call);
+    const uint8_t *values = view->buf;
+    size_t count = (size_t)view->len;
+    WITHOUT_GIL(binary = rle_is_binary(values, count))
+    release_call(&call);
+    return PyBool_FromLong(binary);
+}
+
 static PyObject *py_runs(PyObject *self, PyObject *batch) {
     Call call = {0};
     Batch a = {0};
@@ -592,6 +604,7 @@ static PyMethodDef methods[] = {
     {"from_runs", py_from_runs, METH_VARARGS, NULL},
     {"coordinates", py_coordinates, METH_O, NULL},
     {"from_polygons", py_from_polygons, METH_VARARGS, NULL},
+    {"is_binary", py_is_binary, METH_O, NULL},
     {"encode", py_encode, METH_VARARGS, NULL},
     {"decode", py_decode, METH_VARARGS, NULL},
     {"boundary", py_boundary, METH_VARARGS, NULL},

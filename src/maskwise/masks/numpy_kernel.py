@@ -344,6 +344,10 @@ def _check_polygons(
         raise MaskError("polygon without points", first_empty)
 
 
+def is_binary(values: UInt8Array) -> bool:
+    return bool((values <= 1).all() or ((values == 0) | (values == 255)).all())
+
+
 def encode(dense: UInt8Array, height: int, width: int, column_major: bool) -> Strings:
     shape = (width, height) if column_major else (height, width)
     # Frames without pixels cannot be counted by reshape.

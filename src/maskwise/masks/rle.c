@@ -29,7 +29,7 @@ int reserve(void **at, size_t *capacity, size_t wanted, size_t item, RleError *e
     return 1;
 }
 
-static int reserve_ends(Ends *ends, size_t wanted, RleError *error) {
+int reserve_ends(Ends *ends, size_t wanted, RleError *error) {
     if (wanted > MAX_RUNS && wanted > ends->capacity) return fail(error, TOO_MANY_RUNS);
     return reserve((void **)&ends->at, &ends->capacity, wanted, sizeof(uint32_t), error);
 }
@@ -568,79 +568,6 @@ static int draw_polygon(Work *work, const double *xy, int64_t points, const int3
     return finish_mask(out, pixels, &work->error);
 }
 
-/* ---- dense planes -------------------------------------------------------------------------------------------- */
-
-/* Which of 64 pixels differ from another 64, where any nonzero value is foreground. */
-INLINE uint64_t differing(const uint8_t *a, const uint8_t *b) {
-    uint64_t found = 0;
-#if HAVE_SSE2
-    __m128i zero = _mm_setzero_si128();
-    for (int part = 0; part < 4; part++) {
-        __m128i out_a = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + 16 * part)), zero);
-        __m128i out_b = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(b + 16 * part)), zero);
-        found |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_xor_si128(out_a, out_b)) << (16 * part);
-    }
-#else
-    for (int i = 0; i < 64; i++) found |= (uint64_t)(!a[i] != !b[i]) << i;
-#endif
-    return found;
-}
-
-INLINE int encode_columns(const uint8_t *plane, size_t pixels, Ends *out, RleError *error) {
-    out->count = 0;
-    if (pixels && plane[0]) {
-        if (!reserve_ends(out, 4, error)) return 0;
-        out->at[out->count++] = 0;
-    }
-    for (size_t base = 1; base < pixels; base += 64) {
-        uint64_t toggles = 0;
-        if (base + 64 <= pixels) toggles = differing(plane + base, plane + base - 1);
-        else
-            for (size_t i = base; i < pixels; i++) toggles |= (uint64_t)(!plane[i] != !plane[i - 1]) << (i - base);
-        if (!toggles) continue;
-        if (!reserve_ends(out, out->count + 68, error)) return 0;
-        while (toggles) {
-            out->at[out->count++] = (uint32_t)(base + (size_t)lowest_bit(toggles));
-            toggles &= toggles - 1;
-        }
-    }
-    if (!reserve_ends(out, out->count + 4, error)) return 0;
-    out->at[out->count++] = (uint32_t)pixels;
-    return 1;
-}
-
-INLINE int add_toggles(Toggles *toggles, uint64_t found, size_t row, size_t column, RleError *error) {
-    if (!reserve((void **)&toggles->at, &toggles->capacity, toggles->count + 64, sizeof(uint64_t), error)) return 0;
-    while (found) {
-        toggles->at[toggles->count++] = (uint64_t)(column + (size_t)lowest_bit(found)) << 32 | row;
-        found &= found - 1;
-    }
-    return 1;
-}
-
-/* Each row is compared with the row above it, which reads memory in order; the toggles are then grouped by column. */
-INLINE int encode_rows(Work *work, const uint8_t *plane, size_t height, size_t width) {
-    Toggles *toggles = &work->toggles;
-    RleError *error = &work->error;
-    toggles->count = 0;
-    for (size_t x = 0; height && x < width; x++) {
-        int above = x ? plane[(height - 1) * width + x - 1] != 0 : 0;
-        if ((plane[x] != 0) != above && !add_toggles(toggles, 1, 0, x, error)) return 0;
-    }
-    for (size_t y = 1; y < height; y++) {
-        const uint8_t *row = plane + y * width, *above = row - width;
-        size_t x = 0;
-        for (; x + 64 <= width; x += 64) {
-            uint64_t found = differing(row + x, above + x);
-            if (found && !add_toggles(toggles, found, y, x, error)) return 0;
-        }
-        uint64_t found = 0;
-        for (size_t i = x; i < width; i++) found |= (uint64_t)(!row[i] != !above[i]) << (i - x);
-        if (found && !add_toggles(toggles, found, y, x, error)) return 0;
-    }
-    return group_toggles(work, 0, width - 1, height) && finish_mask(&work->out, height * width, error);
-}
-
 /* ---- masks of a batch ------------------------------------------------------------------------------------------- */
 
 int check_frame(const int32_t *size, RleError *error) {
@@ -702,6 +629,7 @@ int rle_strings(Work *work, StringsArgs *args) { return loops->strings(work, arg
 int rle_measure(Work *work, const MeasureArgs *args) { return loops->measure(work, args); }
 int rle_pair_areas(Work *work, const PairsArgs *args) { return loops->pair_areas(work, args); }
 int rle_boundary_areas(Work *work, const PairsArgs *args) { return loops->boundary_areas(work, args); }
+int rle_is_binary(const uint8_t *values, size_t count) { return loops->is_binary(values, count); }
 
 /* Every mask of b is read once and kept. */
 int rle_pairwise(Work *work, const PairsArgs *args) {
@@ -834,12 +762,18 @@ int rle_from_polygons(Work *work, const PolygonsArgs *args, int64_t *stops) {
     return 1;
 }
 
+/* The toggles of a plane in row order are grouped by column. */
+static int encode_rows(Work *work, const uint8_t *plane, size_t height, size_t width) {
+    if (!loops->row_toggles(plane, height, width, &work->toggles, &work->error)) return 0;
+    return group_toggles(work, 0, width - 1, height) && finish_mask(&work->out, height * width, &work->error);
+}
+
 int rle_encode(Work *work, const EncodeArgs *args, int64_t *stops) {
     size_t height = (size_t)args->size[0], width = (size_t)args->size[1], pixels = height * width;
     for (int64_t i = 0; i < args->count; i++) {
         const uint8_t *plane = args->planes + (size_t)i * pixels;
         work->error.item = i;
-        int ok = args->column_major ? encode_columns(plane, pixels, &work->out, &work->error)
+        int ok = args->column_major ? loops->encode_columns(plane, pixels, &work->out, &work->error)
                                     : encode_rows(work, plane, height, width);
         if (!ok || !write_mask(work, stops + i)) return 0;
     }

@@ -213,6 +213,7 @@ int rle_strings(Work *work, StringsArgs *args);
 int rle_measure(Work *work, const MeasureArgs *args);
 int rle_pair_areas(Work *work, const PairsArgs *args);
 int rle_boundary_areas(Work *work, const PairsArgs *args);
+int rle_is_binary(const uint8_t *values, size_t count);
 int rle_pairwise(Work *work, const PairsArgs *args);
 int rle_decode(Work *work, const DecodeArgs *args);
 int rle_runs(Work *work, const Batch *a, int64_t *stops); /* run lengths are appended to work->out */
@@ -238,6 +239,9 @@ typedef struct {
     int (*measure)(Work *work, const MeasureArgs *args);
     int (*pair_areas)(Work *work, const PairsArgs *args);
     int (*boundary_areas)(Work *work, const PairsArgs *args);
+    int (*encode_columns)(const uint8_t *plane, size_t pixels, Ends *out, RleError *error);
+    int (*row_toggles)(const uint8_t *plane, size_t height, size_t width, Toggles *toggles, RleError *error);
+    int (*is_binary)(const uint8_t *values, size_t count);
 } Loops;
 
 /* The AVX2 loops, or NULL where the compiler or the processor has no AVX2. */

@@ -75,6 +75,18 @@ AVX2 static size_t read_values_avx2(const uint8_t *from, size_t length, int32_t 
     return count - (at - length); /* the padding was read as one value per character */
 }
 
+AVX2 static inline uint64_t differing_avx2(const uint8_t *a, const uint8_t *b) {
+    const __m256i zero = _mm256_setzero_si256();
+    uint64_t toggles = 0;
+    for (int part = 0; part < 2; part++) {
+        __m256i out_a = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(a + 32 * part)), zero);
+        __m256i out_b = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(b + 32 * part)), zero);
+        uint32_t bits = (uint32_t)_mm256_movemask_epi8(_mm256_xor_si256(out_a, out_b));
+        toggles |= (uint64_t)bits << (32 * part);
+    }
+    return toggles;
+}
+
 LOOPS(avx2, AVX2)
 
 const Loops *avx2_loops(void) {

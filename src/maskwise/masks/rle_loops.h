@@ -38,6 +38,8 @@ int fail(RleError *error, RleReason reason);
 int read_string(Work *work, RleString string, int64_t pixels, Ends *ends, int64_t *area);
 int read_item(Work *work, const Batch *batch, int64_t item, Ends *ends, int64_t *area);
 int read_pair(Work *work, const PairsArgs *args, int64_t item, int64_t *areas);
+int reserve(void **at, size_t *capacity, size_t wanted, size_t item, RleError *error);
+int reserve_ends(Ends *ends, size_t wanted, RleError *error);
 int reserve_plane(BitPlane *plane, size_t words, RleError *error);
 
 /* ---- values of strings --------------------------------------------------------------------------------------- */
@@ -249,6 +251,91 @@ INLINE int64_t planes_intersect(const BitPlane *a, const BitPlane *b) {
     return sum;
 }
 
+/* ---- dense planes --------------------------------------------------------------------------------------------- */
+
+/* Which of 64 pixels differ from another 64, where any nonzero value is foreground. */
+typedef uint64_t Differing(const uint8_t *a, const uint8_t *b);
+
+INLINE uint64_t differing_plain(const uint8_t *a, const uint8_t *b) {
+    uint64_t toggles = 0;
+#if HAVE_SSE2
+    __m128i zero = _mm_setzero_si128();
+    for (int part = 0; part < 4; part++) {
+        __m128i out_a = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + 16 * part)), zero);
+        __m128i out_b = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(b + 16 * part)), zero);
+        toggles |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_xor_si128(out_a, out_b)) << (16 * part);
+    }
+#else
+    for (int i = 0; i < 64; i++) toggles |= (uint64_t)(!a[i] != !b[i]) << i;
+#endif
+    return toggles;
+}
+
+/* A plane in column order: every pixel is compared with the one before it. */
+INLINE int encode_columns_body(const uint8_t *plane, size_t pixels, Ends *out, RleError *error, Differing *differing) {
+    out->count = 0;
+    if (pixels && plane[0]) {
+        if (!reserve_ends(out, 4, error)) return 0;
+        out->at[out->count++] = 0;
+    }
+    for (size_t base = 1; base < pixels; base += 64) {
+        uint64_t toggles = 0;
+        if (base + 64 <= pixels) toggles = differing(plane + base, plane + base - 1);
+        else
+            for (size_t i = base; i < pixels; i++) toggles |= (uint64_t)(!plane[i] != !plane[i - 1]) << (i - base);
+        if (!toggles) continue;
+        if (!reserve_ends(out, out->count + 68, error)) return 0;
+        while (toggles) {
+            out->at[out->count++] = (uint32_t)(base + (size_t)lowest_bit(toggles));
+            toggles &= toggles - 1;
+        }
+    }
+    if (!reserve_ends(out, out->count + 4, error)) return 0;
+    out->at[out->count++] = (uint32_t)pixels;
+    return 1;
+}
+
+INLINE int add_toggles(Toggles *toggles, uint64_t bits, size_t row, size_t column, RleError *error) {
+    if (!reserve((void **)&toggles->at, &toggles->capacity, toggles->count + 64, sizeof(uint64_t), error)) return 0;
+    while (bits) {
+        toggles->at[toggles->count++] = (uint64_t)(column + (size_t)lowest_bit(bits)) << 32 | row;
+        bits &= bits - 1;
+    }
+    return 1;
+}
+
+/* A plane in row order: each row is compared with the row above it, which reads memory in order. */
+INLINE int row_toggles_body(const uint8_t *plane, size_t height, size_t width, Toggles *toggles, RleError *error,
+                            Differing *differing) {
+    toggles->count = 0;
+    for (size_t x = 0; height && x < width; x++) {
+        int above = x ? plane[(height - 1) * width + x - 1] != 0 : 0;
+        if ((plane[x] != 0) != above && !add_toggles(toggles, 1, 0, x, error)) return 0;
+    }
+    for (size_t y = 1; y < height; y++) {
+        const uint8_t *row = plane + y * width, *above = row - width;
+        size_t x = 0;
+        for (; x + 64 <= width; x += 64) {
+            uint64_t bits = differing(row + x, above + x);
+            if (bits && !add_toggles(toggles, bits, y, x, error)) return 0;
+        }
+        uint64_t bits = 0;
+        for (size_t i = x; i < width; i++) bits |= (uint64_t)(!row[i] != !above[i]) << (i - x);
+        if (bits && !add_toggles(toggles, bits, y, x, error)) return 0;
+    }
+    return 1;
+}
+
+/* Whether all values are 0 and 1, or all are 0 and 255. Without a branch, so that the compiler makes vectors of it. */
+INLINE int is_binary_body(const uint8_t *values, size_t count) {
+    uint8_t beyond_1 = 0, beyond_255 = 0;
+    for (size_t i = 0; i < count; i++) {
+        beyond_1 |= values[i] & 0xFE;
+        beyond_255 |= (uint8_t)(values[i] ^ (uint8_t)((int8_t)values[i] >> 7));
+    }
+    return !beyond_1 || !beyond_255;
+}
+
 /* ---- loops ---------------------------------------------------------------------------------------------------- */
 
 INLINE int strings_body(Work *work, StringsArgs *args) {
@@ -301,7 +388,24 @@ INLINE int boundary_areas_body(Work *work, const PairsArgs *args) {
     attribute static int boundary_areas_##suffix(Work *work, const PairsArgs *args) {                                  \
         return boundary_areas_body(work, args);                                                                        \
     }                                                                                                                  \
-    static const Loops loops_##suffix = {#suffix,          read_values_##suffix, strings_##suffix,                     \
-                                         measure_##suffix, pair_areas_##suffix,  boundary_areas_##suffix};
+    attribute static int encode_columns_##suffix(const uint8_t *plane, size_t pixels, Ends *out, RleError *error) {    \
+        return encode_columns_body(plane, pixels, out, error, differing_##suffix);                                     \
+    }                                                                                                                  \
+    attribute static int row_toggles_##suffix(const uint8_t *plane, size_t height, size_t width, Toggles *toggles,     \
+                                              RleError *error) {                                                       \
+        return row_toggles_body(plane, height, width, toggles, error, differing_##suffix);                             \
+    }                                                                                                                  \
+    attribute static int is_binary_##suffix(const uint8_t *values, size_t count) {                                     \
+        return is_binary_body(values, count);                                                                          \
+    }                                                                                                                  \
+    static const Loops loops_##suffix = {#suffix,                                                                      \
+                                         read_values_##suffix,                                                         \
+                                         strings_##suffix,                                                             \
+                                         measure_##suffix,                                                             \
+                                         pair_areas_##suffix,                                                          \
+                                         boundary_areas_##suffix,                                                      \
+                                         encode_columns_##suffix,                                                      \
+                                         row_toggles_##suffix,                                                         \
+                                         is_binary_##suffix};
 
 #endif
