@@ -296,7 +296,9 @@ def test_planes_in_column_order_give_the_same_masks(dtype: type, value: int) -> 
     assert [as_mask(plane) for plane in by_column] == [as_mask(p) for p in planes]
 
 
-@pytest.mark.parametrize("values", [[0, 1, 255], [0, 2], [0, 254], [128, 255], [1, 254]])
+@pytest.mark.parametrize(
+    "values", [[0, 1, 255], [0, 2], [0, 254], [128, 255], [1, 254]]
+)
 def test_bytes_other_than_0_and_1_or_0_and_255_are_refused(values: list[int]) -> None:
     plane = np.resize(np.array(values, np.uint8), (40, 33))
     with pytest.raises(MaskError, match="expected a mask of 0 and 1, or of 0 and 255"):

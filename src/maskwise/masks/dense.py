@@ -24,7 +24,9 @@ def to_array(values: Any) -> NumberArray:
             values = (
                 values.float() if "bfloat16" in str(values.dtype) else values
             )  # numpy has no bfloat16
-        array = _stack_columns(values) if _is_column_major(values) else np.asarray(values)
+        array = (
+            _stack_columns(values) if _is_column_major(values) else np.asarray(values)
+        )
     except Exception as error:
         # Anything can be passed, and its own conversion can raise anything.
         raise MaskError(
