@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from maskwise.models.photo.box import Box
 from maskwise.models.photo.completion import CompletionOutput
 from maskwise.models.photo.detector import Detections
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.proposals import Box, ProposalNetworks
+from maskwise.models.photo.proposals import ProposalNetworks
 from maskwise.models.photo.sam import (
     FEATURE_CHANNELS,
     GRID_SIZE,
@@ -22,12 +23,12 @@ from maskwise.models.photo.window import CROP_SIZE
 SIZE = (320, 240)
 
 OBJECTS: tuple[tuple[str, str, Box, float], ...] = (
-    ("cup", "red", (20, 100, 60, 150), 0.9),
-    ("cup", "blue", (240, 90, 290, 150), 0.8),
-    ("dog", "saddlebrown", (120, 60, 200, 140), 0.9),
-    ("dining table", "white", (10, 140, 310, 220), 0.7),
-    ("kite", "yellow", (220, 10, 250, 40), 0.12),
-    ("cat", "black", (130, 10, 150, 40), 0.09),
+    ("cup", "red", Box(20, 100, 60, 150), 0.9),
+    ("cup", "blue", Box(240, 90, 290, 150), 0.8),
+    ("dog", "saddlebrown", Box(120, 60, 200, 140), 0.9),
+    ("dining table", "white", Box(10, 140, 310, 220), 0.7),
+    ("kite", "yellow", Box(220, 10, 250, 40), 0.12),
+    ("cat", "black", Box(130, 10, 150, 40), 0.09),
 )
 """Name, color, box and score."""
 

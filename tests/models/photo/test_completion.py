@@ -1,7 +1,6 @@
 import numpy as np
 from PIL import Image
 
-from maskwise.models.photo.colors import color_share
 from maskwise.models.photo.completion import (
     CROP_CHANNELS,
     MIN_PROBABILITY,
@@ -11,7 +10,6 @@ from maskwise.models.photo.completion import (
     judge_order,
     merge_neighbours,
 )
-from maskwise.models.photo.relations import relation_strength
 from maskwise.models.photo.sam import (
     FEATURE_CHANNELS,
     GRID_SIZE,
@@ -207,33 +205,3 @@ def test_sam_input_is_padded_at_the_bottom() -> None:
     assert tensor.shape == (1, 3, 1024, 1024)
     assert tensor[0, :, :512].min() > 0
     assert not tensor[0, :, 512:].any()
-
-
-def test_colors_are_measured_inside_the_mask() -> None:
-    pixels = np.zeros((10, 10, 3), np.float32)
-    pixels[:, :5] = (0.9, 0.1, 0.1)
-    pixels[:, 5:] = (0.9, 0.9, 0.9)
-    left = np.zeros((10, 10), bool)
-    left[:, :5] = True
-    assert color_share(pixels, left, "red") == 1
-    assert color_share(pixels, ~left, "white") == 1
-    assert color_share(pixels, ~left, "red") == 0
-    assert color_share(pixels, np.zeros((10, 10), bool), "red") == 0
-
-
-def test_relations_between_boxes() -> None:
-    left = (0, 0, 10, 10)
-    right = (20, 0, 30, 10)
-    under = (0, 30, 10, 40)
-    assert relation_strength("left_of", left, right) == 1
-    assert relation_strength("left_of", right, left) == 0
-    assert relation_strength("right_of", right, left) == 1
-    assert relation_strength("above", left, under) == 1
-    assert relation_strength("below", under, left) == 1
-    assert relation_strength("in", (2, 2, 4, 4), left) == 1
-    assert relation_strength("on", (2, -5, 6, 1), left) == 1
-    assert relation_strength("near", left, (11, 0, 21, 10)) > relation_strength(
-        "near", left, right
-    )
-    assert relation_strength("in_front_of", (0, 5, 10, 15), left) > 0
-    assert relation_strength("behind", left, (0, 5, 10, 15)) > 0

@@ -7,19 +7,19 @@
 Inference needs numpy and onnxruntime, and pretrained weights that `maskwise get` downloads. In order of the data flow:
 
 weights         the pretrained networks, opened
+box             a rectangle of an image
 sam             MobileSAM: image to embedding, prompt to mask
 detector        YOLOX: boxes of the 80 COCO categories
 saliency        what stands out
 proposals       masks of whatever can be found in an image
 encoded_photo   an image with its embedding and proposals; visible and amodal masks on demand
 choice          the interface of choosers
-match           the offline chooser; clause, question, words, vocabulary, relations and colors are what it knows
+match           the offline chooser; clause, question, vocabulary, relations and colors are what it knows
 vlm             the chooser that asks a vision-language model
 window          the part of an image that the completion network sees
 completion      amodal masks
 model           the predictor
 click_refiner   a mask from clicks, for the review page
-train           training of the completion network (extra `train`)
 """
 
 from maskwise.models.photo.encoded_photo import EncodedPhoto

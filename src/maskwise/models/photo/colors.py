@@ -16,11 +16,18 @@ HUES = {
 """Ranges of hue in degrees."""
 
 MIN_CHROMA = 0.15
+"""Chroma relative to the value, below which a pixel is black, gray or white."""
+
+MIN_CHROMA_VALUE = 0.3
+"""The chroma of darker pixels is compared with this value: noise would give them a color."""
+
 DARK = 0.22
 BRIGHT = 0.72
+"""Values below which a pixel is black, and above which a pixel without chroma is white."""
+
 BROWN_HUE = 45
 BROWN_VALUE = 0.65
-"""Brown is a dark red or orange."""
+"""Brown is a red or orange of at most this hue and value."""
 
 
 def color_share(pixels: Float32Array, mask: BoolArray, color: str) -> float:
@@ -34,7 +41,7 @@ def _has_color(pixels: Float32Array, color: str) -> BoolArray:
     """bool [n] for pixels [n, 3]."""
     value: Float32Array = pixels.max(1)
     chroma: Float32Array = value - pixels.min(1)
-    neutral: BoolArray = chroma < MIN_CHROMA * np.maximum(value, 0.3)
+    neutral: BoolArray = chroma < MIN_CHROMA * np.maximum(value, MIN_CHROMA_VALUE)
     dark: BoolArray = value < DARK
     bright: BoolArray = value > BRIGHT
     if color == "black":
@@ -44,14 +51,13 @@ def _has_color(pixels: Float32Array, color: str) -> BoolArray:
     if color == "grey":
         return neutral & ~dark & ~bright
     hue = _hue(pixels, value, chroma)
-    inside: BoolArray = ~neutral & ~dark
+    colored: BoolArray = ~neutral & ~dark
     if color == "brown":
-        inside &= (hue < BROWN_HUE) & (value < BROWN_VALUE)
-    else:
-        inside &= np.any(
-            [(hue >= start) & (hue < stop) for start, stop in HUES[color]], 0
-        )
-    return inside
+        return colored & (hue < BROWN_HUE) & (value < BROWN_VALUE)
+    in_range = np.zeros(len(pixels), np.bool_)
+    for start, stop in HUES[color]:
+        in_range |= (hue >= start) & (hue < stop)
+    return colored & in_range
 
 
 def _hue(
@@ -59,11 +65,13 @@ def _hue(
 ) -> Float32Array:
     """Degrees, as in HSV."""
     red, green, blue = pixels.T
-    scale = np.maximum(chroma, 1e-6)
+    scale = np.maximum(chroma, 1e-6)  # gray has no hue: any will do
+    # The brightest channel decides the third of the circle, the two others the place in it.
+    from_red = (green - blue) / scale
+    from_green = (blue - red) / scale + 2
+    from_blue = (red - green) / scale + 4
     sector = np.select(
-        [value == red, value == green],
-        [(green - blue) / scale, (blue - red) / scale + 2],
-        (red - green) / scale + 4,
+        [value == red, value == green], [from_red, from_green], from_blue
     )
     hue: Float32Array = (60 * sector) % 360
     return hue

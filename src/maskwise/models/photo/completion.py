@@ -114,14 +114,16 @@ def complete_mask(
     window = Window.around(visible)
     shown = window.crop_mask(visible)
     hull = fill_hull(shown)
-    cropped = [
-        window.rescale(visible.shape, one.shape).crop_mask(one) for one in neighbours
-    ]
-    touching = find_touching(shown, hull, cropped)
-    near = stack_neighbours(shown, [cropped[place] for place in touching])
+    crops = []
+    for neighbour in neighbours:
+        scaled = window.rescale(visible.shape, neighbour.shape)
+        crops.append(scaled.crop_mask(neighbour))
+    touching = find_touching(shown, hull, crops)
+    near = stack_neighbours(shown, [crops[place] for place in touching])
     output = _ask_network(
         network, image, embedding, window, shown=shown, neighbours=near
     )
+    # The other way round: does the object hide the neighbour?
     reverse = [
         hides(network, image, embedding, visible, neighbours[place])
         for place in touching
@@ -129,14 +131,13 @@ def complete_mask(
     front = judge_order(
         output.front, np.array(reverse, np.float32), min_order, min_front
     )
-    hidden = window.paste(
-        merge_neighbours(output.amodal, near, hull, front), visible.shape
-    )
+    hidden_crop = merge_neighbours(output.amodal, near, hull, front)
+    hidden = window.paste(hidden_crop, visible.shape)
     amodal = visible | (hidden > MIN_PROBABILITY)
     rate = 1 - float(visible.sum() / amodal.sum())
-    return (
-        CompletedMask(amodal, rate) if rate >= MIN_RATE else CompletedMask(visible, 0.0)
-    )
+    if rate < MIN_RATE:
+        return CompletedMask(visible, 0.0)
+    return CompletedMask(amodal, rate)
 
 
 def hides(
@@ -179,13 +180,16 @@ def judge_order(
     front: float32 [n + 1], the probabilities of that; reverse: float32 [n], that the object is in front of a neighbour.
     min_order: lowest probability of the order of two objects; min_front: of what no neighbour covers.
     """
-    order = 1 / (1 + np.exp((_log_odds(reverse) - _log_odds(front[:-1])) / 2))
+    # The mean of two independent statements about the same order, as log odds.
+    log_odds = (_log_odds(front[:-1]) - _log_odds(reverse)) / 2
+    order = 1 / (1 + np.exp(-log_odds))
     return np.append(order >= min_order, front[-1] >= min_front)
 
 
 def _log_odds(probability: Float32Array) -> Float32Array:
-    odds: Float32Array = np.log((probability + 1e-3) / (1 - probability + 1e-3))
-    return odds
+    """Finite also for 0 and 1."""
+    log_odds: Float32Array = np.log((probability + 1e-3) / (1 - probability + 1e-3))
+    return log_odds
 
 
 def _ask_network(
@@ -208,14 +212,20 @@ def find_touching(
     visible: BoolArray, hull: BoolArray, neighbours: Sequence[BoolArray]
 ) -> list[int]:
     """Which of the neighbours, bool [s, s] each, touch the object or reach into its hull."""
-    place = (ndimage.binary_dilation(visible, iterations=CONTACT) | hull) & ~visible
-    return [number for number, one in enumerate(neighbours) if (one & place).any()]
+    grown = ndimage.binary_dilation(visible, iterations=CONTACT)
+    reach = (grown | hull) & ~visible
+    return [
+        number
+        for number, neighbour in enumerate(neighbours)
+        if (neighbour & reach).any()
+    ]
 
 
 def stack_neighbours(visible: BoolArray, neighbours: Sequence[BoolArray]) -> BoolArray:
     """bool [n + 1, s, s]: the neighbours without the object, and at the end everything that none of them covers."""
-    rest = ~np.any([visible, *neighbours], 0)
-    return np.stack([*(one & ~visible for one in neighbours), rest])
+    uncovered = ~np.any([visible, *neighbours], 0)
+    others = [neighbour & ~visible for neighbour in neighbours]
+    return np.stack([*others, uncovered])
 
 
 def stack_crops(
@@ -241,6 +251,10 @@ def merge_neighbours(
     bool [n].
     """
     shape = (1 - HULL_WEIGHT) * amodal + HULL_WEIGHT * hull
-    told = np.where(neighbours & front[:, None, None], shape, 0).sum(0)
-    hidden: Float32Array = (told / neighbours.sum(0).clip(min=1)).astype(np.float32)
+    in_front = neighbours & front[:, None, None]
+    total = np.where(in_front, shape, 0).sum(0)
+    covering = neighbours.sum(0).clip(
+        min=1
+    )  # 1 where none covers a pixel, to divide by
+    hidden: Float32Array = (total / covering).astype(np.float32)
     return hidden

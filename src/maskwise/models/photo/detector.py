@@ -1,6 +1,5 @@
 """YOLOX-nano: boxes of the 80 COCO categories (Ge et al. 2021). Small objects are found in enlarged tiles."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from maskwise.models.photo.vocabulary import COCO_CATEGORIES
 INPUT_SIZE = 416
 STRIDES = (8, 16, 32)
 PADDING = 114
+"""Side of the network's input, pixels per cell of its three grids, and the gray around an image, as in training."""
 
 MIN_SCORE = 0.08
 """Lowest score of a category in a box. One box may have several categories."""
@@ -22,11 +22,19 @@ MAX_IOU = 0.55
 """Of two boxes of one category with a larger IoU the better one is kept."""
 
 MAX_BOXES = 80
+"""Boxes of one image; the best ones are kept."""
+
 TILE_SHARE = 0.6
 """Side of a tile relative to the image. Tiles overlap, so that a small object lies completely in one of them."""
 
 TILE_BORDER = 0.01
 """A box this near to the inner border of a tile, relative to the tile, may be truncated and is dropped."""
+
+MIN_UNION = 1e-6
+"""Area in place of 0 where two boxes are empty."""
+
+Tile = tuple[int, int, int, int]
+"""Left, top, right, bottom in pixels of the image."""
 
 
 class Detections(NamedTuple):
@@ -56,51 +64,56 @@ class YoloxDetector:
 
     def detect(self, image: Image.Image) -> Detections:
         """The objects of an image, found in all of it and in its four tiles."""
-        whole = (0, 0, *image.size)
-        found = [
-            self._detect_in(image, tile, whole)
-            for tile in [whole, *_tiles(*image.size)]
-        ]
+        width, height = image.size
+        whole = (0, 0, width, height)
+        detections = [self._detect_in(image, whole, whole)]
+        for tile in _tiles(width, height):
+            detections.append(self._detect_in(image, tile, whole))
         merged = Detections(
-            np.concatenate([one.boxes for one in found]),
-            np.concatenate([one.scores for one in found]),
-            np.concatenate([one.categories for one in found]),
+            np.concatenate([part.boxes for part in detections]),
+            np.concatenate([part.scores for part in detections]),
+            np.concatenate([part.categories for part in detections]),
         )
-        return merged.take(suppress(merged, MAX_IOU)[:MAX_BOXES])
+        kept = suppress(merged, MAX_IOU)
+        return merged.take(kept[:MAX_BOXES])
 
-    def _detect_in(
-        self,
-        image: Image.Image,
-        tile: tuple[int, int, int, int],
-        whole: tuple[int, int, int, int],
-    ) -> Detections:
+    def _detect_in(self, image: Image.Image, tile: Tile, whole: Tile) -> Detections:
+        """The objects in a tile of the image; those that the tile may have cut are left out."""
         left, top, right, bottom = tile
         scale = min(INPUT_SIZE / (right - left), INPUT_SIZE / (bottom - top))
-        size = (
-            max(1, round((right - left) * scale)),
-            max(1, round((bottom - top) * scale)),
-        )
-        pixels = np.asarray(image.resize(size, Image.Resampling.BILINEAR, box=tile))[
+        width = max(1, round((right - left) * scale))
+        height = max(1, round((bottom - top) * scale))
+        resized = image.resize((width, height), Image.Resampling.BILINEAR, box=tile)
+        bgr = np.asarray(resized)[
             :, :, ::-1
-        ]
-        padded = np.full((1, 3, INPUT_SIZE, INPUT_SIZE), PADDING, np.float32)
-        padded[0, :, : size[1], : size[0]] = pixels.transpose(2, 0, 1)
-        output = self.session.run(None, {self.session.get_inputs()[0].name: padded})[0][
-            0
-        ]
-        found = self._decode(output)
-        boxes = found.boxes / scale + np.array([left, top, left, top], np.float32)
-        boxes = boxes.clip(np.float32(0), np.array(whole[2:] * 2, np.float32))
-        return found._replace(boxes=boxes).take(_is_complete(boxes, tile, whole))
+        ]  # the network was trained on blue, green, red
+        network_input = np.full((1, 3, INPUT_SIZE, INPUT_SIZE), PADDING, np.float32)
+        network_input[0, :, :height, :width] = bgr.transpose(2, 0, 1)
+        input_name = self.session.get_inputs()[0].name
+        outputs = self.session.run(None, {input_name: network_input})
+        detections = self._decode(outputs[0][0])
+        offset = np.array([left, top, left, top], np.float32)
+        image_size = np.array(whole[2:] * 2, np.float32)
+        boxes = (detections.boxes / scale + offset).clip(np.float32(0), image_size)
+        placed = detections._replace(boxes=boxes)
+        return placed.take(_is_complete(boxes, tile, whole))
 
     def _decode(self, output: Float32Array) -> Detections:
-        """output: [cells, 85]: center and size relative to the cell, objectness, category scores."""
-        scores = output[:, 4:5] * output[:, 5:]
-        rows, categories = np.nonzero(scores >= MIN_SCORE)
-        center = (output[rows, :2] + self.grid[rows]) * self.strides[rows]
-        half = np.exp(output[rows, 2:4]) * self.strides[rows] / 2
+        """Boxes in pixels of the network's input.
+
+        output: [cells, 85]: center relative to the cell, logarithm of the size, both in strides; objectness; scores of
+        the categories.
+        """
+        centers = output[:, :2]
+        log_sizes = output[:, 2:4]
+        objectness = output[:, 4:5]
+        scores = objectness * output[:, 5:]
+        cells, categories = np.nonzero(scores >= MIN_SCORE)
+        strides = self.strides[cells]
+        center = (centers[cells] + self.grid[cells]) * strides
+        half = np.exp(log_sizes[cells]) * strides / 2
         boxes = np.concatenate([center - half, center + half], 1)
-        return Detections(boxes, scores[rows, categories], categories.astype(np.int64))
+        return Detections(boxes, scores[cells, categories], categories.astype(np.int64))
 
 
 def suppress(detections: Detections, max_iou: float) -> Int64Array:
@@ -108,24 +121,26 @@ def suppress(detections: Detections, max_iou: float) -> Int64Array:
     boxes, scores, categories = detections
     kept: list[int] = []
     for row in np.argsort(-scores, kind="stable").tolist():
-        same = [other for other in kept if categories[other] == categories[row]]
-        if not same or box_ious(boxes[row], boxes[same]).max() <= max_iou:
+        better = [other for other in kept if categories[other] == categories[row]]
+        if not better or box_ious(boxes[row], boxes[better]).max() <= max_iou:
             kept.append(row)
     return np.array(kept, np.int64)
 
 
 def box_ious(box: Float32Array, boxes: Float32Array) -> Float32Array:
     """float32 [n]: IoU of one box [4] with boxes [n, 4]."""
-    low = np.maximum(box[:2], boxes[:, :2])
-    high = np.minimum(box[2:], boxes[:, 2:])
-    overlap = (high - low).clip(0).prod(1)
-    areas = (boxes[:, 2:] - boxes[:, :2]).prod(1) + (box[2:] - box[:2]).prod()
-    ious: Float32Array = overlap / np.maximum(areas - overlap, 1e-6)
+    top_left = np.maximum(box[:2], boxes[:, :2])
+    bottom_right = np.minimum(box[2:], boxes[:, 2:])
+    intersections = (bottom_right - top_left).clip(0).prod(1)
+    own_area = (box[2:] - box[:2]).prod()
+    areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    unions = areas + own_area - intersections
+    ious: Float32Array = intersections / np.maximum(unions, MIN_UNION)
     return ious
 
 
 def _grid() -> tuple[Float32Array, Float32Array]:
-    """float32 [cells, 2] and [cells, 1]: column and row of every cell, and its stride."""
+    """float32 [cells, 2] and [cells, 1]: column and row of every cell, and its stride, finest grid first."""
     cells = []
     strides = []
     for stride in STRIDES:
@@ -133,33 +148,40 @@ def _grid() -> tuple[Float32Array, Float32Array]:
         rows, columns = np.indices((side, side))
         cells.append(np.stack([columns, rows], -1).reshape(-1, 2))
         strides.append(np.full((side * side, 1), stride))
-    return np.concatenate(cells).astype(np.float32), np.concatenate(strides).astype(
-        np.float32
-    )
+    all_cells: Float32Array = np.concatenate(cells).astype(np.float32)
+    all_strides: Float32Array = np.concatenate(strides).astype(np.float32)
+    return all_cells, all_strides
 
 
-def _tiles(width: int, height: int) -> Iterator[tuple[int, int, int, int]]:
+def _tiles(width: int, height: int) -> list[Tile]:
     """The four tiles at the corners of an image."""
-    wide = round(width * TILE_SHARE)
-    high = round(height * TILE_SHARE)
-    for top in (0, height - high):
-        for left in (0, width - wide):
-            yield left, top, left + wide, top + high
+    tile_width = round(width * TILE_SHARE)
+    tile_height = round(height * TILE_SHARE)
+    tiles = []
+    for top in (0, height - tile_height):
+        for left in (0, width - tile_width):
+            tiles.append((left, top, left + tile_width, top + tile_height))
+    return tiles
 
 
-def _is_complete(
-    boxes: Float32Array,
-    tile: tuple[int, int, int, int],
-    whole: tuple[int, int, int, int],
-) -> BoolArray:
+def _is_complete(boxes: Float32Array, tile: Tile, whole: Tile) -> BoolArray:
     """bool [n]: whether each box keeps a distance from the borders of a tile that lie inside the image."""
+    left, top, right, bottom = tile
+    margins = (
+        TILE_BORDER * (right - left),
+        TILE_BORDER * (bottom - top),
+        TILE_BORDER * (right - left),
+        TILE_BORDER * (bottom - top),
+    )
+    distances = (
+        boxes[:, 0] - left,
+        boxes[:, 1] - top,
+        right - boxes[:, 2],
+        bottom - boxes[:, 3],
+    )
     complete = np.ones(len(boxes), np.bool_)
     for side in range(4):
-        if tile[side] == whole[side]:
-            continue
-        margin = TILE_BORDER * (tile[side % 2 + 2] - tile[side % 2])
-        distance = (
-            boxes[:, side] - tile[side] if side < 2 else tile[side] - boxes[:, side]
-        )
-        complete &= distance > margin
+        is_inside_image = tile[side] != whole[side]
+        if is_inside_image:
+            complete &= distances[side] > margins[side]
     return complete

@@ -9,13 +9,13 @@ from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.masks import Mask
+from maskwise.models.photo.box import Box
 from maskwise.models.photo.completion import (
     CompletedMask,
     CompletionNetwork,
     complete_mask,
 )
 from maskwise.models.photo.proposals import (
-    Box,
     Proposal,
     ProposalNetworks,
     add_detection,
@@ -33,11 +33,10 @@ MAX_SHARED = 0.3
 
 
 class RegionMasks(NamedTuple):
-    """visible: the refined mask. amodal: the completed one, which contains it. rate: predicted occlusion rate."""
+    """visible: the refined mask. amodal: the completed one, which contains it."""
 
     visible: Mask
     amodal: Mask
-    rate: float
 
 
 class EncodedPhoto:
@@ -59,17 +58,11 @@ class EncodedPhoto:
 
     def look_for(self, categories: Collection[str], count: int) -> None:
         """Make proposals of the best detections of these categories, whatever their scores, if there are none yet."""
-        if any(
-            name in categories
-            for proposal in self.proposals
-            for name in proposal.labels
-        ):
-            return
-        rows = [
-            row
-            for row, name in enumerate(self.detections.names())
-            if name in categories
-        ]
+        for proposal in self.proposals:
+            if not proposal.labels.keys().isdisjoint(categories):
+                return
+        names = self.detections.names()
+        rows = [row for row, name in enumerate(names) if name in categories]
         for row in rows[:count]:
             add_detection(
                 self.proposals, self.networks.sam, self.embedding, self.detections, row
@@ -83,12 +76,11 @@ class EncodedPhoto:
     def masks(self, regions: tuple[int, ...]) -> RegionMasks:
         """The masks of a proposal, or of several as one region. They are made once."""
         if regions not in self._masks:
-            visible = np.any(
-                [self.refined(self.proposals[region]) for region in regions], 0
-            )
-            done = self.complete(visible)
+            refined = [self.refined(self.proposals[region]) for region in regions]
+            visible = np.any(refined, 0)
+            amodal = self.complete(visible).amodal
             self._masks[regions] = RegionMasks(
-                Mask.from_dense(visible), Mask.from_dense(done.amodal), done.rate
+                Mask.from_dense(visible), Mask.from_dense(amodal)
             )
         return self._masks[regions]
 
@@ -106,18 +98,19 @@ class EncodedPhoto:
         """The mask of a proposal, decoded again from its own box and mask, at the size of the image."""
         logits = proposal.logits
         if proposal.raw is not None:
-            again = self.networks.sam.decode(
+            decoded = self.networks.sam.decode(
                 self.embedding, box=proposal.box, mask=proposal.raw
-            ).logits
-            if mask_iou(again > 0, proposal.inside) >= MIN_AGREEMENT:
-                logits = again
+            )
+            if mask_iou(decoded.logits > 0, proposal.inside) >= MIN_AGREEMENT:
+                logits = decoded.logits
         return enlarge(logits, self.image.size)
 
     def neighbours(self, visible: BoolArray) -> list[BoolArray]:
         """Proposals other than the object with this mask, bool [h, w] each, at their own resolution."""
         size = self.networks.sam.logits_size(self.embedding)
         own = np.asarray(Image.fromarray(visible).resize(size))
-        return [one.inside for one in self.proposals if not _is_same(one.inside, own)]
+        masks = [proposal.inside for proposal in self.proposals]
+        return [mask for mask in masks if not _is_same(mask, own)]
 
     @cached_property
     def pixels(self) -> Float32Array:

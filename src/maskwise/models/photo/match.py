@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from maskwise.language.lexicons import word_set
-from maskwise.language.phrases import phrase_key
+from maskwise.language.phrases import PhraseKey, phrase_key
 from maskwise.language.word_forms import is_form_among, is_plural, to_plural
 from maskwise.models.photo.choice import Choice, ChosenPhrase
 from maskwise.models.photo.colors import color_share
@@ -22,6 +22,7 @@ from maskwise.models.photo.question import (
     NounPhrase,
     Order,
     ParsedQuestion,
+    Relation,
     parse_question,
 )
 from maskwise.models.photo.relations import MIN_STRENGTH, relation_strength
@@ -38,14 +39,19 @@ MIN_SHARE = 0.3
 of the best label of its object on."""
 
 MAX_LOOKED_FOR = 3
+"""Weak detections that become proposals where a question asks for all objects of a category."""
 
 MIN_COLOR = 0.15
 """Share of an object's pixels that must have a color which the question names."""
 
 MAX_LISTED = 8
+"""Categories that an answer without a target lists."""
 
 SMALL_WORDS = word_set("the a to in on of and or with for when around many")
 """Words of uses that need not occur in a question."""
+
+CategoryScores = list[dict[str, float]]
+"""Per proposal, the categories it may be, with their scores."""
 
 
 class MatchChooser:
@@ -65,34 +71,35 @@ class MatchChooser:
             if noun is not None:
                 photo.look_for(noun.categories, noun.count or MAX_LOOKED_FOR)
         scores = category_scores(photo.proposals, self.min_score)
+        anchors: list[int] = []
+        if question.anchor is not None:
+            anchors = _select(
+                photo, _candidates(photo, scores, question.anchor), question.anchor
+            )
         phrases = []
-        for target in _targets(question, _listed(scores)):
+        for target in _targets(question, _sure_categories(scores)):
             candidates = _candidates(photo, scores, target)
-            if question.relation is not None and question.anchor is not None:
-                anchors = _select(
-                    photo, _candidates(photo, scores, question.anchor), question.anchor
+            # Without the anchor the relation cannot be checked: the detector may have missed it.
+            if question.relation is not None and anchors:
+                candidates = _related(
+                    photo, candidates, anchors, question.relation, target
                 )
-                # Without the anchor the relation cannot be checked: the detector may have missed it.
-                candidates = (
-                    _related(photo, candidates, anchors, question, target)
-                    if anchors
-                    else candidates
-                )
-            if regions := _select(photo, candidates, target):
-                phrases.append(
-                    ChosenPhrase(_name(regions, scores, target), tuple(regions))
-                )
-        return _answer(phrases) if phrases else _nothing(scores, question)
+            regions = _select(photo, candidates, target)
+            if regions:
+                name = _name(regions, scores, target)
+                phrases.append(ChosenPhrase(name, tuple(regions)))
+        if not phrases:
+            return _choose_nothing(scores, question)
+        return _choose_phrases(phrases)
 
 
-def category_scores(
-    proposals: Sequence[Proposal], min_score: float
-) -> list[dict[str, float]]:
-    """Per proposal, the categories it may be, with their scores."""
-    return [
-        {name: score for name, score in one.labels.items() if score >= min_score}
-        for one in proposals
-    ]
+def category_scores(proposals: Sequence[Proposal], min_score: float) -> CategoryScores:
+    """Per proposal, the labels that have at least this score."""
+    scores = []
+    for proposal in proposals:
+        labels = proposal.labels.items()
+        scores.append({name: score for name, score in labels if score >= min_score})
+    return scores
 
 
 def _targets(question: ParsedQuestion, present: set[str]) -> list[NounPhrase]:
@@ -113,62 +120,71 @@ def _narrowed(
     target: NounPhrase, question: ParsedQuestion, present: set[str]
 ) -> NounPhrase:
     """A kind of thing ("utensil") reduced to the categories with the use that the question describes, if any."""
+    if len(target.categories) <= 1:
+        return target
     suited = categories_for_use(question.words, present & target.categories)
-    return (
-        replace(target, categories=frozenset(suited))
-        if suited and len(target.categories) > 1
-        else target
-    )
+    if not suited:
+        return target
+    return replace(target, categories=frozenset(suited))
 
 
 def categories_for_use(words: frozenset[str], present: set[str]) -> set[str]:
     """The categories among `present` whose uses fit a question best; none if no use is mentioned."""
     fits = {name: _use_score(name, words) for name in present}
     best = max(fits.values(), default=0.0)
-    return {name for name, fit in fits.items() if fit == best} if best > 0 else set()
+    if best == 0:
+        return set()
+    return {name for name, fit in fits.items() if fit == best}
 
 
 def _use_score(category: str, words: frozenset[str]) -> float:
     """Words of uses whose words all occur in the question; a use that several categories share says less."""
-    return sum(
-        len(key) / _shared_uses()[key]
-        for key in _uses()[category]
-        if all(is_form_among(word, words) for word in key)
-    )
+    score = 0.0
+    for use in _uses()[category]:
+        if all(is_form_among(word, words) for word in use):
+            score += len(use) / _categories_with_use()[use]
+    return score
 
 
 @cache
-def _uses() -> dict[str, tuple[tuple[str, ...], ...]]:
-    return {
-        words.category: tuple(
-            tuple(w for w in phrase_key(use) if w not in SMALL_WORDS)
-            for use in words.uses
-        )
-        for words in VOCABULARY
-    }
+def _uses() -> dict[str, list[PhraseKey]]:
+    """The uses of every category, without small words."""
+    uses: dict[str, list[PhraseKey]] = {}
+    for words in VOCABULARY:
+        keys = [phrase_key(use) for use in words.uses]
+        uses[words.category] = [
+            tuple(word for word in key if word not in SMALL_WORDS) for key in keys
+        ]
+    return uses
 
 
 @cache
-def _shared_uses() -> dict[tuple[str, ...], int]:
-    counts: dict[tuple[str, ...], int] = {}
+def _categories_with_use() -> Counter[PhraseKey]:
+    """How many categories have each use."""
+    counts: Counter[PhraseKey] = Counter()
     for uses in _uses().values():
-        for key in uses:
-            counts[key] = counts.get(key, 0) + 1
+        counts.update(uses)
     return counts
 
 
-def _listed(scores: list[dict[str, float]]) -> set[str]:
+def _best_category(names: dict[str, float]) -> str:
+    return max(names, key=lambda name: names[name])
+
+
+def _sure_categories(scores: CategoryScores) -> set[str]:
     """The categories that are surely there."""
-    best = [max(names, key=lambda name: names[name]) for names in scores if names]
-    sure = [max(names.values()) >= SURE_SCORE for names in scores if names]
-    return {name for name, is_sure in zip(best, sure) if is_sure}
+    sure = set()
+    for names in scores:
+        if names and max(names.values()) >= SURE_SCORE:
+            sure.add(_best_category(names))
+    return sure
 
 
 def _candidates(
-    photo: EncodedPhoto, scores: list[dict[str, float]], noun: NounPhrase
+    photo: EncodedPhoto, scores: CategoryScores, noun: NounPhrase
 ) -> dict[int, float]:
-    """Proposals of the noun's categories and color, with their scores."""
-    found = {}
+    """Proposals of the noun's categories and color, with their scores, by position."""
+    candidates = {}
     for row, names in enumerate(scores):
         fitting = [
             score
@@ -177,35 +193,39 @@ def _candidates(
         ]
         if not fitting or max(fitting) < MIN_SHARE * max(names.values()):
             continue
-        share = 1.0
+        score = max(fitting)
         if noun.color is not None:
             share = color_share(photo.pixels, photo.proposals[row].inside, noun.color)
-        if share >= (0 if noun.color is None else MIN_COLOR):
-            found[row] = max(fitting) * share
-    enough = min(SURE_SCORE, MIN_SHARE * max(found.values(), default=0.0))
-    return {row: score for row, score in found.items() if score >= enough}
+            if share < MIN_COLOR:
+                continue
+            score *= share
+        candidates[row] = score
+    # A weak detection does not count beside a good one.
+    enough = min(SURE_SCORE, MIN_SHARE * max(candidates.values(), default=0.0))
+    return {row: score for row, score in candidates.items() if score >= enough}
 
 
 def _related(
     photo: EncodedPhoto,
     candidates: dict[int, float],
     anchors: list[int],
-    question: ParsedQuestion,
+    relation: Relation,
     target: NounPhrase,
 ) -> dict[int, float]:
-    """The candidates that stand in the question's relation to an anchor. One that is asked for singly is the best."""
-    assert question.relation is not None, "a question with an anchor has a relation"
-    strengths = {}
+    """The candidates that stand in a relation to an anchor, with its strength, by position."""
+    related = {}
     for row, score in candidates.items():
         box = photo.proposals[row].box
-        each = [
-            relation_strength(question.relation, box, photo.proposals[anchor].box)
+        strengths = [
+            relation_strength(relation, box, photo.proposals[anchor].box)
             for anchor in anchors
             if anchor != row
         ]
-        if max(each, default=0.0) >= MIN_STRENGTH:
-            strengths[row] = max(each) * (score if target.count == 1 else 1.0)
-    return strengths
+        strength = max(strengths, default=0.0)
+        if strength >= MIN_STRENGTH:
+            # Where a single object is asked for, the surest detection counts more.
+            related[row] = strength * score if target.count == 1 else strength
+    return related
 
 
 def _select(
@@ -227,7 +247,8 @@ def _order_key(photo: EncodedPhoto, row: int, order: Order | None) -> float:
     x = (left + right) / 2
     y = (top + bottom) / 2
     area = photo.proposals[row].area
-    keys = {
+    keys: dict[Order | None, float] = {
+        None: 0.0,
         "left": x,
         "right": -x,
         "top": y,
@@ -238,41 +259,35 @@ def _order_key(photo: EncodedPhoto, row: int, order: Order | None) -> float:
         "nearest": -bottom,
         "farthest": bottom,
     }
-    return keys[order] if order is not None else 0.0
+    return keys[order]
 
 
-def _name(
-    regions: list[int], scores: list[dict[str, float]], target: NounPhrase
-) -> str:
+def _name(regions: list[int], scores: CategoryScores, target: NounPhrase) -> str:
     """The word of the question, or the category where the question did not name it."""
     if target.text and target.categories:
         return f"the {target.text}"
-    names = Counter(
-        max(scores[row], key=lambda name: scores[row][name]) for row in regions
-    )
-    return " and ".join(
-        f"the {to_plural(name) if count > 1 else name}" for name, count in names.items()
-    )
+    counts = Counter(_best_category(scores[row]) for row in regions)
+    names = []
+    for name, count in counts.items():
+        names.append(f"the {to_plural(name)}" if count > 1 else f"the {name}")
+    return " and ".join(names)
 
 
-def _answer(phrases: list[ChosenPhrase]) -> Choice:
+def _choose_phrases(phrases: list[ChosenPhrase]) -> Choice:
     text = " and ".join(phrase.text for phrase in phrases)
     start = "They are" if is_plural(text) else "It is"
     return Choice(f"{start} {text}.", tuple(phrases))
 
 
-def _nothing(scores: list[dict[str, float]], question: ParsedQuestion) -> Choice:
-    present = _listed(scores)
-    listed = [name for name in COCO_CATEGORIES if name in present]
-    found = (
-        f"I can find these: {', '.join(listed[:MAX_LISTED])}."
-        if listed
-        else "I find no object that I know."
-    )
-    wanted = [target.text for target in question.targets if target.categories]
-    start = (
-        f"I find no such {wanted[0]}."
-        if wanted
-        else "I do not know what this asks for."
-    )
-    return Choice(f"{start} {found}")
+def _choose_nothing(scores: CategoryScores, question: ParsedQuestion) -> Choice:
+    """An answer without a target, which says what could have been asked for."""
+    sure = _sure_categories(scores)
+    listed = [name for name in COCO_CATEGORIES if name in sure]
+    asked = [target.text for target in question.targets if target.categories]
+    problem = "I do not know what this asks for."
+    if asked:
+        problem = f"I find no such {asked[0]}."
+    hint = "I find no object that I know."
+    if listed:
+        hint = f"I can find these: {', '.join(listed[:MAX_LISTED])}."
+    return Choice(f"{problem} {hint}")

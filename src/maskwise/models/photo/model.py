@@ -36,10 +36,12 @@ class Photo:
         self.networks = networks
         self.completion = completion
         self.chooser = chooser
-        own = getattr(completion, "hash", None)
-        self.weights_hash = (
-            own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
-        )
+        # A network that a test or a user supplies need not have a hash: then the run records none.
+        completion_hash = getattr(completion, "hash", None)
+        self.weights_hash = None
+        if completion_hash:
+            hashes = f"{completion_hash} {hash_classifier()}"
+            self.weights_hash = hashlib.sha256(hashes.encode()).hexdigest()
         self.config = {"chooser": chooser.name}
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
@@ -81,6 +83,7 @@ def to_prediction(
 ) -> Prediction:
     """The prediction of a choice, with visible and amodal masks."""
     regions: list[PredictedRegion] = []
+    # Two phrases may refer to the same proposals: each group of proposals becomes one region.
     places: dict[tuple[int, ...], int] = {}
     phrases = []
     for phrase in choice.phrases:
@@ -90,8 +93,9 @@ def to_prediction(
                 places[group] = len(regions)
                 regions.append(_region(photo, group, phrase.text))
             numbers.append(places[group])
-        if found := _locate(choice.text, phrase.text, numbers):
-            phrases.append(found)
+        located = _locate(choice.text, phrase.text, numbers)
+        if located is not None:
+            phrases.append(located)
     return Prediction(
         sample="",
         answer=Answer(text=choice.text, phrases=tuple(phrases)),
@@ -102,6 +106,7 @@ def to_prediction(
 
 
 def _groups(phrase: ChosenPhrase) -> list[tuple[int, ...]]:
+    """The proposals of each region of a phrase."""
     if phrase.merged and phrase.regions:
         return [tuple(sorted(phrase.regions))]
     return [(region,) for region in phrase.regions]
@@ -116,6 +121,7 @@ def _region(photo: EncodedPhoto, group: tuple[int, ...], name: str) -> Predicted
 
 
 def _locate(text: str, phrase: str, regions: list[int]) -> Phrase | None:
+    """A phrase with its place in the answer; None if it is empty, not in the answer, or has no region."""
     start = text.find(phrase)
     if start < 0 or not phrase or not regions:
         return None

@@ -7,7 +7,7 @@ that. Unstable masks and copies are dropped. Masks stay at the resolution of Mob
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -16,17 +16,19 @@ import numpy as np
 from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array, Float64Array, UInt8Array
+from maskwise.models.photo.box import Box, mask_box
 from maskwise.models.photo.detector import Detections, YoloxDetector, box_ious
 from maskwise.models.photo.saliency import SaliencyNetwork
 from maskwise.models.photo.sam import ImageEmbedding, MaskLogits, MobileSam
 
 ProposalSource = Literal["detector", "saliency", "grid", "box"]
-Box = tuple[float, float, float, float]
 
 MAX_DETECTIONS = 16
 """Boxes of the detector that prompt masks before a question is asked."""
 
 MIN_DETECTION = 0.15
+"""Lowest score of a detection that prompts a mask before a question asks for its category."""
+
 SAME_BOX = 0.85
 """A detection whose box has a larger IoU with that of a better one is another label of the same object."""
 
@@ -45,6 +47,9 @@ MIN_IOU = 0.65
 MIN_STABILITY = 0.6
 STABILITY_OFFSET = 1.0
 """A mask of a point is stable if the masks at this offset above and below its threshold have at least that IoU."""
+
+SALIENT = 0.5
+"""Saliency from which on a pixel is salient."""
 
 MIN_AREA = 0.0005
 """Smallest proposal, as a share of the image."""
@@ -115,61 +120,62 @@ def propose(
     detections: Detections,
 ) -> list[Proposal]:
     """The proposals of an encoded image: those of the detector first, best first."""
-    found: list[Proposal] = []
+    proposals: list[Proposal] = []
     prompts = 0
     for row in np.flatnonzero(detections.scores >= MIN_DETECTION).tolist():
-        if (
-            prompts < MAX_DETECTIONS
-            or find_box(found, detections.boxes[row]) is not None
-        ):
-            prompts += add_detection(found, networks.sam, embedding, detections, row)
-    for one in _salient(networks, image, embedding):
-        add_proposal(found, one)
-    points = itertools.islice(
-        _grid_points(found, image.size), MAX_PROMPTS - prompts - 1
-    )
-    for point in points:
+        # A detection with the box of an earlier one only adds its label, and prompts nothing.
+        adds_label = find_box(proposals, detections.boxes[row]) is not None
+        if prompts < MAX_DETECTIONS or adds_label:
+            prompts += add_detection(
+                proposals, networks.sam, embedding, detections, row
+            )
+    for salient in _salient_proposals(networks, image, embedding):
+        add_proposal(proposals, salient)
+    prompts += 1  # the box of what is salient
+    # The points depend on the proposals that were made before, so that they are drawn one by one.
+    points = _grid_points(proposals, image.size)
+    for point in itertools.islice(points, MAX_PROMPTS - prompts):
         for candidate in _point_proposals(networks.sam, embedding, point):
-            add_proposal(found, candidate)
-    return _limit(found)
+            add_proposal(proposals, candidate)
+    return _limit(proposals)
 
 
-def _limit(found: list[Proposal]) -> list[Proposal]:
+def _limit(proposals: list[Proposal]) -> list[Proposal]:
     """At most MAX_PROPOSALS, in their order: of the points those with the best scores."""
-    points = sorted(
-        (one for one in found if one.source == "grid"), key=lambda one: -one.score
-    )
-    dropped = points[len(points) - max(0, len(found) - MAX_PROPOSALS) :]
-    return [one for one in found if one not in dropped]
+    surplus = max(0, len(proposals) - MAX_PROPOSALS)
+    points = [proposal for proposal in proposals if proposal.source == "grid"]
+    points.sort(key=lambda proposal: -proposal.score)
+    dropped = points[len(points) - surplus :]
+    return [proposal for proposal in proposals if proposal not in dropped]
 
 
-def add_proposal(found: list[Proposal], new: Proposal) -> None:
+def add_proposal(proposals: list[Proposal], candidate: Proposal) -> None:
     """Append a proposal unless it is empty or a copy of an earlier one; a copy passes on its labels."""
-    if new.area < MIN_AREA:
+    if candidate.area < MIN_AREA:
         return
-    ious = _ious(found, new)
+    ious = _ious(proposals, candidate)
     if not len(ious) or ious.max() <= MAX_OVERLAP:
-        found.append(new)
+        proposals.append(candidate)
         return
-    known = found[int(ious.argmax())]
-    for label, score in new.labels.items():
-        known.labels[label] = max(score, known.labels.get(label, 0.0))
+    original = proposals[int(ious.argmax())]
+    for label, score in candidate.labels.items():
+        original.labels[label] = max(score, original.labels.get(label, 0.0))
 
 
-def _ious(found: list[Proposal], new: Proposal) -> Float64Array:
-    """float64 [n]: IoU of a mask with each of those found; it is not empty."""
-    if not found:
+def _ious(proposals: Sequence[Proposal], candidate: Proposal) -> Float64Array:
+    """float64 [n]: IoU of a mask that is not empty with each of the proposals."""
+    if not proposals:
         return np.zeros(0)
-    shared = np.bitwise_count(np.stack([one.bits for one in found]) & new.bits).sum(
-        1, dtype=np.int64
-    )
-    areas = np.array([one.pixels for one in found]) + new.pixels
-    ious: Float64Array = shared / (areas - shared)
+    bits = np.stack([proposal.bits for proposal in proposals])
+    intersections = np.bitwise_count(bits & candidate.bits).sum(1, dtype=np.int64)
+    areas = np.array([proposal.pixels for proposal in proposals])
+    unions = areas + candidate.pixels - intersections
+    ious: Float64Array = intersections / unions
     return ious
 
 
 def add_detection(
-    found: list[Proposal],
+    proposals: list[Proposal],
     sam: MobileSam,
     embedding: ImageEmbedding,
     detections: Detections,
@@ -180,27 +186,34 @@ def add_detection(
     """
     score = float(detections.scores[row])
     name = detections.names()[row]
-    known = find_box(found, detections.boxes[row])
-    if known is not None:
-        known.labels[name] = max(score, known.labels.get(name, 0.0))
+    same_object = find_box(proposals, detections.boxes[row])
+    if same_object is not None:
+        same_object.labels[name] = max(score, same_object.labels.get(name, 0.0))
         return False
-    left, top, right, bottom = detections.boxes[row].tolist()
-    decoded = sam.decode(embedding, box=(left, top, right, bottom))
-    box = (left, top, right, bottom)
-    add_proposal(
-        found,
-        Proposal(decoded.logits, decoded.raw, box, "detector", score, {name: score}),
+    box = Box(*detections.boxes[row].tolist())
+    decoded = sam.decode(embedding, box=box)
+    proposal = Proposal(
+        logits=decoded.logits,
+        raw=decoded.raw,
+        box=box,
+        source="detector",
+        score=score,
+        labels={name: score},
     )
+    add_proposal(proposals, proposal)
     return True
 
 
-def find_box(found: list[Proposal], box: Float32Array) -> Proposal | None:
+def find_box(proposals: Sequence[Proposal], box: Float32Array) -> Proposal | None:
     """The proposal of the detector with about this box, if there is one."""
-    boxes = [one for one in found if one.source == "detector"]
-    if not boxes:
+    detected = [proposal for proposal in proposals if proposal.source == "detector"]
+    if not detected:
         return None
-    ious = box_ious(box, np.array([one.box for one in boxes], np.float32))
-    return boxes[int(ious.argmax())] if ious.max() > SAME_BOX else None
+    boxes = np.array([proposal.box for proposal in detected], np.float32)
+    ious = box_ious(box, boxes)
+    if ious.max() <= SAME_BOX:
+        return None
+    return detected[int(ious.argmax())]
 
 
 def box_proposal(
@@ -218,88 +231,101 @@ def to_proposal(
     decoded: MaskLogits, embedding: ImageEmbedding, source: ProposalSource
 ) -> Proposal:
     """A decoded mask as a proposal."""
-    box = _mask_box(decoded.logits > 0, embedding.size)
     return Proposal(
-        decoded.logits, decoded.raw, box, source, min(1.0, max(0.0, decoded.score))
+        logits=decoded.logits,
+        raw=decoded.raw,
+        box=_logits_box(decoded.logits, embedding.size),
+        source=source,
+        score=min(1.0, max(0.0, decoded.score)),  # MobileSAM may predict an IoU above 1
     )
 
 
 def enlarge(logits: Float32Array, size: tuple[int, int]) -> BoolArray:
     """Where logits [h, w], enlarged to a size (width, height), are above 0: bool [height, width]."""
-    return (
-        np.asarray(Image.fromarray(logits).resize(size, Image.Resampling.BILINEAR)) > 0
-    )
+    enlarged = Image.fromarray(logits).resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(enlarged) > 0
 
 
 def mask_iou(first: BoolArray, second: BoolArray) -> float:
     """IoU of two masks; 0 if both are empty."""
+    intersection = int((first & second).sum())
     union = int((first | second).sum())
-    return int((first & second).sum()) / union if union else 0.0
+    return intersection / union if union else 0.0
 
 
-def _salient(
+def _salient_proposals(
     networks: ProposalNetworks, image: Image.Image, embedding: ImageEmbedding
 ) -> Iterator[Proposal]:
-    """What is salient, as the saliency network draws it and as MobileSAM does."""
+    """What is salient, as MobileSAM draws it and as the saliency network does; nothing if nothing stands out."""
     saliency = networks.saliency.predict(image)
-    whole = networks.sam.logits_size(embedding)
-    logits = np.asarray(
-        Image.fromarray(saliency - np.float32(0.5)).resize(
-            whole, Image.Resampling.BILINEAR
-        )
-    )
+    shifted = Image.fromarray(saliency - np.float32(SALIENT))
+    logits_size = networks.sam.logits_size(embedding)
+    logits = np.asarray(shifted.resize(logits_size, Image.Resampling.BILINEAR))
     if not (logits > 0).any():
         return
-    box = _mask_box(logits > 0, embedding.size)
+    box = _logits_box(logits, embedding.size)
     yield box_proposal(networks.sam, embedding, box, source="saliency")
     yield Proposal(
-        logits, None, box, "saliency", float(saliency[saliency > 0.5].mean())
+        logits=logits,
+        raw=None,
+        box=box,
+        source="saliency",
+        score=float(saliency[saliency > SALIENT].mean()),
     )
 
 
 def _grid_points(
-    found: list[Proposal], size: tuple[int, int]
+    proposals: Sequence[Proposal], size: tuple[int, int]
 ) -> Iterator[tuple[float, float]]:
     """Points of the grid in pixels of the image: first those that no small proposal covers when their turn comes, each
     as far as possible from the boxes' centers and the points before.
     """
     sides = (np.arange(GRID_SIDE) + 0.5) / GRID_SIDE
     grid = np.stack(np.meshgrid(sides, sides), -1).reshape(-1, 2)
-    places = grid * size
+    points = grid * size
     # Without any box the first point is the one nearest to the center of the image.
-    distance = 2 * max(size) - np.hypot(*(places - np.array(size) / 2).T)
-    for one in found:
-        distance = np.minimum(distance, np.hypot(*(places - _box_center(one.box)).T))
+    image_center = np.array(size) / 2
+    distances = 2 * max(size) - _distances(points, image_center)
+    for proposal in proposals:
+        center = np.array([proposal.box.center_x, proposal.box.center_y])
+        distances = np.minimum(distances, _distances(points, center))
     waiting = np.ones(len(grid), np.bool_)
     while waiting.any():
-        free = waiting & ~_covered(found, grid)
-        number = int(np.where(free if free.any() else waiting, distance, -1.0).argmax())
-        waiting[number] = False
-        distance = np.minimum(distance, np.hypot(*(places - places[number]).T))
-        yield float(places[number, 0]), float(places[number, 1])
+        free = waiting & ~_covered(proposals, grid)
+        candidates = free if free.any() else waiting
+        farthest = int(np.where(candidates, distances, -1.0).argmax())
+        waiting[farthest] = False
+        point = points[farthest]
+        distances = np.minimum(distances, _distances(points, point))
+        yield float(point[0]), float(point[1])
 
 
-def _covered(found: list[Proposal], grid: Float64Array) -> BoolArray:
+def _distances(points: Float64Array, place: Float64Array) -> Float64Array:
+    """float64 [n]: distances of points [n, 2] from one place [2]."""
+    offsets = points - place
+    distances: Float64Array = np.hypot(offsets[:, 0], offsets[:, 1])
+    return distances
+
+
+def _covered(proposals: Sequence[Proposal], grid: Float64Array) -> BoolArray:
     """bool [n]: whether each point [n, 2] in 0..1 lies on a small proposal."""
     covered = np.zeros(len(grid), np.bool_)
-    for one in found:
-        if one.area <= COVERING_AREA:
-            columns, rows = (grid * one.logits.shape[::-1]).astype(np.int64).T
-            covered |= one.logits[rows, columns] > 0
+    for proposal in proposals:
+        if proposal.area > COVERING_AREA:
+            continue
+        height, width = proposal.logits.shape
+        columns = (grid[:, 0] * width).astype(np.int64)
+        rows = (grid[:, 1] * height).astype(np.int64)
+        covered |= proposal.logits[rows, columns] > 0
     return covered
-
-
-def _box_center(box: Box) -> Float64Array:
-    return np.array([box[0] + box[2], box[1] + box[3]]) / 2
 
 
 def _point_proposals(
     sam: MobileSam, embedding: ImageEmbedding, point: tuple[float, float]
 ) -> Iterator[Proposal]:
     """The stable masks of a point, best first."""
-    for decoded in sorted(
-        sam.decode_levels(embedding, point), key=lambda one: -one.score
-    ):
+    levels = sam.decode_levels(embedding, point)
+    for decoded in sorted(levels, key=lambda level: -level.score):
         if decoded.score >= MIN_IOU and stability(decoded.logits) >= MIN_STABILITY:
             yield to_proposal(decoded, embedding, "grid")
 
@@ -309,17 +335,17 @@ def stability(logits: Float32Array) -> float:
     return mask_iou(logits > STABILITY_OFFSET, logits > -STABILITY_OFFSET)
 
 
-def _mask_box(inside: BoolArray, size: tuple[int, int]) -> Box:
-    """The box of a mask in pixels of the image; the whole image if the mask is empty."""
-    rows = np.flatnonzero(inside.any(1))
-    columns = np.flatnonzero(inside.any(0))
-    if not len(rows):
-        return (0.0, 0.0, float(size[0]), float(size[1]))
-    down = size[1] / inside.shape[0]
-    across = size[0] / inside.shape[1]
-    return (
-        float(columns[0] * across),
-        float(rows[0] * down),
-        float((columns[-1] + 1) * across),
-        float((rows[-1] + 1) * down),
+def _logits_box(logits: Float32Array, size: tuple[int, int]) -> Box:
+    """The box of what is inside, in pixels of an image of this size; the whole image if nothing is."""
+    box = mask_box(logits > 0)
+    width, height = size
+    if box is None:
+        return Box(0.0, 0.0, float(width), float(height))
+    scale_x = width / logits.shape[1]
+    scale_y = height / logits.shape[0]
+    return Box(
+        left=box.left * scale_x,
+        top=box.top * scale_y,
+        right=box.right * scale_x,
+        bottom=box.bottom * scale_y,
     )

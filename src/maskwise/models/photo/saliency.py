@@ -9,6 +9,7 @@ from maskwise.arrays import Float32Array
 from maskwise.models.onnx_session import open_session
 
 INPUT_SIZE = 320
+# Mean and standard deviation of ImageNet, as in the training of the network.
 MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 STD = np.array([0.229, 0.224, 0.225], np.float32)
 
@@ -23,11 +24,12 @@ class SaliencyNetwork:
         """float32 [INPUT_SIZE, INPUT_SIZE] in 0..1, of the whole image."""
         resized = image.resize((INPUT_SIZE, INPUT_SIZE), Image.Resampling.BILINEAR)
         pixels = np.asarray(resized, np.float32)
-        pixels = (pixels / max(1.0, float(pixels.max())) - MEAN) / STD
-        name = self.session.get_inputs()[0].name
-        found: Float32Array = self.session.run(
-            None, {name: pixels.transpose(2, 0, 1)[None]}
-        )[0][0, 0]
-        low = float(found.min())
-        high = float(found.max())
-        return (found - low) / max(high - low, 1e-6)
+        brightest = max(1.0, float(pixels.max()))
+        pixels = (pixels / brightest - MEAN) / STD
+        input_name = self.session.get_inputs()[0].name
+        outputs = self.session.run(None, {input_name: pixels.transpose(2, 0, 1)[None]})
+        saliency: Float32Array = outputs[0][0, 0]
+        lowest = float(saliency.min())
+        highest = float(saliency.max())
+        # As the authors do: the most salient pixel of every image gets 1. An image without any contrast stays at 0.
+        return (saliency - lowest) / max(highest - lowest, 1e-6)

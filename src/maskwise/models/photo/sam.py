@@ -13,6 +13,7 @@ from PIL import Image
 from maskwise.arrays import BoolArray, Float32Array
 from maskwise.models.onnx_graph import Node, add_outputs, read_nodes
 from maskwise.models.onnx_session import open_session
+from maskwise.models.photo.box import Box
 
 INPUT_SIZE = 1024
 """Longest side of the encoder's input."""
@@ -35,6 +36,7 @@ LEVELS = 3
 MAX_NODES = 8
 """Nodes between an output of the decoder and the tensor with all masks."""
 
+# Mean and standard deviation of the pixels that the encoder was trained on.
 MEAN = np.array([123.675, 116.28, 103.53], np.float32)
 STD = np.array([58.395, 57.12, 57.375], np.float32)
 
@@ -72,17 +74,6 @@ class MaskLogits(NamedTuple):
     score: float
 
 
-class Prompt(NamedTuple):
-    """What to segment. box: left, top, right, bottom in pixels of the image. points: float32 [n, 2] of x, y. positive:
-    bool [n], whether each point lies inside the object; by default all do. mask: `raw` of an earlier result.
-    """
-
-    box: tuple[float, float, float, float] | None = None
-    points: Float32Array | None = None
-    positive: BoolArray | None = None
-    mask: Float32Array | None = None
-
-
 class MobileSam:
     """The two networks of MobileSAM."""
 
@@ -92,29 +83,32 @@ class MobileSam:
         self.encoder = open_session(encoder, threads=threads)
         model = decoder.read_bytes()
         self.all_masks = find_all_masks(read_nodes(model))
-        own = [name for name in self.all_masks if name not in OUTPUTS]
-        self.decoder = open_session(
-            add_outputs(model, own), threads=threads, name=str(decoder)
-        )
+        hidden = [name for name in self.all_masks if name not in OUTPUTS]
+        extended = add_outputs(model, hidden)
+        self.decoder = open_session(extended, threads=threads, name=str(decoder))
 
     def encode(self, image: Image.Image) -> ImageEmbedding:
         """image: RGB, any size."""
-        name = self.encoder.get_inputs()[0].name
-        return ImageEmbedding(
-            self.encoder.run(None, {name: to_encoder_input(image)})[0], image.size
-        )
+        input_name = self.encoder.get_inputs()[0].name
+        outputs = self.encoder.run(None, {input_name: to_encoder_input(image)})
+        return ImageEmbedding(features=outputs[0], size=image.size)
 
     def decode(
         self,
         embedding: ImageEmbedding,
         *,
-        box: tuple[float, float, float, float] | None = None,
+        box: Box | None = None,
         points: Float32Array | None = None,
         positive: BoolArray | None = None,
         mask: Float32Array | None = None,
     ) -> MaskLogits:
-        """The best mask of one prompt; see Prompt."""
-        return self._decode(embedding, Prompt(box, points, positive, mask), OUTPUTS)[0]
+        """The best mask of one prompt.
+
+        box: in pixels of the image. points: float32 [n, 2] of x, y. positive: bool [n], whether each point lies inside
+        the object; by default all do. mask: `raw` of an earlier result.
+        """
+        corners, labels = _prompt_points(box, points, positive)
+        return self._decode(embedding, corners, labels, mask=mask, outputs=OUTPUTS)[0]
 
     def decode_levels(
         self, embedding: ImageEmbedding, point: tuple[float, float]
@@ -123,42 +117,48 @@ class MobileSam:
 
         Only the best of them if the decoder's file does not contain the others.
         """
-        prompt = Prompt(points=np.array([point], np.float32))
+        corners, labels = _prompt_points(None, np.array([point], np.float32), None)
+        masks = self._decode(embedding, corners, labels, outputs=self.all_masks)
         # The first of several masks is the one for prompts that are not ambiguous.
-        return self._decode(embedding, prompt, self.all_masks)[-LEVELS:]
+        return masks[-LEVELS:]
 
     def _decode(
-        self, embedding: ImageEmbedding, prompt: Prompt, outputs: tuple[str, str]
+        self,
+        embedding: ImageEmbedding,
+        corners: Float32Array,
+        labels: Float32Array,
+        *,
+        mask: Float32Array | None = None,
+        outputs: tuple[str, str],
     ) -> list[MaskLogits]:
-        corners, labels = _prompt_points(prompt.box, prompt.points, prompt.positive)
-        empty = np.zeros((1, 1, LOGITS_SIZE, LOGITS_SIZE), np.float32)
+        """The masks of one prompt in the order of the decoder. outputs: the tensors with their scores and logits."""
+        has_mask = mask is not None
+        if mask is None:
+            mask = np.zeros((1, 1, LOGITS_SIZE, LOGITS_SIZE), np.float32)
         inputs = {
             "image_embeddings": embedding.features,
             "point_coords": (corners * embedding.scale)[None].astype(np.float32),
             "point_labels": labels[None],
-            "mask_input": empty if prompt.mask is None else prompt.mask,
-            "has_mask_input": np.array(
-                [0.0 if prompt.mask is None else 1.0], np.float32
-            ),
+            "mask_input": mask,
+            "has_mask_input": np.array([has_mask], np.float32),
             # The decoder also enlarges the mask to the size named here; the smallest one costs least.
             "orig_im_size": np.array([1.0, 1.0], np.float32),
         }
         scores, raw = self.decoder.run(list(outputs), inputs)
         width, height = self.logits_size(embedding)
-        return [
-            MaskLogits(
-                raw[0, level, :height, :width], raw[:, level : level + 1], float(score)
-            )
-            for level, score in enumerate(scores[0])
-        ]
+        masks = []
+        for level, score in enumerate(scores[0]):
+            shown = raw[0, level, :height, :width]
+            masks.append(MaskLogits(shown, raw[:, level : level + 1], float(score)))
+        return masks
 
     def logits_size(self, embedding: ImageEmbedding) -> tuple[int, int]:
         """Width and height of the logits of an image."""
-        width, height = (
-            max(1, round(side / max(embedding.size) * LOGITS_SIZE))
-            for side in embedding.size
-        )
-        return width, height
+        width, height = embedding.size
+        longest = max(embedding.size)
+        logits_width = max(1, round(width / longest * LOGITS_SIZE))
+        logits_height = max(1, round(height / longest * LOGITS_SIZE))
+        return logits_width, logits_height
 
 
 def find_all_masks(nodes: Mapping[str, Node]) -> tuple[str, str]:
@@ -166,8 +166,10 @@ def find_all_masks(nodes: Mapping[str, Node]) -> tuple[str, str]:
 
     segment-anything's export takes it by flattening them. The outputs themselves where this is not so.
     """
-    found = [_before_flatten(nodes, name) for name in OUTPUTS]
-    return (found[0], found[1]) if found[0] and found[1] else OUTPUTS
+    scores, logits = (_before_flatten(nodes, name) for name in OUTPUTS)
+    if scores is None or logits is None:
+        return OUTPUTS
+    return scores, logits
 
 
 def _before_flatten(nodes: Mapping[str, Node], name: str) -> str | None:
@@ -186,30 +188,29 @@ def to_encoder_input(image: Image.Image) -> Float32Array:
     """float32 [1, 3, INPUT_SIZE, INPUT_SIZE]: longest side scaled to INPUT_SIZE, normalised, padded with zeros."""
     scale = INPUT_SIZE / max(image.size)
     width, height = (max(1, round(side * scale)) for side in image.size)
-    pixels = np.asarray(
-        image.resize((width, height), Image.Resampling.BILINEAR), np.float32
-    )
+    resized = image.resize((width, height), Image.Resampling.BILINEAR)
+    pixels = np.asarray(resized, np.float32)
     padded = np.zeros((1, 3, INPUT_SIZE, INPUT_SIZE), np.float32)
     padded[0, :, :height, :width] = ((pixels - MEAN) / STD).transpose(2, 0, 1)
     return padded
 
 
 def _prompt_points(
-    box: tuple[float, float, float, float] | None,
-    points: Float32Array | None,
-    positive: BoolArray | None,
+    box: Box | None, points: Float32Array | None, positive: BoolArray | None
 ) -> tuple[Float32Array, Float32Array]:
-    """Points and their labels; a prompt without a box gets a padding point, as segment-anything requires."""
-    inside = np.zeros((0, 2), np.float32) if points is None else points
-    ends, kinds = (
-        ([[0, 0]], [PADDING])
-        if box is None
-        else ([box[:2], box[2:]], [TOP_LEFT, BOTTOM_RIGHT])
-    )
-    sides = (
-        [POINT] * len(inside)
-        if positive is None
-        else np.where(positive, POINT, OUTSIDE).tolist()
-    )
-    labels = np.array(sides + kinds, np.float32)
-    return np.concatenate([inside, np.array(ends, np.float32)]), labels
+    """float32 [n, 2] and [n]: points and their labels, in pixels of the image."""
+    if points is None:
+        points = np.zeros((0, 2), np.float32)
+    if positive is None:
+        positive = np.ones(len(points), np.bool_)
+    point_labels = np.where(positive, POINT, OUTSIDE)
+    if box is None:
+        # segment-anything requires a padding point in a prompt without a box.
+        corners = [(0.0, 0.0)]
+        corner_labels = [PADDING]
+    else:
+        corners = [(box.left, box.top), (box.right, box.bottom)]
+        corner_labels = [TOP_LEFT, BOTTOM_RIGHT]
+    all_points = np.concatenate([points, np.array(corners, np.float32)])
+    labels = np.concatenate([point_labels, corner_labels]).astype(np.float32)
+    return all_points, labels

@@ -16,9 +16,10 @@ import msgspec
 from maskwise.builder.region_marks import encode_marks
 from maskwise.errors import MaskwiseError, ModelError, ModelGoneError
 from maskwise.masks import Mask
+from maskwise.models.photo.box import Box
 from maskwise.models.photo.choice import Choice, ChosenPhrase
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.proposals import Box, Proposal
+from maskwise.models.photo.proposals import Proposal
 from maskwise.schema import Region
 from maskwise.terminal import echo
 from maskwise.writers import (
@@ -39,7 +40,10 @@ BOX_SCALE = 1000
 """Boxes are asked for in thousandths of the image, whatever size the model sees it in."""
 
 MAX_BOXES = 5
+"""Boxes of one reply that become marks: each prompts MobileSAM."""
+
 MAX_TOKENS = 1000
+"""Of a reply: a short answer and the numbers of its marks."""
 
 SYSTEM = """\
 You answer questions about a photograph. Outlines with numbers mark regions of it. Reply with one JSON object:
@@ -119,12 +123,11 @@ class VlmChooser:
     def choose(self, photo: EncodedPhoto, questions: Sequence[str]) -> list[Choice]:
         """One choice per question, in order. ModelError if a reply cannot be used."""
         marks = dict(enumerate(photo.proposals, 1))
-        first = self._ask(
-            [make_request(photo, marks, question) for question in questions]
-        )
+        requests = [make_request(photo, marks, question) for question in questions]
+        replies = self._ask(requests)
         return [
             self._second_look(photo, marks, question, reply)
-            for question, reply in zip(questions, first, strict=True)
+            for question, reply in zip(questions, replies, strict=True)
         ]
 
     def _second_look(
@@ -135,24 +138,22 @@ class VlmChooser:
         reply: Reply,
     ) -> Choice:
         """The choice of a reply; one with boxes is asked again, with the masks of these boxes marked."""
-        boxes = [
-            _to_pixels(box, photo.image.size)
-            for phrase in reply.phrases
-            for box in phrase.boxes
-        ]
-        boxes = [box for box in boxes if box[2] > box[0] and box[3] > box[1]][
-            :MAX_BOXES
-        ]
-        if not boxes:
-            return to_choice(reply, {number: number - 1 for number in marks})
-        places = [photo.add_box(box) for box in boxes]
-        added = {
-            max(marks, default=0) + 1 + at: place for at, place in enumerate(places)
-        }
-        seen = {number: number - 1 for number in marks} | added
-        shown = {number: photo.proposals[place] for number, place in seen.items()}
-        again = self._ask([make_request(photo, shown, question, added=list(added))])[0]
-        return to_choice(again, seen)
+        boxes = []
+        for phrase in reply.phrases:
+            boxes += [_to_pixels(box, photo.image.size) for box in phrase.boxes]
+        valid = [box for box in boxes if box.width > 0 and box.height > 0]
+        # Marks are numbered from 1, in the order of the proposals.
+        places = {number: number - 1 for number in marks}
+        if not valid:
+            return to_choice(reply, places)
+        added: dict[int, int] = {}
+        for number, box in enumerate(valid[:MAX_BOXES], max(marks, default=0) + 1):
+            added[number] = photo.add_box(box)
+        places |= added
+        shown = {number: photo.proposals[place] for number, place in places.items()}
+        request = make_request(photo, shown, question, added=list(added))
+        (second_reply,) = self._ask([request])
+        return to_choice(second_reply, places)
 
     def _ask(self, requests: list[CompletionRequest]) -> list[Reply]:
         """ModelGoneError if the model cannot be reached or the budget is spent: a later run continues from here."""
@@ -238,21 +239,13 @@ def parse_reply(completion: Completion, model: str) -> Reply:
 
 def to_choice(reply: Reply, places: Mapping[int, int]) -> Choice:
     """The choice of a reply. places: the position among the proposals of every number that was shown."""
-    phrases = tuple(
-        ChosenPhrase(
-            phrase.text,
-            tuple(
-                dict.fromkeys(
-                    places[number] for number in phrase.regions if number in places
-                )
-            ),
-            phrase.merged,
-        )
-        for phrase in reply.phrases
-    )
-    return Choice(
-        reply.answer, tuple(one for one in phrases if one.regions), reply.mask_type
-    )
+    phrases = []
+    for phrase in reply.phrases:
+        numbers = dict.fromkeys(phrase.regions)  # each once, in their order
+        regions = tuple(places[number] for number in numbers if number in places)
+        if regions:
+            phrases.append(ChosenPhrase(phrase.text, regions, phrase.merged))
+    return Choice(reply.answer, tuple(phrases), reply.mask_type)
 
 
 def _describe(proposal: Proposal) -> str:
@@ -262,7 +255,7 @@ def _describe(proposal: Proposal) -> str:
 
 
 def _to_pixels(box: Sequence[float], size: tuple[int, int]) -> Box:
-    left, top, right, bottom = (
-        min(float(BOX_SCALE), max(0.0, side)) / BOX_SCALE for side in box
-    )
-    return left * size[0], top * size[1], right * size[0], bottom * size[1]
+    """A box in thousandths as a box in pixels, inside the image."""
+    left, top, right, bottom = (min(1.0, max(0.0, side / BOX_SCALE)) for side in box)
+    width, height = size
+    return Box(left * width, top * height, right * width, bottom * height)

@@ -1,15 +1,14 @@
 """The part of an image around an object, at the resolution of the completion network."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array, UInt8Array
+from maskwise.models.photo.box import Box, mask_box
 
 CROP_SIZE = 96
-"""Side of crops of the image and of masks."""
+"""Side of crops of the image and of masks, fixed by the trained network."""
 
 FEATURE_SIZE = 24
 """Side of crops of the image embedding."""
@@ -18,25 +17,15 @@ CONTEXT = 0.5
 """What is added to a box on every side, relative to its longer side."""
 
 
-class Window(NamedTuple):
-    """A rectangle of an image, in pixels. A crop of it is a square: its sides are scaled independently."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
+class Window(Box):
+    """A box whose content is cropped to a square: its sides are scaled independently."""
 
     @classmethod
     def of(cls, mask: BoolArray) -> "Window":
         """The box of a mask (bool [height, width], not empty)."""
-        rows = np.flatnonzero(mask.any(1))
-        columns = np.flatnonzero(mask.any(0))
-        return cls(
-            float(columns[0]),
-            float(rows[0]),
-            float(columns[-1] + 1),
-            float(rows[-1] + 1),
-        )
+        box = mask_box(mask)
+        assert box is not None, "an empty mask has no box"
+        return cls(*box)
 
     @classmethod
     def around(cls, mask: BoolArray, context: float = CONTEXT) -> "Window":
@@ -45,58 +34,59 @@ class Window(NamedTuple):
 
     def expand(self, context: float) -> "Window":
         """A larger window, by `context` times the longer side on every side."""
-        margin = context * max(self.right - self.left, self.bottom - self.top)
+        margin = context * max(self.width, self.height)
         return Window(
-            self.left - margin,
-            self.top - margin,
-            self.right + margin,
-            self.bottom + margin,
+            left=self.left - margin,
+            top=self.top - margin,
+            right=self.right + margin,
+            bottom=self.bottom + margin,
         )
 
     def clip(self, shape: tuple[int, ...]) -> "Window":
-        """The part inside an image of this shape (height, width)."""
+        """The part inside an image of this shape (height, width), at least one pixel."""
+        height, width = shape[:2]
         left = max(0.0, self.left)
         top = max(0.0, self.top)
-        return Window(
-            float(left),
-            float(top),
-            float(max(left + 1, min(shape[1], self.right))),
-            float(max(top + 1, min(shape[0], self.bottom))),
-        )
+        right = max(left + 1, min(width, self.right))
+        bottom = max(top + 1, min(height, self.bottom))
+        return Window(float(left), float(top), float(right), float(bottom))
 
     def rescale(self, shape: tuple[int, ...], other: tuple[int, ...]) -> "Window":
         """The same part of an image of shape (height, width) when that image has another shape."""
-        down = other[0] / shape[0]
-        across = other[1] / shape[1]
+        scale_y = other[0] / shape[0]
+        scale_x = other[1] / shape[1]
         return Window(
-            self.left * across, self.top * down, self.right * across, self.bottom * down
+            left=self.left * scale_x,
+            top=self.top * scale_y,
+            right=self.right * scale_x,
+            bottom=self.bottom * scale_y,
         )
 
     def intersect(self, other: "Window") -> "Window":
         """What two windows that meet have in common."""
         return Window(
-            max(self.left, other.left),
-            max(self.top, other.top),
-            min(self.right, other.right),
-            min(self.bottom, other.bottom),
+            left=max(self.left, other.left),
+            top=max(self.top, other.top),
+            right=min(self.right, other.right),
+            bottom=min(self.bottom, other.bottom),
         )
 
     @property
     def slices(self) -> tuple[slice, slice]:
         """The rows and columns of an array that it spans, rounded."""
-        return slice(round(self.top), round(self.bottom)), slice(
-            round(self.left), round(self.right)
-        )
+        rows = slice(round(self.top), round(self.bottom))
+        columns = slice(round(self.left), round(self.right))
+        return rows, columns
 
     def crop(self, image: Image.Image, size: int = CROP_SIZE) -> UInt8Array:
         """uint8 [size, size] or [size, size, 3]."""
-        return np.asarray(
-            image.resize((size, size), Image.Resampling.BILINEAR, box=self)
-        )
+        resized = image.resize((size, size), Image.Resampling.BILINEAR, box=self)
+        return np.asarray(resized)
 
     def crop_mask(self, mask: BoolArray, size: int = CROP_SIZE) -> BoolArray:
         """bool [size, size]."""
-        return self.crop(Image.fromarray(mask.astype(np.uint8) * 255), size) >= 128
+        gray = Image.fromarray(mask.astype(np.uint8) * 255)
+        return self.crop(gray, size) >= 128  # half of white
 
     def crop_features(
         self,
@@ -117,21 +107,23 @@ class Window(NamedTuple):
     def paste(self, crop: Float32Array, shape: tuple[int, ...]) -> Float32Array:
         """A crop float32 [CROP_SIZE, CROP_SIZE] in an image of this shape; 0 outside the window."""
         left, top, right, bottom = (round(side) for side in self)
-        right = max(right, left + 1)
-        bottom = max(bottom, top + 1)
+        width = max(1, right - left)
+        height = max(1, bottom - top)
         resized = Image.fromarray(crop).resize(
-            (right - left, bottom - top), Image.Resampling.BILINEAR
+            (width, height), Image.Resampling.BILINEAR
         )
         pasted = np.zeros(shape, np.float32)
-        pasted[top:bottom, left:right] = np.asarray(resized)[
-            : shape[0] - top, : shape[1] - left
-        ]
+        # A window of one pixel at the border may reach beyond the image.
+        inside = np.asarray(resized)[: shape[0] - top, : shape[1] - left]
+        pasted[top : top + height, left : left + width] = inside
         return pasted
 
 
 def _interpolation(start: float, stop: float, cells: int, size: int) -> Float32Array:
     """float32 [size, cells]: bilinear weights of the cells at `size` places from start to stop."""
-    places = start + (np.arange(size) + 0.5) / size * (stop - start) - 0.5
+    # The center of a cell is half a cell from its start.
+    fractions = (np.arange(size) + 0.5) / size
+    places = start + fractions * (stop - start) - 0.5
     places = places.clip(0, cells - 1)
     distance = np.abs(places[:, None] - np.arange(cells))
     weights: Float32Array = np.maximum(0, 1 - distance).astype(np.float32)
