@@ -8,6 +8,7 @@ SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
 LOGS := .cache/log
+WEB := tests/web/node_modules
 SECONDS ?= 60
 
 # What an installation depends on: a change in any of these installs again.
@@ -63,7 +64,10 @@ test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model:
 	@printf 'testing the vision-language model ...\n'
 	@$(PY) -m pytest -m vlm tests/models/vlm
 
-test-web: $(VENV)/.installed-dev ## the pages in a real browser, and review under load; installs chromium and PostgreSQL (Debian)
+test-web: $(VENV)/.installed-dev $(WEB)/.installed ## scripts of the pages, the pages in a real browser, review under load; installs node, chromium and PostgreSQL (Debian)
+	@printf 'checking the scripts of the pages ...\n'
+	@npm --prefix tests/web run --silent lint
+	@npm --prefix tests/web run --silent test
 	$(call quietly,installing chromium,chromium,command -v chromium || { apt-get update && apt-get install -y chromium; })
 	$(INSTALL_POSTGRESQL)
 	@printf 'testing the pages in a browser ...\n'
@@ -117,7 +121,7 @@ tree: $(VENV)/.installed-dev ## update docs/files.md, docs/api.md, docs/benchmar
 
 clean: ## remove the environment, caches and everything built
 	rm -rf $(VENV) .cache build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf src/maskwise.egg-info
+	rm -rf src/maskwise.egg-info $(WEB)
 	rm -f src/maskwise/masks/_kernel*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -141,6 +145,12 @@ $(VENV)/.installed-%: $(VENV)/.made $(RECIPE)
 		$(PY) -m pip install --disable-pip-version-check --no-input -c constraints.txt -e ".$(EXTRA_$*)")
 	@$(PY) -c 'from maskwise.masks import kernel_name; name = kernel_name(); \
 		print("mask kernel:", name, "" if name == "c" else "(the C one was not built; see $(LOGS)/install-$*.log)")'
+	@touch $@
+
+# ESLint and jsdom, in the versions of the lock file.
+$(WEB)/.installed: tests/web/package-lock.json
+	$(call quietly,installing node,node,command -v npm || { apt-get update && apt-get install -y nodejs npm; })
+	$(call quietly,installing ESLint and jsdom from npm,npm,npm ci --prefix tests/web)
 	@touch $@
 
 EXTRA_core :=

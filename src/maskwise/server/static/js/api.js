@@ -15,7 +15,7 @@ export class ApiError extends Error {
 }
 
 let token = takeToken();
-let askForToken = async () => null;
+let askForToken = () => null;
 
 /** What to do where the server wants a token: a function that returns one, or null. */
 export const onTokenNeeded = (ask) => (askForToken = ask);
@@ -32,12 +32,12 @@ export function setToken(given) {
 
 /** Take the token out of the address, so that it is not copied or bookmarked with it. */
 function takeToken() {
-  const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (found) {
-    sessionStorage.setItem(STORED, found);
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem(STORED, given);
     history.replaceState(null, "", location.pathname + location.search);
   }
-  return found ?? sessionStorage.getItem(STORED);
+  return given ?? sessionStorage.getItem(STORED);
 }
 
 /** The response to a request; ApiError if it is refused, TypeError if there is no connection. */

@@ -18,8 +18,8 @@ export function saveBlob(blob, name) {
 export const saveJson = (content, name) =>
   saveBlob(new Blob([JSON.stringify(content, null, 1)], { type: "application/json" }), name);
 
-/** The image with its regions, at least 1000 pixels wide. */
-export async function drawPng(image, size, regions, layers) {
+/** The image with its regions, at least 1000 pixels wide. @returns {Promise<Blob>} */
+export function drawPng(image, size, regions, layers) {
   const scale = Math.max(1, Math.ceil(1000 / Math.max(size.width, size.height)));
   const canvas = new OffscreenCanvas(size.width * scale, size.height * scale);
   const context = canvas.getContext("2d");

@@ -6,6 +6,7 @@
 import { el } from "./dom.js";
 
 const NAMES = { " ": "Space", Escape: "Esc", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", "Ctrl+z": "Ctrl+Z" };
+/** More keys than this are shown as a range, as 1 – 9. */
 const MANY = 4;
 
 /** What help shows for the keys of a binding: all of a few, first and last of many. */
@@ -23,12 +24,13 @@ export function listenToKeys(bindings, first) {
       return;
     }
     const name = (event.ctrlKey || event.metaKey ? "Ctrl+" : "") + (event.key.length === 1 ? event.key.toLowerCase() : event.key);
-    const found = bindings.find((binding) => binding.keys.includes(name));
-    if (!found || event.altKey) return;
+    const chosen = bindings.find((binding) => binding.keys.includes(name));
+    if (!chosen || event.altKey) return;
     // A focused button keeps the keys that press it.
     if (event.target.matches?.("button, a, summary") && (event.key === " " || event.key === "Enter")) return;
     event.preventDefault();
-    if (!event.repeat || !found.release) found.run(event);
+    // Keys that act while they are held repeat; their action does not.
+    if (!event.repeat || !chosen.release) chosen.run(event);
   });
   addEventListener("keyup", (event) => bindings.find((binding) => binding.release && binding.keys.includes(event.key.toLowerCase()))?.release());
   addEventListener("blur", () => bindings.forEach((binding) => binding.release?.()));

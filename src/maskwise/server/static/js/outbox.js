@@ -7,6 +7,7 @@
  */
 import { call, isOffline } from "./review_api.js";
 
+/** Waiting times after each failure in a row: short for a hiccup, gentle to a server that is down. */
 const RETRY_MS = [500, 1000, 2000, 4000, 8000];
 
 export class Outbox {
@@ -54,8 +55,8 @@ export class Outbox {
     return last;
   }
 
-  /** Send everything, in order. */
-  async flush() {
+  /** Send everything, in order. @returns {Promise<void>} */
+  flush() {
     clearTimeout(this.timer);
     if (this.sending) return this.flushed;
     this.flushed = this.#send();
@@ -93,7 +94,7 @@ export class Outbox {
   }
 
   #forget(decision) {
-    this.decisions = this.decisions.filter((one) => one.id !== decision.id);
+    this.decisions = this.decisions.filter((kept) => kept.id !== decision.id);
     localStorage.removeItem(`${this.key}-${decision.id}`);
     this.page.changed();
   }

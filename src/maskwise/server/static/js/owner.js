@@ -29,11 +29,11 @@ function sections(session, stats, invited, invite) {
   return [
     el("div", {}, el("h1", {}, session.project.name), el("p", { class: "soft" }, `${session.project.samples.toLocaleString()} samples, ${percent(stats.double_share)} reviewed twice`)),
     tiles(stats),
-    progress(stats.progress),
-    el("div", { class: "pair" }, throughput(stats), reasons(stats)),
-    agreement(stats.agreement),
-    reviewers(stats.reviewers),
-    inviting(invited, invite),
+    progressSection(stats.progress),
+    el("div", { class: "pair" }, throughputSection(stats), reasonsSection(stats)),
+    agreementSection(stats.agreement),
+    reviewersSection(stats.reviewers),
+    invitationSection(invited, invite),
   ];
 }
 
@@ -50,7 +50,7 @@ function tiles({ progress, agreement, throughput }) {
   return el("ul", { class: "tiles" }, facts.map(([value, text]) => el("li", {}, el("b", {}, value), el("span", {}, text))));
 }
 
-function progress(counts) {
+function progressSection(counts) {
   const total = Math.max(1, counts.items);
   const parts = KINDS.map(([kind]) => {
     const part = el("i", { class: `kind-${kind}`, title: `${kind}: ${counts[kind]}` });
@@ -61,28 +61,28 @@ function progress(counts) {
   return el("section", { class: "box" }, el("h2", {}, "Progress"), el("div", { class: "stack", role: "img", "aria-label": KINDS.map(([kind, name]) => `${name} ${counts[kind]}`).join(", ") }, parts), el("ul", { class: "legend" }, legend));
 }
 
-function throughput(stats) {
+function throughputSection(stats) {
   const columns = stats.throughput.slice(-HOURS).map(({ hour, decisions }) => ({ name: new Date(hour).toLocaleString([], { day: "numeric", month: "short", hour: "2-digit" }), value: decisions }));
   return el("section", { class: "box" }, el("h2", {}, "Decisions per hour"), columns.length ? columnChart(columns, "Decisions per hour") : el("p", {}, "No decision yet."));
 }
 
-function reasons(stats) {
+function reasonsSection(stats) {
   const rows = stats.reasons.filter(({ count }) => count).sort((a, b) => b.count - a.count).map(({ title, count }) => ({ name: title, value: count }));
   return el("section", { class: "box" }, el("h2", {}, "Reject reasons"), rows.length ? rowChart(rows, "Reject reasons") : el("p", {}, "Nothing is rejected yet."));
 }
 
-function agreement(found) {
-  const note = found.items
-    ? `${found.items.toLocaleString()} samples have two reviews; the verdicts are equal for ${percent(found.equal / found.items)}.`
+function agreementSection(agreement) {
+  const note = agreement.items
+    ? `${agreement.items.toLocaleString()} samples have two reviews; the verdicts are equal for ${percent(agreement.equal / agreement.items)}.`
     : "No sample has two reviews yet.";
-  const rows = found.pairs.map((pair) => [`${pair.a} and ${pair.b}`, pair.items, percent(pair.items ? pair.equal / pair.items : null), number(pair.kappa), number(pair.mask_iou), pair.masks]);
+  const rows = agreement.pairs.map((pair) => [`${pair.a} and ${pair.b}`, pair.items, percent(pair.items ? pair.equal / pair.items : null), number(pair.kappa), number(pair.mask_iou), pair.masks]);
   return el("section", { class: "box" }, el("h2", {}, "Agreement"), el("p", {}, note),
     rows.length ? table(["Reviewers", "Samples", "Equal verdicts", "Cohen's kappa", "Mask IoU", "Masks"], rows) : null);
 }
 
-function reviewers(found) {
-  const rows = found.map((one) => [one.name, one.role, one.decisions, one.accept, one.fix, one.reject, one.skip, one.undone, one.seconds_median === null ? "–" : `${one.seconds_median.toFixed(1)} s`,
-    one.controls.seen ? `${percent(one.controls.accuracy)} of ${one.controls.seen}` : "–"]);
+function reviewersSection(reviewers) {
+  const rows = reviewers.map((person) => [person.name, person.role, person.decisions, person.accept, person.fix, person.reject, person.skip, person.undone, person.seconds_median === null ? "–" : `${person.seconds_median.toFixed(1)} s`,
+    person.controls.seen ? `${percent(person.controls.accuracy)} of ${person.controls.seen}` : "–"]);
   return el("section", { class: "box" }, el("h2", {}, "Reviewers"),
     table(["Name", "Role", "Decisions", "Accept", "Fix", "Reject", "Skip", "Undone", "Median time", "Control items right"], rows));
 }
@@ -92,7 +92,7 @@ function table(heads, rows) {
     el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, typeof cell === "number" ? cell.toLocaleString() : cell)))))));
 }
 
-function inviting(invited, invite) {
+function invitationSection(invited, invite) {
   const name = el("input", { type: "text", id: "invite-name", required: true, maxLength: 60, pattern: "\\S.*" });
   const role = el("select", { id: "invite-role" }, ["reviewer", "adjudicator", "owner"].map((value) => el("option", { value }, value)));
   const problem = el("p", { class: "bad", role: "alert" });
@@ -101,7 +101,7 @@ function inviting(invited, invite) {
     invite(name.value.trim(), role.value).catch((error) => (problem.textContent = error.message));
   } }, el("label", { for: "invite-name" }, "Name", name), el("label", { for: "invite-role" }, "Role", role), el("button", { type: "submit" }, "Make a personal link"));
   const link = invited && el("p", { class: "link" }, `Link of ${invited.name}, shown once: `, el("code", {}, `${location.origin}/review#token=${invited.token}`));
-  return el("section", { class: "box" }, el("h2", {}, "Add a reviewer"), el("p", {}, "The link signs its owner in. A new link for a known name replaces the old one."), form, problem, link);
+  return el("section", { class: "box" }, el("h2", {}, "Add a reviewer"), el("p", {}, "The link signs its owner in. A new link for a known name replaces the old person."), form, problem, link);
 }
 
 start().catch((error) => {

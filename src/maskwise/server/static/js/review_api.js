@@ -15,9 +15,9 @@ export async function call(method, path, content) {
   const body = content === undefined ? undefined : JSON.stringify(content);
   const response = await fetch(ROOT + path, { method, headers, body, credentials: "same-origin" });
   const text = await response.text();
-  const found = text ? parse(text) : null;
-  if (response.ok) return found;
-  throw new ApiError(response.status, found?.error ?? `the server answered with status ${response.status}`, found);
+  const answer = text ? parse(text) : null;
+  if (response.ok) return answer;
+  throw new ApiError(response.status, answer?.error ?? `the server answered with status ${response.status}`, answer);
 }
 
 function parse(text) {

@@ -14,7 +14,7 @@ export async function openDetail(key, row, { layers, step }) {
   const image = await getImage(`/v1/datasets/${key}/images/${content.image.row}`);
   const dialog = byId("detail");
   const sides = [groundTruthSide(content.sample), ...content.predictions.map(predictionSide)];
-  dialog.replaceChildren(head(content.sample, dialog, step), el("div", { class: "sides" }, sides.map((side) => side.element)));
+  dialog.replaceChildren(head(content.sample, dialog, step), el("div", { class: "sides" }, sides.map(({ element }) => element)));
   if (!dialog.open) dialog.showModal();
   const views = sides.map(({ canvas, regions }) => new CanvasView(canvas, (context, scale) => drawRegions(context, regions, layers(), scale)));
   for (const view of views) {
