@@ -15,11 +15,17 @@ from maskwise.formats.file_layout import Size
 from maskwise.masks import Mask
 
 CHANNELS = 4
+"""Red, green, blue and alpha."""
+
 WORD = 8
+"""Bits of a value."""
+
 RUN_SIZES = (3, 4, 8, 16)
 """Bits of a run's length, as Label Studio writes them."""
 
 HEADER = 32 + 5 + 4 * 4
+"""Bits before the first run: number of values, word size, four run sizes."""
+
 INSIDE = 255
 
 
@@ -28,67 +34,80 @@ def encode_brush(mask: Mask) -> list[int]:
     height, width = mask.size
     pixels = mask.to_dense().ravel()
     edges = np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
-    starts = np.concatenate([[0], edges, [len(pixels)]])
-    runs = np.diff(starts) * CHANNELS
-    sizes = "".join(f"{size - 1:04b}" for size in RUN_SIZES)
-    bits = [f"{height * width * CHANNELS:032b}{WORD - 1:05b}{sizes}"]
-    for start, length in zip(starts.tolist(), runs.tolist()):
-        bits.append(_encode_run(length, INSIDE if pixels[start] else 0))
-    text = "".join(bits)
-    text += "0" * (-len(text) % 8)
-    return list(int(text, 2).to_bytes(len(text) // 8, "big"))
+    bounds = np.concatenate([[0], edges, [len(pixels)]])
+    lengths = np.diff(bounds) * CHANNELS
+    value_count = height * width * CHANNELS
+    run_sizes = "".join(f"{size - 1:04b}" for size in RUN_SIZES)
+    codes = [f"{value_count:032b}{WORD - 1:05b}{run_sizes}"]
+    for start, length in zip(bounds.tolist(), lengths.tolist()):
+        value = INSIDE if pixels[start] else 0
+        codes.append(_encode_run(length, value))
+    bits = "".join(codes)
+    padding = -len(bits) % 8
+    bits += "0" * padding
+    return list(int(bits, 2).to_bytes(len(bits) // 8, "big"))
 
 
 def _encode_run(length: int, value: int) -> str:
     """The bits of a run; a run that is too long for one code is divided."""
+    value_bits = f"{value:08b}"
     longest = 1 << RUN_SIZES[-1]
-    whole, rest = divmod(length, longest)
-    bits = f"111{longest - 1:016b}{value:08b}" * whole
-    if rest:
-        index, size = next(
-            (index, size) for index, size in enumerate(RUN_SIZES) if rest <= 1 << size
-        )
-        bits += f"1{index:02b}" + format(rest - 1, "b").zfill(size) + f"{value:08b}"
-    return bits
+    longest_count, rest = divmod(length, longest)
+    # 1: repeated value; 11: the last run size.
+    longest_code = f"111{longest - 1:016b}{value_bits}"
+    bits = longest_code * longest_count
+    if not rest:
+        return bits
+    for index, size in enumerate(RUN_SIZES):
+        if rest <= 1 << size:
+            length_bits = format(rest - 1, "b").zfill(size)
+            return bits + f"1{index:02b}{length_bits}{value_bits}"
+    raise AssertionError("a rest is shorter than the longest run")
 
 
 def decode_brush(data: list[int], size: Size) -> Mask:
     """The mask of Label Studio's list of bytes for an image of height and width `size`."""
     if any(not 0 <= byte < 256 for byte in data):
         raise MaskError("a brush is a list of bytes, 0 to 255")
-    raw = bytes(data)
-    bits = "".join(f"{byte:08b}" for byte in raw)
-    values = size[0] * size[1] * CHANNELS
-    if len(bits) < HEADER or int(bits[:32], 2) != values:
+    bits = "".join(f"{byte:08b}" for byte in data)
+    height, width = size
+    value_count = height * width * CHANNELS
+    if len(bits) < HEADER or int(bits[:32], 2) != value_count:
         raise MaskError(
-            f"a brush of another size; expected {values} values for height and width {size}"
+            f"a brush of another size; expected {value_count} values for height and width {size}"
         )
-    word = int(bits[32:37], 2) + 1
-    sizes = [int(bits[37 + 4 * index : 41 + 4 * index], 2) + 1 for index in range(4)]
-    out = np.zeros(values, np.uint8)
+    word_size = int(bits[32:37], 2) + 1
+    run_sizes = []
+    for start in range(37, HEADER, 4):
+        run_sizes.append(int(bits[start : start + 4], 2) + 1)
+    values = np.zeros(value_count, np.uint8)
     try:
-        _decode_runs(bits, out, word, sizes=sizes)
+        _decode_runs(bits, values, word_size, run_sizes=run_sizes)
     except ValueError:
         raise MaskError("a brush that ends too early") from None
-    return Mask.from_dense(out.reshape(*size, CHANNELS)[:, :, 3] > 0)
+    alpha = values.reshape(height, width, CHANNELS)[:, :, 3]
+    return Mask.from_dense(alpha > 0)
 
 
-def _decode_runs(bits: str, out: UInt8Array, word: int, *, sizes: list[int]) -> None:
+def _decode_runs(
+    bits: str, out: UInt8Array, word_size: int, *, run_sizes: list[int]
+) -> None:
     """Fill `out` run by run; ValueError if the bits end too early."""
-    at = HEADER
+    position = HEADER
     filled = 0
     while filled < len(out):
-        repeated = bits[at : at + 1] == "1"
-        width = sizes[int(bits[at + 1 : at + 3], 2)]
-        at += 3
-        length = int(bits[at : at + width], 2) + 1
-        at += width
-        count = 1 if repeated else length
-        values = [
-            int(bits[at + word * k : at + word * (k + 1)], 2) for k in range(count)
-        ]
-        at += word * count
-        if at > len(bits):
+        is_repeated = bits[position : position + 1] == "1"
+        run_size = run_sizes[int(bits[position + 1 : position + 3], 2)]
+        position += 3
+        length = int(bits[position : position + run_size], 2) + 1
+        position += run_size
+        values = []
+        for _ in range(1 if is_repeated else length):
+            values.append(int(bits[position : position + word_size], 2))
+            position += word_size
+        if position > len(bits):
             raise ValueError
-        out[filled : filled + length] = np.minimum(values, INSIDE)[: len(out) - filled]
+        # The last run may go past the image: what is too much is left out.
+        room = len(out) - filled
+        out[filled : filled + length] = np.minimum(values, INSIDE)[:room]
         filled += length

@@ -17,11 +17,15 @@ def trace_rings(inside: BoolArray) -> list[Int64Array]:
     in a column to vertical ones; a ring alternates between the two.
     """
     corners, tie = _corners(inside)
-    across = _partners(np.lexsort((corners[:, 0], corners[:, 1])))
-    down = _partners(np.lexsort((tie, corners[:, 1], corners[:, 0])))
+    x, y = corners.T
+    by_row = np.lexsort((x, y))
+    by_column = np.lexsort((tie, y, x))
+    across = _partners(by_row)
+    down = _partners(by_column)
     rings: list[Int64Array] = []
     for walk in _walk(across.tolist(), down.tolist()):
-        rings += _split(_directed(corners[walk], inside))
+        ring = _directed(corners[walk], inside)
+        rings += _split(ring)
     return rings
 
 
@@ -55,34 +59,36 @@ def chain_rings(rings: Sequence[NumberArray]) -> Float64Array:
     ways cancel, so that drawing the polygon leaves the holes empty.
     """
     exterior = np.asarray(rings[0], np.float64)
+    first_point = exterior[:1]
     parts = [exterior]
-    for hole in rings[1:]:
-        parts += [
-            exterior[:1],
-            np.asarray(hole, np.float64),
-            np.asarray(hole, np.float64)[:1],
-        ]
+    for ring in rings[1:]:
+        hole = np.asarray(ring, np.float64)
+        parts += [first_point, hole, hole[:1]]
     if len(parts) > 1:
-        parts.append(exterior[:1])
+        parts.append(first_point)
     return np.concatenate(parts).ravel()
 
 
 def _corners(inside: BoolArray) -> tuple[Int64Array, Int64Array]:
     """Where an outline turns, [n, 2], and the order of the two corners where two outlines touch at a point."""
     padded = np.pad(inside, 1)
-    a = padded[:-1, :-1]
-    b = padded[:-1, 1:]
-    c = padded[1:, :-1]
-    d = padded[1:, 1:]
-    turns = a ^ b ^ c ^ d
-    touches = (a == d) & (b == c) & (a != b)
+    # The four pixels around each point of the lattice.
+    upper_left = padded[:-1, :-1]
+    upper_right = padded[:-1, 1:]
+    lower_left = padded[1:, :-1]
+    lower_right = padded[1:, 1:]
+    # An outline turns where one or three of the four are foreground.
+    turns = upper_left ^ upper_right ^ lower_left ^ lower_right
+    # Two outlines touch where only the two pixels of a diagonal are foreground.
+    is_diagonal = (upper_left == lower_right) & (upper_right == lower_left)
+    touches = is_diagonal & (upper_left != upper_right)
     rows, columns = np.nonzero(turns | touches)
-    count = np.where(touches[rows, columns], 2, 1)
-    order = np.arange(int(count.sum()))
-    falling = np.repeat(b[rows, columns] & touches[rows, columns], count)
-    return np.repeat(np.stack([columns, rows], 1), count, 0), np.where(
-        falling, -order, order
-    )
+    is_touch = touches[rows, columns]
+    count = np.where(is_touch, 2, 1)
+    points = np.repeat(np.stack([columns, rows], 1), count, 0)
+    order = np.arange(len(points))
+    is_reversed = np.repeat(upper_right[rows, columns] & is_touch, count)
+    return points, np.where(is_reversed, -order, order)
 
 
 def _partners(order: Int64Array) -> Int64Array:
@@ -102,7 +108,8 @@ def _walk(across: Sequence[int], down: Sequence[int]) -> list[list[int]]:
         here = start
         while not seen[here]:
             there = across[here]
-            seen[here] = seen[there] = True
+            seen[here] = True
+            seen[there] = True
             ring += (here, there)
             here = down[there]
         if ring:
@@ -112,10 +119,15 @@ def _walk(across: Sequence[int], down: Sequence[int]) -> list[list[int]]:
 
 def _directed(ring: Int64Array, inside: BoolArray) -> Int64Array:
     """The ring in the direction that has the foreground on its right: along its upper edges from left to right."""
-    (x0, y) = ring[0].tolist()
-    (x1, _) = ring[1].tolist()
-    below = y < inside.shape[0] and bool(inside[y, min(x0, x1)])
-    return ring if (x1 > x0) == below else np.roll(ring[::-1], 2, 0)
+    x0, y = ring[0].tolist()
+    x1, _ = ring[1].tolist()
+    height = inside.shape[0]
+    is_upper_edge = y < height and bool(inside[y, min(x0, x1)])
+    runs_right = x1 > x0
+    if runs_right == is_upper_edge:
+        return ring
+    # Reversed, and rolled so that it still begins with a horizontal edge.
+    return np.roll(ring[::-1], 2, 0)
 
 
 def _split(ring: Int64Array) -> list[Int64Array]:
@@ -141,12 +153,17 @@ def _split(ring: Int64Array) -> list[Int64Array]:
 def _pixel_inside(ring: Int64Array) -> tuple[int, int]:
     """Row and column of a foreground pixel beside the first horizontal edge."""
     following = np.roll(ring, -1, 0)
-    edge = int((ring[:, 1] == following[:, 1]).argmax())
-    (x0, y) = ring[edge].tolist()
-    (x1, _) = following[edge].tolist()
+    is_horizontal = ring[:, 1] == following[:, 1]
+    edge = int(is_horizontal.argmax())
+    x0, y = ring[edge].tolist()
+    x1, _ = following[edge].tolist()
+    # The foreground is on the right of the ring: below an edge to the right.
     return (y, x0) if x1 > x0 else (y - 1, x1)
 
 
 def _signed_area(ring: Int64Array) -> int:
+    """Twice the area, positive for a ring that runs clockwise as seen."""
     x, y = ring.T
-    return int((x * np.roll(y, -1) - np.roll(x, -1) * y).sum())
+    next_x = np.roll(x, -1)
+    next_y = np.roll(y, -1)
+    return int((x * next_y - next_x * y).sum())

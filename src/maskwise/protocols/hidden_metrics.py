@@ -23,27 +23,30 @@ def hidden_metrics(
         return dict.fromkeys(("occluded_iou", "occluded_ciou", "copy_gain"), nothing)
     visible = inputs.overlaps("visible")
     amodal = inputs.overlaps("amodal")
-    area, copy_iou = _hidden_targets(inputs, visible, amodal, rows)
-    kept = area[target] > 0
-    pred = pred[kept]
-    target = target[kept]
+    hidden_area, copy_iou = _hidden_targets(inputs, visible, amodal, rows)
+    is_hidden = hidden_area > 0
+    target_counts = np.bincount(ground_truth.sample[is_hidden], minlength=count)
+
+    # Of the matched pairs only those whose target has hidden pixels count.
+    has_hidden = is_hidden[target]
+    pred = pred[has_hidden]
+    target = target[has_hidden]
     sample = ground_truth.sample[target]
-    shared, drawn = _hidden_overlap(visible, amodal, pred, target)
-    union = drawn + area[target] - shared
+    shared, predicted = _hidden_overlap(visible, amodal, pred, target)
+    union = predicted + hidden_area[target] - shared
+    iou = shared / np.maximum(union, 1)
+    # The union over a sample includes the targets that nothing was matched with.
+    all_hidden = int_sums(ground_truth.sample, hidden_area, count)
+    wrongly_predicted = int_sums(sample, predicted - shared, count)
     position = inputs.pairs.find(pred, target)
-    targets = np.bincount(ground_truth.sample[area > 0], minlength=count)
-    cumulative = int_sums(ground_truth.sample, area, count) + int_sums(
-        sample, drawn - shared, count
-    )
-    gain = sums(sample, amodal.iou[position], count) - sums(
-        ground_truth.sample, copy_iou, count
-    )
+    amodal_iou = sums(sample, amodal.iou[position], count)
+    gain = amodal_iou - sums(ground_truth.sample, copy_iou, count)
     return {
-        "occluded_iou": MetricTerms(
-            sums(sample, shared / np.maximum(union, 1), count), targets
+        "occluded_iou": MetricTerms(sums(sample, iou, count), target_counts),
+        "occluded_ciou": MetricTerms(
+            int_sums(sample, shared, count), all_hidden + wrongly_predicted
         ),
-        "occluded_ciou": MetricTerms(int_sums(sample, shared, count), cumulative),
-        "copy_gain": MetricTerms(gain, targets),
+        "copy_gain": MetricTerms(gain, target_counts),
     }
 
 
@@ -55,21 +58,23 @@ def visible_outside_amodal(
     """
     sample = inputs.predictions.sample
     count = len(inputs)
-    whole = np.bincount(sample[counted], minlength=count)
+    region_counts = np.bincount(sample[counted], minlength=count)
     if not counted.any():
-        return MetricTerms(np.zeros(count, np.int64), whole)
+        return MetricTerms(np.zeros(count, np.int64), region_counts)
     visible = inputs.overlaps("visible")
     amodal = inputs.overlaps("amodal")
-    outside = counted & ((visible.pred.area == 0) | (amodal.pred.area == 0))
-    rows = np.flatnonzero(counted & ~outside)
+    is_absent = (visible.pred.area == 0) | (amodal.pred.area == 0)
+    outside = counted & is_absent
+    rows = np.flatnonzero(counted & ~is_absent)
     areas = pair_areas(
         visible.pred.masks[rows], amodal.pred.masks[rows], threads=inputs.threads
     )
     outside[rows] = areas.intersection < areas.a
     pred, target = pairs
     fully_hidden = visible.target.known & (visible.target.area == 0)
-    outside[pred[fully_hidden[target] & (visible.pred.area[pred] == 0)]] = False
-    return MetricTerms(np.bincount(sample[outside], minlength=count), whole)
+    is_rightly_absent = fully_hidden[target] & (visible.pred.area[pred] == 0)
+    outside[pred[is_rightly_absent]] = False
+    return MetricTerms(np.bincount(sample[outside], minlength=count), region_counts)
 
 
 def _hidden_targets(
@@ -78,20 +83,19 @@ def _hidden_targets(
     """Hidden pixels of each target of the rows of which both masks are known, and, where there are any, the IoU of its
     two masks: [targets] each.
     """
-    known = (
-        rows[inputs.ground_truth.sample] & visible.target.known & amodal.target.known
-    )
-    places = np.flatnonzero(known)
+    is_asked = rows[inputs.ground_truth.sample]
+    has_both = visible.target.known & amodal.target.known
+    places = np.flatnonzero(is_asked & has_both)
     areas = pair_areas(
         visible.target.masks[places],
         amodal.target.masks[places],
         threads=inputs.threads,
     )
-    area = np.zeros(len(known), np.int64)
-    copy_iou = np.zeros(len(known))
-    area[places] = areas.b - areas.intersection
-    copy_iou[places] = np.where(area[places] > 0, areas.iou(), 0.0)
-    return area, copy_iou
+    hidden_area = np.zeros(len(has_both), np.int64)
+    hidden_area[places] = areas.b - areas.intersection
+    copy_iou = np.zeros(len(has_both))
+    copy_iou[places] = np.where(hidden_area[places] > 0, areas.iou(), 0.0)
+    return hidden_area, copy_iou
 
 
 def _hidden_overlap(
@@ -101,16 +105,19 @@ def _hidden_overlap(
     shared and the whole amodal mask is predicted as hidden, unless the target is fully hidden.
     """
     shared = np.zeros(len(pred), np.int64)
-    drawn = amodal.pred.area[pred].copy()
+    predicted = amodal.pred.area[pred].copy()
     has_visible = visible.pred.area[pred] > 0
-    usable = (drawn > 0) & (has_visible | (visible.target.area[target] == 0))
-    for own in (True, False):
-        rows = np.flatnonzero(usable & (has_visible == own))
-        hidden = amodal.pred.masks[pred[rows]]
-        if own:
-            hidden = hidden - visible.pred.masks[pred[rows]]
-        true = amodal.target.masks[target[rows]] - visible.target.masks[target[rows]]
-        areas = pair_areas(hidden, true, threads=amodal.threads)
+    is_fully_hidden = visible.target.area[target] == 0
+    is_usable = (predicted > 0) & (has_visible | is_fully_hidden)
+    for with_visible in (True, False):
+        rows = np.flatnonzero(is_usable & (has_visible == with_visible))
+        row_pred = pred[rows]
+        row_target = target[rows]
+        predicted_hidden = amodal.pred.masks[row_pred]
+        if with_visible:
+            predicted_hidden = predicted_hidden - visible.pred.masks[row_pred]
+        true_hidden = amodal.target.masks[row_target] - visible.target.masks[row_target]
+        areas = pair_areas(predicted_hidden, true_hidden, threads=amodal.threads)
         shared[rows] = areas.intersection
-        drawn[rows] = areas.a
-    return shared, drawn
+        predicted[rows] = areas.a
+    return shared, predicted

@@ -24,102 +24,106 @@ SIZES = ("none", "small", "medium", "large")
 def slice_samples(inputs: ScoringInput) -> dict[str, Codes]:
     """The slicings, each with the group of every sample: codes int32 [samples], positions in names (never empty)."""
     ground_truth = inputs.ground_truth
-    tags = {
-        name: Codes(
-            codes.codes,
-            tuple("untagged" if value is None else value for value in codes.names),
-        )
-        for name, codes in ground_truth.tags.items()
-        if len(codes.names) <= MAX_VALUES
-    }
-    own = {
-        "mask_type": Codes(ground_truth.requested_type.astype(np.int32), MASK_TYPES),
+    requested_type = ground_truth.requested_type.astype(np.int32)
+    target_bands = ("0", "1", "2", "3-5", "6+")
+    slicings = {
+        "mask_type": Codes(requested_type, MASK_TYPES),
         "level": _levels(ground_truth),
-        "targets": _bands(
-            ground_truth.counts, (1, 2, 3, 6), ("0", "1", "2", "3-5", "6+")
-        ),
+        "targets": _bands(ground_truth.counts, (1, 2, 3, 6), target_bands),
         "occlusion": _occlusion(inputs),
         "size": _sizes(inputs),
         "category": _categories(ground_truth),
     }
-    return own | {name: codes for name, codes in tags.items() if name not in own}
+    for name, codes in ground_truth.tags.items():
+        # A tag of the dataset does not replace a slicing of ours.
+        if name in slicings or len(codes.names) > MAX_VALUES:
+            continue
+        values = ["untagged" if value is None else value for value in codes.names]
+        slicings[name] = Codes(codes.codes, tuple(values))
+    return slicings
 
 
 def _bands(
     values: Int64Array | Float64Array, edges: Sequence[float], names: tuple[str, ...]
 ) -> Codes:
     """Group 0 is below the first edge, group k begins at the k-th edge."""
-    return Codes(
-        np.searchsorted(np.asarray(edges), values, side="right").astype(np.int32), names
-    )
+    band = np.searchsorted(np.asarray(edges), values, side="right")
+    return Codes(band.astype(np.int32), names)
 
 
 def _levels(ground_truth: GroundTruth) -> Codes:
-    parts = np.bincount(
-        ground_truth.sample[ground_truth.part], minlength=len(ground_truth)
-    )
-    code = np.select(
-        [ground_truth.counts == 0, parts == 0, parts == ground_truth.counts],
-        [0, 1, 2],
-        3,
-    )
+    """Whether the targets are whole objects, parts or both."""
+    part_samples = ground_truth.sample[ground_truth.part]
+    part_counts = np.bincount(part_samples, minlength=len(ground_truth))
+    has_none = ground_truth.counts == 0
+    only_objects = part_counts == 0
+    only_parts = part_counts == ground_truth.counts
+    code = np.select([has_none, only_objects, only_parts], [0, 1, 2], 3)
     return Codes(code.astype(np.int32), ("none", "object", "part", "mixed"))
 
 
 def _occlusion(inputs: ScoringInput) -> Codes:
     """By the hidden share of the amodal area, over the targets with both masks."""
     ground_truth = inputs.ground_truth
+    count = len(ground_truth)
     rows = np.flatnonzero(ground_truth.visible.present & ground_truth.amodal.present)
     areas = pair_areas(
         ground_truth.visible.masks[rows],
         ground_truth.amodal.masks[rows],
         threads=inputs.threads,
     )
-    whole = sums(ground_truth.sample[rows], areas.b, len(ground_truth))
-    hidden = sums(
-        ground_truth.sample[rows], areas.b - areas.intersection, len(ground_truth)
-    )
-    rate = hidden / np.maximum(whole, 1)
+    sample = ground_truth.sample[rows]
+    amodal_area = sums(sample, areas.b, count)
+    hidden_area = sums(sample, areas.b - areas.intersection, count)
+    rate = hidden_area / np.maximum(amodal_area, 1)
+    # "none" is a rate of exactly 0; the bands above begin at their lower edge.
     band = 1 + (rate > 0) + np.searchsorted((0.2, 0.4, 0.7), rate, side="right")
-    return Codes(np.where(whole > 0, band, 0).astype(np.int32), OCCLUSION)
+    code = np.where(amodal_area > 0, band, 0)
+    return Codes(code.astype(np.int32), OCCLUSION)
 
 
 def _sizes(inputs: ScoringInput) -> Codes:
+    """By the mean area of the requested masks of a sample's targets, in pixels."""
     ground_truth = inputs.ground_truth
-    area = sums(
-        ground_truth.sample, inputs.overlaps("requested").target.area, len(ground_truth)
-    )
-    mean = area / np.maximum(ground_truth.counts, 1)
-    code = 1 + np.searchsorted((32.0**2, 96.0**2), mean, side="right")
-    return Codes(np.where(ground_truth.counts > 0, code, 0).astype(np.int32), SIZES)
+    target_area = inputs.overlaps("requested").target.area
+    area = sums(ground_truth.sample, target_area, len(ground_truth))
+    mean_area = area / np.maximum(ground_truth.counts, 1)
+    band = 1 + np.searchsorted((32.0**2, 96.0**2), mean_area, side="right")
+    code = np.where(ground_truth.counts > 0, band, 0)
+    return Codes(code.astype(np.int32), SIZES)
 
 
 def _categories(ground_truth: GroundTruth) -> Codes:
     """The name of the targets, `several` if they differ; the most frequent names, all others as `other`."""
     codes, names = ground_truth.names
-    first = np.zeros(len(ground_truth), np.int64)
-    some = ground_truth.counts > 0
-    first[some] = codes[ground_truth.offsets[:-1][some]]
-    differs = (
-        np.bincount(
-            ground_truth.sample[codes != first[ground_truth.sample]],
-            minlength=len(ground_truth),
-        )
-        > 0
+    has_target = ground_truth.counts > 0
+    first_target = ground_truth.offsets[:-1][has_target]
+    first_name = np.zeros(len(ground_truth), np.int64)
+    first_name[has_target] = codes[first_target]
+    is_other_name = codes != first_name[ground_truth.sample]
+    other_names = np.bincount(
+        ground_truth.sample[is_other_name], minlength=len(ground_truth)
     )
-    category = np.select([~some, differs], [len(names), len(names) + 1], first)
+    # Two more names follow those of the dataset.
+    none_code = len(names)
+    several_code = len(names) + 1
+    category = np.select(
+        [~has_target, other_names > 0], [none_code, several_code], first_name
+    )
     labels = np.array([*names, "none", "several"], dtype=object)
     return _most_frequent(category, labels)
 
 
 def _most_frequent(codes: Int64Array, names: NDArray[np.object_]) -> Codes:
+    """The MAX_VALUES most frequent names keep a code of their own, the rest share OTHER."""
     counts = np.bincount(codes, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
-    kept = order[:MAX_VALUES][counts[order[:MAX_VALUES]] > 0]
-    recode = np.full(len(names), len(kept), np.int32)
-    recode[kept] = np.arange(len(kept))
+    most_frequent = order[:MAX_VALUES]
+    kept = most_frequent[counts[most_frequent] > 0]
+    new_code = np.full(len(names), len(kept), np.int32)
+    new_code[kept] = np.arange(len(kept))
     labels = [str(name) for name in names[kept]]
-    return Codes(
-        recode[codes],
-        (*labels, OTHER) if (counts > 0).sum() > len(kept) else tuple(labels),
-    )
+    has_others = (counts > 0).sum() > len(kept)
+    if has_others:
+        labels.append(OTHER)
+    return Codes(new_code[codes], tuple(labels))
