@@ -11,9 +11,7 @@ networks                the networks put together, and as inference uses them
 targets, losses         detector batches and the losses of all networks
 grounding_dataset       questions about detected objects, and their batches
 sentence_templates      other sentences for the noun phrases of questions
-trainer                 the training loop
-checkpoints             training state and weights on disk
 validation              the strict protocol on held-out images
-export, half_precision  networks to ONNX, weights stored as float16
+export                  networks to ONNX
 fit_domain              the statistics of the out-of-domain detector
 """

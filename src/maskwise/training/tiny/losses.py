@@ -1,4 +1,8 @@
-"""The losses of the detector with its RoI head, and of the grounder: named terms, to be summed."""
+"""The losses of the detector with its RoI head, and of the grounder: named terms, to be summed.
+
+The weights of the detector's terms make them of similar size at the beginning of training, so that none hides the
+others: 1.1 to 3.1 in the first steps of configs/tiny.toml, and .4 for the material.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -8,83 +12,149 @@ from maskwise.models.tiny.spec import ATTRIBUTE_SIZES
 from maskwise.training.tiny.grounding_batch import GroundingBatch
 from maskwise.training.tiny.targets import DetectorBatch
 
+BOX_WEIGHT = 2.0
+"""Of the box loss, which is at most 1 per cell."""
+
+CELL_WEIGHT = 0.3
+"""Of each of the two classes of a cell; they only help the backbone, inference does not use them."""
+
+PART_MASK_WEIGHT = 0.7
+"""Of the part that each pixel of an object belongs to."""
+
+CATEGORY_WEIGHT = 0.5
+COLOR_WEIGHT = 0.5
+
+MATERIAL_WEIGHT = 0.2
+"""Less than category and color: few questions mention a material."""
+
+ENTROPY_WEIGHT = 2.0
+"""Of the cross entropy in the mask loss, beside 1 for Dice."""
+
 OCCLUDED_WEIGHT = 3.0
 """Weight of occluded pixels in the amodal mask loss: they are few, and the most important ones."""
 
-PART_WEIGHT = 0.5
-"""Weight of parts in the grounder's loss."""
+PART_TARGET_WEIGHT = 0.5
+"""Weight of parts in the grounder's loss: an object has several parts and is one target."""
+
+CENTER_VALUE = 0.99
+"""The heatmap is 1 at the center of an object and lower in all other cells."""
+
+MIN_PROBABILITY = 1e-4
+"""Probabilities are kept this far from 0 and 1, so that their logarithms stay finite."""
+
+AREA_EPSILON = 1e-6
+"""Keeps the IoU of two empty boxes finite."""
 
 
 def detector_loss(network: nn.Module, batch: DetectorBatch) -> dict[str, Tensor]:
-    """network: a TwoStageDetector."""
+    """The terms of the detector and its RoI head, each a scalar. network: a TwoStageDetector."""
     maps, rois = network(batch.images, batch.rois)
-    cell_category, cell_color = maps.cell_logits.split(list(ATTRIBUTE_SIZES[:2]), 1)
-    visible, amodal, part = (batch.roi_masks[:, i] for i in range(3))
+    cell_sizes = list(ATTRIBUTE_SIZES[:2])
+    cell_categories, cell_colors = maps.cell_logits.split(cell_sizes, 1)
+    true_categories, true_colors = batch.cell_labels.unbind(1)
+    category_loss = _class_loss(cell_categories, true_categories)
+    color_loss = _class_loss(cell_colors, true_colors)
+    visible, amodal, part_numbers = batch.roi_masks.unbind(1)
+    visible_logits = rois.masks[:, 0]
+    amodal_logits = rois.masks[:, 1]
+    part_logits = rois.masks[:, 2:]
     occluded = (amodal > visible).float()
-    parts = F.cross_entropy(
-        rois.masks[:, 2:], (part.long() - 1).clamp(min=0), reduction="none"
-    )
+    uniform_weight = torch.ones_like(occluded)
+    amodal_weight = 1 + (OCCLUDED_WEIGHT - 1) * occluded
+    categories, colors, materials = batch.roi_labels.unbind(1)
+    roi_category_loss = _class_loss(rois.category, categories)
+    roi_color_loss = _class_loss(rois.color, colors)
+    roi_material_loss = _class_loss(rois.material, materials)
     return {
         "heatmap": heatmap_loss(maps.heatmap, batch.heatmap),
         "box": box_loss(maps.box, batch.box, batch.box_weight),
-        "cells": 0.3 * _class_loss(cell_category, batch.cell_labels[:, 0])
-        + 0.3 * _class_loss(cell_color, batch.cell_labels[:, 1]),
-        "visible": mask_loss(
-            rois.masks[:, 0], visible.float(), torch.ones_like(occluded)
-        ),
-        "amodal": mask_loss(
-            rois.masks[:, 1], amodal.float(), 1 + (OCCLUDED_WEIGHT - 1) * occluded
-        ),
-        "parts": 0.7 * (parts * amodal).sum() / amodal.sum().clamp(min=1),
-        "category": 0.5 * _class_loss(rois.category, batch.roi_labels[:, 0]),
-        "color": 0.5 * _class_loss(rois.color, batch.roi_labels[:, 1]),
-        "material": 0.2 * _class_loss(rois.material, batch.roi_labels[:, 2]),
+        "cells": CELL_WEIGHT * category_loss + CELL_WEIGHT * color_loss,
+        "visible": mask_loss(visible_logits, visible.float(), uniform_weight),
+        "amodal": mask_loss(amodal_logits, amodal.float(), amodal_weight),
+        "parts": part_loss(part_logits, part_numbers, amodal),
+        "category": CATEGORY_WEIGHT * roi_category_loss,
+        "color": COLOR_WEIGHT * roi_color_loss,
+        "material": MATERIAL_WEIGHT * roi_material_loss,
     }
 
 
 def grounding_loss(network: nn.Module, batch: GroundingBatch) -> dict[str, Tensor]:
-    """Binary cross entropy of the targets. network: a Grounder."""
+    """Binary cross entropy of the targets, summed over an image and averaged over questions. network: a Grounder."""
     logits = network(batch.tokens, batch.unary, batch.pairwise, batch.padding_mask)
-    each = F.binary_cross_entropy_with_logits(logits, batch.targets, reduction="none")
-    each = each * (1 - batch.padding_mask)[:, :, None]
+    entropy = F.binary_cross_entropy_with_logits(
+        logits, batch.targets, reduction="none"
+    )
+    is_object = 1 - batch.padding_mask
+    entropy = entropy * is_object[:, :, None]
+    # Column 0 is the whole object, the others are its parts.
+    objects = entropy[:, :, 0].sum(1)
+    parts = entropy[:, :, 1:].sum((1, 2))
     return {
-        "objects": each[:, :, 0].sum(1).mean(),
-        "parts": PART_WEIGHT * each[:, :, 1:].sum((1, 2)).mean(),
+        "objects": objects.mean(),
+        "parts": PART_TARGET_WEIGHT * parts.mean(),
     }
 
 
 def heatmap_loss(logits: Tensor, target: Tensor) -> Tensor:
-    """The focal loss of CornerNet (Law and Deng 2018, eq. 1), as in CenterNet, per object."""
-    probability = logits.sigmoid().clamp(1e-4, 1 - 1e-4)
-    center = (target > 0.99).float()
+    """The focal loss of CornerNet (Law and Deng 2018, eq. 1), as in CenterNet, per object.
+
+    logits, target: [b, 1, h, w]; target is in 0..1, 1 at centers. Exponents as in the paper: alpha 2, beta 4.
+    """
+    probability = logits.sigmoid().clamp(MIN_PROBABILITY, 1 - MIN_PROBABILITY)
+    center = (target > CENTER_VALUE).float()
     positive = -center * (1 - probability) ** 2 * probability.log()
-    negative = (
-        -(1 - center) * (1 - target) ** 4 * probability**2 * (1 - probability).log()
-    )
-    return (positive + negative).sum() / center.sum().clamp(min=1)
+    elsewhere = 1 - center
+    # Cells near a center are punished less: their boxes overlap the object.
+    near_weight = (1 - target) ** 4
+    negative = -elsewhere * near_weight * probability**2 * (1 - probability).log()
+    objects = center.sum().clamp(min=1)
+    return (positive + negative).sum() / objects
 
 
 def box_loss(box: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-    """1 - IoU of boxes given by distances from the same cell, weighted."""
-    area = (box[:, 0] + box[:, 2]) * (box[:, 1] + box[:, 3])
-    target_area = (target[:, 0] + target[:, 2]) * (target[:, 1] + target[:, 3])
-    smaller = torch.minimum(box, target)
-    intersection = (smaller[:, 0] + smaller[:, 2]) * (smaller[:, 1] + smaller[:, 3])
-    iou = intersection / (area + target_area - intersection + 1e-6)
-    return 2 * ((1 - iou) * weight[:, 0]).sum() / weight.sum().clamp(min=1)
+    """1 - IoU of boxes given by distances from the same cell, averaged with weights.
+
+    box, target: [b, 4, h, w], distances to the left, top, right and bottom; weight: [b, 1, h, w].
+    """
+    # Both boxes contain the cell, so the smaller distance on each side bounds the intersection.
+    intersection = _box_area(torch.minimum(box, target))
+    union = _box_area(box) + _box_area(target) - intersection
+    iou = intersection / (union + AREA_EPSILON)
+    total_weight = weight.sum().clamp(min=1)
+    return BOX_WEIGHT * ((1 - iou) * weight[:, 0]).sum() / total_weight
+
+
+def _box_area(distances: Tensor) -> Tensor:
+    """[b, h, w] of distances [b, 4, h, w] to the left, top, right and bottom."""
+    left, top, right, bottom = distances.unbind(1)
+    return (left + right) * (top + bottom)
 
 
 def mask_loss(logits: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-    """Cross entropy and Dice, both weighted by pixel."""
+    """Cross entropy and Dice, both weighted by pixel. All [k, h, w]; target is 0 or 1."""
     entropy = F.binary_cross_entropy_with_logits(logits, target, weight=weight)
     probability = logits.sigmoid() * weight
     overlap = (probability * target).sum((1, 2))
     total = probability.sum((1, 2)) + (target * weight).sum((1, 2))
+    # One pixel is added to both, so that an empty mask has a Dice of 1 with an empty prediction.
     dice = 1 - (2 * overlap + 1) / (total + 1)
-    return 2 * entropy + dice.mean()
+    return ENTROPY_WEIGHT * entropy + dice.mean()
+
+
+def part_loss(logits: Tensor, numbers: Tensor, amodal: Tensor) -> Tensor:
+    """Cross entropy of the part at each pixel inside the amodal mask; 0 if no mask has a pixel.
+
+    logits: [k, MAX_PARTS, h, w]. numbers: [k, h, w], from 1, 0 outside. amodal: [k, h, w], 0 or 1.
+    """
+    # Outside the mask any class will do: those pixels get weight 0.
+    classes = (numbers.long() - 1).clamp(min=0)
+    entropy = F.cross_entropy(logits, classes, reduction="none")
+    pixels = amodal.sum().clamp(min=1)
+    return PART_MASK_WEIGHT * (entropy * amodal).sum() / pixels
 
 
 def _class_loss(logits: Tensor, target: Tensor) -> Tensor:
     """Mean cross entropy over known labels (not -1); 0 if none is known."""
     total = F.cross_entropy(logits, target, ignore_index=-1, reduction="sum")
-    return total / (target >= 0).sum().clamp(min=1)
+    known = (target >= 0).sum().clamp(min=1)
+    return total / known

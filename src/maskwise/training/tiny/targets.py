@@ -19,6 +19,41 @@ again for every new shape.
 OCCLUSION_SAMPLING = 4.0
 """How much more often, in augmented batches, an RoI is drawn for a fully occluded object than for a visible one."""
 
+CHANNEL_GAIN = (0.92, 1.08)
+"""Lowest and highest random factor of each color channel: colors of the world's palette stay apart."""
+
+IMAGE_GAIN = (0.9, 1.1)
+"""Lowest and highest random factor of an image's brightness."""
+
+MIN_VISIBLE_PIXELS = 3
+"""An object that shows less is no target of the heatmap: at stride 4 it may not even have a cell."""
+
+HEATMAP_WIDTH = 0.2
+"""Standard deviation of the heatmap around a center, as a share of the side of a square of the visible area."""
+
+MIN_HEATMAP_WIDTH = 0.7
+"""Its least value, in cells: the four nearest cells of a small object still get exp(-1), so that a prediction one cell
+beside its center costs less than one elsewhere.
+"""
+
+BOX_CELL_WEIGHT = 0.05
+"""Weight of the box loss in visible cells far from a center, beside up to 1 at the center: all cells of an object learn
+its box, but those that inference reads, the maxima of the heatmap, count most.
+"""
+
+MIN_DISTANCE = 0.2
+"""In pixels, of a box's side from a cell: the network predicts exponentials and cannot reach 0 or less, which happens
+where rounding puts a cell's center outside the box.
+"""
+
+BOX_ERROR = 0.05
+"""Standard deviation of the random errors of an RoI's sides, as a share of the box: about that of the detector's
+boxes, so that the RoI head learns to work with them.
+"""
+
+MAX_BOX_ERROR = 0.15
+"""Largest such error: three standard deviations."""
+
 
 class DetectorBatch(NamedTuple):
     """images: float32 [b, 3, s, s] in 0..1. heatmap: [b, 1, c, c] in 0..1. box: [b, 4, c, c] in pixels, valid where
@@ -35,13 +70,6 @@ class DetectorBatch(NamedTuple):
     rois: list[Tensor]
     roi_masks: Tensor
     roi_labels: Tensor
-
-
-class _CellTargets(NamedTuple):
-    heatmap: Float32Array
-    box: Float32Array
-    box_weight: Float32Array
-    cell_labels: Int64Array
 
 
 class _FullMask(NamedTuple):
@@ -64,43 +92,50 @@ def make_detector_batch(
     permuted channels (see `augment`), and with RoIs drawn more often for occluded objects.
     """
     if augmented:
-        examples = [
-            augment(one, examples[random.integers(len(examples))], random)
-            for one in examples
-        ]
+        augmented_examples = []
+        for example in examples:
+            other = examples[random.integers(len(examples))]
+            augmented_examples.append(augment(example, other, random))
+        examples = augmented_examples
     images = []
-    cells = []
+    heatmaps = []
+    boxes = []
+    box_weights = []
+    cell_labels = []
     rois = []
     roi_masks = []
     roi_labels = []
     for example in examples:
         flipped = bool(random.integers(2))
         image = example.image[:, ::-1] if flipped else example.image
-        gain = random.uniform(0.92, 1.08, 3) * random.uniform(0.9, 1.1)
-        images.append(
-            np.clip(image * gain.astype(np.float32) / 255, 0, 1).transpose(2, 0, 1)
-        )
+        gain = random.uniform(*CHANNEL_GAIN, 3) * random.uniform(*IMAGE_GAIN)
+        pixels = np.clip(image * gain.astype(np.float32) / 255, 0, 1)
+        images.append(pixels.transpose(2, 0, 1))
         masks = _full_masks(example, flipped)
-        cells.append(_cell_targets(example, masks))
-        order = (
-            _occluded_first(masks, random)
-            if augmented
-            else random.permutation(len(masks))
-        )
+        heatmap, box, box_weight, labels = _cell_targets(example, masks)
+        heatmaps.append(heatmap)
+        boxes.append(box)
+        box_weights.append(box_weight)
+        cell_labels.append(labels)
+        if augmented:
+            order = _occluded_first(masks, random)
+        else:
+            order = random.permutation(len(masks))
+        # An image with fewer objects repeats them.
         chosen = np.resize(order, ROIS_PER_IMAGE)
-        targets = [_roi_target(masks[i], random) for i in chosen]
-        rois.append(torch.from_numpy(np.stack([roi for roi, _ in targets])))
-        roi_masks += [mask for _, mask in targets]
+        image_rois = []
+        for index in chosen:
+            roi, roi_mask = _roi_target(masks[index], random)
+            image_rois.append(roi)
+            roi_masks.append(roi_mask)
+        rois.append(torch.from_numpy(np.stack(image_rois)))
         roi_labels.append(example.labels[chosen])
-    heatmap, box, box_weight, cell_labels = (
-        torch.from_numpy(np.stack(column)) for column in zip(*cells)
-    )
     return DetectorBatch(
         images=torch.from_numpy(np.stack(images).astype(np.float32)),
-        heatmap=heatmap,
-        box=box,
-        box_weight=box_weight,
-        cell_labels=cell_labels,
+        heatmap=torch.from_numpy(np.stack(heatmaps)),
+        box=torch.from_numpy(np.stack(boxes)),
+        box_weight=torch.from_numpy(np.stack(box_weights)),
+        cell_labels=torch.from_numpy(np.stack(cell_labels)),
         rois=rois,
         roi_masks=torch.from_numpy(np.stack(roi_masks)),
         roi_labels=torch.from_numpy(np.concatenate(roi_labels)),
@@ -126,77 +161,95 @@ def _full_masks(example: SceneExample, flipped: bool) -> list[_FullMask]:
 
 def _occluded_first(masks: list[_FullMask], random: np.random.Generator) -> Int64Array:
     """All objects in random order, the more occluded ones likely first."""
-    odds = np.array(
-        [1 + OCCLUSION_SAMPLING * _occluded_fraction(mask) for mask in masks]
-    )
-    return random.choice(len(masks), len(masks), replace=False, p=odds / odds.sum())
+    fractions = np.array([_occluded_fraction(mask) for mask in masks])
+    odds = 1 + OCCLUSION_SAMPLING * fractions
+    count = len(masks)
+    return random.choice(count, count, replace=False, p=odds / odds.sum())
 
 
 def _occluded_fraction(mask: _FullMask) -> float:
     amodal = mask.parts > 0
-    return 1 - float(mask.visible[amodal].mean()) if amodal.any() else 0.0
+    if not amodal.any():
+        return 0.0
+    return 1 - float(mask.visible[amodal].mean())
 
 
-def _cell_targets(example: SceneExample, masks: list[_FullMask]) -> _CellTargets:
-    """Targets of every cell. The center of an object is its visible pixel nearest to the mean of its visible pixels;
-    the heatmap falls off around it as a Gaussian whose width grows with the visible area.
+def _cell_targets(
+    example: SceneExample, masks: list[_FullMask]
+) -> tuple[Float32Array, Float32Array, Float32Array, Int64Array]:
+    """heatmap, box, box_weight and cell_labels of one image, as in DetectorBatch without the first axis.
+
+    The center of an object is its visible pixel nearest to the mean of its visible pixels; the heatmap falls off around
+    it as a Gaussian whose width grows with the visible area.
     """
     side = example.instances.shape[0]
     cells = side // STRIDE
-    center = np.arange(cells, dtype=np.float32) * STRIDE + STRIDE / 2
+    cell_numbers = np.arange(cells, dtype=np.float64)
+    # Of cells, in pixels.
+    centers = cell_numbers * STRIDE + STRIDE / 2
     heatmap = np.zeros((1, cells, cells), np.float32)
-    weight = np.zeros((1, cells, cells), np.float32)
+    box_weight = np.zeros((1, cells, cells), np.float32)
     box = np.zeros((4, cells, cells), np.float32)
     labels = np.full((2, cells, cells), -1, np.int64)
-    grid = np.arange(cells, dtype=np.float32)
     for mask, label in zip(masks, example.labels):
         rows, columns = np.nonzero(mask.visible)
-        if len(rows) < 3:
+        if len(rows) < MIN_VISIBLE_PIXELS:
             continue
-        distance = (rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2
-        nearest = int(distance.argmin())
-        y = rows[nearest] // STRIDE
-        x = columns[nearest] // STRIDE
-        width = max(0.7, 0.1 * len(rows) ** 0.5 / STRIDE * 2)
-        gaussian = np.exp(
-            -((grid[:, None] - y) ** 2 + (grid[None] - x) ** 2) / (2 * width * width)
-        )
+        y, x = _center_cell(rows, columns)
+        visible_side = len(rows) ** 0.5 / STRIDE
+        width = max(MIN_HEATMAP_WIDTH, HEATMAP_WIDTH * visible_side)
+        squared_distance = (cell_numbers[:, None] - y) ** 2 + (cell_numbers - x) ** 2
+        gaussian = np.exp(-squared_distance / (2 * width * width))
+        # The pixel in the middle of each cell says whether the object is visible there; its center always is.
         visible = mask.visible[STRIDE // 2 :: STRIDE, STRIDE // 2 :: STRIDE].copy()
         visible[y, x] = True
         gaussian *= visible
         np.maximum(heatmap[0], gaussian, out=heatmap[0])
         left, top, right, bottom = mask.box
-        distances = np.stack(
-            np.broadcast_arrays(
-                center[None] - left,
-                center[:, None] - top,
-                right - center[None],
-                bottom - center[:, None],
-            )
+        sides = (
+            centers[None] - left,
+            centers[:, None] - top,
+            right - centers[None],
+            bottom - centers[:, None],
         )
+        distances = np.stack(np.broadcast_arrays(*sides))
         box[:, visible] = distances[:, visible]
-        weight[0][visible] = (gaussian + 0.05)[visible]
+        box_weight[0][visible] = (gaussian + BOX_CELL_WEIGHT)[visible]
         labels[:, visible] = label[:2, None]
-    return _CellTargets(heatmap, np.maximum(box, 0.2), weight, labels)
+    return heatmap, np.maximum(box, MIN_DISTANCE), box_weight, labels
+
+
+def _center_cell(rows: Int64Array, columns: Int64Array) -> tuple[int, int]:
+    """Row and column of the cell with the visible pixel nearest to the mean of all visible pixels [n]."""
+    row_offsets = rows - rows.mean()
+    column_offsets = columns - columns.mean()
+    nearest = int((row_offsets**2 + column_offsets**2).argmin())
+    return int(rows[nearest]) // STRIDE, int(columns[nearest]) // STRIDE
 
 
 def _roi_target(
     mask: _FullMask, random: np.random.Generator
 ) -> tuple[Float32Array, UInt8Array]:
-    """A box with random errors, as fractions of the image, and the masks inside it."""
+    """A box with random errors, as fractions of the image, float32 [4], and the masks inside it, uint8 [3,
+    MASK_SIZE, MASK_SIZE]: visible, amodal, part number.
+    """
     side = mask.parts.shape[0]
     left, top, right, bottom = mask.box
     width = right - left
     height = bottom - top
-    error = random.normal(0, 0.05, 4).clip(-0.15, 0.15) * [width, height, width, height]
+    errors = random.normal(0, BOX_ERROR, 4).clip(-MAX_BOX_ERROR, MAX_BOX_ERROR)
     margin = BOX_MARGIN * np.array([-width, -height, width, height])
-    box = np.array([left, top, right, bottom]) + margin + error
+    box = np.array([left, top, right, bottom]) + margin
+    box = box + errors * [width, height, width, height]
+    # One sample in the middle of each cell of the mask.
     steps = (np.arange(MASK_SIZE) + 0.5) / MASK_SIZE
     x = np.floor(box[0] + (box[2] - box[0]) * steps).astype(int)
     y = np.floor(box[1] + (box[3] - box[1]) * steps).astype(int)
-    inside = ((y >= 0) & (y < side))[:, None] & ((x >= 0) & (x < side))[None]
-    at = np.ix_(y.clip(0, side - 1), x.clip(0, side - 1))
-    parts = np.where(inside, mask.parts[at], 0)
-    visible = mask.visible[at] & inside
+    rows_inside = (y >= 0) & (y < side)
+    columns_inside = (x >= 0) & (x < side)
+    inside = rows_inside[:, None] & columns_inside[None]
+    samples = np.ix_(y.clip(0, side - 1), x.clip(0, side - 1))
+    parts = np.where(inside, mask.parts[samples], 0)
+    visible = mask.visible[samples] & inside
     masks = np.stack([visible, parts > 0, parts]).astype(np.uint8)
     return (box / side).astype(np.float32), masks
