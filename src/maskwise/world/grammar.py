@@ -7,8 +7,9 @@ and nothing about it is ambiguous. The answer names every target, so that each m
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from maskwise.language.answers import write_answer
 from maskwise.language.word_forms import is_plural
-from maskwise.schema import Answer, Phrase
+from maskwise.schema import Answer
 from maskwise.world.catalogue import HELD_OUT, SPLITS
 from maskwise.world.logical_forms import (
     AmbiguousError,
@@ -161,13 +162,14 @@ def _write_question(
     )
     tags |= {"split": split, "setting": scene.setting}
     text = fill_template(rng.choice(templates), wording)
+    named = [(node.name, node.part or node.category) for node in nodes]
     return SceneQuestion(
         text,
         proposal.np,
         proposal.ask,
         mask_type=intent,
         targets=targets,
-        answer=write_answer(nodes, intent),
+        answer=write_answer(named, amodal=intent == "amodal"),
         form=proposal.form,
         tags=tags,
     )
@@ -205,24 +207,3 @@ def _tags(nodes: list[SceneNode], family: TemplateFamily) -> dict[str, str]:
         "targets": ("none", "one", "several")[min(len(nodes), 2)],
         "hidden": "none" if hidden < 0.01 else "little" if hidden < 0.25 else "much",
     }
-
-
-def write_answer(nodes: list[SceneNode], intent: MaskIntent) -> Answer:
-    """An answer that names every target in order, each name a phrase, or says that there is none."""
-    if not nodes:
-        return Answer(text="There is nothing like that here.")
-    text = (
-        "They are "
-        if len(nodes) > 1 or is_plural(nodes[0].part or nodes[0].category)
-        else "It is "
-    )
-    phrases = []
-    for number, node in enumerate(nodes):
-        text += "" if number == 0 else " and " if number == len(nodes) - 1 else ", "
-        name = f"the {node.name}"
-        phrases.append(
-            Phrase(start=len(text), stop=len(text) + len(name), regions=(number,))
-        )
-        text += name
-    text += ", shown whole." if intent == "amodal" else "."
-    return Answer(text=text, phrases=tuple(phrases))

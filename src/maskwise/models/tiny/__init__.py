@@ -15,11 +15,10 @@ detections      the objects of one image
 features        unary and pairwise features of the detected objects
 tokenizer       question to hashed tokens
 grounding       which objects and parts a question means
-answer          unique object names and the answer text
+object_names    names that tell objects apart
 domain          is an image like those the model was trained on?
 encoded_image   an image after the detector, ready for questions
 model           the predictor
-train           the torch part (extra `train`)
 """
 
 from maskwise.models.tiny.encoded_image import EncodedImage

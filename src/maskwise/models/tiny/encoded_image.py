@@ -6,9 +6,9 @@ import numpy as np
 from PIL import Image
 
 from maskwise.arrays import BoolArray, Float32Array
+from maskwise.language.answers import write_answer
 from maskwise.language.intent import RequestedMask, classify_intent
 from maskwise.masks import Mask, Masks
-from maskwise.models.tiny.answer import write_answer
 from maskwise.models.tiny.detections import DetectedObjects
 from maskwise.models.tiny.features import object_features
 from maskwise.models.tiny.grounding import (
@@ -71,45 +71,43 @@ class EncodedImage:
         probabilities: [n, 1 + MAX_PARTS], the scores of the regions; 1 where it is None. If the visible mask is wanted,
         targets that are fully occluded are left out.
         """
-        known = self.candidates
-        ordered = sorted(targets, key=lambda key: known[key].center_x)
+        candidates = self.candidates
+        ordered = sorted(targets, key=lambda key: candidates[key].center_x)
         if mask_type == "visible":
-            ordered = [key for key in ordered if known[key].visible_area]
-        answer = write_answer(
-            [(known[key].name, known[key].noun) for key in ordered],
-            amodal=mask_type == "amodal",
-        )
+            ordered = [key for key in ordered if candidates[key].visible_area]
+        named = [(candidates[key].name, candidates[key].noun) for key in ordered]
+        answer = write_answer(named, amodal=mask_type == "amodal")
         if not ordered:
             return Prediction(
                 sample="", answer=answer, mask_type=mask_type, no_target=True
             )
         visible, amodal = self._masks(ordered)
-        regions = tuple(
-            PredictedRegion(
+        regions = []
+        for row, key in enumerate(ordered):
+            score = 1.0 if probabilities is None else float(probabilities[key])
+            region = PredictedRegion(
                 visible=visible[row],
                 amodal=amodal[row],
-                score=1.0 if probabilities is None else float(probabilities[key]),
-                name=known[key].name,
+                score=score,
+                name=candidates[key].name,
             )
-            for row, key in enumerate(ordered)
-        )
+            regions.append(region)
         return Prediction(
-            sample="", answer=answer, mask_type=mask_type, regions=regions
+            sample="", answer=answer, mask_type=mask_type, regions=tuple(regions)
         )
 
     def _masks(self, keys: list[CandidateKey]) -> tuple[Masks, Masks]:
         """Visible and amodal masks at the size of the image."""
         amodal = [self.objects.mask(*key) for key in keys]
-        visible = [
-            mask & self.objects.visible[index] for mask, (index, _) in zip(amodal, keys)
-        ]
+        visible = []
+        for mask, (index, _) in zip(amodal, keys):
+            visible.append(mask & self.objects.visible[index])
         # One at a time: at the size of a photograph a dense mask takes tens of megabytes, a run-length mask kilobytes.
-        masks = Masks.from_masks(
-            [
-                Mask.from_dense(_resize_mask(mask, self.size))
-                for mask in visible + amodal
-            ]
-        )
+        encoded = []
+        for mask in visible + amodal:
+            resized = _resize_mask(mask, self.size)
+            encoded.append(Mask.from_dense(resized))
+        masks = Masks.from_masks(encoded)
         return masks[: len(keys)], masks[len(keys) :]
 
 
@@ -117,7 +115,6 @@ def _resize_mask(mask: BoolArray, size: tuple[int, int]) -> BoolArray:
     """Bilinear, so that edges stay smooth."""
     if size == (mask.shape[1], mask.shape[0]):
         return mask
-    resized = Image.fromarray(mask.astype(np.uint8) * 255).resize(
-        size, Image.Resampling.BILINEAR
-    )
-    return np.asarray(resized) >= 128
+    gray = Image.fromarray(mask.astype(np.uint8) * 255)
+    resized = gray.resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(resized) >= 128  # half of white

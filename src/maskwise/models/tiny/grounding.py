@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maskwise.arrays import Float32Array
-from maskwise.models.tiny.answer import unique_names
+from maskwise.arrays import BoolArray, Float32Array
 from maskwise.models.tiny.detections import DetectedObjects, occlusion_matrix
 from maskwise.models.tiny.features import ObjectFeatures
 from maskwise.models.tiny.networks import Networks
+from maskwise.models.tiny.object_names import unique_names
 from maskwise.models.tiny.spec import (
     ATTRIBUTE_SIZES,
     CATEGORIES,
@@ -57,31 +57,38 @@ def select_targets(
 def list_candidates(objects: DetectedObjects) -> dict[CandidateKey, Candidate]:
     """Every object, each followed by its parts that have pixels, from front to back."""
     occlusion = occlusion_matrix(objects)
-    order = np.argsort(occlusion.sum(0) - occlusion.sum(1), kind="stable").tolist()
-    labels = {i: _category_and_color(objects.attributes[i]) for i in order}
-    whole_x = {i: _center_x(objects, (i, 0)) for i in order}
-    names = unique_names([(*labels[i], whole_x[i]) for i in order])
+    # Objects that are hidden less than they hide others stand in front.
+    hidden = occlusion.sum(0)
+    hides = occlusion.sum(1)
+    order = np.argsort(hidden - hides, kind="stable").tolist()
+    labels = []
+    for index in order:
+        category, color = _category_and_color(objects.attributes[index])
+        labels.append((category, color, _center_x(objects.mask(index, 0))))
+    names = unique_names(labels)
     candidates = {}
-    for i, name in zip(order, names):
-        category = labels[i][0]
-        for part, noun in enumerate((category, *CATEGORIES[category].parts)):
-            mask = objects.mask(i, part)
+    for index, name, (category, _, _) in zip(order, names, labels):
+        nouns = (category, *CATEGORIES[category].parts)
+        for part, noun in enumerate(nouns):
+            mask = objects.mask(index, part)
             if mask.any():
-                candidates[i, part] = Candidate(
+                candidates[index, part] = Candidate(
                     name=name if part == 0 else f"{noun} of the {name}",
                     noun=noun,
-                    visible_area=int((mask & objects.visible[i]).sum()),
-                    center_x=_center_x(objects, (i, part)),
+                    visible_area=int((mask & objects.visible[index]).sum()),
+                    center_x=_center_x(mask),
                 )
     return candidates
 
 
 def _category_and_color(attributes: Float32Array) -> tuple[str, str]:
+    """The most probable of each, from the attributes of one object."""
     category, color, _ = np.split(attributes, np.cumsum(ATTRIBUTE_SIZES[:2]))
     return CATEGORY_NAMES[int(category.argmax())], COLOR_NAMES[int(color.argmax())]
 
 
-def _center_x(objects: DetectedObjects, key: CandidateKey) -> float:
-    mask = objects.mask(*key)
+def _center_x(mask: BoolArray) -> float:
+    """Mean column of a mask, bool [IMAGE_SIZE, IMAGE_SIZE], as a fraction of the image; 0 if it is empty."""
     centers = (np.arange(IMAGE_SIZE) + 0.5) / IMAGE_SIZE
-    return float(mask.sum(0) @ centers) / max(int(mask.sum()), 1)
+    pixels = int(mask.sum())
+    return float(mask.sum(0) @ centers) / max(pixels, 1)

@@ -36,11 +36,13 @@ class Tiny:
     def __init__(self, networks: Networks, domain: Domain | None = None) -> None:
         self.networks = networks
         self.domain = domain
-        own: str | None = getattr(networks, "hash", None)
-        # The mask type is decided by a classifier with weights of its own, which belong to the model.
-        self.weights_hash = (
-            own and hashlib.sha256(f"{own} {hash_classifier()}".encode()).hexdigest()
-        )
+        # Networks that are being trained have no hash: then the run records none.
+        networks_hash: str | None = getattr(networks, "hash", None)
+        self.weights_hash: str | None = None
+        if networks_hash:
+            # The mask type is decided by a classifier with weights of its own, which belong to the model.
+            hashes = f"{networks_hash} {hash_classifier()}"
+            self.weights_hash = hashlib.sha256(hashes.encode()).hexdigest()
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question, in order; `sample` is empty, for the caller to fill."""
@@ -69,10 +71,10 @@ class Tiny:
 
     def _in_domain(self, maps: DetectorMaps) -> bool:
         """True if the domain is not known."""
-        return (
-            self.domain is None
-            or self.domain.distance(domain_features(maps)) <= self.domain.threshold
-        )
+        if self.domain is None:
+            return True
+        distance = self.domain.distance(domain_features(maps))
+        return distance <= self.domain.threshold
 
     def _detect(self, maps: DetectorMaps) -> DetectedObjects:
         boxes = decode_boxes(maps.heatmap[0, 0], maps.box[0], IMAGE_SIZE)

@@ -55,16 +55,16 @@ class OnnxNetworks:
 
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         paths = [folder / f"{name}.onnx" for name in NETWORKS]
-        if missing := [path.name for path in paths if not path.exists()]:
+        missing = [path.name for path in paths if not path.exists()]
+        if missing:
             raise MaskwiseError(
                 f"{folder} lacks {', '.join(missing)}; `maskwise export` writes them"
             )
         self.detector, self.roi_head, self.grounder = (
             open_session(path, threads=threads) for path in paths
         )
-        self.hash = hashlib.sha256(
-            b"".join(path.read_bytes() for path in paths)
-        ).hexdigest()
+        contents = b"".join(path.read_bytes() for path in paths)
+        self.hash = hashlib.sha256(contents).hexdigest()
 
     def detect(self, image: Float32Array) -> DetectorMaps:
         """See Networks."""

@@ -21,6 +21,10 @@ from maskwise.models.tiny.spec import (
 )
 
 BACKGROUND_LOGIT = -20.0
+"""Of pixels outside a box: a probability of 2e-9."""
+
+MIN_BOX_SIDE = 1e-3
+"""Pixels in place of the side of an empty box, to divide by."""
 
 
 def decode_boxes(
@@ -33,30 +37,30 @@ def decode_boxes(
     """
     cells = heatmap.shape[0]
     padded = np.pad(heatmap, 1)
-    neighbourhood_max = np.max(
-        [padded[i : i + cells, j : j + cells] for i in range(3) for j in range(3)],
-        axis=0,
-    )
-    rows, columns = np.nonzero(
-        (heatmap >= neighbourhood_max) & (heatmap >= MIN_HEATMAP_SCORE)
-    )
-    order = np.argsort(-heatmap[rows, columns], kind="stable")[:MAX_OBJECTS]
-    rows = rows[order]
-    columns = columns[order]
-    x = columns * STRIDE + STRIDE / 2
-    y = rows * STRIDE + STRIDE / 2
+    neighbours = []
+    for down in range(3):
+        for across in range(3):
+            neighbours.append(padded[down : down + cells, across : across + cells])
+    is_peak = heatmap >= np.max(neighbours, axis=0)
+    rows, columns = np.nonzero(is_peak & (heatmap >= MIN_HEATMAP_SCORE))
+    scores = heatmap[rows, columns]
+    best = np.argsort(-scores, kind="stable")[:MAX_OBJECTS]
+    rows = rows[best]
+    columns = columns[best]
+    center_x = columns * STRIDE + STRIDE / 2
+    center_y = rows * STRIDE + STRIDE / 2
     left, top, right, bottom = distances[:, rows, columns]
-    boxes = np.stack([x - left, y - top, x + right, y + bottom], 1).clip(0, side)
-    return boxes.astype(np.float32)
+    sides = [center_x - left, center_y - top, center_x + right, center_y + bottom]
+    return np.stack(sides, 1).clip(0, side).astype(np.float32)
 
 
 def expand_boxes(boxes: Float32Array) -> Float32Array:
     """Boxes with the margin that the RoI head expects."""
     width = boxes[:, 2] - boxes[:, 0]
     height = boxes[:, 3] - boxes[:, 1]
-    return (boxes + BOX_MARGIN * np.stack([-width, -height, width, height], 1)).astype(
-        np.float32
-    )
+    outwards = np.stack([-width, -height, width, height], 1)
+    expanded = boxes + BOX_MARGIN * outwards
+    return expanded.astype(np.float32)
 
 
 def assemble_objects(
@@ -66,29 +70,35 @@ def assemble_objects(
 
     A pixel is visible in one object only. Duplicates are dropped by NMS, and so are objects without a visible pixel.
     """
+    # Channels of a mask: visible, amodal, then one per part. The first two are pasted into the whole image.
     windows = [_box_window(box, side) for box in boxes]
-    pasted = [
-        _resample(masks, box, window)
-        for masks, box, window in zip(rois.masks, boxes, windows)
-    ]
+    resampled = []
     logits = np.full((len(boxes), 2, side, side), BACKGROUND_LOGIT, np.float32)
-    for plane, window, inside in zip(logits, windows, pasted):
-        plane[:, window[0], window[1]] = inside[:2]
-    keep = mask_nms(logits[:, 0] > 0)
-    logits = logits[keep]
-    highest = logits[:, 0].max(0, keepdims=True, initial=BACKGROUND_LOGIT)
-    visible = (logits[:, 0] > 0) & (logits[:, 0] >= highest)
-    nonempty = visible.any((1, 2))
-    keep = keep[nonempty]
-    visible = visible[nonempty]
-    amodal = visible | (logits[nonempty, 1] > AMODAL_THRESHOLD)
+    for row, (box, window) in enumerate(zip(boxes, windows)):
+        inside = _resample(rois.masks[row], box, window)
+        resampled.append(inside)
+        rows, columns = window
+        logits[row, :, rows, columns] = inside[:2]
+    kept = mask_nms(logits[:, 0] > 0)
+    visible_logits = logits[kept, 0]
+    amodal_logits = logits[kept, 1]
+    # Where visible masks overlap, a pixel belongs to the object with the highest logit.
+    highest = visible_logits.max(0, keepdims=True, initial=BACKGROUND_LOGIT)
+    visible = (visible_logits > 0) & (visible_logits >= highest)
+    has_pixels = visible.any((1, 2))
+    kept = kept[has_pixels]
+    visible = visible[has_pixels]
+    amodal = visible | (amodal_logits[has_pixels] > AMODAL_THRESHOLD)
     part = np.zeros(amodal.shape, np.uint8)
-    for row, i in enumerate(keep):
-        parts = part_count(int(rois.category[i].argmax()))
-        numbers = pasted[i][2 : 2 + parts].argmax(0) + 1
-        part[row][windows[i]] = numbers * amodal[row][windows[i]]
+    for row, number in enumerate(kept.tolist()):
+        window = windows[number]
+        parts = part_count(int(rois.category[number].argmax()))
+        part_logits = resampled[number][2 : 2 + parts]
+        part_numbers = part_logits.argmax(0) + 1
+        part[row][window] = part_numbers * amodal[row][window]
     attributes = [
-        softmax(logits[keep]) for logits in (rois.category, rois.color, rois.material)
+        softmax(attribute[kept])
+        for attribute in (rois.category, rois.color, rois.material)
     ]
     return DetectedObjects(visible, amodal, part, np.concatenate(attributes, 1))
 
@@ -99,15 +109,15 @@ def mask_nms(masks: BoolArray) -> Int64Array:
     A mask is dropped if it shares more than NMS_THRESHOLD of the smaller area with a mask that was kept.
     """
     flat = flatten(masks)
-    intersection = flat @ flat.T
-    area = flat.sum(1)
-    keep: list[int] = []
-    for i in range(len(masks)):
-        if all(
-            intersection[i, j] <= NMS_THRESHOLD * min(area[i], area[j]) for j in keep
-        ):
-            keep.append(i)
-    return np.array(keep, np.int64)
+    intersections = flat @ flat.T
+    areas = flat.sum(1)
+    kept: list[int] = []
+    for candidate in range(len(masks)):
+        smaller_areas = np.minimum(areas[candidate], areas[kept])
+        overlaps = intersections[candidate, kept]
+        if (overlaps <= NMS_THRESHOLD * smaller_areas).all():
+            kept.append(candidate)
+    return np.array(kept, np.int64)
 
 
 def softmax(logits: Float32Array) -> Float32Array:
@@ -129,25 +139,30 @@ def _resample(
 ) -> Float32Array:
     """Masks [k, m, m] that fill a box, sampled bilinearly at the pixels of a window: [k, rows, columns]."""
     left, top, right, bottom = box
+    rows, columns = window
     cells = masks.shape[1]
-    rows, columns = (
-        np.arange(part.start, part.stop, dtype=np.float32) for part in window
-    )
-    along_x = _bilinear_weights(
-        (columns + 0.5 - left) / max(right - left, 1e-3) * cells - 0.5, cells
-    )
-    along_y = _bilinear_weights(
-        (rows + 0.5 - top) / max(bottom - top, 1e-3) * cells - 0.5, cells
-    )
+    along_x = _bilinear_weights(_cell_positions(columns, left, right, cells), cells)
+    along_y = _bilinear_weights(_cell_positions(rows, top, bottom, cells), cells)
     return (along_y @ masks @ along_x.T).astype(np.float32)
 
 
-def _bilinear_weights(at: NDArray[np.floating], cells: int) -> Float32Array:
-    """Interpolation weights float32 [n, cells] for n positions."""
-    at = at.clip(0, cells - 1)
-    low = np.minimum(at.astype(int), cells - 2)
-    weights = np.zeros((len(at), cells), np.float32)
-    rows = np.arange(len(at))
-    weights[rows, low] = 1 - (at - low)
-    weights[rows, low + 1] = at - low
+def _cell_positions(
+    pixels: slice, start: float, stop: float, cells: int
+) -> NDArray[np.floating]:
+    """Where the centers of pixels lie among cells that fill start to stop; the center of the first cell is 0."""
+    centers = np.arange(pixels.start, pixels.stop, dtype=np.float32) + 0.5
+    fractions = (centers - start) / max(stop - start, MIN_BOX_SIDE)
+    positions: NDArray[np.floating] = fractions * cells - 0.5
+    return positions
+
+
+def _bilinear_weights(positions: NDArray[np.floating], cells: int) -> Float32Array:
+    """float32 [n, cells]: interpolation weights for n positions; those outside take the nearest cell."""
+    positions = positions.clip(0, cells - 1)
+    before = np.minimum(positions.astype(int), cells - 2)
+    fraction = positions - before
+    rows = np.arange(len(positions))
+    weights = np.zeros((len(positions), cells), np.float32)
+    weights[rows, before] = 1 - fraction
+    weights[rows, before + 1] = fraction
     return weights

@@ -34,20 +34,26 @@ def tokenize(questions: Sequence[str]) -> Int64Array:
 
     length is that of the longest question, at least 1.
     """
-    split = [split_words(question) for question in questions]
-    length = max(1, max(map(len, split), default=1))
-    tokens = np.zeros((len(split), length, 1 + MAX_TRIGRAMS), np.int64)
-    for row, words in enumerate(split):
+    words_of_questions = [split_words(question) for question in questions]
+    longest = max((len(words) for words in words_of_questions), default=1)
+    tokens = np.zeros((len(questions), max(1, longest), 1 + MAX_TRIGRAMS), np.int64)
+    for row, words in enumerate(words_of_questions):
         for column, word in enumerate(words):
-            tokens[row, column] = _token(word)
+            buckets = _word_buckets(word)
+            tokens[row, column, : len(buckets)] = buckets
     return tokens
 
 
-def _token(word: str) -> list[int]:
-    marked = f"<{word}>"
-    trigrams = [marked[i : i + 3] for i in range(len(marked) - 2)][:MAX_TRIGRAMS]
-    buckets = [1 + zlib.crc32(word.encode()) % (WORD_BUCKETS - 1)]
-    buckets += [
-        1 + zlib.crc32(trigram.encode()) % (TRIGRAM_BUCKETS - 1) for trigram in trigrams
-    ]
-    return buckets + [0] * (1 + MAX_TRIGRAMS - len(buckets))
+def _word_buckets(word: str) -> list[int]:
+    """The bucket of a word, then those of at most MAX_TRIGRAMS trigrams of its letters."""
+    marked = f"<{word}>"  # so that trigrams at the ends differ from those inside
+    trigrams = [marked[start : start + 3] for start in range(len(marked) - 2)]
+    buckets = [_bucket(word, WORD_BUCKETS)]
+    for trigram in trigrams[:MAX_TRIGRAMS]:
+        buckets.append(_bucket(trigram, TRIGRAM_BUCKETS))
+    return buckets
+
+
+def _bucket(text: str, buckets: int) -> int:
+    """A number in [1, buckets): 0 is padding."""
+    return 1 + zlib.crc32(text.encode()) % (buckets - 1)
