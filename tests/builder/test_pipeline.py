@@ -210,9 +210,7 @@ def test_results_of_shards_add_up() -> None:
     images = {"scene": table_scene()}
     empty = apply_filters([], images)
     assert merge_results([]) == empty
-    one = apply_filters(
-        write_with_grammar(find_recipe("mmr"), images["scene"]).drafts, images
-    )
+    one = apply_filters(write_with_grammar(find_recipe("mmr"), images["scene"]), images)
     merged = merge_results([one, empty, one])
     assert merged.kept == one.kept * 2
     assert [count.reached for count in merged.counts] == [

@@ -24,13 +24,16 @@ ALL = sorted(RECIPES.built_in)
 def drafts_of(
     dataset: Dataset, recipe: str, seed: int = 0
 ) -> list[tuple[SourceImage, Draft]]:
-    found = []
+    drafts_with_images = []
     for row in range(len(dataset.images)):
         image = SourceImage.of(dataset, row)
-        drafts, problems = write_with_grammar(find_recipe(recipe), image, seed)
+        facts = ImageFacts.of(image)
+        output = write_output(find_recipe(recipe), facts, seed)
+        drafts, problems = output_to_drafts(output, facts, find_recipe(recipe))
         assert not problems
-        found += [(image, draft) for draft in drafts]
-    return found
+        assert drafts == write_with_grammar(find_recipe(recipe), image, seed)
+        drafts_with_images += [(image, draft) for draft in drafts]
+    return drafts_with_images
 
 
 @pytest.fixture(scope="session", params=["world", "cocoa", "ade20k", "coco"])
@@ -148,7 +151,7 @@ def test_all_objects_of_a_use_are_targets() -> None:
     dogs = scene(
         thing("a", "dog", box(20, 20, 60, 90)), thing("b", "dog", box(100, 40, 150, 90))
     )
-    (first, *_), _ = write_with_grammar(find_recipe("amodal-reason-seg"), dogs)
+    first, *_ = write_with_grammar(find_recipe("amodal-reason-seg"), dogs)
     assert first.region_ids == ("a", "b")
     assert [target.phrase for target in first.targets][1] == "the dog on the right"
 
@@ -181,7 +184,9 @@ def test_samples_that_do_not_fit_are_reported() -> None:
     )
     assert [draft.region_ids for draft in drafts] == [(facts.regions[6].id,)]
     assert len(problems) == len(bad)
-    assert output_to_drafts({"samples": 3}, facts, find_recipe("mmr")).drafts == []
+    drafts, problems = output_to_drafts({"samples": 3}, facts, find_recipe("mmr"))
+    assert drafts == []
+    assert len(problems) == 1
 
 
 def test_r2sm_samples_without_a_mask_type_are_reported() -> None:
@@ -203,4 +208,4 @@ def test_unknown_recipes_list_the_known_ones() -> None:
 
 def test_an_image_without_regions_gets_no_questions(tmp_path: Path) -> None:
     for recipe in RECIPES.load_all(Recipe).values():
-        assert write_with_grammar(recipe, scene()).drafts == []
+        assert write_with_grammar(recipe, scene()) == []

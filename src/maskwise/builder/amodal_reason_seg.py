@@ -51,8 +51,10 @@ def write(context: GrammarContext) -> dict[str, Any]:
     ]
     return {
         "samples": [
-            one.to_item()
-            for one in mix(families, PER_IMAGE, context.random, most=MOST_PER_FAMILY)
+            proposal.to_item()
+            for proposal in mix(
+                families, PER_IMAGE, context.random, most=MOST_PER_FAMILY
+            )
         ]
     }
 

@@ -37,7 +37,8 @@ SUMMARY = "build.json"
 KEPT = 30
 FLAGGED = 12
 PER_REASON = 4
-"""Examples on the page: kept, flagged, and rejected for each reason."""
+"""Examples on the page: kept, flagged, and rejected for each reason. With an image of
+about 50 kB each the page stays below 10 MB."""
 
 
 class Example(NamedTuple):
@@ -74,13 +75,13 @@ def build_to_html(
 ) -> str:
     """One offline page below 10 MB."""
     written = max(1, summary.written)
-    used = [one for one in summary.filters if one.rejected or one.not_checked]
+    used = [count for count in summary.filters if count.rejected or count.not_checked]
     return render(
         "build.html",
         summary=summary,
         name=Path(summary.build.out).name,
         filters=used,
-        unused=[one.name.lower() for one in summary.filters if one not in used],
+        unused=[count.name.lower() for count in summary.filters if count not in used],
         share=lambda count: round(100 * count / written, 2),
         statuses=make_histogram(summary.build.usage.statuses),
         histograms=_histograms(summary.statistics),
@@ -88,77 +89,72 @@ def build_to_html(
     )
 
 
-def _histograms(found: BuildStatistics) -> list[tuple[str, list[HistogramBar]]]:
+def _histograms(statistics: BuildStatistics) -> list[tuple[str, list[HistogramBar]]]:
     """Charts with titles, those with bars only."""
+    listed = f"{len(statistics.categories)} of {statistics.category_count}"
     charts = {
-        "Question types": found.question_types,
-        "Mask types": found.mask_types,
-        "Targets per question": found.targets_per_question,
-        "Questions per image": found.questions_per_image,
-        "Hidden share of the targets": found.occlusion,
-        "Words per question": found.words_per_question,
-        "Words per answer": found.words_per_answer,
-        f"Categories of the targets ({len(found.categories)} of {found.category_count})": found.categories,
-        **{
-            shorten(slice_label(name), MAX_NAME): values
-            for name, values in found.tags.items()
-        },
+        "Question types": statistics.question_types,
+        "Mask types": statistics.mask_types,
+        "Targets per question": statistics.targets_per_question,
+        "Questions per image": statistics.questions_per_image,
+        "Hidden share of the targets": statistics.occlusion,
+        "Words per question": statistics.words_per_question,
+        "Words per answer": statistics.words_per_answer,
+        f"Categories of the targets ({listed})": statistics.categories,
     }
-    made = ((title, make_histogram(_trim(counts))) for title, counts in charts.items())
-    return [(title, bars) for title, bars in made if bars]
+    for name, values in statistics.tags.items():
+        charts[shorten(slice_label(name), MAX_NAME)] = values
+    histograms = []
+    for title, counts in charts.items():
+        bars = make_histogram(_trim(counts))
+        if bars:
+            histograms.append((title, bars))
+    return histograms
 
 
 def _trim(counts: Mapping[str, int]) -> dict[str, int]:
     """The counts without zeros at the end."""
-    last = max(
-        (place for place, count in enumerate(counts.values()) if count), default=-1
-    )
-    return dict(list(counts.items())[: last + 1])
+    items = list(counts.items())
+    while items and not items[-1][1]:
+        items.pop()
+    return dict(items)
 
 
 def select_examples(result: FilterResult) -> list[Example]:
     """Kept, flagged and rejected drafts in turn, at random but repeatable, from different images where possible."""
-    flagged = {id(flag.draft) for flag in result.flags}
-    rejected = [
-        Example("rejected", one.draft, one.reason, one.detail)
-        for one in result.rejected
+    flagged_drafts = {id(flag.draft) for flag in result.flags}
+    kept = [
+        Example("kept", draft)
+        for draft in result.kept
+        if id(draft) not in flagged_drafts
     ]
-    chosen = [
-        _choose(
-            [
-                Example("kept", draft)
-                for draft in result.kept
-                if id(draft) not in flagged
-            ],
-            KEPT,
-        ),
-        _choose(
-            [
-                Example("flagged", one.draft, one.reason, one.detail)
-                for one in result.flags
-            ],
-            FLAGGED,
-        ),
-        [
-            example
-            for count in result.counts
-            for example in _choose(
-                [found for found in rejected if found.reason == count.reason],
-                PER_REASON,
-            )
-        ],
+    flagged = [
+        Example("flagged", flag.draft, flag.reason, flag.detail)
+        for flag in result.flags
     ]
-    return [example for examples in chosen for example in examples]
+    examples = [*_choose(kept, KEPT), *_choose(flagged, FLAGGED)]
+    for count in result.counts:
+        rejected = [
+            Example("rejected", rejection.draft, rejection.reason, rejection.detail)
+            for rejection in result.rejected
+            if rejection.reason == count.reason
+        ]
+        examples += _choose(rejected, PER_REASON)
+    return examples
 
 
 def _choose(examples: Sequence[Example], count: int) -> list[Example]:
-    order = [
-        examples[place]
-        for place in np.random.default_rng(0).permutation(len(examples)).tolist()
-    ]
-    first = {example.draft.image_id: example for example in reversed(order)}
-    ours = {id(example) for example in first.values()}
-    return sorted(order, key=lambda example: id(example) not in ours)[:count]
+    """Up to `count` examples in random order; those that repeat an image come last."""
+    order = np.random.default_rng(0).permutation(len(examples)).tolist()
+    shuffled = [examples[place] for place in order]
+    first_of_image: list[Example] = []
+    others: list[Example] = []
+    images: set[str] = set()
+    for example in shuffled:
+        is_first = example.draft.image_id not in images
+        images.add(example.draft.image_id)
+        (first_of_image if is_first else others).append(example)
+    return [*first_of_image, *others][:count]
 
 
 def _gallery(examples: Iterable[Example], images: Mapping[str, SourceImage]) -> Gallery:

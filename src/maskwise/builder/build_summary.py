@@ -170,8 +170,12 @@ def _count_tags(drafts: Iterable[Draft]) -> dict[str, dict[str, int]]:
     for draft in drafts:
         for name, value in draft.tags.items():
             values.setdefault(name, []).append(value)
-    counts = {name: _most_frequent(found) for name, found in values.items()}
-    return {name: found for name, found in counts.items() if len(found) <= MAX_VALUES}
+    counts = {name: _most_frequent(tag_values) for name, tag_values in values.items()}
+    return {
+        name: value_counts
+        for name, value_counts in counts.items()
+        if len(value_counts) <= MAX_VALUES
+    }
 
 
 def _most_frequent(values: Iterable[Any]) -> dict[str, int]:

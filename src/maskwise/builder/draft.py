@@ -43,32 +43,32 @@ class SourceImage:
     @cached_property
     def parts(self) -> dict[str, tuple[Region, ...]]:
         """The direct parts of each region that has any, by the id of the whole."""
-        found: dict[str, list[Region]] = {}
+        parts_of_whole: dict[str, list[Region]] = {}
         for region in self.regions:
             if region.part_of is not None:
-                found.setdefault(region.part_of, []).append(region)
-        return {whole: tuple(parts) for whole, parts in found.items()}
+                parts_of_whole.setdefault(region.part_of, []).append(region)
+        return {whole: tuple(parts) for whole, parts in parts_of_whole.items()}
 
     @cached_property
     def occlusion(self) -> dict[str, float]:
         """Share of the amodal mask that is hidden, 0 to 1, of each region with both masks; 0 if the mask is empty."""
         known = [
-            one
-            for one in self.regions
-            if one.visible is not None and one.amodal is not None
+            region
+            for region in self.regions
+            if region.visible is not None and region.amodal is not None
         ]
         visible = Masks.from_masks(
-            [one.visible for one in known if one.visible is not None]
+            [region.visible for region in known if region.visible is not None]
         )
         amodal = Masks.from_masks(
-            [one.amodal for one in known if one.amodal is not None]
+            [region.amodal for region in known if region.amodal is not None]
         )
         areas = pair_areas(visible, amodal)
         shown = areas.intersection.tolist()
         whole = amodal.area().tolist()
         return {
-            one.id: 1 - part / area if area else 0.0
-            for one, part, area in zip(known, shown, whole)
+            region.id: 1 - part / area if area else 0.0
+            for region, part, area in zip(known, shown, whole)
         }
 
 
@@ -139,11 +139,11 @@ def find_phrases(answer: str, phrases: Sequence[str]) -> list[tuple[int, int] | 
     spans: list[tuple[int, int] | None] = []
     position = 0
     for phrase in phrases:
-        found = (
+        match = (
             re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)").search(answer, position)
             if phrase
             else None
         )
-        spans.append(found and found.span())
-        position = found.end() if found else position
+        spans.append(match and match.span())
+        position = match.end() if match else position
     return spans

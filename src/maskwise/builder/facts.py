@@ -98,7 +98,7 @@ class ImageFacts:
             key=lambda region: region.part_of is not None,
         )
         measured = tuple(_measure(image, regions))
-        count = sum(one.part_of is None for one in measured)
+        count = sum(region.part_of is None for region in measured)
         return cls(image, measured[:count], measured[count:])
 
     @cached_property
@@ -109,26 +109,28 @@ class ImageFacts:
     @cached_property
     def parts_of(self) -> dict[str, tuple[RegionFacts, ...]]:
         """The direct parts of each object that has any."""
-        found: dict[str, list[RegionFacts]] = {}
+        parts_of_whole: dict[str, list[RegionFacts]] = {}
         for part in self.parts:
             assert part.part_of is not None, "a part has a whole"
-            found.setdefault(part.part_of, []).append(part)
-        return {whole: tuple(parts) for whole, parts in found.items()}
+            parts_of_whole.setdefault(part.part_of, []).append(part)
+        return {whole: tuple(parts) for whole, parts in parts_of_whole.items()}
 
     @cached_property
     def known(self) -> frozenset[str]:
         """The names of all objects, as far as the knowledge table has them."""
         return frozenset(
-            one.noun.known for one in self.objects if one.noun.known is not None
+            region.noun.known
+            for region in self.objects
+            if region.noun.known is not None
         )
 
     @cached_property
     def crowds(self) -> frozenset[str]:
         """The names of regions that show an uncounted crowd of objects."""
-        found = (
+        names = (
             to_noun(region.name).known for region in self.image.regions if region.crowd
         )
-        return frozenset(name for name in found if name is not None)
+        return frozenset(name for name in names if name is not None)
 
     def settle(self, kind: NounClass | Trait) -> bool:
         """Whether the annotations say which objects are of a kind: no crowd of them, no matter of opinion."""
@@ -148,27 +150,27 @@ class ImageFacts:
             visible, visible
         )
         hidden = amodal.area() - visible.area()
-        found = {}
-        for item, one in enumerate(self.objects):
-            if one.is_occluded and hidden[item] > 0:
+        occluders = {}
+        for item, region in enumerate(self.objects):
+            if region.is_occluded and hidden[item] > 0:
                 share = covered[:, item] / hidden[item]
                 front = [
                     other
                     for other in np.argsort(-share).tolist()
                     if share[other] >= MIN_COVER
                 ]
-                found[one.id] = tuple(
+                occluders[region.id] = tuple(
                     (self.objects[other], float(share[other]))
                     for other in front
                     if other != item
                 )
-        return found
+        return occluders
 
     @cached_property
     def hidden_by(self) -> dict[str, tuple[RegionFacts, ...]]:
         """The occluders of each object that has any."""
         return {
-            id: tuple(one for one, _ in front)
+            id: tuple(region for region, _ in front)
             for id, front in self.occluders.items()
             if front
         }
@@ -183,7 +185,9 @@ class ImageFacts:
         """What stands or lies on each surface: smaller objects whose foot is in front of its amodal mask."""
         names = load_knowledge().surfaces
         surfaces = [
-            item for item, one in enumerate(self.objects) if one.noun.known in names
+            item
+            for item, region in enumerate(self.objects)
+            if region.noun.known in names
         ]
         if not surfaces:
             return {}
@@ -192,7 +196,7 @@ class ImageFacts:
             pairwise_intersection(feet, self._masks["amodal"][surfaces])
             / np.maximum(feet.area(), 1)[:, None]
         )
-        found = {}
+        things_on_surface = {}
         for column, item in enumerate(surfaces):
             upon = tuple(
                 thing
@@ -201,8 +205,8 @@ class ImageFacts:
                 and share[other, column] >= MIN_SUPPORT
                 and thing.share < self.objects[item].share
             )
-            found[self.objects[item].id] = upon
-        return {surface: upon for surface, upon in found.items() if upon}
+            things_on_surface[self.objects[item].id] = upon
+        return {surface: upon for surface, upon in things_on_surface.items() if upon}
 
     def _feet(self) -> Masks:
         """The lowest part of each object's visible mask."""
@@ -215,7 +219,7 @@ class ImageFacts:
 
     @cached_property
     def _masks(self) -> dict[str, Masks]:
-        regions = [self.image.by_id[one.id] for one in self.objects]
+        regions = [self.image.by_id[region.id] for region in self.objects]
         return {
             "visible": Masks.from_masks([_mask(region) for region in regions]),
             "amodal": Masks.from_masks(
@@ -229,7 +233,7 @@ class ImageFacts:
 
 def suitable(regions: Iterable[RegionFacts]) -> list[RegionFacts]:
     """Those that are large and visible enough to be asked about."""
-    return [one for one in regions if one.is_suitable]
+    return [region for region in regions if region.is_suitable]
 
 
 def _measure(image: SourceImage, regions: Sequence[Region]) -> Iterable[RegionFacts]:

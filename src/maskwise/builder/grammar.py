@@ -44,7 +44,8 @@ class ProposedQuestion:
                 piece if isinstance(piece, str) else piece.text for piece in pieces
             ),
             "targets": [
-                {"phrase": one.text, "regions": list(one.regions)} for one in phrases
+                {"phrase": phrase.text, "regions": list(phrase.regions)}
+                for phrase in phrases
             ],
         }
 
@@ -66,8 +67,8 @@ def refer(
 ) -> list[AnswerPhrase] | None:
     """One phrase for each object, from left to right; None if one has no phrase of its own or there are too many."""
     if not 0 < len(objects) <= MAX_TARGETS or any(
-        one.id not in names for one in objects
+        region.id not in names for region in objects
     ):
         return None
-    ordered = sorted(objects, key=lambda one: one.center[0])
-    return [AnswerPhrase(names[one.id], (one.number,)) for one in ordered]
+    ordered = sorted(objects, key=lambda region: region.center[0])
+    return [AnswerPhrase(names[region.id], (region.number,)) for region in ordered]

@@ -3,18 +3,20 @@
 from random import Random
 from typing import Any
 
-from maskwise.builder.draft import SourceImage
+from maskwise.builder.draft import Draft, SourceImage
 from maskwise.builder.facts import ImageFacts
 from maskwise.builder.object_questions import GrammarContext
-from maskwise.builder.recipe import DraftedImage, Recipe, output_to_drafts
+from maskwise.builder.recipe import Recipe, output_to_drafts
 
 
 def write_with_grammar(
     recipe: Recipe, image: SourceImage, seed: int = 0
-) -> DraftedImage:
+) -> list[Draft]:
     """The grammar's drafts about one image; they depend on the image's id and regions, the recipe and the seed."""
     facts = ImageFacts.of(image)
-    return output_to_drafts(write_output(recipe, facts, seed), facts, recipe)
+    output = write_output(recipe, facts, seed)
+    drafts, _ = output_to_drafts(output, facts, recipe)
+    return drafts
 
 
 def write_output(recipe: Recipe, facts: ImageFacts, seed: int = 0) -> dict[str, Any]:

@@ -112,13 +112,13 @@ def near_pairs(
     a: UInt64Array, b: UInt64Array, max_distance: int
 ) -> list[tuple[int, int]]:
     """Positions in `a` and `b` of hashes that differ in at most `max_distance` bits, ascending."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     rows = max(1, BLOCK // max(1, len(b)))
     for first in range(0, len(a), rows):
         distance = np.bitwise_count(a[first : first + rows, None] ^ b[None])
         near, columns = np.nonzero(distance <= max_distance)
-        found += zip((near + first).tolist(), columns.tolist())
-    return found
+        pairs += zip((near + first).tolist(), columns.tolist())
+    return pairs
 
 
 def _rank(split: str) -> int:

@@ -12,7 +12,7 @@ from maskwise.builder.facts import ImageFacts
 from maskwise.builder.filters import blind_request
 from maskwise.builder.filters.blind_check import TYPICAL_TOKENS
 from maskwise.builder.prompt import expected_tokens, make_request
-from maskwise.builder.recipe import DraftedImage, Recipe, output_to_drafts
+from maskwise.builder.recipe import Recipe, output_to_drafts
 from maskwise.builder.source_images import SourceFolder
 from maskwise.engines import EngineOptions, map_chunks
 from maskwise.store import Dataset
@@ -71,7 +71,7 @@ class ModelSession:
         rows: Sequence[int],
         *,
         engine: EngineOptions,
-    ) -> Iterator[DraftedImage]:
+    ) -> Iterator[list[Draft]]:
         """The drafts of every image row, in order. Requests are made by the engine and sent from here."""
         make = partial(make_requests, SourceFolder.of(dataset), recipe)
         for first in range(0, len(rows), CHUNK):
@@ -99,10 +99,10 @@ class ModelSession:
 
     def _read(
         self, recipe: Recipe, image: SourceImage, completion: Completion | None
-    ) -> DraftedImage:
+    ) -> list[Draft]:
         """The drafts of a completion; a failed one brings none and is listed."""
         if completion is None:
-            return DraftedImage([], [])
+            return []
         if completion.output is None:
             reason = completion.reason or "no reason given"
             self.failures.append(
@@ -110,10 +110,11 @@ class ModelSession:
                     image_id=image.info.id, status=completion.status, reason=reason
                 )
             )
-            return DraftedImage([], [])
-        found = output_to_drafts(completion.output, ImageFacts.of(image), recipe)
-        self.problems.extend(found.problems)
-        return found
+            return []
+        facts = ImageFacts.of(image)
+        drafts, problems = output_to_drafts(completion.output, facts, recipe)
+        self.problems.extend(problems)
+        return drafts
 
 
 def make_requests(
@@ -145,7 +146,7 @@ def estimate_build(
     ]
     if model.check_blind:
         count = round(
-            sum(one is not None for one in requests)
+            sum(request is not None for request in requests)
             * recipe.per_image
             * recipe.reasoning_share
         )

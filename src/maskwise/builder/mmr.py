@@ -62,14 +62,16 @@ def write(context: GrammarContext) -> dict[str, Any]:
     """The grammar's output."""
     families = [list(ask(context)) for ask in ASK]
     samples = [
-        one.to_item()
-        for one in mix(families, PER_IMAGE, context.random, most=MOST_PER_FAMILY)
+        proposal.to_item()
+        for proposal in mix(families, PER_IMAGE, context.random, most=MOST_PER_FAMILY)
     ]
     return {"caption": _caption(context), "samples": samples}
 
 
 def _caption(context: GrammarContext) -> str:
-    counts = Counter(one.noun.text for one in context.facts.objects).most_common(6)
+    counts = Counter(region.noun.text for region in context.facts.objects).most_common(
+        6
+    )
     named = [_counted(noun, count) for noun, count in counts]
     return (
         f"The image shows {join_words(named)}."

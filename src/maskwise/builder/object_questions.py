@@ -29,8 +29,11 @@ from maskwise.builder.noun_phrases import (
 )
 
 MAX_PAIRS = 12
-"""Pairs of traits that are proposed for one image."""
+"""Pairs of traits that are proposed for one image: more than a recipe ever takes."""
 
+NEEDS_SHARE = 0.6
+"""Share of the pairs with two wishes that are asked as wishes; the others ask for uses,
+so that both wordings occur often."""
 
 NEEDS = (
     (
@@ -60,15 +63,12 @@ class AnswerableTrait(NamedTuple):
     def goes_with(self, other: "AnswerableTrait") -> bool:
         """Whether somebody would ask about both at once, and they are fulfilled by different things."""
         names = {self.name, other.name}
-        alike = {one.noun.known for one in self.objects} & {
-            one.noun.known for one in other.objects
-        }
+        own_nouns = {region.noun.known for region in self.objects}
+        other_nouns = {region.noun.known for region in other.objects}
         together = any(names <= theme for theme in load_knowledge().themes.values())
-        return (
-            together
-            and not alike
-            and len(self.objects) + len(other.objects) <= MAX_TARGETS
-        )
+        targets = len(self.objects) + len(other.objects)
+        different = own_nouns.isdisjoint(other_nouns)
+        return together and different and targets <= MAX_TARGETS
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,11 @@ class GrammarContext:
             (
                 name,
                 trait,
-                [one for one in self.facts.objects if one.noun.known in trait.objects],
+                [
+                    region
+                    for region in self.facts.objects
+                    if region.noun.known in trait.objects
+                ],
             )
             for name, trait in load_knowledge().traits.items()
             if self.facts.known & trait.objects and self.facts.settle(trait)
@@ -104,16 +108,18 @@ class GrammarContext:
     @cached_property
     def answerable(self) -> list[AnswerableTrait]:
         """Traits whose objects can all be asked about and referred to."""
-        found = []
+        answerable = []
         for name, trait, objects in self.traits:
-            phrases = (
-                refer(objects, self.names)
-                if len(suitable(objects)) == len(objects)
-                else None
-            )
+            phrases = self.refer_to(objects)
             if phrases is not None:
-                found.append(AnswerableTrait(name, trait, objects, phrases))
-        return found
+                answerable.append(AnswerableTrait(name, trait, objects, phrases))
+        return answerable
+
+    def refer_to(self, objects: Sequence[RegionFacts]) -> list[AnswerPhrase] | None:
+        """A phrase for each object; None unless all can be asked about and named."""
+        if len(suitable(objects)) < len(objects):
+            return None
+        return refer(objects, self.names)
 
 
 def ask_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
@@ -134,22 +140,25 @@ def ask_two_uses(context: GrammarContext) -> Iterator[ProposedQuestion]:
         for pair in itertools.combinations(context.answerable, 2)
         if pair[0].goes_with(pair[1])
     ]
-    for (_, one, things, first), (_, other, more, second) in context.random.sample(
-        pairs, min(MAX_PAIRS, len(pairs))
-    ):
-        if one.want and other.want and context.random.random() < 0.6:
+    for first, second in context.random.sample(pairs, min(MAX_PAIRS, len(pairs))):
+        want = first.trait.want
+        then = second.trait.want
+        if want and then and context.random.random() < NEEDS_SHARE:
             question, answer = _answer_needs(
-                context, one.want, first, other.want, second
+                context, want, first.phrases, then, second.phrases
             )
         else:
-            question = f"What here would {one.does}, and what would {other.does}?"
+            does = first.trait.does
+            also_does = second.trait.does
+            question = f"What here would {does}, and what would {also_does}?"
             answer = (
-                *enumerate_phrases(first),
-                f" would {one.does}, and ",
-                *enumerate_phrases(second),
-                f" would {other.does}.",
+                *enumerate_phrases(first.phrases),
+                f" would {does}, and ",
+                *enumerate_phrases(second.phrases),
+                f" would {also_does}.",
             )
-        yield ProposedQuestion(question, answer, "two uses", (*things, *more))
+        targets = (*first.objects, *second.objects)
+        yield ProposedQuestion(question, answer, "two uses", targets)
 
 
 def _answer_needs(
@@ -179,21 +188,21 @@ def ask_choices(context: GrammarContext) -> Iterator[ProposedQuestion]:
     for _, trait, objects in context.traits:
         if len(objects) < 2 or trait.ask[0].startswith("Who"):
             continue
-        for wish, one in _choices(objects):
-            if one.is_suitable and one.id in context.names:
+        for wish, region in _choices(objects):
+            if region.is_suitable and region.id in context.names:
                 question = f"{context.random.choice(trait.ask)} {wish}"
                 answer = (
                     "that is ",
-                    AnswerPhrase(context.names[one.id], (one.number,)),
+                    AnswerPhrase(context.names[region.id], (region.number,)),
                     ".",
                 )
-                yield ProposedQuestion(question, answer, "choice", (one,))
+                yield ProposedQuestion(question, answer, "choice", (region,))
 
 
 def _choices(objects: Sequence[RegionFacts]) -> Iterator[tuple[str, RegionFacts]]:
     farthest = "on the" if len(objects) == 2 else "farthest to the"
-    for side, one in outermost(objects).items():
-        yield f"Pick the one {farthest} {side}.", one
+    for side, region in outermost(objects).items():
+        yield f"Pick the one {farthest} {side}.", region
     front = nearest(objects)
     if front is not None:
         yield "Choose the one closest to the camera.", front
@@ -202,20 +211,28 @@ def _choices(objects: Sequence[RegionFacts]) -> Iterator[tuple[str, RegionFacts]
 def ask_kinds(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """One of several objects of a kind: "Which of the animals is hidden the most?"."""
     for kind in load_knowledge().classes.values():
-        group = [one for one in context.facts.objects if one.noun.known in kind.objects]
+        group = [
+            region
+            for region in context.facts.objects
+            if region.noun.known in kind.objects
+        ]
         if len(group) >= 2 and context.facts.settle(kind):
-            for question, reason, one in _superlatives(
+            for question, reason, region in _superlatives(
                 group, f"Which of the {'two ' * (len(group) == 2)}{kind.plural}"
             ):
-                yield from _answer_one(context, question, reason, one, "kind")
-    people = [one for one in context.facts.objects if one.noun.known == "person"]
+                yield from _answer_superlative(
+                    context, question, reason, region, "kind"
+                )
+    people = [
+        region for region in context.facts.objects if region.noun.known == "person"
+    ]
     if len(people) >= 2:
-        for question, reason, one in _superlatives(people, "Which of the people"):
-            yield from _answer_one(
+        for question, reason, region in _superlatives(people, "Which of the people"):
+            yield from _answer_superlative(
                 context,
                 question.replace("Which of the people", "Who"),
                 reason,
-                one,
+                region,
                 "kind",
             )
 
@@ -229,7 +246,7 @@ def _superlatives(
         if len(group) == 2
         else ("the most", "than the others")
     )
-    large = sorted(group, key=lambda one: -one.share)
+    large = sorted(group, key=lambda region: -region.share)
     if large[0].share >= MIN_RATIO * large[1].share:
         yield (
             f"{which} takes up {more} space in the image?",
@@ -244,7 +261,7 @@ def _superlatives(
             f"is closer to the camera {than}",
             front,
         )
-    hidden = sorted(group, key=lambda one: -(one.occlusion or 0.0))
+    hidden = sorted(group, key=lambda region: -(region.occlusion or 0.0))
     if hidden[0].is_occluded and (hidden[0].occlusion or 0) >= MIN_RATIO * (
         hidden[1].occlusion or 0
     ):
@@ -253,20 +270,25 @@ def _superlatives(
         yield f"{which} can be seen completely?", "can be seen completely", hidden[-1]
 
 
-def _answer_one(
-    context: GrammarContext, question: str, reason: str, one: RegionFacts, family: str
+def _answer_superlative(
+    context: GrammarContext,
+    question: str,
+    reason: str,
+    region: RegionFacts,
+    family: str,
 ) -> Iterator[ProposedQuestion]:
-    if one.is_suitable and one.id in context.names:
-        answer = (AnswerPhrase(context.names[one.id], (one.number,)), f" {reason}.")
-        yield ProposedQuestion(question, answer, family, (one,))
+    if region.is_suitable and region.id in context.names:
+        answer = (
+            AnswerPhrase(context.names[region.id], (region.number,)),
+            f" {reason}.",
+        )
+        yield ProposedQuestion(question, answer, family, (region,))
 
 
 def ask_occluders(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What is in front of something: "What blocks the view of the toilet?"."""
     for hidden, front in context.facts.hidden_by.items():
-        phrases = (
-            refer(front, context.names) if len(suitable(front)) == len(front) else None
-        )
+        phrases = context.refer_to(front)
         anchor = _anchor(context, hidden, front)
         if phrases is None or anchor is None:
             continue
@@ -286,22 +308,16 @@ def ask_hidden(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What is behind something: "What is partly hidden behind the tree trunk?"."""
     behind: dict[str, list[RegionFacts]] = {}
     for hidden, front in context.facts.hidden_by.items():
-        for one in front:
-            behind.setdefault(one.id, []).append(
-                next(o for o in context.facts.objects if o.id == hidden)
-            )
+        for region in front:
+            behind.setdefault(region.id, []).append(_find_object(context, hidden))
     for id, objects in behind.items():
-        phrases = (
-            refer(objects, context.names)
-            if len(suitable(objects)) == len(objects)
-            else None
-        )
+        phrases = context.refer_to(objects)
         anchor = _anchor(context, id, objects)
         flat = load_knowledge().background | load_knowledge().surfaces
         if (
             phrases is None
             or anchor is None
-            or any(one.noun.known in flat for one in objects)
+            or any(region.noun.known in flat for region in objects)
         ):
             continue
         question = context.random.choice(
@@ -321,9 +337,7 @@ def ask_hidden(context: GrammarContext) -> Iterator[ProposedQuestion]:
 def ask_surfaces(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """What stands on something: "What has been put on the dish?"."""
     for surface, upon in context.facts.standing_on.items():
-        phrases = (
-            refer(upon, context.names) if len(suitable(upon)) == len(upon) else None
-        )
+        phrases = context.refer_to(upon)
         anchor = _anchor(context, surface, upon)
         if phrases is None or anchor is None:
             continue
@@ -342,16 +356,20 @@ def _anchor(
     context: GrammarContext, id: str, targets: Sequence[RegionFacts]
 ) -> str | None:
     """The name of an object that a question mentions; None for background and if it gave away the name of a target."""
-    one = next(thing for thing in context.facts.objects if thing.id == id)
-    if one.noun.known in load_knowledge().background:
+    region = _find_object(context, id)
+    if region.noun.known in load_knowledge().background:
         return None
-    words = set(one.noun.text.split())
+    words = set(region.noun.text.split())
     if any(
-        words & set(target.noun.text.split()) or one.noun.known == target.noun.known
+        words & set(target.noun.text.split()) or region.noun.known == target.noun.known
         for target in targets
     ):
         return context.descriptions.get(id) if _differs(context, id, targets) else None
     return context.names.get(id)
+
+
+def _find_object(context: GrammarContext, id: str) -> RegionFacts:
+    return next(region for region in context.facts.objects if region.id == id)
 
 
 def _differs(context: GrammarContext, id: str, targets: Sequence[RegionFacts]) -> bool:

@@ -10,10 +10,11 @@ The dataset written holds, per pair, the original image and the composite with a
 """
 
 import io
+import itertools
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -34,9 +35,11 @@ from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset, DatasetWriter
 
 TRIES = 24
-"""Cut-outs that are tried for one target."""
+"""Cut-outs that are tried for one target: most do not fit in size or place."""
 
 JPEG = {"quality": 95, "subsampling": 0}
+"""High quality and full color resolution, so that a composite differs from its original
+by the pasted object only."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class OccludeCounts(NamedTuple):
     without_occluder: int
 
 
-class _Composite(NamedTuple):
+class OccludedImage(NamedTuple):
     """One image of the output: the record, its regions, its encoded bytes and the sample about its target."""
 
     info: ImageInfo
@@ -81,9 +84,8 @@ class _Composite(NamedTuple):
     sample: Sample
 
 
-class _Outcome(NamedTuple):
-    pairs: list[tuple[_Composite, _Composite]]
-    targets: int
+ImagePair = tuple[OccludedImage, OccludedImage]
+"""The original and the composite."""
 
 
 def occlude(
@@ -104,7 +106,9 @@ def occlude(
     images = range(
         len(source.images) if limit is None else min(limit, len(source.images))
     )
-    pairs = without_target = without_occluder = 0
+    pair_count = 0
+    without_target = 0
+    without_occluder = 0
     about = dict(source.manifest.about) | {
         "recipe": "occlude",
         "recipe_source": source.name,
@@ -114,33 +118,29 @@ def occlude(
     with DatasetWriter(
         out, name=f"{source.name}-occluded", about=about, overwrite=overwrite
     ) as writer:
-        for outcome in _outcomes(source, chosen, images, engine or EngineOptions()):
-            for pair in outcome.pairs:
-                for member in pair:
-                    writer.add_image(member.info, member.regions, member.data)
-                    writer.add_sample(member.sample)
-            pairs += len(outcome.pairs)
-            without_target += not outcome.targets
-            without_occluder += bool(outcome.targets and not outcome.pairs)
+        work = partial(_occlude_images, SourceFolder.of(source), chosen)
+        made = map_chunks(work, images, engine or EngineOptions())
+        for pairs, targets in made:
+            for image in itertools.chain.from_iterable(pairs):
+                writer.add_image(image.info, image.regions, image.data)
+                writer.add_sample(image.sample)
+            pair_count += len(pairs)
+            if not targets:
+                without_target += 1
+            elif not pairs:
+                without_occluder += 1
             done()
-        if not pairs:
+        if not pair_count:
             raise StoreError(
                 f"{source.path}: no composite could be made from {len(images)} images: {without_target} have no "
                 f"completely visible object, for {without_occluder} no occluder fits"
             )
-    return OccludeCounts(len(images), pairs, without_target, without_occluder)
-
-
-def _outcomes(
-    source: Dataset, options: OccludeOptions, images: range, engine: EngineOptions
-) -> Iterator[_Outcome]:
-    work = partial(_occlude_images, SourceFolder.of(source), options)
-    return map_chunks(work, images, engine)
+    return OccludeCounts(len(images), pair_count, without_target, without_occluder)
 
 
 def _occlude_images(
     source: SourceFolder, options: OccludeOptions, rows: Sequence[int]
-) -> list[_Outcome]:
+) -> list[tuple[list[ImagePair], int]]:
     cutouts = _open_cutouts(source)
     return [occlude_image(cutouts, row, options) for row in rows]
 
@@ -151,14 +151,19 @@ def _open_cutouts(source: SourceFolder) -> CutoutSource:
     return CutoutSource.of(source.open())
 
 
-def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _Outcome:
-    """The pairs of one image; they depend on the dataset, the image's id and the seed only."""
+def occlude_image(
+    cutouts: CutoutSource, row: int, options: OccludeOptions
+) -> tuple[list[ImagePair], int]:
+    """The pairs of one image, and how many objects of the image could be targets.
+
+    They depend on the dataset, the image's id and the seed only.
+    """
     dataset = cutouts.dataset
     info = dataset.image(row)
     regions = dataset.regions_of(row)
     random = np.random.default_rng([options.seed, zlib.crc32(info.id.encode())])
     if not regions:
-        return _Outcome([], 0)
+        return [], 0
     geometry = AnnotatedObjects.of(regions)
     complete = {
         region.id for item, region in enumerate(regions) if geometry.is_complete(item)
@@ -170,26 +175,23 @@ def occlude_image(cutouts: CutoutSource, row: int, options: OccludeOptions) -> _
         if large[item] and region.id in complete
     ]
     if not targets:
-        return _Outcome([], 0)
+        return [], 0
     pixels = np.asarray(dataset.open_image(row))
-    pairs = []
-    for number, pick in enumerate(
-        random.permutation(len(targets))[: options.per_image].tolist()
-    ):
+    pairs: list[ImagePair] = []
+    picks = random.permutation(len(targets))[: options.per_image].tolist()
+    for number, pick in enumerate(picks):
+        target = targets[pick]
         placement = _find_placement(
-            cutouts, row, targets[pick], options=options, random=random
+            cutouts, row, target, options=options, random=random
         )
         if placement is None:
             continue
         composite, covered = paste(pixels, placement)
-        made = _Pair(info, regions, complete, targets[pick], placement, number)
-        pairs.append(
-            (
-                made.original(read_encoded_image(dataset, row)),
-                made.composite(_jpeg(composite), covered),
-            )
-        )
-    return _Outcome(pairs, len(targets))
+        pair = _Pair(info, regions, complete, target, placement, number)
+        original_image = pair.original(read_encoded_image(dataset, row))
+        composite_image = pair.composite(_jpeg(composite), covered)
+        pairs.append((original_image, composite_image))
+    return pairs, len(targets)
 
 
 def _find_placement(
@@ -204,9 +206,9 @@ def _find_placement(
     dense = target.visible.to_dense()
     for _ in range(TRIES):
         cutout = cutouts.draw(random, other_than=row)
-        placement = (
-            None if cutout is None else place(cutout, dense, options.rates, random)
-        )
+        if cutout is None:
+            continue
+        placement = place(cutout, dense, options.rates, random)
         if placement is not None:
             return placement
     return None
@@ -222,7 +224,7 @@ class _Pair(NamedTuple):
     placement: CutoutPlacement
     number: int
 
-    def original(self, data: bytes) -> _Composite:
+    def original(self, data: bytes) -> OccludedImage:
         """The untouched image; complete objects have equal visible and amodal masks."""
         regions = tuple(
             replace(region, amodal=self._amodal(region)) for region in self.regions
@@ -231,7 +233,7 @@ class _Pair(NamedTuple):
             "original", regions, data, question=f"the {self.target.name}", rate=0.0
         )
 
-    def composite(self, data: bytes, covered: BoolArray) -> _Composite:
+    def composite(self, data: bytes, covered: BoolArray) -> OccludedImage:
         """The image with the occluder in front of everything."""
         front = Mask.from_dense(covered)
         occluder = Region(
@@ -252,11 +254,12 @@ class _Pair(NamedTuple):
         )
 
     def _behind(self, region: Region, front: Mask) -> Region:
-        order = (
-            2
-            if region.order is None and region.id == self.target.id
-            else region.order and region.order + 1
-        )
+        # The occluder has order 1, so everything else moves back by one.
+        order = region.order
+        if order is not None:
+            order += 1
+        elif region.id == self.target.id:
+            order = 2
         visible = None if region.visible is None else region.visible - front
         return replace(
             region, visible=visible, amodal=self._amodal(region), order=order
@@ -271,11 +274,12 @@ class _Pair(NamedTuple):
 
     def _new_id(self) -> str:
         taken = {region.id for region in self.regions}
-        return next(
-            id
-            for n in range(len(taken) + 1)
-            if (id := f"occluder{n or ''}") not in taken
-        )
+        id = "occluder"
+        number = 0
+        while id in taken:
+            number += 1
+            id = f"occluder{number}"
+        return id
 
     def _image(
         self,
@@ -285,19 +289,17 @@ class _Pair(NamedTuple):
         *,
         question: str,
         rate: float,
-    ) -> _Composite:
+    ) -> OccludedImage:
         pair = f"{self.info.id}#{self.number}"
         pasted = self.placement.cutout.image if variant == "composite" else None
+        pasted_license = None if pasted is None else pasted.license
+        pasted_attribution = None if pasted is None else pasted.attribution
         info = replace(
             self.info,
             id=f"{pair}-{variant}",
             path=None,
-            license=_join(
-                self.info.license, None if pasted is None else pasted.license
-            ),
-            attribution=_join(
-                self.info.attribution, None if pasted is None else pasted.attribution
-            ),
+            license=_join(self.info.license, pasted_license),
+            attribution=_join(self.info.attribution, pasted_attribution),
         )
         names = [region.name for region in self.regions]
         tags = {
@@ -316,7 +318,7 @@ class _Pair(NamedTuple):
             targets=(target,),
             tags=tags,
         )
-        return _Composite(info, regions, data, sample)
+        return OccludedImage(info, regions, data, sample)
 
 
 def parse_pair_id(id: str) -> tuple[str, str] | None:

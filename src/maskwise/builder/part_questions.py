@@ -17,7 +17,7 @@ from maskwise.builder.object_questions import GrammarContext
 from maskwise.language.word_forms import NUMBERS, to_plural
 
 
-class FoundPart(NamedTuple):
+class PartUse(NamedTuple):
     """Parts of one object that are good for something, all that the object has, and the phrase for them."""
 
     whole: RegionFacts
@@ -26,9 +26,9 @@ class FoundPart(NamedTuple):
     phrases: list[AnswerPhrase]
 
 
-def find_parts(context: GrammarContext) -> list[FoundPart]:
+def find_parts(context: GrammarContext) -> list[PartUse]:
     """All uses of parts that the annotations settle, object by object."""
-    found = []
+    uses = []
     for whole in context.facts.objects:
         parts = context.facts.parts_of.get(whole.id, ())
         present = {part.noun.text for part in parts}
@@ -39,8 +39,8 @@ def find_parts(context: GrammarContext) -> list[FoundPart]:
             wanted = tuple(part for part in parts if part.noun.text in trait.parts)
             phrases = _refer(context, whole, wanted)
             if phrases is not None:
-                found.append(FoundPart(whole, trait, wanted, phrases))
-    return found
+                uses.append(PartUse(whole, trait, wanted, phrases))
+    return uses
 
 
 def ask_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
@@ -72,9 +72,9 @@ def ask_two_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
 
 def ask_objects_with_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """An object by its use, and one of its parts: "What could cut bread, and where would you hold it?"."""
-    by_whole: dict[str, list[FoundPart]] = {}
-    for found in find_parts(context):
-        by_whole.setdefault(found.whole.id, []).append(found)
+    by_whole: dict[str, list[PartUse]] = {}
+    for use in find_parts(context):
+        by_whole.setdefault(use.whole.id, []).append(use)
     for _, trait, objects, (name, *_) in context.answerable:
         if len(objects) != 1 or objects[0].id not in by_whole:
             continue
@@ -96,28 +96,27 @@ def ask_objects_with_parts(context: GrammarContext) -> Iterator[ProposedQuestion
 
 def ask_alike_parts(context: GrammarContext) -> Iterator[ProposedQuestion]:
     """The same function on all objects of a kind: "Which parts of the vehicles would roll along the ground?"."""
-    found = find_parts(context)
+    uses = find_parts(context)
+    functions = sorted({use.trait.does for use in uses})
     for kind in load_knowledge().classes.values():
-        group = [one for one in context.facts.objects if one.noun.known in kind.objects]
+        group = [
+            region
+            for region in context.facts.objects
+            if region.noun.known in kind.objects
+        ]
         if len(group) < 2 or not context.facts.settle(kind):
             continue
-        for does in sorted({one.trait.does for one in found}):
-            same = [
-                one for one in found if one.trait.does == does and one.whole in group
+        for does in functions:
+            alike = [
+                use for use in uses if use.trait.does == does and use.whole in group
             ]
-            phrases = [phrase for one in same for phrase in one.phrases]
-            if (
-                len(same) == len(group)
-                and sum(len(one.parts) for one in same) <= MAX_TARGETS
-            ):
+            phrases = list(itertools.chain.from_iterable(use.phrases for use in alike))
+            parts = tuple(itertools.chain.from_iterable(use.parts for use in alike))
+            # A kind is asked about only if every object of it has such a part.
+            if len(alike) == len(group) and len(parts) <= MAX_TARGETS:
                 question = f"Which parts of the {kind.plural} would {does}?"
                 answer = (*enumerate_phrases(phrases), f" would {does}.")
-                yield ProposedQuestion(
-                    question,
-                    answer,
-                    "alike parts",
-                    tuple(p for one in same for p in one.parts),
-                )
+                yield ProposedQuestion(question, answer, "alike parts", parts)
 
 
 def _say_it(question: str) -> str:
@@ -138,19 +137,15 @@ def _refer(
     ):
         return None
     owner = context.names[whole.id]
-    noun = parts[0].noun.text
-    if len(parts) == 1:
-        return [AnswerPhrase(f"the {noun} of {owner}", (parts[0].number,))]
-    if len({part.noun.text for part in parts}) > 1:
-        return (
-            None
-            if len({part.noun.text for part in parts}) < len(parts)
-            else [
-                AnswerPhrase(f"the {part.noun.text} of {owner}", (part.number,))
-                for part in parts
-            ]
-        )
+    nouns = {part.noun.text for part in parts}
+    if len(nouns) == len(parts):
+        return [
+            AnswerPhrase(f"the {part.noun.text} of {owner}", (part.number,))
+            for part in parts
+        ]
+    if len(nouns) > 1:
+        # "the two legs and the seat" would need a phrase for each of the legs.
+        return None
     numbers = tuple(part.number for part in parts)
-    return [
-        AnswerPhrase(f"the {NUMBERS[len(parts)]} {to_plural(noun)} of {owner}", numbers)
-    ]
+    plural = to_plural(parts[0].noun.text)
+    return [AnswerPhrase(f"the {NUMBERS[len(parts)]} {plural} of {owner}", numbers)]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 import msgspec
@@ -150,11 +150,13 @@ def is_finished(
 
 def merge_results(results: Iterable[FilterResult]) -> FilterResult:
     """What the filters decided about several groups of images, as one result."""
-    found = [*results] or [apply_filters([], {})]
+    all_results = [*results] or [apply_filters([], {})]
     return FilterResult(
-        kept=tuple(draft for one in found for draft in one.kept),
-        rejected=tuple(rejection for one in found for rejection in one.rejected),
-        flags=tuple(flag for one in found for flag in one.flags),
+        kept=tuple(draft for result in all_results for draft in result.kept),
+        rejected=tuple(
+            rejection for result in all_results for rejection in result.rejected
+        ),
+        flags=tuple(flag for result in all_results for flag in result.flags),
         counts=tuple(
             msgspec.structs.replace(
                 same[0],
@@ -162,7 +164,7 @@ def merge_results(results: Iterable[FilterResult]) -> FilterResult:
                 rejected=sum(count.rejected for count in same),
                 not_checked=sum(count.not_checked for count in same),
             )
-            for same in zip(*(one.counts for one in found))
+            for same in zip(*(result.counts for result in all_results))
         ),
     )
 
@@ -195,7 +197,7 @@ def _write_images(
     results = []
     for row in rows:
         image = SourceImage.of(dataset, row)
-        drafts, _ = write_with_grammar(recipe, image, options.seed)
+        drafts = write_with_grammar(recipe, image, options.seed)
         results.append(
             apply_filters(
                 drafts,
@@ -223,7 +225,7 @@ def _write_with_model(
     )
     while group := [*islice(written, FILTERED_TOGETHER)]:
         yield apply_filters(
-            [draft for one in group for draft in one.drafts],
+            list(chain.from_iterable(group)),
             images,
             options.filters,
             classify=classify,

@@ -24,7 +24,7 @@ def make_request(facts: ImageFacts, recipe: Recipe) -> CompletionRequest | None:
     if not marked:
         return None
     assert facts.image.load is not None, "images of a dataset can be opened"
-    lines = [_describe(one, facts) for one in marked]
+    lines = [_describe(region, facts) for region in marked]
     return CompletionRequest(
         prompt_version=recipe.prompt_version,
         system=SYSTEM,
@@ -32,7 +32,7 @@ def make_request(facts: ImageFacts, recipe: Recipe) -> CompletionRequest | None:
         schema=output_schema(recipe),
         image=encode_marks(
             facts.image.load(),
-            {one.number: facts.image.by_id[one.id] for one in marked},
+            {region.number: facts.image.by_id[region.id] for region in marked},
         ),
         max_tokens=round(TOKEN_MARGIN * expected_tokens(recipe)),
     )
@@ -45,28 +45,30 @@ def expected_tokens(recipe: Recipe) -> int:
 
 def _choose(facts: ImageFacts, recipe: Recipe) -> list[RegionFacts]:
     """The regions that are marked, in the order of their numbers."""
-    found = suitable(facts.regions if recipe.parts else facts.objects)
-    largest = sorted(found, key=lambda one: -one.share)[:MAX_MARKS]
-    return sorted(largest, key=lambda one: one.number)
+    candidates = suitable(facts.regions if recipe.parts else facts.objects)
+    largest = sorted(candidates, key=lambda region: -region.share)[:MAX_MARKS]
+    return sorted(largest, key=lambda region: region.number)
 
 
-def _describe(one: RegionFacts, facts: ImageFacts) -> str:
+def _describe(region: RegionFacts, facts: ImageFacts) -> str:
     """One line of the list: number, name, place, size and what hides it."""
-    whole = next((other for other in facts.objects if other.id == one.part_of), None)
+    whole = next((other for other in facts.objects if other.id == region.part_of), None)
     name = (
-        one.noun.text if whole is None else f"{one.noun.text} (part of {whole.number})"
+        region.noun.text
+        if whole is None
+        else f"{region.noun.text} (part of {whole.number})"
     )
-    line = f"{one.number}: {name}; {_place(one)}; {100 * one.share:.1f} % of the image"
-    if not one.is_occluded:
+    line = f"{region.number}: {name}; {_place(region)}; {100 * region.share:.1f} % of the image"
+    if not region.is_occluded:
         return line
-    front = ", ".join(str(other.number) for other in facts.hidden_by.get(one.id, ()))
-    return f"{line}; occluded: {100 * (one.occlusion or 0):.0f} % is hidden" + (
+    front = ", ".join(str(other.number) for other in facts.hidden_by.get(region.id, ()))
+    return f"{line}; occluded: {100 * (region.occlusion or 0):.0f} % is hidden" + (
         f" by {front}" if front else ""
     )
 
 
-def _place(one: RegionFacts) -> str:
-    x, y = one.center
+def _place(region: RegionFacts) -> str:
+    x, y = region.center
     across = "left" if x < 1 / 3 else "right" if x > 2 / 3 else "center"
     down = "top" if y < 1 / 3 else "bottom" if y > 2 / 3 else "middle"
     return f"{down} {across}"

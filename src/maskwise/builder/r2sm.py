@@ -79,9 +79,9 @@ def write(context: GrammarContext) -> dict[str, Any]:
             if len(proposal.about) == 1:
                 implicit.setdefault(proposal.about[0].id, []).append(proposal)
     samples: list[dict[str, Any]] = []
-    for one in _choose(context):
-        samples += _referring(context, one)
-        samples += _reasoning(context, one, implicit.get(one.id, []))
+    for region in _choose(context):
+        samples += _referring(context, region)
+        samples += _reasoning(context, region, implicit.get(region.id, []))
     return {"samples": samples}
 
 
@@ -89,34 +89,40 @@ def _choose(context: GrammarContext) -> list[RegionFacts]:
     knowledge = load_knowledge()
     unsuitable = knowledge.background | knowledge.vague
     objects = [
-        one
-        for one in context.facts.objects
-        if one.is_suitable
-        and one.id in context.names
-        and one.noun.known not in unsuitable
+        region
+        for region in context.facts.objects
+        if region.is_suitable
+        and region.id in context.names
+        and region.noun.known not in unsuitable
     ]
     context.random.shuffle(objects)
-    return sorted(objects, key=lambda one: not one.is_occluded)[:MAX_OBJECTS]
+    return sorted(objects, key=lambda region: not region.is_occluded)[:MAX_OBJECTS]
 
 
-def _referring(context: GrammarContext, one: RegionFacts) -> Iterator[dict[str, Any]]:
-    occluder = _occluder(context, one)
-    words = {"np": context.names[one.id], "it": _it(one), "occluder": occluder or ""}
+def _referring(
+    context: GrammarContext, region: RegionFacts
+) -> Iterator[dict[str, Any]]:
+    occluder = _occluder(context, region)
+    words = {
+        "np": context.names[region.id],
+        "it": _it(region),
+        "occluder": occluder or "",
+    }
     visible = VISIBLE if occluder is None else (*VISIBLE, *COVERED)
     yield _item(
         context,
-        one,
+        region,
         context.random.choice(visible).format(**words),
         "visible",
         "referring",
     )
-    if one.is_occluded:
+    if region.is_occluded:
         amodal = [
             text for text in AMODAL if occluder is not None or "{occluder}" not in text
         ]
         yield _item(
             context,
-            one,
+            region,
             context.random.choice(amodal).format(**words),
             "amodal",
             "referring",
@@ -124,41 +130,49 @@ def _referring(context: GrammarContext, one: RegionFacts) -> Iterator[dict[str, 
 
 
 def _reasoning(
-    context: GrammarContext, one: RegionFacts, proposals: list[ProposedQuestion]
+    context: GrammarContext, region: RegionFacts, proposals: list[ProposedQuestion]
 ) -> Iterator[dict[str, Any]]:
     picked = context.random.sample(
-        proposals, min(2 if one.is_occluded else 1, len(proposals))
+        proposals, min(2 if region.is_occluded else 1, len(proposals))
     )
     if picked:
-        request = context.random.choice(VISIBLE_REQUESTS).format(it=_it(one))
-        yield _item(context, one, picked[0].question + request, "visible", "reasoning")
-    if picked and one.is_occluded:
-        request = context.random.choice(AMODAL_REQUESTS).format(it=_it(one))
-        yield _item(context, one, picked[-1].question + request, "amodal", "reasoning")
+        request = context.random.choice(VISIBLE_REQUESTS).format(it=_it(region))
+        yield _item(
+            context, region, picked[0].question + request, "visible", "reasoning"
+        )
+    if picked and region.is_occluded:
+        request = context.random.choice(AMODAL_REQUESTS).format(it=_it(region))
+        yield _item(
+            context, region, picked[-1].question + request, "amodal", "reasoning"
+        )
 
 
 def _item(
-    context: GrammarContext, one: RegionFacts, question: str, mask_type: str, kind: str
+    context: GrammarContext,
+    region: RegionFacts,
+    question: str,
+    mask_type: str,
+    kind: str,
 ) -> dict[str, Any]:
     opening = (
         "these are "
-        if one.noun.is_plural
+        if region.noun.is_plural
         else context.random.choice(("this is ", "that is ", "it is "))
     )
     ending = ", with its hidden part." if mask_type == "amodal" else "."
-    phrase = AnswerPhrase(context.names[one.id], (one.number,))
+    phrase = AnswerPhrase(context.names[region.id], (region.number,))
     item = ProposedQuestion(question, (opening, phrase, ending), kind).to_item()
     return item | {"mask_type": mask_type, "kind": kind}
 
 
-def _occluder(context: GrammarContext, one: RegionFacts) -> str | None:
+def _occluder(context: GrammarContext, region: RegionFacts) -> str | None:
     """The phrase of what hides an object, if one annotated object does that and can be singled out."""
-    front = context.facts.main_occluder(one.id)
+    front = context.facts.main_occluder(region.id)
     return None if front is None else context.names.get(front.id)
 
 
-def _it(one: RegionFacts) -> str:
-    return "them" if one.noun.is_plural else "it"
+def _it(region: RegionFacts) -> str:
+    return "them" if region.noun.is_plural else "it"
 
 
 R2SM = Recipe(

@@ -9,7 +9,7 @@ schema; the grammar writes the same object.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -69,13 +69,6 @@ class WrittenOutput(msgspec.Struct, frozen=True):
     caption: str | None = None
 
 
-class DraftedImage(NamedTuple):
-    """The drafts of one image, and what was wrong with the samples that became none."""
-
-    drafts: list[Draft]
-    problems: list[str]
-
-
 def output_schema(recipe: Recipe) -> dict[str, Any]:
     """The JSON schema of a recipe's output; all properties are required, as structured output demands."""
     target = _object(
@@ -101,24 +94,24 @@ def output_schema(recipe: Recipe) -> dict[str, Any]:
 
 def output_to_drafts(
     output: dict[str, Any], facts: ImageFacts, recipe: Recipe
-) -> DraftedImage:
-    """The drafts of what a writer returned. Samples that do not fit the schema, or name a number without a region, are
-    reported and left out.
+) -> tuple[list[Draft], list[str]]:
+    """The drafts of what a writer returned, and the problems of other samples.
+
+    Samples that do not fit the schema, or name a number without a region, are left out.
     """
     drafts: list[Draft] = []
     problems: list[str] = []
     try:
-        found = msgspec.convert(output, WrittenOutput)
+        written = msgspec.convert(output, WrittenOutput)
     except msgspec.ValidationError as error:
-        return DraftedImage([], [str(error)])
-    for number, item in enumerate(found.samples, 1):
+        return [], [str(error)]
+    for number, item in enumerate(written.samples, 1):
         try:
-            drafts.append(
-                _to_draft(msgspec.convert(item, WrittenSample), facts, recipe)
-            )
+            sample = msgspec.convert(item, WrittenSample)
+            drafts.append(_to_draft(sample, facts, recipe))
         except (msgspec.ValidationError, LookupError) as error:
             problems.append(f"sample {number}: {error}")
-    return DraftedImage(drafts, problems)
+    return drafts, problems
 
 
 def _to_draft(written: WrittenSample, facts: ImageFacts, recipe: Recipe) -> Draft:
@@ -133,7 +126,7 @@ def _to_draft(written: WrittenSample, facts: ImageFacts, recipe: Recipe) -> Draf
             else "mask_type or kind is missing"
         )
     regions = [facts.regions[number - 1] for number in numbers]
-    levels = {"object" if one.part_of is None else "part" for one in regions}
+    levels = {"object" if region.part_of is None else "part" for region in regions}
     return Draft(
         image_id=facts.image.info.id,
         question=written.question.strip(),

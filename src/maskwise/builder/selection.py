@@ -25,16 +25,16 @@ def mix(
     for _ in range(most):
         for family in shuffled:
             fresh = [
-                one
-                for one in family
-                if one.question not in seen and one.answer not in seen
+                proposal
+                for proposal in family
+                if proposal.question not in seen and proposal.answer not in seen
             ]
             if not fresh or len(chosen) == count:
                 continue
             best = min(
                 fresh,
-                key=lambda one: max(
-                    (asked[region.id] for region in one.about), default=0
+                key=lambda proposal: max(
+                    (asked[region.id] for region in proposal.about), default=0
                 ),
             )
             chosen.append(best)

@@ -16,10 +16,9 @@ from maskwise.builder.filters.filter import (
     ClassifyWording,
     Filter,
     FilterCount,
+    FilterFinding,
     FilterOptions,
     FilterResult,
-    Flag,
-    Rejection,
 )
 
 __all__ = [
@@ -28,10 +27,9 @@ __all__ = [
     "ClassifyWording",
     "Filter",
     "FilterCount",
+    "FilterFinding",
     "FilterOptions",
     "FilterResult",
-    "Flag",
-    "Rejection",
     "apply_filters",
     "blind_request",
     "load_filters",

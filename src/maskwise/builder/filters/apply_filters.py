@@ -14,10 +14,9 @@ from maskwise.builder.filters.filter import (
     Filter,
     FilterContext,
     FilterCount,
+    FilterFinding,
     FilterOptions,
     FilterResult,
-    Flag,
-    Rejection,
 )
 from maskwise.builder.filters.question_checks import (
     find_answer_leak,
@@ -48,8 +47,8 @@ def find_duplicate_question(
     draft: Draft, image: SourceImage, context: FilterContext
 ) -> str | None:
     """A question that was accepted already in nearly the same words."""
-    found = context.accepted.find_duplicate(draft, context.options.max_similarity)
-    return None if found is None else f"asks the same as {found!r}"
+    question = context.accepted.find_duplicate(draft, context.options.max_similarity)
+    return None if question is None else f"asks the same as {question!r}"
 
 
 MASK_TYPE_WORDING = "mask-type-wording"
@@ -172,7 +171,7 @@ def apply_filters(
     filters = load_filters(more_filters)
     context = FilterContext(options or FilterOptions(), leaked)
     kept: list[Draft] = []
-    rejected: list[Rejection] = []
+    rejected: list[FilterFinding] = []
     for draft in drafts:
         rejection = _check(draft, images[draft.image_id], filters, context)
         if rejection is None:
@@ -199,62 +198,67 @@ def _check(
     image: SourceImage,
     filters: Sequence[Filter],
     context: FilterContext,
-) -> Rejection | None:
+) -> FilterFinding | None:
     """The rejection by the first filter that has a reason."""
     for filter in filters:
         if filter.check is None:
             continue
         detail = filter.check(draft, image, context)
         if detail is not None:
-            return Rejection(draft=draft, reason=filter.reason, detail=detail)
+            return FilterFinding(draft=draft, reason=filter.reason, detail=detail)
     return None
 
 
 def _check_blind(
     drafts: list[Draft], images: Mapping[str, SourceImage], ask: AskWriter | None
-) -> tuple[list[Draft], list[Rejection], int]:
+) -> tuple[list[Draft], list[FilterFinding], int]:
     """Drafts that need the image, those that do not, and how many reasoning questions could not be checked."""
     asked = [draft for draft in drafts if draft.kind == "reasoning"]
     if ask is None or not asked:
         return drafts, [], len(asked)
-    found: dict[int, str | None] = {}
+    reasons: dict[int, str | None] = {}
     failed = 0
     for draft, completion in zip(
         asked, ask([blind_request(draft) for draft in asked]), strict=True
     ):
-        found[id(draft)] = find_blind_answer(draft, images[draft.image_id], completion)
+        reasons[id(draft)] = find_blind_answer(
+            draft, images[draft.image_id], completion
+        )
         failed += completion.status != "ok"
     kept = []
     rejected = []
     for draft in drafts:
-        detail = found.get(id(draft))
+        detail = reasons.get(id(draft))
         if detail is None:
             kept.append(draft)
         else:
             rejected.append(
-                Rejection(draft=draft, reason=BLIND_ANSWER.reason, detail=detail)
+                FilterFinding(draft=draft, reason=BLIND_ANSWER.reason, detail=detail)
             )
     return kept, rejected, failed
 
 
 def _flag_wording(
     drafts: Sequence[Draft], classify: ClassifyWording, options: FilterOptions
-) -> Iterator[Flag]:
+) -> Iterator[FilterFinding]:
     """Drafts whose question asks for another mask type than theirs, as far as the classifier can tell."""
     typed = [draft for draft in drafts if draft.mask_type != "both"]
-    for draft, found in zip(
+    for draft, prediction in zip(
         typed, classify([draft.question for draft in typed]), strict=True
     ):
-        sure = found.probability >= options.min_wording_probability
-        if found.mask_type != draft.mask_type and sure:
-            detail = f"reads like a request for the {found.mask_type} mask (probability {found.probability:.2f})"
-            yield Flag(draft=draft, reason=MASK_TYPE_WORDING, detail=detail)
+        sure = prediction.probability >= options.min_wording_probability
+        if prediction.mask_type != draft.mask_type and sure:
+            detail = (
+                f"reads like a request for the {prediction.mask_type} mask "
+                f"(probability {prediction.probability:.2f})"
+            )
+            yield FilterFinding(draft=draft, reason=MASK_TYPE_WORDING, detail=detail)
 
 
 def _count(
     filters: Sequence[Filter],
     reached: int,
-    rejected: Sequence[Rejection],
+    rejected: Sequence[FilterFinding],
     not_checked: Mapping[str, int],
 ) -> tuple[FilterCount, ...]:
     """One count per filter. A filter reaches the drafts that no filter before it rejected."""

@@ -55,8 +55,8 @@ def find_blind_answer(
         or not objects
     ):
         return None
-    guesses = " . ".join(str(one) for one in objects)
+    guesses = " . ".join(str(name) for name in objects)
     names = [image.by_id[id].name for id in draft.region_ids]
     if all(find_category_name(guesses, name) is not None for name in names):
-        return f"answered without the image: {', '.join(str(one) for one in objects)}"
+        return f"answered without the image: {', '.join(str(name) for name in objects)}"
     return None

@@ -74,16 +74,11 @@ class Filter:
     check: Check | None
 
 
-class Rejection(msgspec.Struct, frozen=True, kw_only=True):
-    """A draft that a filter rejected. reason: the code of the filter."""
+class FilterFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a draft was rejected, or kept although a person should look at it.
 
-    draft: Draft
-    reason: str
-    detail: str
-
-
-class Flag(msgspec.Struct, frozen=True, kw_only=True):
-    """A draft that was kept but that a person should look at."""
+    reason: the code of the filter or of the flag; detail: in words.
+    """
 
     draft: Draft
     reason: str
@@ -105,6 +100,6 @@ class FilterResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the filters decided. Drafts are in the order given; counts are in the order of the filters."""
 
     kept: tuple[Draft, ...]
-    rejected: tuple[Rejection, ...]
-    flags: tuple[Flag, ...]
+    rejected: tuple[FilterFinding, ...]
+    flags: tuple[FilterFinding, ...]
     counts: tuple[FilterCount, ...]

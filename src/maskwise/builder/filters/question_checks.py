@@ -40,14 +40,14 @@ def find_coordinates(
     draft: Draft, image: SourceImage, context: FilterContext
 ) -> str | None:
     """Coordinates, sizes in pixels or the number of a mark in the question."""
-    found = find_coordinate(draft.question)
-    return f"the question contains {found!r}" if found is not None else None
+    coordinate = find_coordinate(draft.question)
+    return f"the question contains {coordinate!r}" if coordinate is not None else None
 
 
 def find_coordinate(text: str) -> str | None:
     """The first part of a text that looks like a coordinate or the number of a mark; None if there is none."""
-    found = COORDINATES.search(text) if HINTS.search(text) else None
-    return None if found is None else found.group().strip()
+    match = COORDINATES.search(text) if HINTS.search(text) else None
+    return None if match is None else match.group().strip()
 
 
 def find_category_leak(
@@ -57,9 +57,9 @@ def find_category_leak(
     if draft.kind != "reasoning":
         return None
     for name in dict.fromkeys(_names(draft, image)):
-        found = find_category_name(draft.question, name)
-        if found is not None:
-            return f"{found!r} reveals the target {name.strip()!r}"
+        name_in_question = find_category_name(draft.question, name)
+        if name_in_question is not None:
+            return f"{name_in_question!r} reveals the target {name.strip()!r}"
     return None
 
 
@@ -70,9 +70,9 @@ def find_answer_leak(
     if draft.kind != "reasoning":
         return None
     for target in draft.targets:
-        found = find_category_name(draft.question, target.phrase)
-        if found is not None:
-            return f"{found!r} reveals {target.phrase!r} of the answer"
+        name_in_question = find_category_name(draft.question, target.phrase)
+        if name_in_question is not None:
+            return f"{name_in_question!r} reveals {target.phrase!r} of the answer"
     return None
 
 
@@ -80,8 +80,8 @@ def find_toxic_word(
     draft: Draft, image: SourceImage, context: FilterContext
 ) -> str | None:
     """An offensive word in the question or the answer."""
-    found = find_toxic(f"{draft.question} . {draft.answer}")
-    return None if found is None else f"the text contains {found!r}"
+    word = find_toxic(f"{draft.question} . {draft.answer}")
+    return None if word is None else f"the text contains {word!r}"
 
 
 def find_toxic(text: str) -> str | None:

@@ -36,9 +36,9 @@ class QuestionIndex:
         words = split_words(draft.question)
         if (draft.image_id, words) in self._texts:
             return self._texts[draft.image_id, words]
-        found = shingles(words)
+        own_shingles = shingles(words)
         for other, question in self._alike[question_key(draft)]:
-            if similarity(found, other) > max_similarity:
+            if similarity(own_shingles, other) > max_similarity:
                 return question
         return None
 

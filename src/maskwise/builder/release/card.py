@@ -101,14 +101,14 @@ def read_card(path: Path) -> CardFields:
         for section, fields in read_yaml(path, dict[str, dict[str, Any] | None]).items()
     }
     known = {f"{section}.{field}" for section, field, _ in card_fields()}
-    found = {
+    given_names = {
         f"{section}.{field}" for section, fields in given.items() for field in fields
     }
-    if measured := found.intersection(MEASURED):
+    if measured := given_names.intersection(MEASURED):
         raise ReleaseError(
             f"{path}: remove {', '.join(sorted(measured))}: measured by maskwise"
         )
-    if unknown := found - known:
+    if unknown := given_names - known:
         raise ReleaseError(
             f"{path}: unknown fields {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
             f"{did_you_mean(min(unknown), known)}"

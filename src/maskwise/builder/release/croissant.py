@@ -123,14 +123,14 @@ def _field(split: str, name: str, feature: Any) -> Json:
 
 def _leaves(feature: Any, before: str = "") -> list[tuple[str, str]]:
     """Paths and types of the values in a struct; of lists of structs (phrases, tags) there are none."""
-    found: list[tuple[str, str]] = []
+    leaves: list[tuple[str, str]] = []
     for name, inner in feature.items():
         value = inner[0] if isinstance(inner, list) else inner
         if "dtype" in value:
-            found.append((before + name, TYPES[value["dtype"]]))
+            leaves.append((before + name, TYPES[value["dtype"]]))
         elif not isinstance(inner, list):
-            found += _leaves(inner, f"{before}{name}.")
-    return found
+            leaves += _leaves(inner, f"{before}{name}.")
+    return leaves
 
 
 def _leaf(

@@ -7,13 +7,15 @@ compared.
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from maskwise.builder.image_hash import image_splits
 from maskwise.builder.release.card import MEASURED
 from maskwise.masks import pair_areas
 from maskwise.store import MASK_KINDS, Dataset, MaskKind
@@ -21,7 +23,7 @@ from maskwise.store import MASK_KINDS, Dataset, MaskKind
 Key = tuple[str, ...]
 
 BLOCK = 1024
-"""Images whose bytes are compared at once."""
+"""Images whose files are compared at once: some hundred megabytes at most."""
 
 
 class MaskChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,26 +101,33 @@ def diff_datasets(
     threads: int = 1,
 ) -> DatasetDiff:
     """Compare two datasets. cards: their cards; if None, what their manifests say about them is compared."""
-    images = _Changes({})
-    regions = _Changes({})
-    samples = _Changes({})
+    images = TableChanges()
+    regions = TableChanges()
+    samples = TableChanges()
     if not _same_files(old, new, "images"):
-        images = _compare(_image_columns(old), _image_columns(new))
-        _add_changed_bytes(images.changed, old, new)
+        images = _compare(_image_table(old), _image_table(new))
+        _add_changed_bytes(images, old, new)
+    # Rows refer to rows of other tables, so those have to be equal too.
     if not _same_files(old, new, "images", "regions"):
-        regions = _compare(_region_columns(old), _region_columns(new))
-    masks = {
-        key: kinds
-        for key, fields in regions.changed.items()
-        if (kinds := _mask_kinds(fields))
-    }
+        regions = _compare(_region_table(old), _region_table(new))
+    masks: dict[Key, list[MaskKind]] = {}
+    for key, fields in regions.changed.items():
+        kinds = [kind for kind in MASK_KINDS if kind in fields]
+        if kinds:
+            masks[key] = kinds
     if not _same_files(old, new, "images", "regions", "samples"):
-        samples = _compare(_sample_columns(old), _sample_columns(new))
+        samples = _compare(_sample_table(old), _sample_table(new))
         _add_changed_masks(samples, new, masks.keys())
-    about = (old.manifest.about, new.manifest.about)
-    fields = list(
-        _field_changes(*(about if cards is None else map(_name_statistics, cards)))
-    )
+    if cards is None:
+        field_changes = list(_field_changes(old.manifest.about, new.manifest.about))
+    else:
+        old_card, new_card = map(_name_statistics, cards)
+        field_changes = list(_field_changes(old_card, new_card))
+    card: list[FieldChange] = []
+    measured: list[FieldChange] = []
+    for change in field_changes:
+        is_measured = change.field.startswith(MEASURED)
+        (measured if is_measured else card).append(change)
     return DatasetDiff(
         old=old.name,
         new=new.name,
@@ -127,26 +136,27 @@ def diff_datasets(
         samples=samples.to_records(),
         masks=_mask_changes(old, new, masks, threads),
         moves=_moves(old, new),
-        card=[change for change in fields if not change.field.startswith(MEASURED)],
-        measured=[change for change in fields if change.field.startswith(MEASURED)],
+        card=card,
+        measured=measured,
     )
 
 
-class _Columns(NamedTuple):
-    """The rows of a table by key, and its columns as lists."""
-
-    rows: dict[Key, int]
-    fields: dict[str, list[Any]]
+Table = tuple[dict[Key, int], dict[str, list[Any]]]
+"""The row of each key of a table, and the values of its columns in the order of the rows."""
 
 
-class _Changes(NamedTuple):
-    """The changed fields of each key that both tables have, and the keys that only one has."""
+@dataclass
+class TableChanges:
+    """The changed fields of each key that both tables have, and the keys that only one
+    has.
+    """
 
-    changed: dict[Key, list[str]]
-    added: tuple[Key, ...] = ()
-    removed: tuple[Key, ...] = ()
+    changed: dict[Key, list[str]] = field(default_factory=dict)
+    added: list[Key] = field(default_factory=list)
+    removed: list[Key] = field(default_factory=list)
 
     def to_records(self) -> RecordChanges:
+        """With ids instead of keys."""
         return RecordChanges(
             added=[" ".join(key) for key in self.added],
             removed=[" ".join(key) for key in self.removed],
@@ -158,68 +168,64 @@ def _same_files(old: Dataset, new: Dataset, *tables: str) -> bool:
     """Whether the files of these tables are equal, by the hashes in the manifests."""
 
     def hashes(dataset: Dataset) -> list[str | None]:
-        facts = {
+        hash_of_table = {
             name.partition(".")[0]: file.sha256
             for name, file in dataset.manifest.files.items()
         }
-        return [facts.get(table) for table in tables]
+        return [hash_of_table.get(table) for table in tables]
 
     return hashes(old) == hashes(new)
 
 
-def _compare(old: _Columns, new: _Columns) -> _Changes:
-    changed: dict[Key, list[str]] = {}
-    pairs = [
-        (key, row, new.rows[key]) for key, row in old.rows.items() if key in new.rows
-    ]
-    for field, values in old.fields.items():
-        others = new.fields[field]
-        for key, one, two in pairs:
-            if values[one] != others[two]:
-                changed.setdefault(key, []).append(field)
-    return _Changes(
-        changed,
-        tuple(key for key in new.rows if key not in old.rows),
-        tuple(key for key in old.rows if key not in new.rows),
+def _compare(old: Table, new: Table) -> TableChanges:
+    old_rows, old_columns = old
+    new_rows, new_columns = new
+    changes = TableChanges(
+        added=[key for key in new_rows if key not in old_rows],
+        removed=[key for key in old_rows if key not in new_rows],
     )
+    common = [key for key in old_rows if key in new_rows]
+    for name, old_values in old_columns.items():
+        new_values = new_columns[name]
+        for key in common:
+            if old_values[old_rows[key]] != new_values[new_rows[key]]:
+                changes.changed.setdefault(key, []).append(name)
+    return changes
 
 
-def _image_columns(dataset: Dataset) -> _Columns:
+def _image_table(dataset: Dataset) -> Table:
     images = dataset.images
-    fields = {
+    columns: dict[str, list[Any]] = {
         "size": images.size.tolist(),
         "license": images.license,
         "attribution": images.attribution,
     }
-    return _Columns({(id,): row for row, id in enumerate(images.id)}, fields)
+    rows: dict[Key, int] = {(id,): row for row, id in enumerate(images.id)}
+    return rows, columns
 
 
-def _add_changed_bytes(
-    changed: dict[Key, list[str]], old: Dataset, new: Dataset
-) -> None:
+def _add_changed_bytes(images: TableChanges, old: Dataset, new: Dataset) -> None:
     """Add the images whose embedded files differ; files given by path are not read."""
     common = [id for id in old.images.id if id in new.images.row]
     for first in range(0, len(common), BLOCK):
         ids = common[first : first + BLOCK]
-        one, two = (
-            dataset.images.table["data"].take(
-                pa.array([dataset.images.row[id] for id in ids])
-            )
-            for dataset in (old, new)
-        )
-        differ = pc.fill_null(pc.not_equal(one, two), False).to_pylist()
-        for id, different in zip(ids, differ):
-            if different:
-                changed.setdefault((id,), []).append("file")
+        old_rows = pa.array([old.images.row[id] for id in ids])
+        new_rows = pa.array([new.images.row[id] for id in ids])
+        old_files = old.images.table["data"].take(old_rows)
+        new_files = new.images.table["data"].take(new_rows)
+        # The comparison with a file that is given by path is null.
+        differ = pc.fill_null(pc.not_equal(old_files, new_files), False).to_pylist()
+        for id, is_different in zip(ids, differ):
+            if is_different:
+                images.changed.setdefault((id,), []).append("file")
 
 
-def _region_columns(dataset: Dataset) -> _Columns:
+def _region_table(dataset: Dataset) -> Table:
     regions = dataset.regions
-    images = dataset.images.id
     ids = regions.id
     parents = regions.part_of.values.tolist()
     known = regions.part_of.present.tolist()
-    fields: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         "name": regions.table["name"].to_pylist(),
         "part_of": [
             ids[parent] if there else None for parent, there in zip(parents, known)
@@ -227,22 +233,20 @@ def _region_columns(dataset: Dataset) -> _Columns:
         "order": regions.table["order"].to_pylist(),
         "crowd": regions.table["crowd"].to_pylist(),
     }
-    fields |= {
-        kind: pc.struct_field(regions.table[kind], "counts").to_pylist()
-        for kind in MASK_KINDS
-    }
-    keys = ((images[image], id) for image, id in zip(regions.image.tolist(), ids))
-    return _Columns({key: row for row, key in enumerate(keys)}, fields)
+    for kind in MASK_KINDS:
+        # Equal masks have equal run lengths, so these need not be decoded.
+        columns[kind] = pc.struct_field(regions.table[kind], "counts").to_pylist()
+    return _region_rows(dataset), columns
 
 
-def _sample_columns(dataset: Dataset) -> _Columns:
+def _sample_table(dataset: Dataset) -> Table:
     samples = dataset.samples
     images = dataset.images.id
     regions = dataset.regions.id
     offsets = samples.targets.offsets.tolist()
     values = samples.targets.values.tolist()
     table = samples.table
-    fields: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         "image": [images[row] for row in samples.image.tolist()],
         "question": samples.question,
         "mask_type": table["mask_type"].to_pylist(),
@@ -257,22 +261,15 @@ def _sample_columns(dataset: Dataset) -> _Columns:
             for tags in table["tags"].to_pylist()
         ],
     }
-    return _Columns({(id,): row for row, id in enumerate(samples.id)}, fields)
+    rows: dict[Key, int] = {(id,): row for row, id in enumerate(samples.id)}
+    return rows, columns
 
 
-def _mask_kinds(fields: list[str]) -> list[MaskKind]:
-    return [kind for kind in MASK_KINDS if kind in fields]
-
-
-def _add_changed_masks(samples: _Changes, new: Dataset, masks: Collection[Key]) -> None:
+def _add_changed_masks(
+    samples: TableChanges, new: Dataset, masks: Collection[Key]
+) -> None:
     """Add the field `masks` to samples that have a target whose mask changed."""
-    rows = {
-        row
-        for row, (image, id) in enumerate(
-            zip(new.regions.image.tolist(), new.regions.id)
-        )
-        if (new.images.id[image], id) in masks
-    }
+    rows = {row for key, row in _region_rows(new).items() if key in masks}
     offsets = new.samples.targets.offsets.tolist()
     values = new.samples.targets.values.tolist()
     added = set(samples.added)
@@ -285,47 +282,36 @@ def _mask_changes(
     old: Dataset, new: Dataset, masks: dict[Key, list[MaskKind]], threads: int
 ) -> list[MaskChange]:
     """The changed masks with their IoU, the most different first."""
-    rows = [_rows_of(dataset, masks.keys()) for dataset in (old, new)]
-    found = []
+    row_of_old = _region_rows(old)
+    row_of_new = _region_rows(new)
+    changes = []
     for kind in MASK_KINDS:
         keys = [key for key, kinds in masks.items() if kind in kinds]
-        one, two = (
-            (
-                dataset.regions.masks(kind),
-                np.array([row[key] for key in keys], np.int64),
-            )
-            for dataset, row in zip((old, new), rows)
-        )
-        same_size = (
-            (old.regions.size[one[1]] == new.regions.size[two[1]]).all(1)
-            if keys
-            else np.empty(0, bool)
-        )
-        both = one[0].present[one[1]] & two[0].present[two[1]] & same_size
+        old_rows = np.array([row_of_old[key] for key in keys], np.int64)
+        new_rows = np.array([row_of_new[key] for key in keys], np.int64)
+        old_masks = old.regions.masks(kind)
+        new_masks = new.regions.masks(kind)
+        same_size = (old.regions.size[old_rows] == new.regions.size[new_rows]).all(1)
+        comparable = old_masks.present[old_rows] & new_masks.present[new_rows]
+        comparable &= same_size
         areas = pair_areas(
-            one[0].masks[one[1][both]], two[0].masks[two[1][both]], threads=threads
+            old_masks.masks[old_rows[comparable]],
+            new_masks.masks[new_rows[comparable]],
+            threads=threads,
         )
-        values = iter(areas.iou(empty=1.0).tolist())
-        found += [
-            MaskChange(
-                image=image,
-                region=region,
-                kind=kind,
-                iou=next(values) if pair else None,
-            )
-            for (image, region), pair in zip(keys, both.tolist())
-        ]
-    return sorted(found, key=lambda change: -1.0 if change.iou is None else change.iou)
+        ious = iter(areas.iou(empty=1.0).tolist())
+        for (image, region), is_comparable in zip(keys, comparable.tolist()):
+            iou = next(ious) if is_comparable else None
+            changes.append(MaskChange(image=image, region=region, kind=kind, iou=iou))
+    # Masks that cannot be compared come first.
+    return sorted(changes, key=lambda change: -1 if change.iou is None else change.iou)
 
 
-def _rows_of(dataset: Dataset, keys: Collection[Key]) -> dict[Key, int]:
-    """The region rows of these images and ids."""
-    images = dataset.images.id
-    pairs = (
-        (images[image], id)
-        for image, id in zip(dataset.regions.image.tolist(), dataset.regions.id)
-    )
-    return {key: row for row, key in enumerate(pairs) if key in keys}
+def _region_rows(dataset: Dataset) -> dict[Key, int]:
+    """The row of each region, by the ids of its image and its own."""
+    image_ids = dataset.images.id
+    pairs = zip(dataset.regions.image.tolist(), dataset.regions.id)
+    return {(image_ids[image], id): row for row, (image, id) in enumerate(pairs)}
 
 
 def _moves(old: Dataset, new: Dataset) -> list[SplitMove]:
@@ -336,19 +322,6 @@ def _moves(old: Dataset, new: Dataset) -> list[SplitMove]:
         for image, split in before.items()
         if after.get(image, split) != split
     ]
-
-
-def image_splits(dataset: Dataset) -> dict[str, str]:
-    """The split of each image whose samples have the tag `split`, by image id."""
-    if "split" not in dataset.samples.tag_names:
-        return {}
-    codes, names = dataset.samples.tag("split")
-    found = {}
-    for row, code in zip(dataset.samples.image.tolist(), codes.tolist()):
-        name = names[code]
-        if name is not None:
-            found[dataset.images.id[row]] = name
-    return found
 
 
 def _name_statistics(card: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,9 +337,9 @@ def _field_changes(
 ) -> Iterator[FieldChange]:
     """Fields that differ; those of nested mappings by their paths."""
     for name in dict.fromkeys([*old, *new]):
-        one = old.get(name)
-        two = new.get(name)
-        if isinstance(one, Mapping) and isinstance(two, Mapping):
-            yield from _field_changes(one, two, f"{before}{name}.")
-        elif one != two:
-            yield FieldChange(field=before + name, old=one, new=two)
+        old_value = old.get(name)
+        new_value = new.get(name)
+        if isinstance(old_value, Mapping) and isinstance(new_value, Mapping):
+            yield from _field_changes(old_value, new_value, f"{before}{name}.")
+        elif old_value != new_value:
+            yield FieldChange(field=before + name, old=old_value, new=new_value)

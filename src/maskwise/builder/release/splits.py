@@ -41,10 +41,8 @@ def check_ratios(ratios: Mapping[str, float]) -> None:
     """ReleaseError unless the names are valid and the ratios are shares of 1."""
     for name in ratios:
         check_split_name(name)
-    fine = all(0 <= ratio <= 1 for ratio in ratios.values()) and math.isclose(
-        sum(ratios.values()), 1
-    )
-    if not fine:
+    are_shares = all(0 <= ratio <= 1 for ratio in ratios.values())
+    if not are_shares or not math.isclose(sum(ratios.values()), 1):
         raise ReleaseError(
             f"the ratios of the splits must be between 0 and 1 and add up to 1: {dict(ratios)}"
         )
@@ -74,16 +72,18 @@ def assign_splits(
     for group in _groups(dataset, hashes):
         known = {tagged[row]: row for row in group if row in tagged}
         if len(known) > 1:
-            (one, first), (two, second) = list(known.items())[:2]
+            first_split, second_split = list(known)[:2]
+            first_id = dataset.images.id[known[first_split]]
+            second_id = dataset.images.id[known[second_split]]
             raise ReleaseError(
-                f"images {dataset.images.id[first]!r} and {dataset.images.id[second]!r} belong together (equal files, "
-                f"or made from one image), but their samples have the splits {one!r} and {two!r}"
+                f"images {first_id!r} and {second_id!r} belong together (equal files, "
+                "or made from one image), but their samples have the splits "
+                f"{first_split!r} and {second_split!r}"
             )
-        chosen = next(iter(known), None) or _draw(
-            _key(group, hashes, originals), ratios, seed
-        )
+        drawn = _draw(_key(group, hashes, originals), ratios, seed)
+        split = next(iter(known), drawn)
         for row in group:
-            splits[row] = chosen
+            splits[row] = split
     return splits
 
 
@@ -92,18 +92,18 @@ def _tagged_splits(dataset: Dataset) -> dict[int, str]:
     if "split" not in dataset.samples.tag_names:
         return {}
     codes, names = dataset.samples.tag("split")
-    found: dict[int, str] = {}
+    splits: dict[int, str] = {}
     for row, code in zip(dataset.samples.image.tolist(), codes.tolist()):
         name = names[code]
         if name is None:
             continue
         check_split_name(name)
-        if found.setdefault(row, name) != name:
+        if splits.setdefault(row, name) != name:
             raise ReleaseError(
-                f"image {dataset.images.id[row]!r} has samples in the splits {found[row]!r} and {name!r}; splits are "
-                "by image: change the tags, or assign all images anew (--resplit)"
+                f"image {dataset.images.id[row]!r} has samples in the splits {splits[row]!r} and {name!r}; splits are "
+                "by image: change the tags, or assign all images again (--resplit)"
             )
-    return found
+    return splits
 
 
 def _image_hash(dataset: Dataset, row: int) -> str:
@@ -116,7 +116,10 @@ def _image_hash(dataset: Dataset, row: int) -> str:
 
 
 def _groups(dataset: Dataset, hashes: list[str]) -> list[list[int]]:
-    """Rows of images that belong together, in the order of their first rows."""
+    """Rows of images that belong together, in the order of their first rows.
+
+    A union-find structure: `parent` leads from each row to the root of its group.
+    """
     parent = list(range(len(hashes)))
 
     def root(row: int) -> int:
@@ -138,12 +141,11 @@ def _groups(dataset: Dataset, hashes: list[str]) -> list[list[int]]:
 
 
 def _key(group: list[int], hashes: list[str], originals: set[int]) -> str:
-    """The hash that decides about a group: that of its original, which no later composite changes."""
-    return min(
-        hashes[row]
-        for row in group
-        if row in originals or not originals.intersection(group)
-    )
+    """The hash that decides about a group: that of its original, which no later
+    composite changes; the smallest one if there is no original or several.
+    """
+    deciding = originals.intersection(group) or group
+    return min(hashes[row] for row in deciding)
 
 
 def _originals(dataset: Dataset) -> set[int]:
@@ -159,10 +161,12 @@ def _originals(dataset: Dataset) -> set[int]:
 def _draw(key: str, ratios: Mapping[str, float], seed: int) -> str:
     """The split of a hash: a number between 0 and 1 that depends on hash and seed, compared with the ratios."""
     digest = hashlib.sha256(f"{seed}:{key}".encode()).digest()
+    # The first 64 bits as a fraction of their largest value.
     number = int.from_bytes(digest[:8], "big") / 2**64
     total = 0.0
     for name, ratio in ratios.items():
         total += ratio
         if number < total:
             return name
+    # Rounding may leave the sum of the ratios a little below 1.
     return [name for name, ratio in ratios.items() if ratio][-1]

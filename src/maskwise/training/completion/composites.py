@@ -81,7 +81,8 @@ def write_composites(
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
         paths = []
-        for number, pair in enumerate(occlude_image(cutouts, row, options).pairs):
+        pairs, _ = occlude_image(cutouts, row, options)
+        for number, pair in enumerate(pairs):
             prefix = f"{dataset.path.name}-{row}"
             names = (f"{prefix}-original", f"{prefix}-{options.seed}-{number}")
             for name, member in zip(names, pair):
