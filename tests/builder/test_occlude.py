@@ -250,7 +250,6 @@ def test_the_command_builds_from_photographs(tmp_path: Path) -> None:
     done = run(
         "build",
         "occlude",
-        "--source",
         tmp_path / "coco",
         "--out",
         tmp_path / "out",

@@ -69,9 +69,7 @@ def digest(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("recipe", sorted(RECIPES.built_in))
 def test_the_result_is_a_dataset_like_any_other(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = run(
-        "build", recipe, "--source", "world", "--out", out, "--limit", 12, "--json"
-    )
+    done = run("build", recipe, "world", "--out", out, "--limit", 12, "--json")
     summary = json.loads(done.stdout.strip().splitlines()[-1])
     data = Dataset.open(out)
     assert len(data) == summary["kept"] > 24
@@ -87,7 +85,7 @@ def test_the_result_is_a_dataset_like_any_other(recipe: str, tmp_path: Path) -> 
 
 
 def test_a_build_can_be_evaluated(tmp_path: Path) -> None:
-    run("build", "r2sm", "--source", "world", "--out", tmp_path / "out", "--limit", 4)
+    run("build", "r2sm", "world", "--out", tmp_path / "out", "--limit", 4)
     run("eval", tmp_path / "out", "--model", "oracle", "--out", tmp_path / "run")
 
 
@@ -150,7 +148,6 @@ def test_a_complete_build_shows_its_summary_without_a_progress_bar(
     arguments = (
         "build",
         "r2sm",
-        "--source",
         "world",
         "--out",
         tmp_path / "out",
@@ -219,11 +216,10 @@ def test_results_of_shards_add_up() -> None:
 
 
 def test_images_of_another_dataset_are_rejected(tmp_path: Path) -> None:
-    run("build", "mmr", "--source", "world", "--out", tmp_path / "a", "--limit", 3)
+    run("build", "mmr", "world", "--out", tmp_path / "a", "--limit", 3)
     done = run(
         "build",
         "mmr",
-        "--source",
         "world",
         "--out",
         tmp_path / "b",
@@ -357,7 +353,6 @@ def command(name: str, out: Path, *more: str) -> list[str]:
         *(
             "build",
             "mmr",
-            "--source",
             "world",
             "--out",
             str(out),
@@ -430,7 +425,6 @@ def test_an_endpoint_of_ones_own_needs_no_price(
     arguments = [
         "build",
         "mmr",
-        "--source",
         "world",
         "--out",
         tmp_path / "out",
@@ -453,7 +447,7 @@ def test_a_missing_key_stops_a_build_before_any_work_and_leaves_no_file(
 ) -> None:
     remove_keys(tmp_path, monkeypatch)
     out = tmp_path / "out" / "data"
-    arguments = ["build", "r2sm", "--source", "world", "--out", out, "--writer", writer]
+    arguments = ["build", "r2sm", "world", "--out", out, "--writer", writer]
     arguments += ["--model", MODELS[writer], "--limit", 2]
     message = fail(capsys, monkeypatch, *arguments)
     assert f"{writer.upper()}_API_KEY" in message
@@ -465,7 +459,7 @@ def test_a_missing_key_stops_a_build_before_any_work_and_leaves_no_file(
 def test_a_language_model_needs_a_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ("build", "mmr", "--source", "world", "--out", tmp_path / "out")
+    arguments = ("build", "mmr", "world", "--out", tmp_path / "out")
     assert "--model" in fail(capsys, monkeypatch, *arguments, "--writer", "openai")
     assert "anthropic, grammar, openai" in fail(
         capsys, monkeypatch, *arguments, "--writer", "anthropc"

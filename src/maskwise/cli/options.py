@@ -1,11 +1,12 @@
 """Arguments and options that several commands share, with the same help everywhere."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from maskwise.engines import EngineName
+EngineName = Literal["local", "ray"]
+"""`maskwise.engines.EngineName`, which is not imported here because that takes 30 ms."""
 
 SEVERAL = "Can be given several times."
 

@@ -1,14 +1,11 @@
 """`maskwise train` and `maskwise export`: train a model and write it in the form in which it is used."""
 
 import contextlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import msgspec
 import typer
-from rich.table import Table
 
 from maskwise.cli.options import (
     AsJson,
@@ -19,12 +16,8 @@ from maskwise.cli.options import (
     Workers,
     argument,
 )
-from maskwise.console import make_console
 from maskwise.errors import ConfigError, MaskwiseError
 from maskwise.terminal import echo
-
-if TYPE_CHECKING:
-    from maskwise.training.dry_run import DryRun
 
 
 def train(
@@ -73,9 +66,15 @@ def train(
             gpus_per_worker=gpus_per_worker,
         )
     if dry_run:
+        from maskwise.cli.dry_run_table import print_dry_run
+        from maskwise.cli.output import print_json
+
         with _naming(config):
             plan = trainer.dry_run(settings)
-        _print_dry_run(plan, as_json)
+        if as_json:
+            print_json(plan)
+        else:
+            print_dry_run(plan)
         return
     with _naming(config), _writing(out):
         paths = trainer.train(settings, out)
@@ -104,13 +103,12 @@ def export(
     from maskwise.training.trainers import export_adapters, trainer_of_run
 
     trainer = trainer_of_run(run)
-    with _writing(out or run):
-        target = out or run
-        paths = (
-            export_adapters(trainer, run, target)
-            if keep_adapters
-            else trainer.export_run(run, target)
-        )
+    target = out or run
+    with _writing(target):
+        if keep_adapters:
+            paths = export_adapters(trainer, run, target)
+        else:
+            paths = trainer.export_run(run, target)
     _print_paths(paths, as_json)
 
 
@@ -133,75 +131,10 @@ def _writing(folder: Path) -> Iterator[None]:
 
 
 def _print_paths(paths: list[Path], as_json: bool) -> None:
-    if as_json:
-        echo(json.dumps({"files": [str(path) for path in paths]}))
-    else:
-        for path in paths:
-            echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")
+    from maskwise.cli.output import print_json
 
-
-def _print_dry_run(plan: "DryRun", as_json: bool) -> None:
     if as_json:
-        echo(msgspec.json.encode(plan).decode())
+        print_json({"files": [str(path) for path in paths]})
         return
-    tables = [
-        _table("parameters", ["module", "trainable", "frozen"], _parameter_rows(plan)),
-        _table(
-            "stages",
-            ["stage", "steps", "batch size", "trainable parameters"],
-            [
-                (one.name, one.steps, one.batch_size, one.trainable)
-                for one in plan.stages
-            ],
-        ),
-        _table(
-            "sources",
-            ["source", "images", "samples", "samples drawn"],
-            [(one.name, one.images, one.samples, one.drawn) for one in plan.sources],
-        ),
-        _table(
-            "memory",
-            ["per GPU, estimated", "GB"],
-            [
-                (name, f"{size / 1e9:.2f}")
-                for name, size in {
-                    **plan.memory,
-                    "total": sum(plan.memory.values()),
-                }.items()
-            ],
-        ),
-    ]
-    if plan.tokens:
-        tables.append(
-            _table("tokens per sample", ["percentile", "tokens"], plan.tokens.items())
-        )
-    console = make_console()
-    for table in tables:
-        console.print(table)
-    for note in plan.notes:
-        echo(note)
-
-
-def _parameter_rows(plan: "DryRun") -> list[tuple[object, ...]]:
-    rows = [(one.module, one.trainable, one.frozen) for one in plan.parameters]
-    total = (
-        "total",
-        sum(one.trainable for one in plan.parameters),
-        sum(one.frozen for one in plan.parameters),
-    )
-    return [*rows, total]
-
-
-def _table(title: str, columns: list[str], rows: Iterable[tuple[object, ...]]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*[_cell(value) for value in row])
-    return table
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    for path in paths:
+        echo(f"{path}  {path.stat().st_size / 1e6:.1f} MB")

@@ -468,9 +468,7 @@ def test_a_release_of_the_bundled_benchmark_is_evaluated_with_the_bundled_model(
 def test_from_annotations_to_a_released_and_evaluated_benchmark(
     card_file: Path, tmp_path: Path
 ) -> None:
-    run(
-        "build", "r2sm", "--source", "world", "--limit", 12, "--out", tmp_path / "built"
-    )
+    run("build", "r2sm", "world", "--limit", 12, "--out", tmp_path / "built")
     arguments = (
         "--version",
         "1.0.0",
