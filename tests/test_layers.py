@@ -88,12 +88,14 @@ EXTRAS = {
 LAZY_PACKAGES = ["models", "review", "server", "training", "writers"]
 """Packages whose modules may need an extra: others import them inside a function."""
 
-COMMAND_MODULES = {
-    command.location.partition(":")[0]: command.name for command in list_commands()
-}
-"""Modules that define commands: they import what they need inside functions, so that the help appears at once."""
+COMMAND_MODULES = [
+    "maskwise.cli.hints",
+    "maskwise.cli.options",
+    *(command.location.partition(":")[0] for command in list_commands()),
+]
+"""Modules of commands, and what they share: they import inside functions, so that the help appears at once."""
 
-LIGHT = {"maskwise", "maskwise.cli", "maskwise.errors", "maskwise.terminal", "typer"}
+LIGHT = {"maskwise", "maskwise.cli", "maskwise.errors", "maskwise.terminal"}
 """What a module with commands may import at its top, beside the standard library."""
 
 LAZY_MODULES = [
@@ -273,7 +275,7 @@ def test_commands_import_what_they_need_when_they_run() -> None:
     def is_light(item: Import) -> bool:
         top = item.name.split(".")[0]
         package = ".".join(item.name.split(".")[:2])
-        return top in stdlib_module_names or package in LIGHT
+        return top in {*stdlib_module_names, "typer"} or package in LIGHT
 
     none_of(
         [

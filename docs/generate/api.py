@@ -32,6 +32,7 @@ SECTIONS = {
         "compare",
         "Run",
         "Metric",
+        "EngineOptions",
         "list_protocols",
     ],
     "Records": [

@@ -257,7 +257,7 @@ def test_the_command_builds_from_photographs(tmp_path: Path) -> None:
         20,
         "--json",
     )
-    counts = json.loads(done.stdout.strip().splitlines()[-1])
+    counts = json.loads(done.stdout)
     assert counts["images"] == 20
     assert counts["pairs"] >= 5
     run("validate", tmp_path / "out")

@@ -70,7 +70,7 @@ def digest(folder: Path) -> dict[str, str]:
 def test_the_result_is_a_dataset_like_any_other(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("build", recipe, "world", "--out", out, "--limit", 12, "--json")
-    summary = json.loads(done.stdout.strip().splitlines()[-1])
+    summary = json.loads(done.stdout)
     data = Dataset.open(out)
     assert len(data) == summary["kept"] > 24
     assert {file.name for file in out.iterdir()} >= {
@@ -229,7 +229,7 @@ def test_images_of_another_dataset_are_rejected(tmp_path: Path) -> None:
         tmp_path / "a",
         "--json",
     )
-    summary = json.loads(done.stdout.strip().splitlines()[-1])
+    summary = json.loads(done.stdout)
     assert summary["images_kept"] == 1
     assert {count["reason"]: count["rejected"] for count in summary["filters"]}[
         "leaked-image"

@@ -62,9 +62,21 @@ def test_the_dataset_comes_first() -> None:
     for command, parameter in parameters():
         if isinstance(parameter, typer.core.TyperArgument):
             arguments.setdefault(command, []).append(str(parameter.name))
-    for command in ("validate", "stats", "show", "eval", "score"):
+    for command in ("validate", "stats", "show", "eval", "build mmr", "review start"):
         assert arguments[command][0] == "dataset", command
-    assert arguments["score"] == ["dataset", "predictions"]
+    # What is judged comes before the dataset, as in Python.
+    assert arguments["score"] == ["predictions", "dataset"]
+    assert arguments["report"] == ["run", "dataset"]
+
+
+def test_no_option_names_the_dataset() -> None:
+    options = {
+        f"{command} {option}"
+        for command, parameter in parameters()
+        for option in parameter.opts
+        if option in ("--dataset", "--data", "--source")
+    }
+    assert not options
 
 
 def test_every_command_has_an_example() -> None:

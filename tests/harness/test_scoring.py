@@ -264,7 +264,7 @@ class TestCommand:
         return CliRunner().invoke(app, ["score", *map(str, arguments)])
 
     def test_table(self, dataset, predictions):
-        done = self.run(dataset.path, predictions)
+        done = self.run(predictions, dataset.path)
         assert done.exit_code == 0
         assert "strict" in done.stdout
         assert "lisa" not in done.stdout
@@ -275,13 +275,13 @@ class TestCommand:
         )
 
     def test_all_protocols_are_printed_on_request(self, dataset, predictions):
-        done = self.run(dataset.path, predictions, "--all")
+        done = self.run(predictions, dataset.path, "--all")
         for name in DEFAULT_PROTOCOLS:
             assert name in done.stdout
         asked = self.run(
             *(
-                dataset.path,
                 predictions,
+                dataset.path,
                 "--protocol",
                 "lisa",
                 "--protocol",
@@ -297,7 +297,7 @@ class TestCommand:
         one.write_text(
             json.dumps({"sample": dataset.samples.id[0], "no_target": True}) + "\n"
         )
-        done = self.run(dataset.path, one)
+        done = self.run(one, dataset.path)
         said = " ".join(done.stdout.split())
         assert f"strict, without a score: {len(dataset) - 1} no prediction" in said
 
@@ -306,13 +306,13 @@ class TestCommand:
     )
     def test_no_predictions_are_no_result(self, tmp_path, dataset, name, text):
         (tmp_path / name).write_text(text)
-        done = self.run(dataset.path, tmp_path / name)
+        done = self.run(tmp_path / name, dataset.path)
         assert done.exit_code != 0
         assert "contains no predictions" in str(done.exception)
 
     def test_json_and_out(self, tmp_path, dataset, predictions):
         done = self.run(
-            *(dataset.path, predictions, "--json", "--out", tmp_path / "run"),
+            *(predictions, dataset.path, "--json", "--out", tmp_path / "run"),
             *(
                 "--protocol",
                 "lisa",
@@ -342,7 +342,7 @@ class TestCommand:
         ],
     )
     def test_mistakes_are_said(self, dataset, predictions, arguments):
-        done = self.run(dataset.path, predictions, "--protocol", "aura", *arguments)
+        done = self.run(predictions, dataset.path, "--protocol", "aura", *arguments)
         assert done.exit_code != 0
         assert (
             "known: " in str(done.exception)

@@ -1,31 +1,16 @@
 """`maskwise eval`: a model on a dataset, predicted, scored and reported, continued after any kill."""
 
-import contextlib
 import re
-import signal
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bars
-from rich.progress import Task as Bar
-from rich.text import Text
 
+from maskwise.cli.hints import is_dataset
 from maskwise.cli.options import (
     AsJson,
     CpusPerWorker,
+    DatasetName,
     Engine,
     GpusPerWorker,
     ImagesFolder,
@@ -35,26 +20,16 @@ from maskwise.cli.options import (
     RayAddress,
     ShowAll,
     Workers,
-    argument,
 )
-from maskwise.cli.score_table import print_scores
-from maskwise.console import make_console
-from maskwise.engines import EngineOptions
-from maskwise.harness.evaluate import evaluate
-from maskwise.harness.predict import predict_dataset
-from maskwise.harness.progress import Progress
-from maskwise.harness.registry import parse_options
-from maskwise.runs import PredictionSummary, Run
-from maskwise.runs.files import REPORT
+from maskwise.errors import MaskwiseError
 from maskwise.terminal import echo
 
-SIGNALLED = 128
-"""A program that a signal ends has this exit code plus the number of the signal."""
+if TYPE_CHECKING:
+    from maskwise.runs import PredictionSummary, Run
 
+MAX_SLUG = 60
+"""Characters of a dataset or model in the name of a run folder."""
 
-Dataset = Annotated[
-    str, argument("DATASET", "A dataset folder, or `world`, which comes with maskwise.")
-]
 Limit = Annotated[
     int | None,
     typer.Option(
@@ -85,7 +60,7 @@ Out = Annotated[
 
 
 def evaluate_model(
-    dataset: Dataset,
+    dataset: DatasetName,
     *,
     model: ModelSpec,
     model_option: ModelOptions = None,
@@ -114,6 +89,17 @@ def evaluate_model(
 
     Example: maskwise eval world --model tiny --out runs/tiny
     """
+    from maskwise.cli.eval_progress import evaluation_progress
+    from maskwise.engines import EngineOptions
+    from maskwise.harness.evaluate import evaluate
+    from maskwise.harness.predict import predict_dataset
+    from maskwise.harness.registry import parse_options
+
+    if is_dataset(model) and not is_dataset(dataset):
+        raise MaskwiseError(
+            "`maskwise eval` takes the dataset first and the model as an option. "
+            f"Did you mean `maskwise eval {model} --model {dataset}`?"
+        )
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
     engine_options = EngineOptions(
         engine=engine,
@@ -135,7 +121,7 @@ def evaluate_model(
         "timeout": timeout,
         "retry_failed": retry_failed,
     }
-    with _progress_bar(folder, quiet=as_json) as callbacks:
+    with evaluation_progress(folder, quiet=as_json) as callbacks:
         if predict_only:
             run = None
             summary = predict_dataset(**arguments, **callbacks)
@@ -151,27 +137,7 @@ def evaluate_model(
     _print_problems(run, summary)
 
 
-@contextlib.contextmanager
-def _progress_bar(folder: Path, *, quiet: bool) -> Iterator[dict[str, Any]]:
-    """A progress bar, as arguments of `evaluate`. A signal ends the program and keeps what is done."""
-    with _bars(quiet=quiet) as bars, _terminated_like_ctrl_c():
-        bar = bars.add_task("opening", total=None, failed=0)
-        try:
-            yield {
-                "on_progress": lambda progress: _show(bars, bar, progress),
-                "on_stage": lambda stage: bars.update(bar, description=stage),
-            }
-        except KeyboardInterrupt as stop:
-            bars.stop()
-            echo(
-                f"maskwise: stopped; {folder} keeps what is done: repeat the command to continue",
-                err=True,
-            )
-            number = stop.number if isinstance(stop, _Terminated) else signal.SIGINT
-            raise typer.Exit(SIGNALLED + number) from None
-
-
-def _print_problems(run: Run | None, summary: PredictionSummary) -> None:
+def _print_problems(run: "Run | None", summary: "PredictionSummary") -> None:
     """Warn about an unsuitable model; end with 1 if nothing was predicted or scored."""
     if run is not None and run.domain_notice is not None:
         echo(f"maskwise: warning: {run.domain_notice}", err=True)
@@ -186,82 +152,19 @@ def _print_problems(run: Run | None, summary: PredictionSummary) -> None:
         raise typer.Exit(1)
 
 
-class _Terminated(KeyboardInterrupt):
-    """A signal asked the program to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-
-@contextlib.contextmanager
-def _terminated_like_ctrl_c() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP as Ctrl-C is handled: the model is closed, and what is done is kept."""
-
-    def stop(number: int, _frame: object) -> None:
-        raise _Terminated(number)
-
-    numbers = [
-        getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-    ]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
-    before = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _slug(text: str) -> str:
     """A name for a folder: what a path, a factory or an address ends with."""
-    last = (
-        Path(text.rstrip("/")).name if "://" not in text else text.partition("://")[2]
-    )
-    return re.sub(r"[^\w.-]+", "-", last).strip("-.")[:60] or "run"
+    if "://" in text:
+        ending = text.partition("://")[2]
+    else:
+        ending = Path(text.rstrip("/")).name
+    slug = re.sub(r"[^\w.-]+", "-", ending).strip("-.")
+    return slug[:MAX_SLUG] or "run"
 
 
-class _Rate(ProgressColumn):
-    """Questions per second."""
+def _print_json(run: "Run | None", summary: "PredictionSummary", folder: Path) -> None:
+    from maskwise.cli.output import print_json
 
-    def render(self, task: Bar) -> Text:
-        return Text(
-            f"{task.speed:.1f}/s" if task.speed else "", style="progress.data.speed"
-        )
-
-
-class _Failures(ProgressColumn):
-    """How many questions failed, if any."""
-
-    def render(self, task: Bar) -> Text:
-        failed = task.fields["failed"]
-        return Text(f"{failed} failed" if failed else "", style="yellow")
-
-
-def _bars(*, quiet: bool) -> Bars:
-    return Bars(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-        _Failures(),
-        console=make_console(stderr=True),
-        transient=True,
-        disable=quiet,
-        refresh_per_second=4,
-    )
-
-
-def _show(bars: Bars, bar: Any, progress: Progress) -> None:
-    bars.update(
-        bar, completed=progress.done, total=progress.total, failed=progress.failed
-    )
-
-
-def _print_json(run: Run | None, summary: PredictionSummary, folder: Path) -> None:
     content = {
         "run": str(folder),
         "samples": summary.samples,
@@ -269,17 +172,23 @@ def _print_json(run: Run | None, summary: PredictionSummary, folder: Path) -> No
         "failed": summary.failed,
         "scores": None if run is None else run.scores,
     }
-    echo(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
+    print_json(content)
 
 
 def _print(
-    run: Run | None,
-    summary: PredictionSummary,
+    run: "Run | None",
+    summary: "PredictionSummary",
     folder: Path,
     *,
     all_protocols: bool,
     show_all: bool,
 ) -> None:
+    from rich.markup import escape
+
+    from maskwise.cli.score_table import print_scores
+    from maskwise.console import make_console
+    from maskwise.runs.files import REPORT
+
     console = make_console(highlight=False)
     if run is not None:
         print_scores(run, all_protocols=all_protocols, show_all=show_all)

@@ -23,7 +23,6 @@ DatasetName = Annotated[
         "A dataset folder, a release, the name of a downloaded dataset, or `world`, which comes with maskwise.",
     ),
 ]
-DatasetFolder = Annotated[Path, argument("DATASET", "A dataset folder, or `world`.")]
 ReaderName = Annotated[
     str, argument("NAME", "A benchmark or format; `maskwise ls` lists them.")
 ]

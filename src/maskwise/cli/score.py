@@ -3,25 +3,18 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from maskwise.cli.hints import is_dataset, refuse_swapped
 from maskwise.cli.options import (
     SEVERAL,
     AsJson,
-    DatasetFolder,
+    DatasetName,
     ProtocolNames,
     ShowAll,
     argument,
 )
-from maskwise.cli.score_table import print_scores
-from maskwise.console import make_console
 from maskwise.errors import ProtocolError
-from maskwise.harness.score import score
-from maskwise.protocols import find_protocol
-from maskwise.registry import DEFAULT_PROTOCOLS
-from maskwise.runs.files import REPORT
 from maskwise.terminal import echo
 
 Format = Literal["jsonl", "coco", "png", "npz"]
@@ -86,8 +79,8 @@ Threads = Annotated[
 
 
 def score_predictions(
-    dataset: DatasetFolder,
     predictions: Predictions,
+    dataset: DatasetName,
     *,
     protocol: ProtocolNames = None,
     out: Out = None,
@@ -106,10 +99,25 @@ def score_predictions(
 
     docs/predictions.md describes the formats of predictions.
 
-    Example: maskwise score mmr_val run/predictions.jsonl --protocol strict --protocol mmr
+    Example: maskwise score run/predictions.jsonl mmr_val --protocol strict --protocol mmr
     """
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from maskwise.cli.output import make_progress, print_json
+    from maskwise.cli.score_table import print_scores
+    from maskwise.harness.score import score
+    from maskwise.runs.files import REPORT
+
+    refuse_swapped(
+        "score",
+        "PREDICTIONS DATASET",
+        predictions,
+        dataset,
+        when=is_dataset(predictions) and not is_dataset(dataset),
+    )
     options = _read_options(protocol_option or [], protocol, legacy_float32)
-    with _progress(quiet=as_json) as bar:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with make_progress(*columns, quiet=as_json) as bar:
         task = bar.add_task("reading", total=None)
         run = score(
             predictions,
@@ -126,7 +134,7 @@ def score_predictions(
             on_stage=lambda stage: bar.update(task, description=stage),
         )
     if as_json:
-        echo(msgspec.json.format(msgspec.json.encode(run.scores), indent=2).decode())
+        print_json(run.scores)
     else:
         print_scores(run, all_protocols=protocol is not None, show_all=show_all)
         if out is not None:
@@ -137,6 +145,9 @@ def _read_options(
     given: list[str], protocols: list[str] | None, legacy_float32: bool
 ) -> dict[str, dict[str, Any]]:
     """Options by protocol."""
+    from maskwise.protocols import find_protocol
+    from maskwise.registry import DEFAULT_PROTOCOLS
+
     rules = [find_protocol(rule) for rule in protocols or DEFAULT_PROTOCOLS]
     options: dict[str, dict[str, Any]] = {rule.name: {} for rule in rules}
     for rule in rules:
@@ -153,10 +164,3 @@ def _read_options(
             protocol = find_protocol(protocol).name
         options.setdefault(protocol, {})[key] = value
     return options
-
-
-def _progress(*, quiet: bool) -> Progress:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    return Progress(
-        *columns, console=make_console(stderr=True), transient=True, disable=quiet
-    )
