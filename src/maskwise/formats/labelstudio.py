@@ -82,6 +82,8 @@ class TaskAnnotation(msgspec.Struct, frozen=True, kw_only=True):
 
     result: list[msgspec.Raw] = []
     was_cancelled: bool = False
+    lead_time: float | None = None
+    """Seconds that a person worked on it; None where nobody did."""
 
 
 class TaskFields(ImageFields, frozen=True, kw_only=True):

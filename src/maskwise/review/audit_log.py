@@ -92,11 +92,11 @@ def find_event(connection: Connection, id: str) -> Event | None:
 def read_events(connection: Connection, after: int = 0) -> Iterator[Event]:
     """All events with a larger number than `after`, in order."""
     while True:
-        found = page_of_events(connection, after, BATCH)
-        yield from found
-        if len(found) < BATCH:
+        events = page_of_events(connection, after, BATCH)
+        yield from events
+        if len(events) < BATCH:
             return
-        after = found[-1].seq
+        after = events[-1].seq
 
 
 def page_of_events(connection: Connection, after: int, limit: int) -> list[Event]:
@@ -157,42 +157,27 @@ def _create_project(connection: Connection, event: Event) -> None:
 
 def _add_items(connection: Connection, event: Event) -> None:
     added = msgspec.json.decode(event.payload, type=list[ReviewItem])
-    connection.execute(
-        insert(tables.items),
-        [
-            {
-                **msgspec.structs.asdict(one),
-                "status": "open",
-                "final": None,
-                "control": None,
-            }
-            for one in added
-        ],
-    )
-    connection.execute(
-        insert(tables.slots),
-        [
-            _slot(one.item, slot, "review", place=one.place)
-            for one in added
-            for slot in range(one.needed)
-        ],
-    )
+    undecided = {"status": "open", "final": None, "control": None}
+    rows = [msgspec.structs.asdict(item) | undecided for item in added]
+    connection.execute(insert(tables.items), rows)
+    slots = []
+    for item in added:
+        for slot in range(item.needed):
+            slots.append(_slot(item.item, slot, "review", place=item.place))
+    connection.execute(insert(tables.slots), slots)
 
 
 def _add_controls(connection: Connection, event: Event) -> None:
     """Control items are decided already; each reviewer gets a slot of their own."""
     names = connection.scalars(_measured_reviewers()).all()
-    for item, answer in msgspec.json.decode(
-        event.payload, type=dict[int, ControlAnswer]
-    ).items():
-        connection.execute(
-            update(tables.items)
-            .where(tables.items.c.item == item)
-            .values(
-                status=STATUS_OF[answer.verdict],
-                control=msgspec.json.encode(answer).decode(),
-            )
-        )
+    answers = msgspec.json.decode(event.payload, type=dict[int, ControlAnswer])
+    for item, answer in answers.items():
+        values = {
+            "status": STATUS_OF[answer.verdict],
+            "control": msgspec.json.encode(answer).decode(),
+        }
+        same = tables.items.c.item == item
+        connection.execute(update(tables.items).where(same).values(**values))
         connection.execute(delete(tables.slots).where(tables.slots.c.item == item))
         for name in names:
             _add_control_slot(connection, item, name)
@@ -241,13 +226,10 @@ def _decide(connection: Connection, event: Event) -> None:
 
 
 def _undo(connection: Connection, event: Event) -> None:
-    found = tables.decisions.c.id == msgspec.json.decode(event.payload)["decision"]
-    connection.execute(update(tables.decisions).where(found).values(undone=True))
-    row = connection.execute(
-        select(
-            tables.decisions.c.item, tables.decisions.c.slot, tables.decisions.c.verdict
-        ).where(found)
-    ).one()
+    decision = msgspec.json.decode(event.payload)["decision"]
+    same = tables.decisions.c.id == decision
+    connection.execute(update(tables.decisions).where(same).values(undone=True))
+    row = connection.execute(select(tables.decisions).where(same)).one()
     if row.verdict != "skip":
         _set_slot(connection, row.item, row.slot, None)
         _settle_item(connection, row.item)
@@ -300,16 +282,15 @@ def _settle_item(connection: Connection, item: int) -> None:
     row = connection.execute(_FIND_ITEM, {"item_": item}).one()
     if row.control is not None:
         return
-    found = connection.execute(_OPINIONS, {"item_": item}).all()
-    outcome = settle(
-        _opinions(found, "review"), _opinions(found, "adjudication"), row.needed
-    )
-    if (outcome.status, outcome.final) != (row.status, row.final):
-        connection.execute(
-            _SET_ITEM, {"item_": item, "status": outcome.status, "final": outcome.final}
-        )
+    decisions = connection.execute(_OPINIONS, {"item_": item}).all()
+    reviews = _opinions(decisions, "review")
+    adjudications = _opinions(decisions, "adjudication")
+    status, final = settle(reviews, adjudications, row.needed)
+    if (status, final) != (row.status, row.final):
+        values = {"item_": item, "status": status, "final": final}
+        connection.execute(_SET_ITEM, values)
     if row.needed > 1:
-        _open_adjudication(connection, row, disputed=outcome.status == "disputed")
+        _open_adjudication(connection, row, disputed=status == "disputed")
 
 
 def _open_adjudication(
@@ -342,20 +323,13 @@ def decode_edit(text: str | None) -> EditedSample | None:
 
 def _add_control_slot(connection: Connection, item: int, reviewer: str) -> None:
     slots = tables.slots
-    row = connection.execute(
-        select(func.coalesce(func.max(slots.c.slot), -1)).where(slots.c.item == item)
-    ).scalar_one()
-    place = (
-        connection.scalar(
-            select(tables.items.c.place).where(tables.items.c.item == item)
-        )
-        or 0
-    )
-    connection.execute(
-        insert(slots).values(
-            **_slot(item, row + 1, "control", place=place, reserved=reviewer)
-        )
-    )
+    same_item = slots.c.item == item
+    last_slot = connection.scalar(select(func.max(slots.c.slot)).where(same_item))
+    number = 0 if last_slot is None else last_slot + 1
+    places = select(tables.items.c.place).where(tables.items.c.item == item)
+    place = connection.execute(places).scalar_one()
+    values = _slot(item, number, "control", place=place, reserved=reviewer)
+    connection.execute(insert(slots).values(**values))
 
 
 def _measured_reviewers() -> Any:

@@ -18,29 +18,23 @@ class Opinion(NamedTuple):
     edit: EditedSample | None
 
 
-class Outcome(NamedTuple):
-    """What an item's decisions amount to. final: the decision that counts, if there is one."""
-
-    status: str
-    final: str | None
-
-
 def settle(
     reviews: Sequence[Opinion], adjudications: Sequence[Opinion], needed: int
-) -> Outcome:
-    """The outcome of an item. Both lists are in the order of time.
+) -> tuple[str, str | None]:
+    """The status of an item and the id of the decision that counts, None where there is none.
 
+    Both lists are in the order of time.
     An adjudication counts before all reviews. Without one, `needed` reviews must agree; the first of them counts.
     """
     if adjudications:
         last = adjudications[-1]
-        return Outcome(STATUS_OF[last.verdict], last.id)
+        return STATUS_OF[last.verdict], last.id
     if len(reviews) < needed:
-        return Outcome("open", None)
+        return "open", None
     first = reviews[0]
     if all(agree(first, other) for other in reviews[1:]):
-        return Outcome(STATUS_OF[first.verdict], first.id)
-    return Outcome("disputed", None)
+        return STATUS_OF[first.verdict], first.id
+    return "disputed", None
 
 
 def agree(a: Opinion, b: Opinion) -> bool:
@@ -58,44 +52,45 @@ def agree(a: Opinion, b: Opinion) -> bool:
 def mask_ious(a: EditedSample, b: EditedSample) -> list[float]:
     """IoU of each mask that both samples have: the same target and the same type. 1 where both are empty."""
     others = {region.id: region for region in b.targets}
-    found = []
+    ious = []
     for region in a.targets:
-        if region.id in others:
-            other = others[region.id]
-            for one, two in (
-                (region.visible, other.visible),
-                (region.amodal, other.amodal),
-            ):
-                if one is not None and two is not None:
-                    found.append(_iou(one, two))
-    return found
+        other = others.get(region.id)
+        if other is None:
+            continue
+        if region.visible is not None and other.visible is not None:
+            ious.append(_iou(region.visible, other.visible))
+        if region.amodal is not None and other.amodal is not None:
+            ious.append(_iou(region.amodal, other.amodal))
+    return ious
 
 
 def _same_texts(a: EditedSample, b: EditedSample) -> bool:
-    return (
-        _words(a.question) == _words(b.question)
-        and a.mask_type == b.mask_type
-        and _words("" if a.answer is None else a.answer.text)
-        == _words("" if b.answer is None else b.answer.text)
-    )
+    """Whether question, answer and mask type are the same; how words are spaced does not count."""
+    answer_a = "" if a.answer is None else a.answer.text
+    answer_b = "" if b.answer is None else b.answer.text
+    same_question = a.question.split() == b.question.split()
+    same_answer = answer_a.split() == answer_b.split()
+    return same_question and same_answer and a.mask_type == b.mask_type
 
 
 def _same_targets(a: EditedSample, b: EditedSample) -> bool:
-    kinds = [
-        {
-            (region.id, kind)
-            for region in sample.targets
-            for kind in ("visible", "amodal")
-            if region.mask(kind)
-        }
-        for sample in (a, b)
-    ]
-    return kinds[0] == kinds[1] and all(iou >= AGREED_IOU for iou in mask_ious(a, b))
+    """Whether the same masks are known, and each pair of them has at least AGREED_IOU."""
+    if _known_masks(a) != _known_masks(b):
+        return False
+    return all(iou >= AGREED_IOU for iou in mask_ious(a, b))
+
+
+def _known_masks(sample: EditedSample) -> set[tuple[str, str]]:
+    """Target id and mask type of the masks that are known."""
+    masks = set()
+    for region in sample.targets:
+        if region.visible is not None:
+            masks.add((region.id, "visible"))
+        if region.amodal is not None:
+            masks.add((region.id, "amodal"))
+    return masks
 
 
 def _iou(a: Mask, b: Mask) -> float:
+    # Two empty masks agree, although their IoU is not defined.
     return 1.0 if a.counts == b.counts else a.iou(b)
-
-
-def _words(text: str) -> list[str]:
-    return text.split()

@@ -7,7 +7,7 @@ rejected ones. The tag `review` of a sample says `accepted` or `fixed`, the tag 
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,105 +59,109 @@ class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int]
 
 
-class _Item(msgspec.Struct, frozen=True, kw_only=True):
-    """What the database has about an item. edit: the content of a fix."""
-
-    status: str
-    decided_by: str | None
-    decisions: list[ProvenanceDecision]
-    edit: EditedSample | None
-
-
 def export_review(
     review: Review, out: str | os.PathLike[str], *, overwrite: bool = False
 ) -> ExportSummary:
     """Write the accepted dataset as the new folder `out`."""
     dataset = review.dataset
-    items = _read_items(review)
-    statuses = Counter(item.status for item in items.values())
+    lines, edits = _read_decisions(review)
+    statuses = Counter(line.status for line in lines.values())
     if not any(statuses[status] for status in EXPORTED):
         raise StoreError(
             f"nothing to export: no sample of {dataset.path} was accepted or fixed yet"
         )
     root = None if dataset.image_root is None else str(dataset.image_root.resolve())
     about = dict(dataset.manifest.about) | {"reviewed": _describe(statuses)}
-    written = images = 0
+    written = 0
+    images = 0
     with (
         DatasetWriter(
             out, name=dataset.name, image_root=root, about=about, overwrite=overwrite
         ) as writer,
-        open(writer.folder / PROVENANCE, "wb") as lines,
+        open(writer.folder / PROVENANCE, "wb") as file,
     ):
         for image, samples in dataset.groups():
-            found = [
-                (sample, items[dataset.samples.row[sample.id]]) for sample in samples
+            exported = [
+                _decided_sample(sample, lines[sample.id], edits.get(sample.id))
+                for sample in samples
+                if lines[sample.id].status in EXPORTED
             ]
-            count, renamed = _write_image(writer, dataset, image.id, found)
-            written = written + count
-            images = images + bool(count)
-            for sample, item in found:
-                line = _provenance(sample, item, renamed.get(sample.id, {}))
-                lines.write(msgspec.json.encode(line) + b"\n")
+            renamed = _write_image(writer, dataset, image.id, exported)
+            written += len(exported)
+            images += bool(exported)
+            for sample in samples:
+                line = msgspec.structs.replace(
+                    lines[sample.id], renamed=renamed.get(sample.id, {})
+                )
+                file.write(msgspec.json.encode(line) + b"\n")
     return ExportSummary(
         out=str(out), written=written, images=images, statuses=dict(statuses)
     )
 
 
 def _write_image(
-    writer: DatasetWriter,
-    dataset: Dataset,
-    image: str,
-    found: Sequence[tuple[Sample, _Item]],
-) -> tuple[int, dict[str, dict[str, str]]]:
-    """Write an image with its exported samples; returns their number, and the renamed regions of each sample."""
-    exported = [
-        _exported(sample, item) for sample, item in found if item.status in EXPORTED
-    ]
-    if not exported:
-        return 0, {}
-    merged = merge_region_versions(dataset.regions_of(image), exported)
+    writer: DatasetWriter, dataset: Dataset, image: str, samples: Sequence[Sample]
+) -> dict[str, dict[str, str]]:
+    """Write an image with its exported samples, if there are any; returns the renamed regions of each sample."""
+    if not samples:
+        return {}
+    originals = dataset.regions_of(image)
+    regions, fitting, renamed = merge_region_versions(originals, samples)
     data = dataset.images.table["data"][dataset.images.row[image]].as_py()
-    writer.add_image(dataset.image(image), merged.regions, data)
-    for sample in merged.samples:
+    writer.add_image(dataset.image(image), regions, data)
+    for sample in fitting:
         writer.add_sample(sample)
-    return len(exported), merged.renamed
+    return renamed
 
 
-def _exported(sample: Sample, item: _Item) -> Sample:
+def _decided_sample(
+    sample: Sample, line: Provenance, edit: EditedSample | None
+) -> Sample:
     """The sample as it was decided, with tags that say so."""
-    final = sample if item.edit is None else to_sample(sample, item.edit)
+    final = sample if edit is None else to_sample(sample, edit)
     tags = {name: value for name, value in sample.tags.items() if name != FLAGS_TAG}
-    tags["review"] = item.status
-    if item.decisions:
-        tags["reviewed_by"] = ",".join(
-            sorted({decision.reviewer for decision in item.decisions})
-        )
+    tags["review"] = line.status
+    reviewers = {decision.reviewer for decision in line.decisions}
+    if reviewers:
+        tags["reviewed_by"] = ",".join(sorted(reviewers))
     return msgspec.structs.replace(final, tags=tags)
 
 
-def _read_items(review: Review) -> dict[int, _Item]:
-    """Every item with its status and decisions."""
+def _read_decisions(
+    review: Review,
+) -> tuple[dict[str, Provenance], dict[str, EditedSample]]:
+    """What was decided about every sample, and the content of fixes, both by sample id."""
+    made = tables.decisions
+    counting = (
+        select(made)
+        .where(made.c.undone.is_(False), made.c.verdict != "skip")
+        .order_by(made.c.seq)
+    )
     with review.database.read() as connection:
         items = connection.execute(select(tables.items)).all()
-        made = tables.decisions
-        rows = connection.execute(
-            select(made).where(made.c.undone.is_(False)).order_by(made.c.seq)
-        ).all()
-    by_item: dict[int, list[Any]] = defaultdict(list)
+        rows = connection.execute(counting).all()
+    rows_by_item: dict[int, list[Any]] = defaultdict(list)
     for row in rows:
-        if row.verdict != "skip":
-            by_item[row.item].append(row)
-    return {item.item: _to_item(item, by_item[item.item]) for item in items}
+        rows_by_item[row.item].append(row)
+    lines = {}
+    edits = {}
+    for item in items:
+        line, edit = _to_provenance(item, rows_by_item[item.item])
+        lines[item.sample] = line
+        if edit is not None:
+            edits[item.sample] = edit
+    return lines, edits
 
 
-def _to_item(item: Any, rows: Iterable[Any]) -> _Item:
-    decisions = {row.id: row for row in rows}
+def _to_provenance(
+    item: Any, rows: Sequence[Any]
+) -> tuple[Provenance, EditedSample | None]:
+    """What was decided about an item, and the content of a fix. item, rows: of the database."""
     if item.control is not None:
-        edit = msgspec.json.decode(item.control, type=ControlAnswer).edit
-        return _Item(status=item.status, decided_by="control", decisions=[], edit=edit)
-    final = decisions.get(item.final)
-    edit = None if final is None else decode_edit(final.edit)
-    shown = [
+        answer = msgspec.json.decode(item.control, type=ControlAnswer)
+        line = Provenance(sample=item.sample, status=item.status, decided_by="control")
+        return line, answer.edit
+    decisions = [
         ProvenanceDecision(
             reviewer=row.reviewer,
             verdict=row.verdict,
@@ -166,20 +170,16 @@ def _to_item(item: Any, rows: Iterable[Any]) -> _Item:
             reason=row.reason,
             note=row.note,
         )
-        for row in decisions.values()
+        for row in rows
     ]
-    decided_by = None if final is None else final.kind
-    return _Item(status=item.status, decided_by=decided_by, decisions=shown, edit=edit)
-
-
-def _provenance(sample: Sample, item: _Item, renamed: dict[str, str]) -> Provenance:
-    return Provenance(
-        sample=sample.id,
+    final = next((row for row in rows if row.id == item.final), None)
+    line = Provenance(
+        sample=item.sample,
         status=item.status,
-        decided_by=item.decided_by,
-        decisions=item.decisions,
-        renamed=renamed,
+        decided_by=None if final is None else final.kind,
+        decisions=decisions,
     )
+    return line, None if final is None else decode_edit(final.edit)
 
 
 def _describe(statuses: Mapping[str, int]) -> str:

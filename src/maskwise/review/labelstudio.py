@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
 from sqlalchemy import select
 
 from maskwise.formats import find_format
 from maskwise.formats.format_reader import convert_annotations
 from maskwise.formats.format_writer import write_dataset
 from maskwise.formats.json_files import read_json
+from maskwise.formats.labelstudio import TASKS, LabelStudioTask
 from maskwise.review import tables
 from maskwise.review.decisions import ReviewConflictError
 from maskwise.review.edits import InvalidDecisionError
@@ -29,24 +31,6 @@ from maskwise.schema import Region, Sample
 from maskwise.store import Dataset
 
 FORMAT = "labelstudio"
-
-
-class _Annotation(msgspec.Struct, frozen=True):
-    lead_time: float | None = None
-    was_cancelled: bool = False
-
-
-class _ImageName(msgspec.Struct, frozen=True):
-    id: str
-
-
-class _Data(msgspec.Struct, frozen=True):
-    maskwise: _ImageName
-
-
-class _Task(msgspec.Struct, frozen=True):
-    data: _Data
-    annotations: list[_Annotation] = []
 
 
 def write_labelstudio(review: Review, out: Path, *, with_images: bool = True) -> int:
@@ -95,15 +79,13 @@ def import_labelstudio(
 
 def _worked_on(path: Path) -> set[str]:
     """Ids of the images on which a person worked."""
-    file = path / "tasks.json" if path.is_dir() else path
-    return {
-        task.data.maskwise.id
-        for task in read_json(file, list[_Task])
-        if any(
-            one.lead_time is not None and not one.was_cancelled
-            for one in task.annotations
-        )
-    }
+    file = path / TASKS if path.is_dir() else path
+    images = set()
+    for task in read_json(file, list[LabelStudioTask]):
+        for annotation in task.annotations:
+            if annotation.lead_time is not None and not annotation.was_cancelled:
+                images.add(task.data.maskwise.id)
+    return images
 
 
 def _decisions(
@@ -131,24 +113,26 @@ def _decisions(
 
 def _changes(original: Sample, changed: Sample) -> SampleEdit | None:
     """The edit that gives the original the masks of the changed sample; None if no mask differs."""
-    masks = {region.id: region for region in changed.targets}
-    same = all(
-        region.id in masks
-        and (region.visible, region.amodal)
-        == (masks[region.id].visible, masks[region.id].amodal)
-        for region in original.targets
-    )
-    if same:
-        return None
-    kept = [region for region in original.targets if region.id in masks]
-    return SampleEdit(targets=[_change(region, masks[region.id]) for region in kept])
+    regions = {region.id: region for region in changed.targets}
+    edits = []
+    differs = False
+    for region in original.targets:
+        if region.id not in regions:
+            differs = True
+            continue
+        edit = _change(region, regions[region.id])
+        has_changes = edit.visible is not UNSET or edit.amodal is not UNSET
+        differs = differs or has_changes
+        edits.append(edit)
+    return SampleEdit(targets=edits) if differs else None
 
 
 def _change(original: Region, changed: Region) -> TargetEdit:
+    """The edit of one target: only the masks that differ."""
+    same_visible = original.visible == changed.visible
+    same_amodal = original.amodal == changed.amodal
     return TargetEdit(
         id=original.id,
-        visible=msgspec.UNSET
-        if original.visible == changed.visible
-        else changed.visible,
-        amodal=msgspec.UNSET if original.amodal == changed.amodal else changed.amodal,
+        visible=UNSET if same_visible else changed.visible,
+        amodal=UNSET if same_amodal else changed.amodal,
     )

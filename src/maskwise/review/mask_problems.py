@@ -20,15 +20,16 @@ class MaskProblem(msgspec.Struct, frozen=True):
 
 def find_mask_problems(regions: Iterable[Region]) -> list[MaskProblem]:
     """The regions whose visible mask extends beyond the amodal one."""
-    found = []
+    problems = []
     for region in regions:
-        if region.visible is not None and region.amodal is not None:
-            inside, area, _ = region.visible.areas_with(region.amodal)
-            if inside < area:
-                found.append(
-                    MaskProblem(region.id, "visible_outside_amodal", area - inside)
-                )
-    return found
+        if region.visible is None or region.amodal is None:
+            continue
+        inside, area, _ = region.visible.areas_with(region.amodal)
+        outside = area - inside
+        if outside:
+            problem = MaskProblem(region.id, "visible_outside_amodal", outside)
+            problems.append(problem)
+    return problems
 
 
 class RepairedMasks(msgspec.Struct, frozen=True):

@@ -24,7 +24,11 @@ from maskwise.review.records import ROLES, ControlAnswer, ReviewItem, Role, Samp
 from maskwise.store import Dataset
 
 ITEMS_PER_EVENT = 5000
+"""A line of the audit log then has about half a megabyte."""
+
 TOKEN_BYTES = 32
+"""256 random bits."""
+
 OWNER = "owner"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -134,15 +138,16 @@ def read_controls(path: Path, dataset: Dataset) -> dict[str, ControlAnswer]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from None
-    found = {}
+    answers = {}
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                control = msgspec.json.decode(line, type=ControlLine)
-                found[control.sample] = _to_answer(control, dataset)
-            except (msgspec.DecodeError, UnicodeDecodeError, MaskwiseError) as error:
-                raise RecordError(f"{path}, line {number}: {error}") from None
-    return found
+        if not line.strip():
+            continue
+        try:
+            control = msgspec.json.decode(line, type=ControlLine)
+            answers[control.sample] = _to_answer(control, dataset)
+        except (msgspec.DecodeError, UnicodeDecodeError, MaskwiseError) as error:
+            raise RecordError(f"{path}, line {number}: {error}") from None
+    return answers
 
 
 def _to_answer(control: ControlLine, dataset: Dataset) -> ControlAnswer:

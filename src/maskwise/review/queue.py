@@ -25,7 +25,7 @@ from maskwise.review import tables
 from maskwise.review.records import Role, SlotKind
 
 CONTROL_EVERY = 10
-"""Of so many items that a reviewer gets, one is a control item, as long as there are any."""
+"""Of so many items that a reviewer gets, one is a control item, as long as there are any: a tenth of the work."""
 
 RENEWED_BELOW = 0.9
 """Handing out renews the leases of which less than this share is left."""
@@ -44,7 +44,6 @@ class Lease(NamedTuple):
     """A slot that a reviewer holds until `expires` (seconds since 1970)."""
 
     item: int
-    slot: int
     kind: SlotKind
     expires: float
 
@@ -58,19 +57,19 @@ def lease_items(
     now = time.time()
     expires = now + seconds
     held = connection.execute(_HELD, {"me": reviewer.name, "now": now}).all()
-    found = [
+    leases = []
+    for row in held[:count]:
         # A lease that has hardly begun needs no renewal, which saves most of the writing.
-        Lease(row.item, row.slot, row.kind, row.expires)
-        if row.expires > now + RENEWED_BELOW * seconds
-        else _take(connection, reviewer, row, expires)
-        for row in held[:count]
-    ]
-    while len(found) < count:
-        row = _next_slot(connection, reviewer, len(found))
+        if row.expires > now + RENEWED_BELOW * seconds:
+            leases.append(Lease(row.item, row.kind, row.expires))
+        else:
+            leases.append(_take(connection, reviewer, row, expires))
+    while len(leases) < count:
+        row = _next_slot(connection, reviewer, len(leases))
         if row is None:
             break
-        found.append(_take(connection, reviewer, row, expires))
-    return found
+        leases.append(_take(connection, reviewer, row, expires))
+    return leases
 
 
 def renew_leases(
@@ -78,7 +77,8 @@ def renew_leases(
 ) -> dict[int, float]:
     """Prolong the reviewer's leases of these items; returns the items still held, with their new end."""
     expires = time.time() + seconds
-    found = {}
+    held = {}
+    # In one order for all, so that two requests cannot wait for each other's rows.
     for item in sorted(set(items)):
         values = {
             "item_": item,
@@ -87,8 +87,8 @@ def renew_leases(
             "expires": expires,
         }
         if connection.execute(_CHANGE_LEASE, values).rowcount:
-            found[item] = expires
-    return found
+            held[item] = expires
+    return held
 
 
 def release_leases(
@@ -103,9 +103,9 @@ def release_leases(
 def find_lease(connection: Connection, reviewer: str, item: int) -> Lease | None:
     """A reviewer's lease of an item, even if it expired and nobody took it since."""
     row = connection.execute(_FIND_LEASE, {"item_": item, "me": reviewer}).first()
-    return (
-        None if row is None else Lease(row.item, row.slot, row.kind, row.expires or 0.0)
-    )
+    if row is None:
+        return None
+    return Lease(row.item, row.kind, row.expires or 0.0)
 
 
 def lease_slot(
@@ -122,19 +122,15 @@ def lock_slots(connection: Connection, item: int) -> Sequence[Any]:
 
 def free_slot(rows: Sequence[Any], reviewer: Reviewer) -> Any:
     """Among the slots of an item the one that the reviewer holds or may take; None if there is none."""
-    mine = [row for row in rows if row.holder == reviewer.name]
-    if mine:
-        return None if mine[0].done else mine[0]
+    for row in rows:
+        if row.holder == reviewer.name:
+            return None if row.done else row
     now = time.time()
     allowed = _kinds_of(reviewer.role)
     for row in rows:
-        free = row.holder is None or (row.expires or 0.0) < now
-        if (
-            free
-            and not row.done
-            and row.kind in allowed
-            and row.reserved in (None, reviewer.name)
-        ):
+        is_free = row.holder is None or (row.expires or 0.0) < now
+        may_take = row.kind in allowed and row.reserved in (None, reviewer.name)
+        if is_free and may_take and not row.done:
             return row
     return None
 
@@ -178,11 +174,9 @@ def _kinds_of(role: Role) -> list[SlotKind]:
     """The kinds of slots that a role may decide."""
     if role == "owner":
         return ["adjudication"]
-    return (
-        ["review", "control"]
-        if role == "reviewer"
-        else ["review", "control", "adjudication"]
-    )
+    if role == "adjudicator":
+        return ["review", "control", "adjudication"]
+    return ["review", "control"]
 
 
 def _take(
@@ -195,7 +189,7 @@ def _take(
         "expires": expires,
     }
     connection.execute(_TAKE, values)
-    return Lease(row.item, row.slot, row.kind, expires)
+    return Lease(row.item, row.kind, expires)
 
 
 # -- statements, made once: making one takes longer than running it

@@ -4,66 +4,70 @@ Where all samples of an image use the same version of a region, that version tak
 use different ones, the original (or the first) keeps the id and each other version becomes a region of its own.
 """
 
-import itertools
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from maskwise.schema import Region, Sample
 
 
-class MergedRegions(NamedTuple):
-    """Regions of an image and samples that fit them. renamed: new ids of regions, by sample id and old id."""
-
-    regions: list[Region]
-    samples: list[Sample]
-    renamed: dict[str, dict[str, str]]
-
-
 def merge_region_versions(
     regions: Sequence[Region], samples: Sequence[Sample]
-) -> MergedRegions:
-    """Give every version of a region that the samples use an id of its own."""
-    originals = {region.id: region for region in regions}
-    used: dict[str, list[Region]] = {}
-    for target in (target for sample in samples for target in sample.targets):
-        versions = used.setdefault(target.id, [])
-        if target not in versions:
-            versions.append(target)
-    taken = set(originals) | set(used)
-    final = dict(originals)
-    place = dict[tuple[str, int], Region]()
-    for id, versions in used.items():
-        # The original version keeps its id, where it is used.
-        versions.sort(key=lambda version: version != originals.get(id))
-        for number, version in enumerate(versions):
-            kept = (
-                version
-                if number == 0
-                else msgspec.structs.replace(version, id=_new_id(id, taken))
-            )
-            final[kept.id] = place[id, number] = kept
-    changed: list[Sample] = []
+) -> tuple[list[Region], list[Sample], dict[str, dict[str, str]]]:
+    """Give every version of a region that the samples use an id of its own.
+
+    Returns the regions of the image, the samples that fit them, and the new ids of regions by sample id and old id.
+    """
+    merged = {region.id: region for region in regions}
+    versions = _collect_versions(merged, samples)
+    taken = merged.keys() | versions.keys()
+    final_versions: dict[str, list[Region]] = {}
+    for id, used in versions.items():
+        kept = [used[0]]
+        for version in used[1:]:
+            new_id = _unused_id(id, taken)
+            taken.add(new_id)
+            kept.append(msgspec.structs.replace(version, id=new_id))
+        final_versions[id] = kept
+        merged |= {region.id: region for region in kept}
+    fitting: list[Sample] = []
     renamed: dict[str, dict[str, str]] = {}
     for sample in samples:
-        targets = tuple(
-            place[target.id, used[target.id].index(target)] for target in sample.targets
-        )
-        names = {
-            old.id: new.id
-            for old, new in zip(sample.targets, targets)
-            if old.id != new.id
-        }
-        changed.append(msgspec.structs.replace(sample, targets=targets))
-        renamed |= {sample.id: names} if names else {}
-    return MergedRegions(list(final.values()), changed, renamed)
+        targets = []
+        new_ids = {}
+        for target in sample.targets:
+            number = versions[target.id].index(target)
+            final = final_versions[target.id][number]
+            targets.append(final)
+            if final.id != target.id:
+                new_ids[target.id] = final.id
+        fitting.append(msgspec.structs.replace(sample, targets=tuple(targets)))
+        if new_ids:
+            renamed[sample.id] = new_ids
+    return list(merged.values()), fitting, renamed
 
 
-def _new_id(id: str, taken: set[str]) -> str:
+def _collect_versions(
+    originals: dict[str, Region], samples: Iterable[Sample]
+) -> dict[str, list[Region]]:
+    """The different versions of each region that samples use, by id; the first one keeps the id."""
+    versions: dict[str, list[Region]] = {}
+    for sample in samples:
+        for target in sample.targets:
+            known = versions.setdefault(target.id, [])
+            if target not in known:
+                known.append(target)
+    for id, used in versions.items():
+        # The original keeps its id, where it is used.
+        if originals.get(id) in used:
+            used.remove(originals[id])
+            used.insert(0, originals[id])
+    return versions
+
+
+def _unused_id(id: str, taken: set[str]) -> str:
     """An id that no region has: the old one with a number."""
-    found = next(
-        name for number in itertools.count(2) if (name := f"{id}~{number}") not in taken
-    )
-    taken.add(found)
-    return found
+    number = 2
+    while f"{id}~{number}" in taken:
+        number += 1
+    return f"{id}~{number}"

@@ -18,6 +18,7 @@ from maskwise.review.reasons import REJECT_REASONS, ReasonTitle
 from maskwise.review.records import VERDICTS, ControlAnswer
 
 HOUR = 3600.0
+"""Seconds."""
 
 
 class ReviewProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +114,7 @@ def compute_review_stats(connection: Connection) -> ReviewStats:
     return ReviewStats(
         progress=_progress(connection, len(counted), len(controls)),
         throughput=_throughput(counted),
-        reviewers=_reviewer_stats(connection, rows, controls),
+        reviewers=_all_reviewer_stats(connection, rows, controls),
         agreement=_agreement([row for row in counted if row.kind == "review"]),
         reasons=_reasons(counted),
         double_share=connection.execute(
@@ -134,18 +135,18 @@ def _controls(connection: Connection) -> dict[int, ControlAnswer]:
 def _progress(connection: Connection, decisions: int, controls: int) -> ReviewProgress:
     items = tables.items.c
     query = (
-        select(items.status, func.count().label("found"))
+        select(items.status, func.count().label("items"))
         .where(items.control.is_(None))
         .group_by(items.status)
     )
-    found = {row.status: row.found for row in connection.execute(query)}
+    counts = {row.status: row.items for row in connection.execute(query)}
     return ReviewProgress(
-        items=sum(found.values()) + controls,
-        open=found.get("open", 0),
-        accepted=found.get("accepted", 0),
-        fixed=found.get("fixed", 0),
-        rejected=found.get("rejected", 0),
-        disputed=found.get("disputed", 0),
+        items=sum(counts.values()) + controls,
+        open=counts.get("open", 0),
+        accepted=counts.get("accepted", 0),
+        fixed=counts.get("fixed", 0),
+        rejected=counts.get("rejected", 0),
+        disputed=counts.get("disputed", 0),
         decisions=decisions,
         controls=controls,
     )
@@ -160,22 +161,24 @@ def _throughput(rows: Sequence[Any]) -> list[HourCount]:
     ]
 
 
-def _reviewer_stats(
+def _all_reviewer_stats(
     connection: Connection, rows: Sequence[Any], controls: Mapping[int, ControlAnswer]
 ) -> list[ReviewerStats]:
-    names = tables.reviewers.c
-    by_name = defaultdict(list)
+    """The statistics of every reviewer, by name; also of those who have not decided anything."""
+    columns = tables.reviewers.c
+    rows_by_name = defaultdict(list)
     for row in rows:
-        by_name[row.reviewer].append(row)
+        rows_by_name[row.reviewer].append(row)
+    people = connection.execute(
+        select(columns.name, columns.role).order_by(columns.name)
+    )
     return [
-        _one_reviewer(name, role, by_name[name], controls)
-        for name, role in connection.execute(
-            select(names.name, names.role).order_by(names.name)
-        )
+        _reviewer_stats(name, role, rows_by_name[name], controls)
+        for name, role in people
     ]
 
 
-def _one_reviewer(
+def _reviewer_stats(
     name: str, role: str, rows: Sequence[Any], controls: Mapping[int, ControlAnswer]
 ) -> ReviewerStats:
     valid = [row for row in rows if not row.undone]
@@ -201,63 +204,75 @@ def _control_accuracy(
     rows: Sequence[Any], controls: Mapping[int, ControlAnswer]
 ) -> ControlAccuracy:
     """A control item is right if the decision agrees with the known answer, as two reviews would."""
-    right = [
-        agree(
-            Opinion(row.id, row.verdict, decode_edit(row.edit)),
-            Opinion("", controls[row.item].verdict, controls[row.item].edit),
-        )
-        for row in rows
-        if row.kind == "control" and row.verdict != "skip"
-    ]
-    accuracy = sum(right) / len(right) if right else None
-    return ControlAccuracy(seen=len(right), right=sum(right), accuracy=accuracy)
+    seen = 0
+    right = 0
+    for row in rows:
+        if row.kind != "control" or row.verdict == "skip":
+            continue
+        known = controls[row.item]
+        answer = Opinion("", known.verdict, known.edit)
+        decision = Opinion(row.id, row.verdict, decode_edit(row.edit))
+        seen += 1
+        right += agree(decision, answer)
+    accuracy = right / seen if seen else None
+    return ControlAccuracy(seen=seen, right=right, accuracy=accuracy)
 
 
 def _agreement(rows: Sequence[Any]) -> AgreementStats:
     """Agreement of the reviews, before adjudication."""
-    by_item: dict[int, list[Any]] = defaultdict(list)
+    rows_by_item: dict[int, list[Any]] = defaultdict(list)
     for row in rows:
-        by_item[row.item].append(row)
-    double = [found for found in by_item.values() if len(found) > 1]
-    by_pair: dict[tuple[str, str], list[tuple[Any, Any]]] = defaultdict(list)
-    for found in double:
-        for one, two in itertools.combinations(
-            sorted(found, key=lambda row: str(row.reviewer)), 2
-        ):
-            by_pair[one.reviewer, two.reviewer].append((one, two))
-    pairs = [_pair_agreement(*names, found) for names, found in sorted(by_pair.items())]
+        rows_by_item[row.item].append(row)
+    double = [reviews for reviews in rows_by_item.values() if len(reviews) > 1]
+    verdicts = [[row.verdict for row in reviews] for reviews in double]
+    pairs = _pair_agreements(double)
     masks = sum(pair.masks for pair in pairs)
+    iou_sum = sum((pair.mask_iou or 0.0) * pair.masks for pair in pairs)
     return AgreementStats(
         items=len(double),
-        equal=sum(len({row.verdict for row in found}) == 1 for found in double),
-        alpha=krippendorff_alpha([[row.verdict for row in found] for found in double]),
+        equal=sum(len(set(given)) == 1 for given in verdicts),
+        alpha=krippendorff_alpha(verdicts),
         pairs=pairs,
-        mask_iou=sum((pair.mask_iou or 0.0) * pair.masks for pair in pairs) / masks
-        if masks
-        else None,
+        mask_iou=iou_sum / masks if masks else None,
         masks=masks,
     )
 
 
+def _pair_agreements(double: Iterable[Sequence[Any]]) -> list[PairAgreement]:
+    """Agreement of every two reviewers who decided about the same items. double: the reviews of each item."""
+    rows_by_pair: dict[tuple[str, str], list[tuple[Any, Any]]] = defaultdict(list)
+    for reviews in double:
+        by_name = sorted(reviews, key=lambda row: str(row.reviewer))
+        for first, second in itertools.combinations(by_name, 2):
+            rows_by_pair[first.reviewer, second.reviewer].append((first, second))
+    return [
+        _pair_agreement(a, b, rows) for (a, b), rows in sorted(rows_by_pair.items())
+    ]
+
+
 def _pair_agreement(a: str, b: str, rows: Sequence[tuple[Any, Any]]) -> PairAgreement:
-    verdicts = [(one.verdict, two.verdict) for one, two in rows]
-    ious = [iou for one, two in rows for iou in _edited_ious(one, two)]
+    verdicts = [(first.verdict, second.verdict) for first, second in rows]
+    ious: list[float] = []
+    for first, second in rows:
+        ious += _edited_ious(first, second)
     return PairAgreement(
         a=a,
         b=b,
         items=len(rows),
-        equal=sum(one == two for one, two in verdicts),
+        equal=sum(first == second for first, second in verdicts),
         kappa=cohen_kappa(verdicts),
         mask_iou=statistics.fmean(ious) if ious else None,
         masks=len(ious),
     )
 
 
-def _edited_ious(one: Any, two: Any) -> list[float]:
+def _edited_ious(first: Any, second: Any) -> list[float]:
     """IoU of the masks of two fixes; nothing where a reviewer changed nothing."""
-    first = decode_edit(one.edit)
-    second = decode_edit(two.edit)
-    return [] if first is None or second is None else mask_ious(first, second)
+    first_edit = decode_edit(first.edit)
+    second_edit = decode_edit(second.edit)
+    if first_edit is None or second_edit is None:
+        return []
+    return mask_ious(first_edit, second_edit)
 
 
 def _reasons(rows: Iterable[Any]) -> list[ReasonCount]:

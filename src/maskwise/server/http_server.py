@@ -9,7 +9,6 @@ import signal
 import socket
 import threading
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import uvicorn
 
@@ -23,19 +22,23 @@ SHUTDOWN_SECONDS = 5
 """How long requests being answered can delay the end of the server."""
 
 MAX_HEADER_BYTES = 2**15
+"""Browsers send about one kilobyte."""
 
 
-class HttpServer(NamedTuple):
+class HttpServer:
     """A server that holds its port and can be run."""
 
-    server: uvicorn.Server
-    socket: socket.socket
-    address: str
+    def __init__(
+        self, server: uvicorn.Server, bound: socket.socket, address: str
+    ) -> None:
+        self.server = server
+        self.address = address
+        self._socket = bound
 
     def run(self) -> None:
         """Answer until interrupted by Ctrl-C or SIGTERM."""
         with contextlib.suppress(KeyboardInterrupt), _sigterm_interrupts():
-            self.server.run(sockets=[self.socket])
+            self.server.run(sockets=[self._socket])
 
 
 @contextlib.contextmanager

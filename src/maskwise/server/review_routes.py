@@ -195,14 +195,6 @@ class EventPage(msgspec.Struct, frozen=True, kw_only=True):
     more: bool
 
 
-class AddedReviewer(msgspec.Struct, frozen=True, kw_only=True):
-    """A reviewer with the token, which is shown this once."""
-
-    name: str
-    role: Role
-    token: str
-
-
 class ReviewImages:
     """The images of the reviewed dataset as browsers show them, the latest ones kept."""
 
@@ -471,10 +463,10 @@ def read_events(
 )
 def add_reviewer(
     review: TheReview, owner: TheOwner, data: JSONBody[ReviewerRequest]
-) -> AddedReviewer:
-    """Add a reviewer, or make a new token for one; for the owner."""
+) -> dict[str, str]:
+    """Add a reviewer, or make a new token for one; for the owner. The token is shown this once."""
     token = review.add_reviewer(data.name, data.role, actor=owner.name)
-    return AddedReviewer(name=data.name, role=data.role, token=token)
+    return {"name": data.name, "role": data.role, "token": token}
 
 
 def review_router(
