@@ -5,6 +5,7 @@ phrases          phrases of a table, found among tokens
 word_forms       plurals, singulars, articles, verb forms, enumerations
 answers          sentences that name the targets of a question
 category_names   does a text name a category: by its name, a synonym, a plural or a compound?
+requests         a request reduced to its noun phrase
 lexicons         the word lists, as text files, and how they are read
 intent           the classifier of mask types
 

@@ -12,7 +12,7 @@ from maskwise.harness.registry import make_predictor
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
-from maskwise.models.adapters.sam3 import Sam3Predictor, to_noun_phrase
+from maskwise.models.adapters.sam3 import Sam3Predictor
 
 SMALL = {
     "hidden_size": 32,
@@ -92,16 +92,3 @@ def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
         ModelError, match=r"cannot be loaded.*hf download facebook/sam3"
     ):
         make_predictor("sam3", checkpoint=str(tmp_path / "nothing"))
-
-
-@pytest.mark.parametrize(
-    ("question", "phrase"),
-    [
-        ("Segment the red cup.", "red cup"),
-        ("Where are all the dogs?", "dogs"),
-        ("the dog on the left", "the dog on the left"),
-        ("Please mark a dog", "dog"),
-    ],
-)
-def test_questions_become_noun_phrases(question: str, phrase: str) -> None:
-    assert to_noun_phrase(question) == phrase

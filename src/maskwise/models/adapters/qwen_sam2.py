@@ -55,14 +55,12 @@ class QwenSam2:
         self, image: Image.Image, shown: Image.Image | None = None
     ) -> QwenSam2Image:
         """Run both encoders. shown: what the language model sees, if it is not the image itself."""
-        batch = collate(
-            [ImageQuestions(shown or image, ())], self.processor, answers=False
-        )
+        without_questions = ImageQuestions(shown or image, ())
+        batch = collate([without_questions], self.processor, answers=False)
         batch = batch.to(next(self.language.parameters()).device)
-        assert batch.pixel_values is not None
-        pixels = self.processor.to_segmenter_pixels(image)[None].to(
-            next(self.sam.parameters())
-        )
+        assert batch.pixel_values is not None, "the batch has an image"
+        sam_weight = next(self.sam.parameters())
+        pixels = self.processor.to_segmenter_pixels(image)[None].to(sam_weight)
         language = self.language.encode_images(batch.pixel_values, batch.image_grid_thw)
         return QwenSam2Image(batch, language, self.segmenter.encode(pixels), image.size)
 
@@ -70,15 +68,15 @@ class QwenSam2:
         self, image: QwenSam2Image, questions: Sequence[str]
     ) -> list[WrittenAnswer]:
         """Greedy answers to questions about an encoded image."""
-        found: list[WrittenAnswer] = []
+        answers: list[WrittenAnswer] = []
         for start in range(0, len(questions), self.batch_size):
             part = questions[start : start + self.batch_size]
             batch = add_prompts(image.batch, part, self.processor)
-            answers = write_answers(
+            tokens, states = write_answers(
                 self.language, self.processor, batch, features=image.language
             )
-            found += map(WrittenAnswer, *answers)
-        return found
+            answers += map(WrittenAnswer, tokens, states)
+        return answers
 
     def draw(
         self, image: QwenSam2Image, prompts: torch.Tensor
@@ -92,12 +90,12 @@ class QwenSam2:
             decoder, image.segmenter, index, prompts=prompts
         )
         masks = self.processor.restore_masks(logits, image.size) > 0
-        return tuple(
-            PredictedRegion(
-                visible=Mask.from_dense(mask), score=min(1.0, max(0.0, score))
-            )
-            for mask, score in zip(masks.cpu().numpy(), scores.float().tolist())
-        )
+        regions = []
+        for mask, score in zip(masks.cpu().numpy(), scores.float().tolist()):
+            clipped = min(1.0, max(0.0, score))  # a predicted IoU may lie outside 0..1
+            region = PredictedRegion(visible=Mask.from_dense(mask), score=clipped)
+            regions.append(region)
+        return tuple(regions)
 
 
 def choose_device(device: str | None) -> str:
@@ -106,17 +104,17 @@ def choose_device(device: str | None) -> str:
 
 
 def load_complete(
-    found: type[PreTrainedModel], name: str | None, source: str, **options: object
+    model_class: type[PreTrainedModel], name: str | None, source: str, **options: object
 ) -> PreTrainedModel:
     """A model of which no weight is missing; ModelError names some that are. source: named in the error."""
     try:
-        model, missing = load_weights(found, name, **options)
+        model, missing = load_weights(model_class, name, **options)
     except RuntimeError:
         raise ModelError(
-            f"{source}: the weights have other shapes than the config of {found.__name__}"
+            f"{source}: the weights have other shapes than the config of {model_class.__name__}"
         ) from None
     if missing:
         raise ModelError(
-            f"{source}: {len(missing)} weights of {found.__name__} are missing: {', '.join(missing[:3])}"
+            f"{source}: {len(missing)} weights of {model_class.__name__} are missing: {', '.join(missing[:3])}"
         )
     return model

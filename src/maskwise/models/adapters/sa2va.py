@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, Sam2Config, Sam2Model
 
 from maskwise.errors import ModelError
+from maskwise.language.requests import to_noun_phrase
 from maskwise.models.adapters.qwen_sam2 import (
     QwenSam2,
     QwenSam2Image,
@@ -26,7 +27,6 @@ from maskwise.models.adapters.qwen_sam2 import (
     choose_device,
     load_complete,
 )
-from maskwise.models.adapters.sam3 import to_noun_phrase
 from maskwise.models.vlm.build import build_processor
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.pretrained import read_architecture
@@ -113,16 +113,14 @@ class Sa2va:
         folder = Path(checkpoint)
         device = choose_device(device)
         weights = read_weights(folder)
-        part = read_language_config(
-            folder, tied="lm_head.weight" not in weights[LANGUAGE]
-        )
-        described = read_architecture(part)
-        found = find_vision_language_class(described.model_type)
+        tied = "lm_head.weight" not in weights[LANGUAGE]
+        language_config = read_language_config(folder, tied=tied)
+        architecture = read_architecture(language_config)
         language = load_complete(
-            found,
+            find_vision_language_class(architecture.model_type),
             None,
             checkpoint,
-            config=described,
+            config=architecture,
             state_dict=weights[LANGUAGE],
             dtype="auto",
         )
@@ -136,7 +134,7 @@ class Sa2va:
             dtype="auto",
         )
         settings = VlmConfig(
-            vision_language=part,
+            vision_language=language_config,
             segmenter=Pretrained(config=sam_config.to_dict()),
             seg_tokens=(SEG, SEG),
             image_size=sam_config.prompt_encoder_config.image_size,
@@ -158,10 +156,9 @@ class Sa2va:
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question; both networks encode the image once."""
         encoded = self.model.encode(image)
-        written = self.model.write(
-            encoded, [write_request(question) for question in questions]
-        )
-        return [self._to_prediction(encoded, one) for one in written]
+        requests = [write_request(question) for question in questions]
+        answers = self.model.write(encoded, requests)
+        return [self._to_prediction(encoded, answer) for answer in answers]
 
     def _to_prediction(
         self, image: QwenSam2Image, written: WrittenAnswer
@@ -170,11 +167,12 @@ class Sa2va:
         seg = self.model.processor.seg_token_ids[0]
         places = [place for place, token in enumerate(written.tokens) if token == seg]
         regions = self.model.draw(image, self._prompts(written.states[places]))
-        text = self.model.processor.decode(
-            [token for token in written.tokens if token != seg]
-        )
+        words = [token for token in written.tokens if token != seg]
+        text = self.model.processor.decode(words)
+        # Where a [SEG] was removed before a mark, a space is left.
+        tidy = re.sub(r"\s+([.,])", r"\1", text).strip()
         return Prediction(
-            answer=Answer(text=re.sub(r"\s+([.,])", r"\1", text).strip()),
+            answer=Answer(text=tidy),
             mask_type="visible",
             regions=regions,
             no_target=not regions,
@@ -183,12 +181,12 @@ class Sa2va:
     def _prompts(self, states: Tensor) -> Tensor:
         """SAM 2's prompt vectors [n, 3, width]: two that stand for no point, and the projected state."""
         sam = self.model.sam
-        projected = self.projector(states.to(next(self.projector.parameters()).dtype))
-        vectors = projected.to(next(sam.parameters()).dtype)[:, None]
-        nothing = sam.prompt_encoder.not_a_point_embed.weight[None].expand(
-            len(vectors), 2, -1
-        )
-        return torch.cat([nothing, vectors], dim=1)
+        projector_dtype = next(self.projector.parameters()).dtype
+        sam_dtype = next(sam.parameters()).dtype
+        projected = self.projector(states.to(projector_dtype))
+        vectors = projected.to(sam_dtype)[:, None]
+        no_point = sam.prompt_encoder.not_a_point_embed.weight[None]
+        return torch.cat([no_point.expand(len(vectors), 2, -1), vectors], dim=1)
 
 
 def write_request(question: str) -> str:
@@ -232,36 +230,36 @@ def read_language_config(folder: Path, *, tied: bool) -> Pretrained:
         raise ModelError(
             f"{folder / 'config.json'}: expected the config of Sa2VA on Qwen-VL with text_config.model_type"
         ) from None
-    own = {
-        name: value
-        for name, value in fields.items()
-        if name not in ("auto_map", "architectures", "template")
-    }
-    text = fields["text_config"] | {"tie_word_embeddings": tied}
-    return Pretrained(
-        config=own
-        | {"model_type": kind, "text_config": text, "tie_word_embeddings": tied}
-    )
+    config = dict(fields)
+    # These name the authors' code, which is not run.
+    for name in ("auto_map", "architectures", "template"):
+        config.pop(name, None)
+    config["model_type"] = kind
+    config["text_config"] = fields["text_config"] | {"tie_word_embeddings": tied}
+    config["tie_word_embeddings"] = tied
+    return Pretrained(config=config)
 
 
 def translate_sam2(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights of the authors' SAM 2 by their names in transformers, without those for videos."""
-    found = {
-        translate_name(name): one
-        for name, one in weights.items()
+    translated = {
+        translate_name(name): weight
+        for name, weight in weights.items()
         if not VIDEO.match(name)
     }
-    points = [
-        found.pop(f"prompt_encoder.point_embeddings.{kind}.weight", None)
-        for kind in range(4)
-    ]
-    given = [one for one in points if one is not None]
-    if given:
-        found["prompt_encoder.point_embed.weight"] = torch.cat(given)
-    position = found.get("prompt_encoder.shared_embedding.positional_embedding")
+    # The authors keep one table per kind of point, transformers one for all four.
+    point_tables = []
+    for kind in range(4):
+        name = f"prompt_encoder.point_embeddings.{kind}.weight"
+        if name in translated:
+            point_tables.append(translated.pop(name))
+    if point_tables:
+        translated["prompt_encoder.point_embed.weight"] = torch.cat(point_tables)
+    # transformers has the same positional embedding under two names.
+    position = translated.get("prompt_encoder.shared_embedding.positional_embedding")
     if position is not None:
-        found["shared_image_embedding.positional_embedding"] = position.clone()
-    return found
+        translated["shared_image_embedding.positional_embedding"] = position.clone()
+    return translated
 
 
 def translate_name(name: str) -> str:
@@ -274,10 +272,9 @@ def translate_name(name: str) -> str:
 def load_projector(weights: Mapping[str, Tensor], folder: Path) -> nn.Sequential:
     """Linear, ReLU, Linear: from the language model's states to SAM 2's prompts."""
     try:
-        layers = [
-            nn.Linear(*weights[f"{place}.weight"].shape[::-1]) for place in (0, 2)
-        ]
-        projector = nn.Sequential(layers[0], nn.ReLU(), layers[1])
+        first = nn.Linear(*weights["0.weight"].shape[::-1])
+        last = nn.Linear(*weights["2.weight"].shape[::-1])
+        projector = nn.Sequential(first, nn.ReLU(), last)
         projector.load_state_dict(dict(weights))
     except (KeyError, TypeError, RuntimeError) as error:
         raise ModelError(f"{folder}: {PROJECTOR}*: {error}") from None

@@ -4,7 +4,6 @@ SAM 3 understands short noun phrases. A question is reduced to its phrase ("Segm
 that needs reasoning is passed on as it is and answered badly: SAM 3 alone does not reason.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch.nn import functional
 from transformers import AutoTokenizer, Sam3Model
 
 from maskwise.errors import ModelError
+from maskwise.language.requests import to_noun_phrase
 from maskwise.masks import Mask
 from maskwise.schema import PredictedRegion, Prediction
 
@@ -22,10 +22,7 @@ MIN_SCORE = 0.5
 """Lowest score of an instance, as in the authors' code; transformers' default is 0.3."""
 
 TEXT_LENGTH = 32
-REQUEST = re.compile(
-    r"^(please )?(segment|mark|show|find|outline|where (is|are)|which pixels show)( me)?( all)?( of)?( the| an?)? ",
-    re.IGNORECASE,
-)
+"""Tokens of a phrase, as in training."""
 
 
 class Sam3Predictor:
@@ -69,14 +66,12 @@ class Sam3Predictor:
         """float32 [1, 3, s, s] in -1..1: resized without keeping the proportions."""
         side = self.model.config.vision_config.image_size
         size = (side, side) if isinstance(side, int) else (side[1], side[0])
-        pixels = (
-            np.asarray(image.resize(size, Image.Resampling.BILINEAR), np.float32)
-            / 127.5
-            - 1
-        )
+        resized = image.resize(size, Image.Resampling.BILINEAR)
+        pixels = np.asarray(resized, np.float32) / 127.5 - 1
         return torch.from_numpy(pixels.transpose(2, 0, 1)[None]).to(self.device)
 
     def _answer(self, features: Any, phrase: str, size: tuple[int, int]) -> Prediction:
+        """The instances of a phrase. size: width and height of the image."""
         words = self.tokenizer(
             [phrase],
             padding="max_length",
@@ -89,24 +84,18 @@ class Sam3Predictor:
             input_ids=words["input_ids"],
             attention_mask=words["attention_mask"],
         )
-        scores = output.pred_logits[0].sigmoid() * output.presence_logits[0].sigmoid()
+        # An instance counts as far as it fits, and as far as the image shows the phrase at all.
+        presence = output.presence_logits[0].sigmoid()
+        scores = output.pred_logits[0].sigmoid() * presence
         kept = torch.nonzero(scores > self.min_score)[:, 0]
         if not len(kept):
             return Prediction(sample="", mask_type="visible", no_target=True)
-        masks = (
-            functional.interpolate(
-                output.pred_masks[:, kept], size[::-1], mode="bilinear"
-            )[0]
-            > 0
+        logits = functional.interpolate(
+            output.pred_masks[:, kept], size[::-1], mode="bilinear"
         )
-        regions = [
-            PredictedRegion(visible=Mask.from_dense(mask), score=score, name=phrase)
-            for mask, score in zip(masks.cpu().numpy(), scores[kept].tolist())
-        ]
+        masks = (logits[0] > 0).cpu().numpy()
+        regions = []
+        for mask, score in zip(masks, scores[kept].tolist()):
+            visible = Mask.from_dense(mask)
+            regions.append(PredictedRegion(visible=visible, score=score, name=phrase))
         return Prediction(sample="", mask_type="visible", regions=tuple(regions))
-
-
-def to_noun_phrase(question: str) -> str:
-    """A question without its request and end mark: "Segment the red cup." becomes "red cup"."""
-    text = REQUEST.sub("", question.strip())
-    return text.strip().rstrip(".?!")

@@ -23,9 +23,11 @@ from maskwise.models.vlm.build import build_processor
 from maskwise.models.vlm.config import Pretrained, VlmConfig
 from maskwise.models.vlm.pretrained import read_architecture
 from maskwise.models.vlm.vision_language import find_vision_language_class
-from maskwise.schema import Answer, Prediction
+from maskwise.schema import Answer, PredictedRegion, Prediction
 
 SIDE = 840
+"""Side of the image that the language model sees, as in training."""
+
 PROMPT = (
     'Please find "{question}" with bboxs and points.'
     "Compare the difference between object(s) and find the most closely matched object(s)."
@@ -37,7 +39,7 @@ PROMPT = (
 )
 ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 FARTHEST = 1e6
-"""Coordinates beyond this are no coordinates."""
+"""Coordinates beyond this are no coordinates, and would overflow."""
 
 
 class BoxAndPoint(msgspec.Struct, frozen=True):
@@ -61,12 +63,13 @@ class VisionReasoner:
         device: str | None = None,
     ) -> None:
         device = choose_device(device)
-        part = Pretrained(name=checkpoint)
-        found = find_vision_language_class(read_architecture(part).model_type)
-        language = load_complete(found, checkpoint, checkpoint).to(device)
+        pretrained = Pretrained(name=checkpoint)
+        model_type = read_architecture(pretrained).model_type
+        language_class = find_vision_language_class(model_type)
+        language = load_complete(language_class, checkpoint, checkpoint).to(device)
         sam = load_complete(Sam2Model, segmenter, segmenter).to(device)
         settings = VlmConfig(
-            vision_language=part,
+            vision_language=pretrained,
             segmenter=Pretrained(name=segmenter),
             image_size=sam.config.prompt_encoder_config.image_size,
             max_new_tokens=max_new_tokens,
@@ -85,19 +88,18 @@ class VisionReasoner:
         """One prediction per question; both networks encode the image once."""
         shown = image.resize((SIDE, SIDE), Image.Resampling.BILINEAR)
         encoded = self.model.encode(image, shown)
-        written = self.model.write(
-            encoded, [write_prompt(question) for question in questions]
-        )
-        replies = [self.model.processor.decode(one.tokens) for one in written]
-        return [self._to_prediction(encoded, reply) for reply in replies]
+        prompts = [write_prompt(question) for question in questions]
+        predictions = []
+        for answer in self.model.write(encoded, prompts):
+            reply = self.model.processor.decode(answer.tokens)
+            predictions.append(self._to_prediction(encoded, reply))
+        return predictions
 
     def _to_prediction(self, image: QwenSam2Image, reply: str) -> Prediction:
         objects = parse_reply(reply)
-        regions = (
-            self.model.draw(image, self._prompts(objects, image.size))
-            if objects
-            else ()
-        )
+        regions: tuple[PredictedRegion, ...] = ()
+        if objects:
+            regions = self.model.draw(image, self._prompts(objects, image.size))
         return Prediction(
             answer=Answer(text=remove_tags(reply)),
             mask_type="visible",
@@ -112,23 +114,21 @@ class VisionReasoner:
         sam = self.model.sam
         side = sam.config.prompt_encoder_config.image_size
         device = next(sam.parameters()).device
-        boxes = torch.tensor(
-            [to_input_pixels(one.bbox_2d, size, side) for one in objects], device=device
-        )
-        points = torch.tensor(
-            [to_input_pixels(one.point_2d, size, side) for one in objects],
-            device=device,
-        )
+        boxes = []
+        points = []
+        for target in objects:
+            boxes.append(to_input_pixels(target.bbox_2d, size, side))
+            points.append(to_input_pixels(target.point_2d, size, side))
+        # 1: the point lies inside the object.
+        labels = torch.ones((1, len(objects), 1), dtype=torch.int32, device=device)
         vectors, _ = sam.prompt_encoder(
-            input_points=points[None, :, None],
-            input_labels=torch.ones(
-                (1, len(objects), 1), dtype=torch.int32, device=device
-            ),
-            input_boxes=boxes[None],
+            input_points=torch.tensor(points, device=device)[None, :, None],
+            input_labels=labels,
+            input_boxes=torch.tensor(boxes, device=device)[None],
             input_masks=None,
         )
-        found: torch.Tensor = vectors[0]
-        return found
+        prompts: torch.Tensor = vectors[0]
+        return prompts
 
 
 def write_prompt(question: str) -> str:
@@ -138,22 +138,29 @@ def write_prompt(question: str) -> str:
 
 def parse_reply(reply: str) -> list[BoxAndPoint]:
     """The objects of a reply. Those without a box or a point are left out; a list that is not JSON has none."""
-    found = ANSWER.search(reply)
+    answer = ANSWER.search(reply)
+    if answer is None:
+        return []
     try:
-        items = msgspec.json.decode(found[1].strip()) if found else []
+        items = msgspec.json.decode(answer[1].strip())
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return []
-    objects = [_to_object(item) for item in items] if isinstance(items, list) else []
-    return [one for one in objects if one is not None]
+    if not isinstance(items, list):
+        return []
+    objects = [_to_object(item) for item in items]
+    return [target for target in objects if target is not None]
 
 
 def _to_object(item: object) -> BoxAndPoint | None:
+    """An item of a reply; None if it has another form or impossible coordinates."""
     try:
-        found = msgspec.convert(item, BoxAndPoint)
+        target = msgspec.convert(item, BoxAndPoint)
     except msgspec.ValidationError:
         return None
-    inside = all(abs(one) <= FARTHEST for one in (*found.bbox_2d, *found.point_2d))
-    return found if inside else None
+    coordinates = (*target.bbox_2d, *target.point_2d)
+    if any(abs(coordinate) > FARTHEST for coordinate in coordinates):
+        return None
+    return target
 
 
 def to_input_pixels(
@@ -163,13 +170,15 @@ def to_input_pixels(
 
     As in the authors' code they are rounded to whole pixels of the image between the two. size: width and height.
     """
-    lengths = [size[place % 2] for place in range(len(values))]
-    return [
-        round(one * length / SIDE) * side / length
-        for one, length in zip(values, lengths)
-    ]
+    pixels = []
+    for place, value in enumerate(values):
+        length = size[place % 2]
+        image_pixel = round(value * length / SIDE)
+        pixels.append(image_pixel * side / length)
+    return pixels
 
 
 def remove_tags(reply: str) -> str:
     """The thinking of a reply, without its list of objects."""
-    return re.sub(r"</?(think|answer)>", "", ANSWER.sub("", reply)).strip()
+    without_list = ANSWER.sub("", reply)
+    return re.sub(r"</?(think|answer)>", "", without_list).strip()
