@@ -1,5 +1,6 @@
 """Records of maskwise's loggers and Python warnings on standard error."""
 
+import ast
 import logging
 import subprocess
 import sys
@@ -11,6 +12,11 @@ import pytest
 
 from maskwise.errors import UnknownNameError
 from maskwise.logs import configure
+
+PACKAGE = Path(__file__).parent.parent / "src" / "maskwise"
+
+PRINTING = ("cli", "console.py", "terminal.py")
+"""What may print: the command line and what it prints with."""
 
 
 @pytest.fixture(autouse=True)
@@ -118,3 +124,29 @@ def test_debug_shows_the_traceback_of_a_failed_command(
     assert done.returncode == 2
     assert ("Traceback" in done.stderr) == (option == "--debug")
     assert done.stderr.splitlines()[-1].startswith("maskwise: ")
+
+
+def find_printing(path: Path) -> Iterator[str]:
+    """Calls of print and imports of rich in a module. A program's `main` may print."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    body = [
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.FunctionDef) and node.name == "main")
+    ]
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and node.id == "print":
+                yield f"{path}, line {node.lineno}: print"
+            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith(
+                "rich"
+            ):
+                yield f"{path}, line {node.lineno}: {node.module}"
+
+
+def test_only_the_command_line_prints() -> None:
+    lines: list[str] = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] not in PRINTING:
+            lines += find_printing(path)
+    assert not lines, "log it, or call a function that the caller passes"

@@ -1,7 +1,7 @@
 """`maskwise train` and `maskwise export`: train a model and write it in the form in which it is used."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -52,6 +52,7 @@ def train(
 
     Example: maskwise train configs/tiny.toml --out runs/train
     """
+    from maskwise.training.progress import reporting
     from maskwise.training.trainers import trainer_of_config, with_execution
 
     trainer = trainer_of_config(config)
@@ -76,7 +77,7 @@ def train(
         else:
             print_dry_run(plan)
         return
-    with _naming(config), _writing(out):
+    with _naming(config), _writing(out), _progress_bars() as show, reporting(show):
         paths = trainer.train(settings, out)
     _print_paths(paths, as_json)
 
@@ -110,6 +111,39 @@ def export(
         else:
             paths = trainer.export_run(run, target)
     _print_paths(paths, as_json)
+
+
+@contextlib.contextmanager
+def _progress_bars() -> Iterator[Callable[[str, int, int], None]]:
+    """A function that shows one bar per label, on standard error: standard output may
+    be read by a program.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from maskwise.console import make_console
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=make_console(stderr=True)) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def show(label: str, done: int, total: int) -> None:
+            if label not in bars:
+                bars[label] = progress.add_task(label, total=total, completed=done)
+            progress.update(bars[label], completed=done)
+
+        yield show
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ averaging       averaged weights (EMA)
 accelerator     one process or several, mixed precision, FSDP, DeepSpeed
 batch_loader    batches that depend only on their number, prepared ahead
 trackers        where losses and metrics are written: JSON lines, TensorBoard
-progress        progress bars on standard error
+progress        how far a run is, told to whoever shows it
 validation      held-out datasets and the metrics of the strict protocol
 dry_run         what a run would do
 config_file     TOML files to structs

@@ -28,7 +28,7 @@ from maskwise.training.checkpoints import (
     stage_weights_path,
     write_tensors,
 )
-from maskwise.training.progress import training_progress
+from maskwise.training.progress import report
 from maskwise.training.schedule import Schedule
 from maskwise.training.trackers import TrainingCurve
 
@@ -124,23 +124,22 @@ class StageLoop:
         is_main = self.accelerator.is_main_process
         curve = TrainingCurve(folder, self.task.name, first_step) if is_main else None
         batches = self._load_batches(first_step)
-        with training_progress(is_main) as progress:
-            bar = progress.add_task(
-                self.task.name, total=schedule.last_step, completed=first_step
-            )
-            for step in range(first_step, schedule.last_step):
-                losses = self.train_step(step, batches)
-                done = step + 1
-                metrics = {}
-                if schedule.is_due(done, schedule.validate_every):
-                    metrics = self._validate()
-                if curve is not None:
-                    curve.add(losses)
-                    if metrics or schedule.is_due(done, schedule.log_every):
-                        curve.write(done, metrics)
-                if schedule.is_due(done, schedule.checkpoint_every):
-                    checkpoints.save(done)
-                progress.update(bar, completed=done)
+        if is_main:
+            report(self.task.name, first_step, schedule.last_step)
+        for step in range(first_step, schedule.last_step):
+            losses = self.train_step(step, batches)
+            done = step + 1
+            metrics = {}
+            if schedule.is_due(done, schedule.validate_every):
+                metrics = self._validate()
+            if curve is not None:
+                curve.add(losses)
+                if metrics or schedule.is_due(done, schedule.log_every):
+                    curve.write(done, metrics)
+            if schedule.is_due(done, schedule.checkpoint_every):
+                checkpoints.save(done)
+            if is_main:
+                report(self.task.name, done, schedule.last_step)
         if curve is not None:
             curve.close()
         if self.averaged is not None:

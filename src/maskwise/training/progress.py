@@ -1,33 +1,49 @@
-"""Progress bars on standard error; standard output may be read by a program."""
+"""How far a training run is, told to whoever shows it: the command line has bars.
 
-from collections.abc import Iterable
+    with reporting(show):
+        trainer.train(config, folder)
+
+`show(label, done, total)` is called after every step or item. Without `reporting`
+nothing is shown.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
-
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    track,
-)
-
-from maskwise.console import make_console
 
 Item = TypeVar("Item")
 
+OnProgress = Callable[[str, int, int], None]
+"""Called with what is done (a stage, or what is prepared), how much of it, of how much."""
 
-def training_progress(shown: bool) -> Progress:
-    """The progress bar of the steps of a stage. shown: False in all processes but the first."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=make_console(stderr=True), disable=not shown)
+# A context variable rather than an argument of every function between the command line
+# and the loop: trainers of other packages need not pass it on.
+_on_progress: ContextVar[OnProgress | None] = ContextVar("on_progress", default=None)
 
 
-def track_items(items: Iterable[Item], label: str, total: int) -> Iterable[Item]:
-    """The items, with a progress bar while they are used up: data that a run prepares before its first step."""
-    return track(items, label, total=total, console=make_console(stderr=True))
+@contextmanager
+def reporting(on_progress: OnProgress) -> Iterator[None]:
+    """Call `on_progress` while the block runs."""
+    token = _on_progress.set(on_progress)
+    try:
+        yield
+    finally:
+        _on_progress.reset(token)
+
+
+def report(label: str, done: int, total: int) -> None:
+    """Say that `done` of `total` are done."""
+    on_progress = _on_progress.get()
+    if on_progress is not None:
+        on_progress(label, done, total)
+
+
+def track_items(items: Iterable[Item], label: str, total: int) -> Iterator[Item]:
+    """The items, reported while they are used up: data that a run prepares before its
+    first step.
+    """
+    report(label, 0, total)
+    for number, item in enumerate(items, 1):
+        yield item
+        report(label, number, total)
