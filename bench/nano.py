@@ -14,18 +14,17 @@ import torch
 from rich.console import Console
 from rich.progress import track
 
-from maskwise import load_dataset
+from maskwise import baseline, load_dataset, load_model
 from maskwise.harness.evaluate import evaluate
 from maskwise.harness.score import score
 from maskwise.masks import Mask
-from maskwise.models.vlm.predictor import load
 from maskwise.runs import Run
 from maskwise.runs.metric import Metric
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
 from maskwise.world import write_scenes
 
-MODELS = {"nano": None, "text-blind": "text-blind", "image-blind": "image-blind"}
+BASELINES = ("text-blind", "image-blind")
 METRICS = {
     "gIoU": "giou",
     "mask type": "mask_type_accuracy",
@@ -58,10 +57,10 @@ def main() -> None:
 def measure(checkpoint: str, dataset: Dataset, title: str) -> None:
     """Print the tables of one dataset."""
     runs: dict[str, Run] = {}
-    for name, baseline in track(MODELS.items(), title, console=Console(stderr=True)):
-        runs[name] = evaluate(
-            load(checkpoint, baseline=baseline), dataset, protocols=["strict"]
-        )
+    nano = load_model("vlm", checkpoint=checkpoint)
+    models = {"nano": nano} | {name: baseline(nano, name) for name in BASELINES}
+    for name, model in track(models.items(), title, console=Console(stderr=True)):
+        runs[name] = evaluate(model, dataset, protocols=["strict"])
     print(f"\n{title}, {len(dataset)} questions, `strict`, 95 % intervals\n")
     rows = [
         [name, *(_cell(run["strict"][key]) for key in METRICS.values())]

@@ -247,15 +247,35 @@ def test_torch_stays_in_models_and_training() -> None:
     )
 
 
+SCENE_MODULES = [
+    "maskwise.models.tiny.scene_example",
+    "maskwise.models.tiny.stage_oracles",
+]
+"""Modules of the bundled model that know scenes: its ground truth, and oracles made from it."""
+
+
 def test_inference_does_not_import_the_scene_generator() -> None:
     none_of(
         [
             item
             for item in OURS
             if item.module.startswith("maskwise.models.tiny")
-            and item.name.startswith(("maskwise.world", "maskwise.training"))
+            and item.module not in SCENE_MODULES
+            and item.name.startswith(("maskwise.world", *SCENE_MODULES))
         ],
         "inference shares constants with training by models/tiny/spec.py",
+    )
+
+
+def test_only_training_and_its_command_import_training() -> None:
+    none_of(
+        [
+            item
+            for item in OURS
+            if item.name.startswith("maskwise.training")
+            and item.package not in ("training", "cli")
+        ],
+        "inference never imports training",
     )
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from maskwise.images import open_image
     from maskwise.language.intent import classify_intent
     from maskwise.masks import Mask, Masks, as_mask, as_masks
+    from maskwise.models.baselines import baseline
     from maskwise.registry import (
         list_benchmarks,
         list_formats,
@@ -96,6 +97,7 @@ __all__ = [
     "UnknownNameError",
     "as_mask",
     "as_masks",
+    "baseline",
     "classify_intent",
     "compare",
     "draw_overlay",
@@ -140,6 +142,7 @@ _MODULES = {
     "images": ["open_image"],
     "masks": ["Mask", "Masks", "as_mask", "as_masks"],
     "language.intent": ["classify_intent"],
+    "models.baselines": ["baseline"],
     "registry": ["list_benchmarks", "list_formats", "list_models", "list_protocols"],
     "report.comparison": ["compare"],
     "report.overlay": ["draw_overlay"],

@@ -263,7 +263,14 @@ def _reason(error: BaseException) -> str:
 
 def _baseline(name: str, description: str) -> BuiltIn:
     place = f"maskwise.models.baselines:{name}"
-    return BuiltIn(place, f"baseline: {description}")
+    return BuiltIn(
+        place, f"baseline of any model, --model-option of=MODEL: {description}"
+    )
+
+
+def _stage_oracle(name: str, description: str) -> BuiltIn:
+    place = f"maskwise.models.tiny.stage_oracles:{name}"
+    return BuiltIn(place, f"oracle of one stage: {description}")
 
 
 MODELS = Registry(
@@ -306,31 +313,29 @@ MODELS = Registry(
             "maskwise.harness.oracle:Oracle",
             "the ground truth with adjustable errors, to test metrics",
         ),
-        "text-blind": _baseline(
-            "text_blind", "tiny, every question replaced by an empty one"
+        "text-blind": _baseline("text_blind", "every question is empty"),
+        "image-blind": _baseline("image_blind", "every image is gray"),
+        "shuffled-questions": _baseline(
+            "shuffled_questions", "every question is replaced by another one"
         ),
-        "image-blind": _baseline(
-            "image_blind", "tiny, every image replaced by a grey one"
-        ),
-        "whole-image": _baseline("whole_image", "one region, the whole image"),
-        "visible-copy": _baseline(
-            "visible_copy", "tiny, amodal masks replaced by its visible masks"
-        ),
+        "visible-copy": _baseline("visible_copy", "amodal masks are its visible masks"),
         "convex-hull": _baseline(
-            "convex_hull",
-            "tiny, amodal masks replaced by convex hulls of its visible masks, "
-            "clipped to occluders",
+            "convex_hull", "amodal masks are convex hulls of its visible masks"
         ),
-        "oracle-detector": _baseline(
+        "whole-image": BuiltIn(
+            "maskwise.models.baselines:WholeImage",
+            "baseline: one region, the whole image",
+        ),
+        "oracle-detector": _stage_oracle(
             "oracle_detector", "tiny with ground-truth objects (world images only)"
         ),
-        "oracle-mask-type": _baseline(
+        "oracle-mask-type": _stage_oracle(
             "oracle_mask_type", "tiny with the ground-truth mask type"
         ),
-        "oracle-grounder": _baseline(
+        "oracle-grounder": _stage_oracle(
             "oracle_grounder", "tiny with the ground-truth targets among its detections"
         ),
-        "oracle-masks": _baseline(
+        "oracle-masks": _stage_oracle(
             "oracle_masks",
             "tiny with ground-truth masks for the targets it selected correctly",
         ),

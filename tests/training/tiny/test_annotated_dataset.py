@@ -5,6 +5,7 @@ import numpy as np
 from PIL import Image
 
 from maskwise.masks import Mask
+from maskwise.models.tiny.scene_example import ExampleQuestion, scene_to_example
 from maskwise.models.tiny.spec import (
     ATTRIBUTE_SIZES,
     CATEGORIES,
@@ -18,7 +19,6 @@ from maskwise.training.tiny.annotated_dataset import (
     dataset_examples,
     unknown_categories,
 )
-from maskwise.training.tiny.scene_dataset import ExampleQuestion, scene_to_example
 from maskwise.world import make_scene, write_scenes
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
+from maskwise.models.tiny.scene_example import SceneExample, scene_to_example
 from maskwise.training.tiny.augment import MIN_VISIBLE, augment
-from maskwise.training.tiny.scene_dataset import SceneExample, scene_to_example
 from maskwise.world import make_scene
 
 

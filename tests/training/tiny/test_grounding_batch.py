@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
 
+from maskwise.models.tiny.scene_example import ExampleQuestion, scene_to_example
 from maskwise.models.tiny.tokenizer import tokenize
 from maskwise.training.tiny.grounding_batch import (
     GroundingBatch,
@@ -14,7 +15,6 @@ from maskwise.training.tiny.grounding_dataset import (
     annotated_objects,
     make_grounding_example,
 )
-from maskwise.training.tiny.scene_dataset import ExampleQuestion, scene_to_example
 from maskwise.training.tiny.sentence_templates import make_templates
 from maskwise.world import make_scene
 

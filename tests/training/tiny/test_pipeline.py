@@ -17,6 +17,7 @@ from maskwise.cli.main import app
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny import Tiny
 from maskwise.models.tiny.networks import OnnxNetworks
+from maskwise.models.tiny.scene_example import scene_to_example
 from maskwise.models.tiny.spec import IMAGE_SIZE
 from maskwise.store import Dataset
 from maskwise.training.stage_config import StageConfig
@@ -28,7 +29,6 @@ from maskwise.training.tiny.config import (
 from maskwise.training.tiny.losses import detector_loss
 from maskwise.training.tiny.networks import TorchNetworks, TwoStageDetector
 from maskwise.training.tiny.pipeline import load_trained, train
-from maskwise.training.tiny.scene_dataset import scene_to_example
 from maskwise.training.tiny.targets import make_detector_batch
 from maskwise.world import make_scene, write_scenes
 

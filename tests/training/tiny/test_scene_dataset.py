@@ -1,11 +1,7 @@
 from pathlib import Path
 
-from maskwise.training.tiny.scene_dataset import (
-    read_shard,
-    scene_to_example,
-    shard_count,
-    write_shard,
-)
+from maskwise.models.tiny.scene_example import scene_to_example
+from maskwise.training.tiny.scene_dataset import read_shard, shard_count, write_shard
 from maskwise.world import make_scene
 
 

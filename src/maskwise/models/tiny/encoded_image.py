@@ -56,6 +56,12 @@ class EncodedImage:
             predictions.append(self.predict_targets(targets, mask_type, probabilities))
         return predictions
 
+    def visible_objects(self) -> list[Mask]:
+        """The visible masks of all objects that are not fully occluded, at the size of the image."""
+        objects = [key for key in self.candidates if key[1] == 0]
+        regions = self.predict_targets(objects, "visible").regions
+        return [region.visible for region in regions if region.visible is not None]
+
     def probabilities(self, questions: Sequence[str]) -> Float32Array:
         """float32 [q, n, 1 + MAX_PARTS]: probability that each object and part is a target."""
         return target_probabilities(self.networks, self.features, questions)

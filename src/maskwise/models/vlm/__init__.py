@@ -21,7 +21,6 @@ build           model and processor from a config
 folder          a model in a folder; both networks are folders of transformers
 adapters        LoRA adapters in a folder, not merged
 generation      answers to questions, with masks
-ablations       the model with one input removed, as baselines
 predictor       the model in `maskwise eval`, `ask` and `serve`
 """
 

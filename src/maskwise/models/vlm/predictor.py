@@ -13,7 +13,6 @@ from PIL import Image
 
 from maskwise.errors import ModelError
 from maskwise.masks import Mask
-from maskwise.models.vlm.ablations import AblatedModel
 from maskwise.models.vlm.folder import hash_weights, load_folder
 from maskwise.models.vlm.generation import (
     GeneratedAnswer,
@@ -142,11 +141,10 @@ def load(
     checkpoint: str,
     device: str = "cpu",
     batch_size: int = 16,
-    baseline: str | None = None,
-) -> Vlm | AblatedModel:
+) -> Vlm:
     """The model in a folder that `maskwise train` or `maskwise export` wrote.
 
-    device: "cpu", "cuda", "cuda:1", ... baseline: one of `BASELINES`, with this model in it.
+    device: "cpu", "cuda", "cuda:1", ...
     """
     folder = Path(checkpoint)
     try:
@@ -155,5 +153,4 @@ def load(
         raise ModelError(
             f"{folder}: the model cannot be loaded on {device!r}: {error}"
         ) from None
-    predictor = Vlm(model, processor, hash_weights(folder), batch_size=batch_size)
-    return predictor if baseline is None else AblatedModel(predictor, baseline)
+    return Vlm(model, processor, hash_weights(folder), batch_size=batch_size)

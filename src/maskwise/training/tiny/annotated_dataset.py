@@ -12,6 +12,7 @@ import numpy as np
 from maskwise.arrays import BoolArray, UInt8Array
 from maskwise.masks import Mask, Masks
 from maskwise.models.tiny.preprocess import resize_image
+from maskwise.models.tiny.scene_example import ExampleQuestion, SceneExample
 from maskwise.models.tiny.spec import (
     CATEGORIES,
     CATEGORY_NAMES,
@@ -22,7 +23,6 @@ from maskwise.models.tiny.spec import (
 )
 from maskwise.schema import Region, Sample
 from maskwise.store import Dataset
-from maskwise.training.tiny.scene_dataset import ExampleQuestion, SceneExample
 
 
 def dataset_examples(dataset: Dataset) -> Iterator[SceneExample | None]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maskwise.arrays import UInt8Array
-from maskwise.training.tiny.scene_dataset import SceneExample
+from maskwise.models.tiny.scene_example import SceneExample
 
 MAX_PASTES = 6
 """Attempts to paste an object, at most; about one in three succeeds."""

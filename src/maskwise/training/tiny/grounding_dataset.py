@@ -13,10 +13,11 @@ from maskwise.arrays import Float32Array, Int64Array
 from maskwise.models.tiny.features import ObjectFeatures, object_features
 from maskwise.models.tiny.greedy_matching import match_masks
 from maskwise.models.tiny.model import Tiny
+from maskwise.models.tiny.scene_example import SceneExample
 from maskwise.models.tiny.spec import MAX_PARTS, PAIRWISE_FEATURES
 from maskwise.models.tiny.tokenizer import tokenize
 from maskwise.store.atomic import atomic_write
-from maskwise.training.tiny.scene_dataset import SCENES_PER_SHARD, SceneExample
+from maskwise.training.tiny.scene_dataset import SCENES_PER_SHARD
 
 
 class GroundingQuestion(NamedTuple):

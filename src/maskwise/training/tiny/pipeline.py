@@ -24,6 +24,7 @@ from accelerate.utils import set_seed
 from maskwise.console import make_console
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.model import BUNDLED_WEIGHTS, Tiny
+from maskwise.models.tiny.scene_example import SceneExample
 from maskwise.store import Dataset
 from maskwise.training.checkpoints import find_stage_weights, load_stage_weights
 from maskwise.training.config_file import open_dataset
@@ -55,12 +56,7 @@ from maskwise.training.tiny.networks import (
     TwoStageDetector,
     load_onnx,
 )
-from maskwise.training.tiny.scene_dataset import (
-    SceneExample,
-    read_shard,
-    shard_count,
-    write_shards,
-)
+from maskwise.training.tiny.scene_dataset import read_shard, shard_count, write_shards
 from maskwise.training.tiny.sentence_templates import make_templates
 from maskwise.training.tiny.targets import DetectorBatch, make_detector_batch
 from maskwise.training.tiny.validation import Validation

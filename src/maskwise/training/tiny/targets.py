@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from maskwise.arrays import BoolArray, Float32Array, Int64Array, UInt8Array
+from maskwise.models.tiny.scene_example import SceneExample
 from maskwise.models.tiny.spec import BOX_MARGIN, MASK_SIZE, STRIDE
 from maskwise.training.tiny.augment import augment
-from maskwise.training.tiny.scene_dataset import SceneExample
 
 ROIS_PER_IMAGE = 4
 """Objects per image that the RoI head is trained on, chosen at random. A fixed number: CPU kernels are compiled
