@@ -53,15 +53,30 @@ class BrowsedRun:
     @property
     def title(self) -> str:
         """The name of the model, with that of the folder where it differs."""
-        return (
-            self.run.model_name
-            if self.run.name == self.run.model_name
-            else f"{self.run.model_name} ({self.run.name})"
-        )
+        if self.run.name == self.run.model_name:
+            return self.run.model_name
+        return f"{self.run.model_name} ({self.run.name})"
+
+    def describe(self) -> dict[str, Any]:
+        """Title, notices, and the gIoU under each protocol, None where it is not defined."""
+        scores = {}
+        for protocol in self.run:
+            giou = self.run[protocol]["giou"]
+            scores[protocol] = None if giou is None else float(giou)
+        return {
+            "key": self.key,
+            "title": self.title,
+            "notices": self.run.notices,
+            "protocols": scores,
+            "main_protocol": self.run.main_protocol(),
+        }
 
     def values(self, protocol: str) -> Float64Array:
         """gIoU of each sample of the dataset, NaN where it has none."""
-        return self._spread(self.run.rows(protocol).value)
+        values = self.run.rows(protocol).value
+        if not len(values):
+            return np.full(len(self.rows), np.nan)
+        return np.where(self.rows < 0, np.nan, values[self.rows])
 
     def statuses(self, protocol: str) -> list[str | None]:
         """Status of each sample of the dataset; None where the run has no such sample."""
@@ -72,24 +87,16 @@ class BrowsedRun:
 
     def slices(self, protocol: str) -> dict[str, Codes]:
         """The slicings of the run, for the samples of the dataset: code -1 where the run has no such sample."""
-        return {
-            name: Codes(
-                np.where(self.rows < 0, -1, codes.codes[self.rows]).astype(np.int32),
-                codes.names,
-            )
-            for name, codes in self.run.rows(protocol).slices.items()
-        }
+        slices = {}
+        for name, (codes, values) in self.run.rows(protocol).slices.items():
+            spread = np.where(self.rows < 0, -1, codes[self.rows])
+            slices[name] = Codes(spread.astype(np.int32), values)
+        return slices
 
     def prediction(self, row: int) -> Prediction | None:
-        """The prediction for a sample of the dataset."""
-        return None if self.rows[row] < 0 else self.data.prediction(int(self.rows[row]))
-
-    def _spread(self, values: Float64Array) -> Float64Array:
-        return (
-            np.where(self.rows < 0, np.nan, values[self.rows])
-            if len(values)
-            else np.full(len(self.rows), np.nan)
-        )
+        """The prediction for a sample of the dataset; None where the run has no such sample."""
+        row_in_run = int(self.rows[row])
+        return None if row_in_run < 0 else self.data.prediction(row_in_run)
 
 
 @dataclass
@@ -102,87 +109,67 @@ class BrowsedDataset:
 
     def describe(self) -> dict[str, Any]:
         """Name, counts, slicings with their values, and runs with their protocols and scores."""
+        slices = {}
+        for name, codes in self.slices.items():
+            slices[name] = [str(value) for value in codes.names]
         return {
             "key": self.key,
             "name": self.dataset.name,
             "samples": len(self.dataset),
             "images": len(self.dataset.images),
-            "slices": {
-                name: [str(v) for v in codes.names]
-                for name, codes in self.slices.items()
-            },
-            "runs": [
-                {
-                    "key": one.key,
-                    "title": one.title,
-                    "notices": one.run.notices,
-                    "protocols": {
-                        name: None
-                        if (value := one.run[name]["giou"]) is None
-                        else float(value)
-                        for name in one.run
-                    },
-                    "main_protocol": one.run.main_protocol(),
-                }
-                for one in self.runs.values()
-            ],
+            "slices": slices,
+            "runs": [run.describe() for run in self.runs.values()],
         }
 
     @functools.cached_property
     def slices(self) -> dict[str, Codes]:
         """The slicings of the samples: mask type, those of the runs, and tags, where values differ."""
         samples = self.dataset.samples
-        found = {"mask_type": Codes(samples.mask_type.astype(np.int32), MASK_TYPES)}
+        slices = {"mask_type": Codes(samples.mask_type.astype(np.int32), MASK_TYPES)}
+        # Where runs and tags have slicings of the same name, the first one counts.
         for run in self.runs.values():
-            found |= {
-                k: v
-                for k, v in run.slices(run.run.main_protocol()).items()
-                if k not in found
-            }
+            for name, slicing in run.slices(run.run.main_protocol()).items():
+                slices.setdefault(name, slicing)
         for name in samples.tag_names:
-            codes = samples.tag(name)
-            texts = tuple(
-                "untagged" if value is None else value for value in codes.names
-            )
-            found.setdefault(name, Codes(codes.codes, texts))
-        return {
-            name: codes
-            for name, codes in found.items()
-            if len(np.unique(codes.codes)) > 1 and len(codes.names) <= MAX_VALUES
-        }
+            codes, values = samples.tag(name)
+            texts = tuple("untagged" if value is None else value for value in values)
+            slices.setdefault(name, Codes(codes, texts))
+        offered = {}
+        for name, slicing in slices.items():
+            differs = len(np.unique(slicing.codes)) > 1
+            if differs and len(slicing.names) <= MAX_VALUES:
+                offered[name] = slicing
+        return offered
 
     def select(self, query: SampleQuery) -> Int64Array:
         """Rows of the samples of a query, in its order. KeyError names an unknown run, protocol or slicing."""
         keep = self._matches_text(query.text)
         for name, value in query.slices.items():
-            codes, names = self.slices[name]
-            keep &= np.isin(
-                codes, [code for code, one in enumerate(names) if str(one) == value]
-            )
+            codes, values = self.slices[name]
+            wanted = [code for code, text in enumerate(values) if str(text) == value]
+            keep &= np.isin(codes, wanted)
         run = None if query.run is None else self.runs[query.run]
         if run is None:
             return np.flatnonzero(keep)
         protocol = run.run.main_protocol(query.protocol)
         if query.status is not None:
-            keep &= np.array(
-                [status == query.status for status in run.statuses(protocol)], np.bool_
-            )
+            statuses = run.statuses(protocol)
+            keep &= np.array([status == query.status for status in statuses], np.bool_)
         rows = np.flatnonzero(keep)
-        return (
-            rows
-            if query.sort == "order"
-            else _sort_by_score(rows, run.values(protocol), query.sort)
-        )
+        if query.sort == "order":
+            return rows
+        return _sort_by_score(rows, run.values(protocol), query.sort)
 
     def _matches_text(self, text: str) -> BoolArray:
+        """Of each sample whether its question, answer or id contains every word, in any case."""
         keep = np.ones(len(self.dataset), np.bool_)
         table = self.dataset.samples.table
         for word in text.split():
-            found = np.zeros(len(keep), np.bool_)
+            contained = np.zeros(len(keep), np.bool_)
             for column in ("question", "answer", "id"):
                 matches = pc.match_substring(table[column], word, ignore_case=True)
-                found |= pc.fill_null(matches, False).to_numpy()
-            keep &= found
+                contained |= pc.fill_null(matches, False).to_numpy()
+            keep &= contained
         return keep
 
     def summaries(
@@ -190,25 +177,27 @@ class BrowsedDataset:
     ) -> list[dict[str, Any]]:
         """One line per sample, without masks. scores: of every run, under the query's protocol where it has it."""
         samples = self.dataset.samples
-        protocols = {}
+        values_by_run = {}
         for key, run in self.runs.items():
             wanted = query.protocol if query.protocol in list(run.run) else None
-            protocols[key] = run.values(run.run.main_protocol(wanted))
+            values_by_run[key] = run.values(run.run.main_protocol(wanted))
         offsets = samples.targets.offsets
-        return [
-            {
+        summaries = []
+        for row in rows:
+            scores = {
+                key: _number(values[row]) for key, values in values_by_run.items()
+            }
+            summary = {
                 "row": row,
                 "id": samples.id[row],
                 "image": int(samples.image[row]),
                 "question": samples.question[row],
                 "mask_type": MASK_TYPES[samples.mask_type[row]],
                 "targets": int(offsets[row + 1] - offsets[row]),
-                "scores": {
-                    key: _number(values[row]) for key, values in protocols.items()
-                },
+                "scores": scores,
             }
-            for row in rows
-        ]
+            summaries.append(summary)
+        return summaries
 
     def sample(self, row: int) -> dict[str, Any]:
         """A sample with its masks, and the prediction of every run with the color and IoU of each region."""
@@ -229,11 +218,10 @@ class BrowsedDataset:
 
     def _describe_prediction(self, run: BrowsedRun, row: int) -> dict[str, Any]:
         prediction = run.prediction(row)
-        colors, overlaps = (
-            ([], [])
-            if prediction is None
-            else match_colors(self.dataset[row], prediction.regions)
-        )
+        colors: list[int] = []
+        overlaps: list[float] = []
+        if prediction is not None:
+            colors, overlaps = match_colors(self.dataset[row], prediction.regions)
         scores = {name: _number(run.values(name)[row]) for name in run.run}
         return {
             "run": run.key,
@@ -282,9 +270,10 @@ def _add_run(browsed: dict[str, BrowsedDataset], run: Run) -> None:
 
 def _sort_by_score(rows: Int64Array, values: Float64Array, sort: str) -> Int64Array:
     """By score, samples without one last."""
-    found = values[rows]
-    keys = np.where(np.isnan(found), np.inf, -found if sort == "-score" else found)
-    return rows[np.argsort(keys, kind="stable")]
+    scores = values[rows]
+    keys = -scores if sort == "-score" else scores
+    last = np.where(np.isnan(scores), np.inf, keys)
+    return rows[np.argsort(last, kind="stable")]
 
 
 def _number(value: float) -> float | None:

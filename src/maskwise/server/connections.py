@@ -49,7 +49,7 @@ class ConnectionTable:
 
     def admit(self, connection: "GuardedConnection") -> bool:
         """Register a connection; where the limits are reached close an idle one for it. False where none is idle."""
-        clients = Counter(one.client_address for one in self._open)
+        clients = Counter(known.client_address for known in self._open)
         if clients[connection.client_address] >= self.limits.per_client:
             crowded = connection.client_address
         elif len(self._open) >= self.limits.total:

@@ -55,11 +55,13 @@ class EncodingCache:
         return self._known[id]
 
     def _drop_oldest(self) -> None:
-        while len(self) > 1 and (
-            len(self) > MAX_IMAGES
-            or sum(one.pixels for one in self._known.values()) > MAX_TOTAL_PIXELS
-        ):
+        # The last one stays, however large it is: its question is being asked.
+        while len(self) > 1 and self._is_full():
             self._known.popitem(last=False)
+
+    def _is_full(self) -> bool:
+        pixels = sum(encoding.pixels for encoding in self._known.values())
+        return len(self) > MAX_IMAGES or pixels > MAX_TOTAL_PIXELS
 
 
 def encode_for_serving(

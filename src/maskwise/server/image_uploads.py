@@ -15,7 +15,10 @@ MAX_IMAGES = 1024
 """Limits of the memory; the least recently used images are forgotten."""
 
 EXAMPLES = 8
+"""Images on the ask page: one row on a wide screen."""
+
 MIN_QUESTIONS = 2
+"""An example shows that an image can be asked more than once."""
 
 
 class StoredImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +36,10 @@ class ExampleImage(StoredImage, frozen=True, kw_only=True):
 
 
 class ImageUploads:
-    """Images by id, a hash of their bytes."""
+    """Images by id, a hash of their bytes.
+
+    An upload is the file itself. A format that needs converting would be converted in `add`, in a child process.
+    """
 
     def __init__(self, max_pixels: int, max_total_bytes: int = MAX_TOTAL_BYTES) -> None:
         self.max_pixels = max_pixels
@@ -49,12 +55,14 @@ class ImageUploads:
             self._uploaded[info.id] = (info, data)
             self.bytes += len(data)
         self._uploaded.move_to_end(info.id)
-        while len(self._uploaded) > 1 and (
-            self.bytes > self.max_total_bytes or len(self._uploaded) > MAX_IMAGES
-        ):
+        # The last one stays, however large it is: it was just uploaded.
+        while len(self._uploaded) > 1 and self._is_full():
             _, (_, dropped) = self._uploaded.popitem(last=False)
             self.bytes -= len(dropped)
         return info
+
+    def _is_full(self) -> bool:
+        return self.bytes > self.max_total_bytes or len(self._uploaded) > MAX_IMAGES
 
     def add_examples(self, dataset: Dataset, count: int = EXAMPLES) -> None:
         """Offer images of a dataset that embeds them, from all over it."""
@@ -63,6 +71,7 @@ class ImageUploads:
             for info, samples in dataset.groups()
             if len(samples) >= MIN_QUESTIONS
         ]
+        # Every n-th image: neighbors in a dataset often look alike.
         step = max(1, len(groups) // count)
         for info, samples in groups[::step][:count]:
             data = dataset.images.table["data"][dataset.images.row[info.id]].as_py()

@@ -46,15 +46,14 @@ class StaticFile(NamedTuple):
 @functools.cache
 def read_static_files() -> dict[str, StaticFile]:
     """All files by their path below the folder."""
-    found = {}
+    static_files = {}
     for path in sorted(FOLDER.rglob("*")):
         if path.suffix in TYPES:
             content = path.read_bytes()
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            found[path.relative_to(FOLDER).as_posix()] = StaticFile(
-                content, TYPES[path.suffix], etag
-            )
-    return found
+            name = path.relative_to(FOLDER).as_posix()
+            static_files[name] = StaticFile(content, TYPES[path.suffix], etag)
+    return static_files
 
 
 @get("/static/{name:path}", sync_to_thread=False)
