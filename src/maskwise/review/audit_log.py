@@ -33,7 +33,6 @@ from maskwise.review.records import (
     ControlAnswer,
     DecidedPayload,
     EditedSample,
-    ReviewItem,
 )
 
 BATCH = 500
@@ -156,14 +155,13 @@ def _create_project(connection: Connection, event: Event) -> None:
 
 
 def _add_items(connection: Connection, event: Event) -> None:
-    added = msgspec.json.decode(event.payload, type=list[ReviewItem])
+    added = msgspec.json.decode(event.payload, type=list[dict[str, Any]])
     undecided = {"status": "open", "final": None, "control": None}
-    rows = [msgspec.structs.asdict(item) | undecided for item in added]
-    connection.execute(insert(tables.items), rows)
+    connection.execute(insert(tables.items), [item | undecided for item in added])
     slots = []
     for item in added:
-        for slot in range(item.needed):
-            slots.append(_slot(item.item, slot, "review", place=item.place))
+        for number in range(item["needed"]):
+            slots.append(_slot(item["item"], number, "review", place=item["place"]))
     connection.execute(insert(tables.slots), slots)
 
 

@@ -37,6 +37,8 @@ CHECKPOINT_MS = 2000
 """How long `close` waits for other processes that read the SQLite file."""
 
 CONNECTIONS = 16
+"""Requests that use the database at once: enough for fifty reviewers, few for a shared PostgreSQL server."""
+
 _CHECKPOINTS = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
 SQLITE = "sqlite"
 POSTGRES = "postgresql"
@@ -76,6 +78,7 @@ class ReviewDatabase:
     @contextlib.contextmanager
     def remove_on_error(self) -> Iterator[None]:
         """Remove the SQLite file if the block creates it and then fails."""
+        # A review that existed before the block must never be removed.
         missing = self.is_missing()
         try:
             yield
@@ -90,6 +93,7 @@ class ReviewDatabase:
         with self._errors(), self.engine.begin() as connection:
             if not self.is_sqlite:
                 # Two servers that start together must not both create them.
+                # The number is any that no other program is likely to lock.
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7305801)")
             metadata.create_all(connection)
 
@@ -105,6 +109,7 @@ class ReviewDatabase:
                 job.run(connection)
             return job.result()
         self._waiting.append(job)
+        # Whoever gets the lock first writes the jobs of all who wait for it.
         with self._writer:
             if not job.finished:
                 self._write_waiting()

@@ -23,6 +23,7 @@ from maskwise.review.records import (
 )
 from maskwise.schema import Answer, Region, Sample
 
+# Tabs and line feeds are allowed; lone surrogates cannot be encoded as UTF-8.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -58,9 +59,8 @@ def apply_edit(
     size: tuple[int, int],
 ) -> EditedSample:
     """The sample after an edit. regions: those of its image. size: height and width of the image."""
-    known = {region.id: region for region in regions} | {
-        region.id: region for region in sample.targets
-    }
+    known = {region.id: region for region in regions}
+    known |= {region.id: region for region in sample.targets}
     question = sample.question if edit.question is UNSET else edit.question
     answer = sample.answer if edit.answer is UNSET else edit.answer
     mask_type = sample.mask_type if edit.mask_type is UNSET else edit.mask_type
@@ -134,11 +134,11 @@ def _apply_target(
     for name, mask in (("visible", edit.visible), ("amodal", edit.amodal)):
         if isinstance(mask, Mask):
             check_mask(mask, size, f"target {edit.id!r}, {name}")
-    changes = {
-        field: value
-        for field in ("name", "visible", "amodal")
-        if (value := getattr(edit, field)) is not UNSET
-    }
+    changes = {}
+    for field in ("name", "visible", "amodal"):
+        value = getattr(edit, field)
+        if value is not UNSET:
+            changes[field] = value
     if edit.id not in known and "name" not in changes:
         raise InvalidDecisionError(
             f"target {edit.id!r} is a new region and needs a name"
@@ -163,8 +163,8 @@ def _check_answer(answer: Answer | None) -> None:
 
 def _check_text(name: str, text: str) -> None:
     """Refuse control characters: databases cannot store them all, and no question needs them."""
-    found = _CONTROL.search(text)
-    if found is not None:
+    match = _CONTROL.search(text)
+    if match is not None:
         raise InvalidDecisionError(
-            f"{name}: control character U+{ord(found[0]):04X} is not allowed"
+            f"{name}: control character U+{ord(match[0]):04X} is not allowed"
         )

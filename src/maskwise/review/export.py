@@ -26,7 +26,9 @@ from maskwise.schema import Sample
 from maskwise.store import Dataset, DatasetWriter
 
 PROVENANCE = "provenance.jsonl"
+
 EXPORTED = ("accepted", "fixed")
+"""The statuses of samples that are written; open, disputed and rejected ones are counted."""
 
 
 class ProvenanceDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

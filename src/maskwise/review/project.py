@@ -20,7 +20,7 @@ from maskwise.review import tables
 from maskwise.review.audit_log import analyze_tables, append_event
 from maskwise.review.edits import InvalidDecisionError, apply_edit
 from maskwise.review.items import FLAGS_TAG, sample_flags
-from maskwise.review.records import ROLES, ControlAnswer, ReviewItem, Role, SampleEdit
+from maskwise.review.records import ROLES, ControlAnswer, Role, SampleEdit
 from maskwise.store import Dataset
 
 ITEMS_PER_EVENT = 5000
@@ -173,15 +173,21 @@ def _to_answer(control: ControlLine, dataset: Dataset) -> ControlAnswer:
     )
 
 
-def _review_items(dataset: Dataset, options: ProjectOptions) -> Iterator[ReviewItem]:
-    """All samples: flagged ones first, otherwise in the order of the dataset."""
+def _review_items(
+    dataset: Dataset, options: ProjectOptions
+) -> Iterator[dict[str, Any]]:
+    """All samples: flagged ones first, otherwise in the order of the dataset.
+
+    item: row of the sample. place: in the queue. needed: how many reviews.
+    """
     flagged = _flagged_rows(dataset)
     seed = dataset_hash(dataset)
     order = [*flagged, *(row for row in range(len(dataset)) if row not in flagged)]
     for place, row in enumerate(order):
         sample = dataset.samples.id[row]
         double = _is_double(seed, sample, options.double_share)
-        yield ReviewItem(row, sample, place, 2 if double else 1)
+        needed = 2 if double else 1
+        yield {"item": row, "sample": sample, "place": place, "needed": needed}
 
 
 def _flagged_rows(dataset: Dataset) -> dict[int, None]:

@@ -20,18 +20,26 @@ SlotKind = Literal["review", "adjudication", "control"]
 STATUS_OF = {"accept": "accepted", "fix": "fixed", "reject": "rejected"}
 """The status that a final verdict gives an item. Other statuses: `open` and `disputed`."""
 
+# In characters. The longest texts of the published benchmarks have a tenth of that.
 MAX_QUESTION = 2000
 MAX_ANSWER = 8000
 MAX_NOTE = 2000
 MAX_NAME = 200
-"""Characters."""
 
 MAX_TARGETS = 256
+"""The most crowded images of COCO have about a hundred regions."""
+
 MAX_MASK_BYTES = 2**20
+"""Of one mask, as run lengths: noise of 4 megapixels; masks of objects have kilobytes."""
+
 MAX_BODY_BYTES = 2**23
+"""Of a decision with all its masks."""
+
 MAX_POINTS = 64
+"""Clicks on one object."""
+
 MAX_LEASED = 16
-"""Items leased by one request."""
+"""Items leased by one request: what a reviewer holds is kept from the others."""
 
 
 class Received(
@@ -132,12 +140,3 @@ class ControlAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     verdict: Literal["accept", "fix", "reject"]
     reason: str | None = None
     edit: EditedSample | None = None
-
-
-class ReviewItem(msgspec.Struct, frozen=True):
-    """A row of the queue: the sample's number and id, its place, and how many reviews it needs."""
-
-    item: int
-    sample: str
-    place: int
-    needed: int

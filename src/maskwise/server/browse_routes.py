@@ -39,7 +39,11 @@ MAX_ROW = 2**31 - 1
 """Rows of tables are numbered with 32 bits."""
 
 MAX_TEXT = 500
+"""Characters; every word is looked for in every sample."""
+
 MAX_SLICES = 50
+"""Filters at once; a dataset has about ten slicings."""
+
 
 Browsed = NamedDependency[SkipValidation[Mapping[str, BrowsedDataset]]]
 Row = Annotated[int, PathParameter(ge=0, le=MAX_ROW)]

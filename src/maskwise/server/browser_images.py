@@ -14,6 +14,7 @@ THUMBNAIL_SIDE = 360
 """Pixels of the longer side: the width of a card on screens with two pixels per point."""
 
 THUMBNAIL_QUALITY = 85
+"""About 20 kilobytes per card."""
 
 TYPES = {
     b"\x89PNG": "image/png",

@@ -9,9 +9,10 @@ from maskwise.harness.predictor import Predictor, domain_warning, encode_image
 from maskwise.images import open_image
 from maskwise.schema import Prediction
 
+# Limits of the cache; the least recently used images are dropped.
 MAX_IMAGES = 64
 MAX_TOTAL_PIXELS = 100_000_000
-"""Limits of the cache; the least recently used images are dropped."""
+"""300 MB where a model keeps the pixels themselves."""
 
 
 class ImageNeededError(ModelError):

@@ -10,9 +10,9 @@ from maskwise.images import MAX_SIDE, image_size
 from maskwise.server.responses import RequestRejectedError
 from maskwise.store import Dataset
 
+# Limits of the memory; the least recently used images are forgotten.
 MAX_TOTAL_BYTES = 2**28
 MAX_IMAGES = 1024
-"""Limits of the memory; the least recently used images are forgotten."""
 
 EXAMPLES = 8
 """Images on the ask page: one row on a wide screen."""

@@ -20,6 +20,7 @@ from maskwise.server.responses import errors
 CONTENT_TYPE = CONTENT_TYPE_LATEST.removesuffix("; charset=utf-8")
 """The text format of Prometheus; the framework adds the charset."""
 
+# From a static file to the timeout of a question.
 SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
 

@@ -154,6 +154,7 @@ class ModelProcess:
             message = f"the model did not answer within {self.timeout:g} seconds per question and was restarted"
             raise ModelTimeoutError(message) from None
         except (EOFError, OSError):
+            # The pipe breaks before the exit code is known.
             self._process.join(CLOSE_SECONDS)
             details = (
                 f"the model's process ended with exit code {self._process.exitcode}"
@@ -171,12 +172,14 @@ class ModelProcess:
         self._kill()
 
     def _start(self) -> None:
+        # A forked process would inherit the threads' locks and the listening socket.
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
         self._process: BaseProcess = context.Process(
             target=run_model, args=(other, *self._arguments), name="model"
         )
         self._process.start()
+        # Only the child may hold its end; otherwise its death would not close the pipe.
         other.close()
         self._kill = weakref.finalize(self, _kill, self._process, self._pipe)
         self._loaded = False

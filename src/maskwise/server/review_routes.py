@@ -63,6 +63,8 @@ MAX_RENEWED = 64
 """Leases that one request renews: a page holds five items."""
 
 MAX_PAGE = 500
+"""Decisions or events of one response."""
+
 MAX_NUMBER = 2**31 - 1
 """Items and events are numbered with 32 bits."""
 
