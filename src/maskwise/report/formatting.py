@@ -16,7 +16,9 @@ def format_interval(metric: MetricValue) -> str:
     """The interval, or nothing where there is none."""
     if metric.low is None or metric.high is None:
         return ""
-    return f"{format_value(metric.low, metric.unit)} to {format_value(metric.high, metric.unit)}"
+    low = format_value(metric.low, metric.unit)
+    high = format_value(metric.high, metric.unit)
+    return f"{low} to {high}"
 
 
 def format_value(value: float | None, unit: str = "fraction") -> str:
@@ -28,11 +30,13 @@ def format_value(value: float | None, unit: str = "fraction") -> str:
 
 
 def format_difference(value: float | None, unit: str = "fraction") -> str:
-    """Like `format_value`, with a sign."""
+    """Like `format_value`, with a sign; a difference that rounds to 0 has none."""
     if value is None:
         return UNDEFINED
     text = f"{value:+.2f}" if unit == "count" else f"{100 * value:+.1f}"
-    return "0" + text[2:] if not float(text) else _minus(text)
+    if float(text) == 0:
+        return text[1:]
+    return _minus(text)
 
 
 def format_tick(value: float) -> str:
@@ -44,13 +48,11 @@ def format_p(value: float | None) -> str:
     """A p-value; below 0.001 as a bound."""
     if value is None:
         return UNDEFINED
-    return (
-        "< 0.001"
-        if value < 0.001
-        else f"{value:.3f}"
-        if value < 0.1
-        else f"{value:.2f}"
-    )
+    if value < 0.001:
+        return "< 0.001"
+    if value < 0.1:
+        return f"{value:.3f}"
+    return f"{value:.2f}"
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
@@ -60,10 +62,9 @@ def shorten(text: str, limit: int = MAX_TEXT) -> str:
 
 def _minus(text: str) -> str:
     """The text with a minus sign instead of a hyphen, and without one before zero."""
-    return (
-        text
-        if not text.startswith("-")
-        else text[1:]
-        if not float(text)
-        else "−" + text[1:]
-    )
+    if not text.startswith("-"):
+        return text
+    digits = text[1:]
+    if float(digits) == 0:
+        return digits
+    return "−" + digits

@@ -13,17 +13,24 @@ NOTES = {
 
 def leading_protocols(run: Run) -> list[str]:
     """The official protocol of the dataset and `strict`, as far as they were scored; all if there are two at most."""
-    known = list(run.scores.protocols)
-    wanted = (run.info.dataset.protocol, "strict")
-    leading = sorted((name for name in known if name in wanted), key=wanted.index)
-    rest = [name for name in known if name not in leading]
-    return leading + rest if len(known) <= 2 else leading or rest[:1]
+    scored = list(run.scores.protocols)
+    leading = []
+    for name in (run.info.dataset.protocol, "strict"):
+        if name in scored and name not in leading:
+            leading.append(name)
+    others = [name for name in scored if name not in leading]
+    if len(scored) <= 2:
+        return leading + others
+    return leading or others[:1]
 
 
 def order_protocols(run: Run, first: str | None = None) -> list[str]:
     """All protocols of a run: the one asked for, the leading ones, then the others."""
-    asked = [] if first is None else [first]
-    return list(dict.fromkeys([*asked, *leading_protocols(run), *run.scores.protocols]))
+    names = [] if first is None else [first]
+    names += leading_protocols(run)
+    names += run.scores.protocols
+    # A dict keeps the first place of every name.
+    return list(dict.fromkeys(names))
 
 
 def protocol_role(run: Run, name: str) -> str:
@@ -35,22 +42,29 @@ def protocol_role(run: Run, name: str) -> str:
 
 def protocol_note(run: Run, name: str) -> str:
     """What a reader has to know before comparing an official protocol's values with published ones; may be empty."""
-    official = protocol_role(run, name) == OFFICIAL
-    return NOTES.get(name, "") if official and not run.teacher_forced else ""
+    is_official = protocol_role(run, name) == OFFICIAL
+    if is_official and not run.teacher_forced:
+        return NOTES.get(name, "")
+    return ""
 
 
 def describe_questions(run: Run) -> str:
     """How many questions about how many images, and of how many if the run is about a part of the dataset."""
-    found = run.info.dataset
-    images = f"{found.images:,} image" + ("" if found.images == 1 else "s")
-    if found.all_samples is not None and found.all_samples != found.samples:
-        return f"{found.samples:,} of {found.all_samples:,} questions, on {images}"
-    return (
-        f"{found.samples:,} question{'' if found.samples == 1 else 's'} about {images}"
-    )
+    dataset = run.info.dataset
+    images = f"{dataset.images:,} image"
+    if dataset.images != 1:
+        images += "s"
+    if dataset.all_samples is not None and dataset.all_samples != dataset.samples:
+        return f"{dataset.samples:,} of {dataset.all_samples:,} questions, on {images}"
+    questions = f"{dataset.samples:,} question"
+    if dataset.samples != 1:
+        questions += "s"
+    return f"{questions} about {images}"
 
 
 def states_mask_types(run: Run) -> bool:
     """Whether any prediction states a mask type; then the accuracy of mask types means something."""
     counts = run.scores.predictions
-    return counts is None or counts.with_mask_type is None or counts.with_mask_type > 0
+    if counts is None or counts.with_mask_type is None:
+        return True
+    return counts.with_mask_type > 0

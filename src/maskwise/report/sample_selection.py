@@ -21,16 +21,20 @@ def select_samples(
     worst, best: by the sample's gIoU, ties in a random but repeatable order. typical: at random from the middle half.
     not scored: failed, missing and excluded ones, every reason in turn. clusters: int64 [n], the image of each sample.
     """
+    # A fixed seed: the same run gives the same gallery.
     order = np.random.default_rng(0).permutation(len(rows.value))
-    counted = order[(rows.scored & (rows.weight > 0))[order]]
+    is_counted = rows.scored & (rows.weight > 0)
+    counted = order[is_counted[order]]
     ranked = counted[np.argsort(rows.value[counted], kind="stable")]
     quarter = len(ranked) // 4
-    rest = order[~rows.scored[order]]
+    middle_half = ranked[quarter : len(ranked) - quarter]
+    not_scored = order[~rows.scored[order]]
+    turns = _turns(rows.reason.codes[not_scored])
     wanted = {
         "worst": ranked,
         "best": ranked[::-1],
-        "typical": order[np.isin(order, ranked[quarter : len(ranked) - quarter])],
-        "not scored": rest[np.argsort(_turns(rows.reason.codes[rest]), kind="stable")],
+        "typical": order[np.isin(order, middle_half)],
+        "not scored": not_scored[np.argsort(turns, kind="stable")],
     }
     return list(_in_turn(wanted, clusters, count))
 
@@ -40,13 +44,13 @@ def select_disagreements(
 ) -> list[SelectedSample]:
     """Up to `count` samples on each side where two runs differ most in gIoU; one without a value counts as 0."""
     order = np.random.default_rng(0).permutation(len(a.value))
-    change = (np.nan_to_num(b.value) - np.nan_to_num(a.value)) * (
-        (a.weight > 0) | (b.weight > 0)
-    )
-    ranked = order[np.argsort(change[order], kind="stable")]
+    is_counted = (a.weight > 0) | (b.weight > 0)
+    change = (np.nan_to_num(b.value) - np.nan_to_num(a.value)) * is_counted
+    ascending = order[np.argsort(change[order], kind="stable")]
+    descending = ascending[::-1]
     wanted = {
-        "B is better": ranked[::-1][change[ranked[::-1]] > 0],
-        "A is better": ranked[change[ranked] < 0],
+        "B is better": descending[change[descending] > 0],
+        "A is better": ascending[change[ascending] < 0],
     }
     return list(_in_turn(wanted, clusters, count))
 
@@ -80,15 +84,17 @@ def _in_turn(
 
 def _other_images_first(rows: Int64s, clusters: Int64s, count: int) -> Iterator[int]:
     """The first rows, enough to choose `count` from: first one per image, then the others."""
-    near = rows[: max(count, min(8 * count, len(rows) // 4))]
-    _, first = np.unique(clusters[near], return_index=True)
-    own = np.zeros(len(near), np.bool_)
-    own[first] = True
-    yield from near[own].tolist()
-    yield from near[~own].tolist()
+    # At most a quarter of the rows, or the last of them would not be extreme any more.
+    considered = rows[: max(count, min(8 * count, len(rows) // 4))]
+    _, first = np.unique(clusters[considered], return_index=True)
+    is_first = np.zeros(len(considered), np.bool_)
+    is_first[first] = True
+    yield from considered[is_first].tolist()
+    yield from considered[~is_first].tolist()
 
 
 def largest(groups: Sequence[SliceGroup], count: int) -> list[SliceGroup]:
     """The groups with the most samples, in the order given."""
-    ranked = sorted(range(len(groups)), key=lambda item: -groups[item].samples)[:count]
-    return [groups[item] for item in sorted(ranked)]
+    positions = range(len(groups))
+    by_size = sorted(positions, key=lambda position: -groups[position].samples)
+    return [groups[position] for position in sorted(by_size[:count])]

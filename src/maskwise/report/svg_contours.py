@@ -31,14 +31,17 @@ def mask_to_path(mask: Mask) -> str:
     scale = CANVAS / max(1, *mask.size)
     tolerance = max(TOLERANCE / scale, STAIR)
     step = 1
-    points = MAX_POINTS + 1
-    while points > MAX_POINTS:
+    while True:
         rings = [simplify(ring, tolerance * step) for ring in trace(mask, step)]
-        points = sum(map(len, rings))
+        point_count = sum(len(ring) for ring in rings)
+        if point_count <= MAX_POINTS:
+            break
         step = 2 * step
-    return "".join(
-        _ring_to_path(np.rint(ring * scale).astype(np.int64)) for ring in rings
-    )
+    paths = []
+    for ring in rings:
+        path_units = np.rint(ring * scale).astype(np.int64)
+        paths.append(_ring_to_path(path_units))
+    return "".join(paths)
 
 
 def trace(mask: Mask, step: int = 1) -> list[Points]:
@@ -52,42 +55,48 @@ def trace(mask: Mask, step: int = 1) -> list[Points]:
     inside = mask.to_dense()[top : top + height, left : left + width]
     while count_corners(inside[::step, ::step]) > MAX_CORNERS:
         step *= 2
-    return [ring * step + (left, top) for ring in trace_rings(inside[::step, ::step])]
+    rings = trace_rings(inside[::step, ::step])
+    return [ring * step + (left, top) for ring in rings]
 
 
 def simplify(ring: Points, tolerance: float) -> Points:
     """The ring with fewer points, none of those left out further from it than the tolerance (Douglas, Peucker 1973)."""
     if len(ring) < 5:
         return ring
-    far = int(((ring - ring[0]) ** 2).sum(1).argmax())
+    # A ring has no ends: it is divided at its first point and the one farthest from it.
+    squared_distance = ((ring - ring[0]) ** 2).sum(1)
+    farthest = int(squared_distance.argmax())
     closed = np.concatenate([ring, ring[:1]])
-    keep = np.zeros(len(closed), np.bool_)
-    keep[[0, far, len(ring)]] = True
-    spans = [(0, far), (far, len(ring))]
+    is_kept = np.zeros(len(closed), np.bool_)
+    is_kept[[0, farthest, len(ring)]] = True
+    spans = [(0, farthest), (farthest, len(ring))]
     while spans:
         first, last = spans.pop()
         if last - first < 2:
             continue
-        distance = _distances(closed[first + 1 : last], closed[first], closed[last])
+        between = closed[first + 1 : last]
+        distance = _distances(between, closed[first], closed[last])
         worst = int(distance.argmax())
         if distance[worst] > tolerance:
             middle = first + 1 + worst
-            keep[middle] = True
+            is_kept[middle] = True
             spans += [(first, middle), (middle, last)]
-    simple = ring[keep[:-1]]
-    return simple if len(simple) > 2 else ring[[0, len(ring) // 3, 2 * len(ring) // 3]]
+    simple = ring[is_kept[:-1]]
+    if len(simple) > 2:
+        return simple
+    # Two points have no area: a triangle keeps the ring visible.
+    return ring[[0, len(ring) // 3, 2 * len(ring) // 3]]
 
 
 def _distances(points: Points, start: Points, end: Points) -> NDArray[np.float64]:
     """How far points lie from the line between two others, or from the one where they are the same."""
-    along = end - start
-    away = points - start
-    length = float(np.hypot(*along))
+    along_x, along_y = end - start
+    away_x, away_y = (points - start).T
+    length = float(np.hypot(along_x, along_y))
     if not length:
-        return np.asarray(np.hypot(away[:, 0], away[:, 1]), np.float64)
-    return np.asarray(
-        np.abs(along[0] * away[:, 1] - along[1] * away[:, 0]) / length, np.float64
-    )
+        return np.asarray(np.hypot(away_x, away_y), np.float64)
+    doubled_area = np.abs(along_x * away_y - along_y * away_x)
+    return np.asarray(doubled_area / length, np.float64)
 
 
 def _ring_to_path(ring: Points) -> str:
@@ -97,8 +106,5 @@ def _ring_to_path(ring: Points) -> str:
     x, y = ring[0].tolist()
     if len(steps) < 2:
         return f"M{x} {y}h1v1h-1z"
-    return (
-        f"M{x} {y}l"
-        + " ".join(f"{right} {down}" for right, down in steps.tolist())
-        + "z"
-    )
+    lines = [f"{right} {down}" for right, down in steps.tolist()]
+    return f"M{x} {y}l" + " ".join(lines) + "z"

@@ -62,39 +62,48 @@ class CanvasRegion:
 
 def legible_size(size: tuple[int, int]) -> tuple[int, int]:
     """Width and height of the canvas: enlarged by a whole factor, or reduced."""
+    width, height = size
     longest = max(size)
-    scale = (
-        min(1.0, MAX_SIDE / longest) if longest >= MIN_SIDE else -(-MIN_SIDE // longest)
-    )
-    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+    scale = min(1.0, MAX_SIDE / longest)
+    if longest < MIN_SIDE:
+        # A whole factor keeps pixels square; rounded up.
+        scale = -(-MIN_SIDE // longest)
+    return max(1, round(width * scale)), max(1, round(height * scale))
 
 
 def place_region(region: Drawable, index: int, size: tuple[int, int]) -> CanvasRegion:
     """The region on a canvas of this width and height; the index chooses color and stripes."""
+    width, height = size
     known = [mask for mask in (region.visible, region.amodal) if mask is not None]
-    resized = Masks.from_masks(known).resize(size[::-1])
+    resized = Masks.from_masks(known).resize((height, width))
     rows, columns = _bounds(resized, margin=max(size) // 50)
-    dense = iter(mask.to_dense()[rows, columns] for mask in resized)
-    order = getattr(region, "order", None)
+    crops = [mask.to_dense()[rows, columns] for mask in resized]
+    # The visible mask, if known, is the first; the amodal one the last.
+    depth = getattr(region, "order", None)
+    if depth is None:
+        # Without an order, larger regions are taken to be further back.
+        depth = max(mask.area for mask in known)
     return CanvasRegion(
-        visible=None if region.visible is None else next(dense),
-        amodal=None if region.amodal is None else next(dense),
+        visible=None if region.visible is None else crops[0],
+        amodal=None if region.amodal is None else crops[-1],
         corner=(rows.start, columns.start),
         name=(region.name or "").strip(),
         color=PALETTE[index % len(PALETTE)],
         stripes=index % 4,
-        depth=order if order is not None else max(mask.area for mask in known),
+        depth=depth,
     )
 
 
 def _bounds(masks: Masks, margin: int) -> tuple[slice, slice]:
     """Rows and columns that contain all masks and a margin, inside the canvas."""
     boxes = masks.box()
-    boxes = boxes[boxes[:, 2] > 0] if boxes[:, 2].any() else boxes
-    (left, top) = boxes[:, :2].min(0)
-    (right, bottom) = (boxes[:, :2] + boxes[:, 2:]).max(0)
+    has_pixels = boxes[:, 2] > 0
+    if has_pixels.any():
+        boxes = boxes[has_pixels]
+    corners = boxes[:, :2]
+    left, top = corners.min(0).tolist()
+    right, bottom = (corners + boxes[:, 2:]).max(0).tolist()
     height, width = masks.size[0].tolist()
-    return (
-        slice(max(0, int(top) - margin), min(height, int(bottom) + margin)),
-        slice(max(0, int(left) - margin), min(width, int(right) + margin)),
-    )
+    rows = slice(max(0, top - margin), min(height, bottom + margin))
+    columns = slice(max(0, left - margin), min(width, right + margin))
+    return rows, columns

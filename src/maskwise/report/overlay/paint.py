@@ -18,14 +18,17 @@ def dim_background(
     """Make everything outside the regions paler and greyer."""
     if not regions:
         return
-    rest = np.ones(canvas.shape[:2], np.bool_)
+    outside = np.ones(canvas.shape[:2], np.bool_)
     for region in regions:
-        visible_only = mask_type == "visible" and region.visible is not None
-        region.crop(rest)[region.visible if visible_only else region.extent] = False
-    grey = canvas[rest].mean(1, keepdims=True)
-    canvas[rest] = (
-        (canvas[rest] * 0.45 + grey * 0.3 + 255 * 0.15).round().astype(np.uint8)
-    )
+        shown = region.extent
+        if mask_type == "visible" and region.visible is not None:
+            shown = region.visible
+        region.crop(outside)[shown] = False
+    color = canvas[outside]
+    grey = color.mean(1, keepdims=True)
+    # Less than half of the color stays: the regions are what a reader looks at.
+    pale = color * 0.45 + grey * 0.3 + 255 * 0.15
+    canvas[outside] = pale.round().astype(np.uint8)
 
 
 def paint_visible(
@@ -47,8 +50,9 @@ def paint_hidden(
         return
     hidden = region.amodal & ~region.visible
     stripes = _stripes(hidden.shape, region.stripes, stroke)
-    _blend(region.crop(canvas), hidden & ~stripes, LIGHT, 0.3)
-    _blend(region.crop(canvas), hidden & stripes, region.color, 0.95)
+    crop = region.crop(canvas)
+    _blend(crop, hidden & ~stripes, LIGHT, 0.3)
+    _blend(crop, hidden & stripes, region.color, 0.95)
 
 
 def paint_outline(
@@ -62,11 +66,11 @@ def paint_outline(
         _line(crop, _edge(amodal, stroke), region.color, stroke)
         return
     if amodal is not None and (mask_type == "both" or visible is None):
-        edge = _edge(amodal, stroke)
-        beyond = (
-            edge if visible is None else edge & ~_dilate(_edge(visible, stroke), stroke)
-        )
-        _line(crop, beyond & _dashes(amodal, 5 * stroke), region.color, stroke)
+        dashed = _edge(amodal, stroke) & _dashes(amodal, 5 * stroke)
+        if visible is not None:
+            # No dashes beside the solid line.
+            dashed &= ~_dilate(_edge(visible, stroke), stroke)
+        _line(crop, dashed, region.color, stroke)
     if visible is not None:
         _line(crop, _edge(visible, stroke), region.color, stroke)
 
@@ -90,29 +94,30 @@ def deepest_pixels(mask: BoolArray) -> BoolArray:
 
 
 def _blend(canvas: UInt8Array, where: BoolArray, color: Color, opacity: float) -> None:
-    canvas[where] = (
-        (canvas[where] * (1 - opacity) + np.array(color) * opacity)
-        .round()
-        .astype(np.uint8)
-    )
+    """Mix a color into the pixels of the canvas (height, width, 3) where the mask is."""
+    mixed = canvas[where] * (1 - opacity) + np.array(color) * opacity
+    canvas[where] = mixed.round().astype(np.uint8)
 
 
 def _stripes(shape: tuple[int, ...], direction: int, stroke: int) -> BoolArray:
-    """Slanted stripes in one of four directions."""
-    down, right = np.ogrid[: shape[0], : shape[1]]
-    slant = (
+    """Slanted stripes in one of four directions, 2.5 strokes wide, one every 6."""
+    height, width = shape
+    down, right = np.ogrid[:height, :width]
+    slants = (
         down + right,
         down - right,
         (5 * down + 2 * right) // 4,
         (2 * down - 5 * right) // 4,
-    )[direction]
-    stripes: BoolArray = slant % (6 * stroke) < 5 * stroke // 2
+    )
+    period = 6 * stroke
+    stripes: BoolArray = slants[direction] % period < 5 * stroke // 2
     return stripes
 
 
 def _edge(mask: BoolArray, width: int) -> BoolArray:
     """Pixels of the mask within `width` of its outside; beyond the image counts as outside."""
-    return mask & (_box_counts(mask, width) < (2 * width + 1) ** 2)
+    square = (2 * width + 1) ** 2
+    return mask & (_box_counts(mask, width) < square)
 
 
 def _dilate(mask: BoolArray, width: int) -> BoolArray:
@@ -122,27 +127,33 @@ def _dilate(mask: BoolArray, width: int) -> BoolArray:
 def _box_counts(mask: BoolArray, width: int) -> Int32Array:
     """Number of mask pixels in the square of side 2 * width + 1 around each pixel."""
     side = 2 * width + 1
-    sums = np.pad(mask.astype(np.int32), ((width + 1, width), (width + 1, width)))
+    # A summed-area table; the extra row and column of zeros before it is the empty sum.
+    margin = (width + 1, width)
+    table = np.pad(mask.astype(np.int32), (margin, margin))
     for axis in (0, 1):
-        np.cumsum(sums, axis, out=sums)
-    counts: Int32Array = (
-        sums[side:, side:]
-        - sums[side:, :-side]
-        - sums[:-side, side:]
-        + sums[:-side, :-side]
-    )
+        np.cumsum(table, axis, out=table)
+    upper_rows = table[:-side]
+    lower_rows = table[side:]
+    lower = lower_rows[:, side:] - lower_rows[:, :-side]
+    upper = upper_rows[:, side:] - upper_rows[:, :-side]
+    counts: Int32Array = lower - upper
     return counts
 
 
 def _line(canvas: UInt8Array, edge: BoolArray, color: Color, stroke: int) -> None:
-    _blend(canvas, _dilate(edge, (stroke + 1) // 3), DARK, 0.8)
+    """A colored line with a dark rim, so that it shows on any image."""
+    rim = (stroke + 1) // 3
+    _blend(canvas, _dilate(edge, rim), DARK, 0.8)
     _blend(canvas, edge, color, 1.0)
 
 
 def _dashes(mask: BoolArray, length: int) -> BoolArray:
     """Dashes along the outline: cut by column where the outline is horizontal, by row where it is vertical."""
-    vertical, horizontal = np.gradient(_box_counts(mask, length).astype(np.float32))
-    flat = np.abs(vertical) > np.abs(horizontal)
-    down, right = np.ogrid[: mask.shape[0], : mask.shape[1]]
-    dashes: BoolArray = np.where(flat, right, down) // length % 2 == 0
+    smooth = _box_counts(mask, length).astype(np.float32)
+    vertical, horizontal = np.gradient(smooth)
+    is_horizontal = np.abs(vertical) > np.abs(horizontal)
+    height, width = mask.shape
+    down, right = np.ogrid[:height, :width]
+    along = np.where(is_horizontal, right, down)
+    dashes: BoolArray = along // length % 2 == 0
     return dashes
