@@ -25,8 +25,10 @@ def normalise(name: str) -> str:
     """A name without case, punctuation, leading article and instance number: `The knife_1's handle` and
     `knife:handle` both give `knife handle`.
     """
-    plain = _OWNER.sub("", _NUMBER.sub("", name.casefold()))
-    return _ARTICLE.sub("", _BREAK.sub(" ", plain).strip())
+    text = _NUMBER.sub("", name.casefold())
+    text = _OWNER.sub("", text)
+    text = _BREAK.sub(" ", text).strip()
+    return _ARTICLE.sub("", text)
 
 
 def answer_metrics(
@@ -41,16 +43,20 @@ def answer_metrics(
     """
     ground_truth = inputs.ground_truth
     count = len(inputs)
-    pred_sample, predicted = _predicted_names(inputs.predictions, counted)
+    pred_sample, pred_names = _predicted_names(inputs.predictions, counted)
     rows = rows & ground_truth.has_answer
-    true_code, pred_code = _common_codes(ground_truth.names, predicted)
-    shared = _shared(count, (ground_truth.sample, true_code), (pred_sample, pred_code))
+    true_code, pred_code = _common_codes(ground_truth.names, pred_names)
+    shared = _count_shared(
+        count, (ground_truth.sample, true_code), (pred_sample, pred_code)
+    )
     total = ground_truth.counts + np.bincount(pred_sample, minlength=count)
-    exact = rows & (2 * shared == total)
+    # All names of both lists are shared: the lists are equal.
+    is_exact = rows & (2 * shared == total)
     f1 = np.where(rows, 2 * shared / np.maximum(total, 1), 0.0)
+    denominator = rows.astype(np.int64)
     return {
-        "answer_exact": MetricTerms(exact.astype(np.int64), rows.astype(np.int64)),
-        "answer_f1": MetricTerms(f1, rows.astype(np.int64)),
+        "answer_exact": MetricTerms(is_exact.astype(np.int64), denominator),
+        "answer_f1": MetricTerms(f1, denominator),
     }
 
 
@@ -64,68 +70,78 @@ def judge_metric(inputs: ScoringInput, rows: BoolArray, judge: Judge) -> MetricT
         raise ProtocolError(
             "the judge needs the dataset's answers: read the ground truth with texts=True"
         )
-    value = np.zeros(len(ground_truth))
+    scores = np.zeros(len(ground_truth))
     rows = rows & ground_truth.has_answer
     for sample in np.flatnonzero(rows).tolist():
-        right = ground_truth.answers[sample]
-        predicted = predictions.answers[sample] if len(predictions.answers) else None
-        if right is not None and predicted is not None:
-            value[sample] = judge(ground_truth.questions[sample], right, predicted)
-            if not 0.0 <= value[sample] <= 1.0:
-                raise ProtocolError(
-                    f"sample {ground_truth.ids[sample]!r}: the judge returned {value[sample]}, not within 0 and 1"
-                )
-    return MetricTerms(value, rows.astype(np.int64))
+        true_answer = ground_truth.answers[sample]
+        answer = predictions.answers[sample] if len(predictions.answers) else None
+        if true_answer is None or answer is None:
+            continue
+        score = judge(ground_truth.questions[sample], true_answer, answer)
+        if not 0.0 <= score <= 1.0:
+            raise ProtocolError(
+                f"sample {ground_truth.ids[sample]!r}: the judge returned {score}, not within 0 and 1"
+            )
+        scores[sample] = score
+    return MetricTerms(scores, rows.astype(np.int64))
 
 
 def _predicted_names(
     predictions: PredictionColumns, counted: BoolArray
 ) -> tuple[Int64Array, Codes]:
     """Sample and name of all counted regions that have one, and of the phrases of predictions without such a region."""
-    has = np.array([name is not None for name in predictions.names.names], bool)
-    named = counted & has[predictions.names.codes] if len(has) else np.zeros(0, bool)
-    sample = predictions.sample[named]
-    codes = predictions.names.codes[named]
     names = predictions.names.names
-    if predictions.phrases is None or predictions.phrases.words is None:
+    is_name = np.array([name is not None for name in names], bool)
+    is_named = np.zeros(0, bool)
+    if len(names):
+        is_named = counted & is_name[predictions.names.codes]
+    sample = predictions.sample[is_named]
+    codes = predictions.names.codes[is_named]
+    phrases = predictions.phrases
+    if phrases is None or phrases.words is None:
         return sample, Codes(codes, names)
-    unnamed = np.ones(len(predictions), bool)
-    unnamed[sample] = False
-    used = unnamed[predictions.phrases.sample]
-    words = predictions.phrases.words
-    return (
-        np.concatenate([sample, predictions.phrases.sample[used]]),
-        Codes(
-            np.concatenate([codes, words.codes[used] + np.int32(len(names))]),
-            (*names, *words.names),
-        ),
-    )
+    is_unnamed = np.ones(len(predictions), bool)
+    is_unnamed[sample] = False
+    is_used = is_unnamed[phrases.sample]
+    # The words follow the names in one list, so their codes are shifted.
+    word_codes = phrases.words.codes[is_used] + np.int32(len(names))
+    all_codes = np.concatenate([codes, word_codes])
+    all_samples = np.concatenate([sample, phrases.sample[is_used]])
+    return all_samples, Codes(all_codes, (*names, *phrases.words.names))
 
 
-def _common_codes(one: Codes, other: Codes) -> tuple[Int64Array, Int64Array]:
+def _common_codes(a: Codes, b: Codes) -> tuple[Int64Array, Int64Array]:
     """Codes of both columns after normalising, equal where the names are."""
-    code: dict[str, int] = {}
+    code_of: dict[str, int] = {}
 
     def recode(column: Codes) -> Int64Array:
-        table = [
-            code.setdefault(normalise(name or ""), len(code)) for name in column.names
-        ]
-        return (
-            np.array(table, np.int64)[column.codes] if table else np.zeros(0, np.int64)
-        )
+        if not column.names:
+            return np.zeros(0, np.int64)
+        new_codes = []
+        for name in column.names:
+            new_codes.append(code_of.setdefault(normalise(name or ""), len(code_of)))
+        return np.array(new_codes, np.int64)[column.codes]
 
-    return recode(one), recode(other)
+    return recode(a), recode(b)
 
 
-def _shared(
-    count: int, one: tuple[Int64Array, Int64Array], other: tuple[Int64Array, Int64Array]
+def _count_shared(
+    count: int, a: tuple[Int64Array, Int64Array], b: tuple[Int64Array, Int64Array]
 ) -> Int64Array:
-    """How many names two lists have in common in each sample, repeats counted: int64 [count]."""
-    width = 1 + max((int(codes.max(initial=0)) for _, codes in (one, other)), default=0)
-    keys, times = np.unique(one[0] * width + one[1], return_counts=True)
-    other_keys, other_times = np.unique(other[0] * width + other[1], return_counts=True)
-    both, left, right = np.intersect1d(
-        keys, other_keys, assume_unique=True, return_indices=True
+    """How many names two lists have in common in each sample, repeats counted: int64 [count].
+
+    a, b: sample and code of each name.
+    """
+    sample_a, code_a = a
+    sample_b, code_b = b
+    # One number for sample and code.
+    width = 1 + max(int(code_a.max(initial=0)), int(code_b.max(initial=0)))
+    keys_a, times_a = np.unique(sample_a * width + code_a, return_counts=True)
+    keys_b, times_b = np.unique(sample_b * width + code_b, return_counts=True)
+    keys, rows_a, rows_b = np.intersect1d(
+        keys_a, keys_b, assume_unique=True, return_indices=True
     )
-    least: Float64Array = np.minimum(times[left], other_times[right]).astype(np.float64)
-    return np.bincount(both // width, least, minlength=count).astype(np.int64)
+    times: Float64Array = np.minimum(times_a[rows_a], times_b[rows_b]).astype(
+        np.float64
+    )
+    return np.bincount(keys // width, times, minlength=count).astype(np.int64)

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 
 from maskwise.arrays import BoolArray, Int64Array
+from maskwise.masks import Masks
 from maskwise.protocols.ground_truth import BOTH
 from maskwise.protocols.mask_selection import SelectedMasks
 from maskwise.protocols.overlaps import Overlaps
@@ -19,20 +20,26 @@ def find_copies(
 
     Where both types are requested, both masks have to be the same.
     """
-    found = np.zeros(len(counted), bool)
+    is_copy = np.zeros(len(counted), bool)
+    # Equal masks have equal areas: only those need to be compared.
     rows = _same_area(overlaps.pred, counted)
     if not len(rows):
-        return found
+        return is_copy
     keys = _keys(inputs, "pred", overlaps, rows)
-    repeated = {sample for (sample, *_), times in Counter(keys).items() if times > 1}
-    if not repeated:
-        return found
-    allowed = _equal_targets(inputs, overlaps, np.array(sorted(repeated), np.int64))
-    seen: Counter[tuple[int, bytes, bytes]] = Counter()
+    repeated_samples = set()
+    for (sample, *_), times in Counter(keys).items():
+        if times > 1:
+            repeated_samples.add(sample)
+    if not repeated_samples:
+        return is_copy
+    samples = np.array(sorted(repeated_samples), np.int64)
+    allowed = _equal_targets(inputs, overlaps, samples)
+    times_seen: Counter[tuple[int, bytes, bytes]] = Counter()
     for row, key in zip(rows.tolist(), keys):
-        found[row] = seen[key] >= allowed.get(key[0], 1)
-        seen[key] += 1
-    return found
+        sample = key[0]
+        is_copy[row] = times_seen[key] >= allowed.get(sample, 1)
+        times_seen[key] += 1
+    return is_copy
 
 
 def _same_area(masks: SelectedMasks, counted: BoolArray) -> Int64Array:
@@ -41,11 +48,11 @@ def _same_area(masks: SelectedMasks, counted: BoolArray) -> Int64Array:
     order = rows[np.lexsort((masks.area[rows], masks.sample[rows]))]
     area = masks.area[order]
     sample = masks.sample[order]
-    same = (area[1:] == area[:-1]) & (sample[1:] == sample[:-1])
-    either = np.zeros(len(order), bool)
-    either[1:] |= same
-    either[:-1] |= same
-    return np.sort(order[either])
+    equals_next = (area[1:] == area[:-1]) & (sample[1:] == sample[:-1])
+    is_shared = np.zeros(len(order), bool)
+    is_shared[1:] |= equals_next
+    is_shared[:-1] |= equals_next
+    return np.sort(order[is_shared])
 
 
 def _keys(
@@ -54,27 +61,34 @@ def _keys(
     """Sample and run lengths of each region; those of the amodal mask where both types are requested."""
     masks: SelectedMasks = getattr(overlaps, side)
     sample = masks.sample[rows]
-    batch = masks.masks[rows]
-    strings = (batch & batch).to_strings()  # run lengths in canonical form
-    more = [b""] * len(rows)
-    both = np.flatnonzero(inputs.ground_truth.requested_type[sample] == BOTH)
-    if len(both):
+    strings = _canonical_strings(masks.masks[rows])
+    amodal_strings = [b""] * len(rows)
+    wants_both = inputs.ground_truth.requested_type[sample] == BOTH
+    if wants_both.any():
         amodal: SelectedMasks = getattr(inputs.overlaps("amodal"), side)
-        some = both[amodal.area[rows[both]] > 0]
-        batch = amodal.masks[rows[some]]
-        for place, text in zip(some.tolist(), (batch & batch).to_strings()):
-            more[place] = text
-    return list(zip(sample.tolist(), strings, more))
+        has_amodal = amodal.area[rows] > 0
+        places = np.flatnonzero(wants_both & has_amodal)
+        place_strings = _canonical_strings(amodal.masks[rows[places]])
+        for place, text in zip(places.tolist(), place_strings):
+            amodal_strings[place] = text
+    return list(zip(sample.tolist(), strings, amodal_strings))
+
+
+def _canonical_strings(masks: Masks) -> list[bytes]:
+    """The run lengths of masks; equal masks may have been written in different ways."""
+    return (masks & masks).to_strings()
 
 
 def _equal_targets(
     inputs: ScoringInput, overlaps: Overlaps, samples: Int64Array
 ) -> dict[int, int]:
     """The largest number of equal targets in each of the samples."""
-    asked = np.zeros(len(inputs), bool)
-    asked[samples] = True
-    rows = np.flatnonzero(asked[overlaps.target.sample] & overlaps.target.known)
+    is_asked = np.zeros(len(inputs), bool)
+    is_asked[samples] = True
+    target = overlaps.target
+    rows = np.flatnonzero(is_asked[target.sample] & target.known)
+    times_of = Counter(_keys(inputs, "target", overlaps, rows))
     most: dict[int, int] = {}
-    for (sample, *_), times in Counter(_keys(inputs, "target", overlaps, rows)).items():
+    for (sample, *_), times in times_of.items():
         most[sample] = max(times, most.get(sample, 0))
     return most

@@ -80,16 +80,19 @@ def estimate(
     ratios = ratio_of_sums(metric, groups)
     with np.errstate(all="ignore"):
         low, high, method = _interval(metric, groups, ratios, level)
+    # A group whose gate is 0 has a value that the protocol fixes.
+    gates = np.ones(len(groups))
+    if metric.gate is not None:
+        gates = groups.add(groups.cells(metric.gate))
+    estimates = []
     rows = zip(ratios.ratio.tolist(), low.tolist(), high.tolist(), method)
-    gates = (
-        [1.0] * len(groups)
-        if metric.gate is None
-        else groups.add(groups.cells(metric.gate)).tolist()
-    )
-    return [
-        _estimate(*row) if gate else Estimate(metric.empty, Interval(None, None, FIXED))
-        for row, gate in zip(rows, gates)
-    ]
+    for row, gate in zip(rows, gates.tolist()):
+        if gate:
+            estimates.append(_estimate(*row))
+        else:
+            fixed = Interval(None, None, FIXED)
+            estimates.append(Estimate(metric.empty, fixed))
+    return estimates
 
 
 def ratio_of_sums(metric: MetricTerms, groups: ImageGroups) -> Ratios:
@@ -99,15 +102,15 @@ def ratio_of_sums(metric: MetricTerms, groups: ImageGroups) -> Ratios:
     total = groups.add(x)
     squares = groups.add(x * x)
     divisor = total + metric.epsilon
+    ratio = np.full(len(groups), np.nan)
+    np.divide(groups.add(y), divisor, out=ratio, where=divisor > 0)
+    effective_images = np.zeros(len(groups))
+    np.divide(total**2, squares, out=effective_images, where=squares > 0)
     return Ratios(
         images=groups.add((x != 0) | (y != 0)),
         denominator=total,
-        ratio=np.divide(
-            groups.add(y), divisor, out=np.full(len(groups), np.nan), where=divisor > 0
-        ),
-        effective_images=np.divide(
-            total**2, squares, out=np.zeros(len(groups)), where=squares > 0
-        ),
+        ratio=ratio,
+        effective_images=effective_images,
     )
 
 
@@ -115,7 +118,9 @@ def is_share(metric: MetricTerms, groups: ImageGroups) -> BoolArray:
     """Whether every image of a group lies between 0 and 1, bool [groups]."""
     y = groups.cells(metric.numerator)
     x = groups.cells(metric.denominator)
-    return np.asarray(groups.add((y < 0) | (y > x * (1 + 1e-9))) == 0)
+    # The tolerance allows for the rounding of sums.
+    is_outside = (y < 0) | (y > x * (1 + 1e-9))
+    return np.asarray(groups.add(is_outside) == 0)
 
 
 def influence(metric: MetricTerms, groups: ImageGroups, ratios: Ratios) -> Float64Array:
@@ -123,9 +128,10 @@ def influence(metric: MetricTerms, groups: ImageGroups, ratios: Ratios) -> Float
     y = groups.cells(metric.numerator)
     x = groups.cells(metric.denominator)
     rest = ratios.denominator[groups.group] - x
-    change: Float64Array = (y - ratios.ratio[groups.group] * x) / np.where(
-        rest > 0, rest, np.nan
-    )
+    # An image that is the whole group has no influence that could be computed.
+    known_rest = np.where(rest > 0, rest, np.nan)
+    residual = y - ratios.ratio[groups.group] * x
+    change: Float64Array = residual / known_rest
     return change
 
 
@@ -142,11 +148,14 @@ def jackknife(
     squares = influences * influences
     second = groups.add(squares)
     fourth = groups.add(squares * squares)
+    # The squared coefficient of variation of the squares.
     variation = images * fourth / second**2 - 1
-    freedom = np.minimum(2 * images / np.maximum(variation, 1e-9), effective - 1)
-    return second * (images - 1) / images, np.clip(
-        freedom, 2, np.maximum(images - 1, 2)
-    )
+    satterthwaite = 2 * images / np.maximum(variation, 1e-9)
+    freedom = np.minimum(satterthwaite, effective - 1)
+    # Below 2 degrees of freedom the t distribution has no variance.
+    freedom = np.clip(freedom, 2, np.maximum(images - 1, 2))
+    variance = second * (images - 1) / images
+    return variance, freedom
 
 
 def t_quantile(freedom: Float64Array, level: float) -> Float64Array:
@@ -174,22 +183,34 @@ def _interval(
         influences, groups, ratios.images, ratios.effective_images
     )
     within = is_share(metric, groups)
-    items = within & (groups.add((y % 1 != 0) | (x % 1 != 0) | (x > MAX_ITEMS)) == 0)
+    # A proportion counts items: whole numbers, and not too many per image.
+    is_no_count = (y % 1 != 0) | (x % 1 != 0) | (x > MAX_ITEMS)
+    items = within & (groups.add(is_no_count) == 0)
+    # Where all images agree, or the ratio is 0 or 1, the t interval has no width.
     constant = within & ((variance == 0) | (ratios.ratio <= 0) | (ratios.ratio >= 1))
-    count = np.where(
-        items, ratios.denominator / _design_effect(groups, y, x, ratios, variance), 0.0
-    )
+    use_wilson = items | constant
+
+    design_effect = _design_effect(groups, y, x, ratios, variance)
+    count = np.where(items, ratios.denominator / design_effect, 0.0)
     count = np.where(constant & ~items, ratios.effective_images, count)
-    wilson = _wilson(ratios.ratio, count, t_quantile(ratios.images - 1, level))
+    quantile = t_quantile(ratios.images - 1, level)
+    wilson_low, wilson_high = _wilson(ratios.ratio, count, quantile)
+
     reach = t_quantile(freedom, level) * np.sqrt(variance)
     positive = (groups.add(y < 0) == 0) & (metric.unit == "count")
-    other = _t_interval(ratios.ratio, reach, within=within, positive=positive)
-    low, high = (np.where(items | constant, *ends) for ends in zip(wilson, other))
+    t_low, t_high = _t_interval(ratios.ratio, reach, within=within, positive=positive)
+
+    low = np.where(use_wilson, wilson_low, t_low)
+    high = np.where(use_wilson, wilson_high, t_high)
     few = ratios.images < MIN_IMAGES
-    known = np.isfinite(low) & np.isfinite(high) & ~few & (constant | (variance > 0))
+    is_finite = np.isfinite(low) & np.isfinite(high)
+    known = is_finite & ~few & (constant | (variance > 0))
     reason = np.where(few, TOO_FEW_IMAGES, NO_VARIATION)
-    method = np.where(known, np.where(items | constant, WILSON, JACKKNIFE), reason)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan), method.tolist()
+    used_method = np.where(use_wilson, WILSON, JACKKNIFE)
+    method = np.where(known, used_method, reason)
+    known_low = np.where(known, low, np.nan)
+    known_high = np.where(known, high, np.nan)
+    return known_low, known_high, method.tolist()
 
 
 def _design_effect(
@@ -223,26 +244,22 @@ def _t_interval(
     ratio: Float64Array, reach: Float64Array, *, within: BoolArray, positive: BoolArray
 ) -> tuple[Float64Array, Float64Array]:
     """The interval of the ratio on the scale of logit, log or the ratio itself."""
-    odds = reach / (ratio * (1 - ratio))
+    # The reach on the other scales, by the derivative of the transformation.
+    logit_reach = reach / (ratio * (1 - ratio))
     factor = np.exp(reach / ratio)
-    low, high = (
-        np.select(
-            [within, positive],
-            [
-                1 / (1 + (1 - ratio) / ratio * np.exp(-sign * odds)),
-                ratio * factor**sign,
-            ],
-            ratio + sign * reach,
-        )
-        for sign in (-1.0, 1.0)
-    )
-    return low, high
+    odds_against = (1 - ratio) / ratio
+
+    def end(sign: float) -> Float64Array:
+        on_logit = 1 / (1 + odds_against * np.exp(-sign * logit_reach))
+        on_log = ratio * factor**sign
+        return np.select([within, positive], [on_logit, on_log], ratio + sign * reach)
+
+    return end(-1.0), end(1.0)
 
 
 def _estimate(value: float, low: float, high: float, method: str) -> Estimate:
     if np.isnan(value):
         return Estimate(None, Interval(None, None, TOO_FEW_IMAGES))
-    known = not np.isnan(low)
-    return Estimate(
-        value, Interval(low if known else None, high if known else None, method)
-    )
+    if np.isnan(low):
+        return Estimate(value, Interval(None, None, method))
+    return Estimate(value, Interval(low, high, method))

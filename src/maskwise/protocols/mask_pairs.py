@@ -1,6 +1,6 @@
 """Pairs of predicted regions and targets: those that may share pixels, and those that protocols form by order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,15 +35,8 @@ class MaskPairs:
     @classmethod
     def all(cls, pred_offsets: Int64Array, target_offsets: Int64Array) -> "MaskPairs":
         """Every predicted region with every target of its sample."""
-        parts = list(_pair_blocks(pred_offsets, target_offsets))
-        columns = (
-            np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*parts)
-        )
-        return cls(
-            pred_offsets,
-            target_offsets,
-            *(columns if parts else [np.zeros(0, np.int64)] * 3),
-        )
+        blocks = _pair_blocks(pred_offsets, target_offsets)
+        return cls(pred_offsets, target_offsets, *_join_blocks(blocks))
 
     @classmethod
     def overlapping(
@@ -55,15 +48,11 @@ class MaskPairs:
         target_box: Int32Array,
     ) -> "MaskPairs":
         """The pairs whose boxes overlap. Memory is linear in regions and pairs found. Boxes: int32 [regions, 4]."""
-        kept: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 3]
+        kept: list[tuple[Int64Array, ...]] = []
         for sample, pred, target in _pair_blocks(pred_offsets, target_offsets):
             rows = np.flatnonzero(boxes_overlap(pred_box[pred], target_box[target]))
             kept.append((sample[rows], pred[rows], target[rows]))
-        return cls(
-            pred_offsets,
-            target_offsets,
-            *(np.concatenate(column) for column in zip(*kept)),
-        )
+        return cls(pred_offsets, target_offsets, *_join_blocks(kept))
 
     @cached_property
     def preds(self) -> Int64Array:
@@ -76,42 +65,67 @@ class MaskPairs:
         return np.diff(self.target_offsets)
 
     @cached_property
-    def _key(self) -> Int64Array:
-        return self.pred * np.int64(self.target_offsets[-1] + 1) + self.target
+    def _keys(self) -> Int64Array:
+        return self._key(self.pred, self.target)
+
+    def _key(self, pred: Int64Array, target: Int64Array) -> Int64Array:
+        """One number per pair; ascending in the order of the pairs."""
+        target_count = np.int64(self.target_offsets[-1] + 1)
+        return pred * target_count + target
 
     def find(self, pred: Int64Array, target: Int64Array) -> Int64Array:
         """Positions of the given pairs, ABSENT where a pair is not listed."""
-        wanted = pred * np.int64(self.target_offsets[-1] + 1) + target
-        position = np.searchsorted(self._key, wanted)
-        listed = np.append(self._key, np.int64(-1))[position] == wanted
-        return np.where(listed, position, ABSENT)
+        wanted = self._key(pred, target)
+        position = np.searchsorted(self._keys, wanted)
+        # No key is -1: it stands behind the last pair, where a search may end.
+        key_at = np.append(self._keys, np.int64(-1))[position]
+        return np.where(key_at == wanted, position, ABSENT)
+
+
+def _join_blocks(blocks: Iterable[tuple[Int64Array, ...]]) -> list[Int64Array]:
+    """Sample, region and target of all blocks; empty columns if there is no block."""
+    nothing = np.zeros(0, np.int64)
+    columns = zip(*[(nothing, nothing, nothing), *blocks])
+    return [np.concatenate(column) for column in columns]
 
 
 def _pair_blocks(
     pred_offsets: Int64Array, target_offsets: Int64Array
 ) -> Iterator[tuple[Int64Array, ...]]:
     """Sample, region and target of all pairs within samples, in blocks of about BLOCK pairs."""
-    preds = np.diff(pred_offsets)
-    targets = np.diff(target_offsets)
-    owner = np.repeat(np.arange(len(preds)), preds)
-    ends = np.cumsum(targets[owner])
+    pred_counts = np.diff(pred_offsets)
+    target_counts = np.diff(target_offsets)
+    owner = np.repeat(np.arange(len(pred_counts)), pred_counts)
+    pair_ends = np.cumsum(target_counts[owner])
     first = 0
     while first < len(owner):
-        done = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
-        counts = targets[owner[first:last]]
+        done = pair_ends[first - 1] if first else 0
+        last = int(np.searchsorted(pair_ends, done + BLOCK, side="right"))
+        # At least one region, even if it has more pairs than a block.
+        last = max(first + 1, last)
+        counts = target_counts[owner[first:last]]
         pred = np.repeat(np.arange(first, last), counts)
         sample = owner[pred]
-        within = np.arange(len(pred)) - np.repeat(np.cumsum(counts) - counts, counts)
-        yield sample, pred, target_offsets[sample] + within
+        yield sample, pred, target_offsets[sample] + _ranks(counts)
         first = last
 
 
-def boxes_overlap(one: Int32Array, other: Int32Array) -> BoolArray:
-    """Whether two boxes share pixels, row by row; a box without pixels overlaps nothing."""
-    low = np.maximum(one[:, :2], other[:, :2])
-    high = np.minimum(one[:, 2:], other[:, 2:])
-    return (low[:, 0] < high[:, 0]) & (low[:, 1] < high[:, 1])
+def _ranks(counts: Int64Array) -> Int64Array:
+    """0, 1, ... within each of several adjacent groups of these sizes."""
+    starts = np.cumsum(counts) - counts
+    return np.arange(counts.sum()) - np.repeat(starts, counts)
+
+
+def boxes_overlap(a: Int32Array, b: Int32Array) -> BoolArray:
+    """Whether two boxes share pixels, row by row; a box without pixels overlaps nothing.
+
+    a, b: int32 [n, 4], left, top, right, bottom.
+    """
+    low = np.maximum(a[:, :2], b[:, :2])
+    high = np.minimum(a[:, 2:], b[:, 2:])
+    across = low[:, 0] < high[:, 0]
+    down = low[:, 1] < high[:, 1]
+    return across & down
 
 
 def pair_in_order(
@@ -123,7 +137,7 @@ def pair_in_order(
     """
     counts = np.minimum(np.diff(first), np.diff(second))
     group = np.repeat(np.arange(len(counts)), counts)
-    rank = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rank = _ranks(counts)
     return group, first[group] + rank, second[group] + rank
 
 
@@ -137,8 +151,9 @@ def unpaired(count: int, paired: Int64Array) -> Int64Array:
 def pairs_within(offsets: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Every two different members of each group, the earlier first. offsets: int64 [groups + 1]."""
     counts = np.diff(offsets)
-    later = np.repeat(offsets[1:], counts) - np.arange(offsets[-1]) - 1
-    one = np.repeat(np.arange(offsets[-1]), later)
-    return one, one + 1 + np.arange(len(one)) - np.repeat(
-        np.cumsum(later) - later, later
-    )
+    members = np.arange(offsets[-1])
+    # How many members of its group come after each member.
+    later_counts = np.repeat(offsets[1:], counts) - members - 1
+    earlier = np.repeat(members, later_counts)
+    later = earlier + 1 + _ranks(later_counts)
+    return earlier, later
