@@ -1,4 +1,4 @@
-"""The template corpus is well-formed, questions are tokenized, and training is reproducible."""
+"""The template corpus is well-formed, and training is reproducible."""
 
 from pathlib import Path
 from random import Random
@@ -12,7 +12,6 @@ from maskwise.language.intent.classifier import (
     read_classifier,
     write_classifier,
 )
-from maskwise.language.intent.tokenizer import QuestionTokenizer
 from maskwise.training.intent.fit import (
     IntentTrainingConfig,
     generate_sentences,
@@ -64,36 +63,3 @@ def test_sentences_are_tidied() -> None:
         tidy("mark  the dog , please . it is red ,.")
         == "Mark the dog, please. It is red."
     )
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> QuestionTokenizer:
-    return QuestionTokenizer(["chair", "whale", "code"])
-
-
-def test_unknown_words_are_corrected_to_cue_words(tokenizer: QuestionTokenizer) -> None:
-    assert tokenizer.tokenize("the entrie chiar").concepts == ["WHOLE", "THING"]
-    assert tokenizer.tokenize("the hiden part").concepts == ["HIDDEN", "PART"]
-    assert tokenizer.tokenize("the whale").concepts == ["THING"]
-
-
-def test_contractions_are_expanded(tokenizer: QuestionTokenizer) -> None:
-    expanded = tokenizer.tokenize("you cannot see it")
-    assert (
-        tokenizer.tokenize("you can't see it")
-        == tokenizer.tokenize("you cant see it")
-        == expanded
-    )
-    assert tokenizer.tokenize("don’t") == tokenizer.tokenize("do not")
-
-
-def test_phrases_are_merged(tokenizer: QuestionTokenizer) -> None:
-    assert tokenizer.tokenize("out of sight").concepts == ["HIDDEN"]
-    assert tokenizer.tokenize("in front of").concepts == ["FRONT"]
-
-
-def test_actions_are_told_from_objects_by_the_next_word(
-    tokenizer: QuestionTokenizer,
-) -> None:
-    assert tokenizer.tokenize("peering through").concepts == ["DOING", "THROUGH"]
-    assert tokenizer.tokenize("a parked car").concepts == ["THING"]

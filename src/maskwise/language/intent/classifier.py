@@ -22,7 +22,10 @@ from maskwise.language.intent.tokenizer import (
 )
 
 QUANTUM = 1 / 512
-"""Stored weights are integer multiples of this."""
+"""Stored weights are integer multiples of this: int16 reaches to 64, and the largest weight is 3.5."""
+
+MAX_LOG_ODDS = 30
+"""Log odds are limited to this: exp of much larger ones would overflow, and the probability is 1 anyway."""
 
 
 class IntentPrediction(NamedTuple):
@@ -60,23 +63,20 @@ class IntentClassifier(NamedTuple):
 
     def log_odds(self, tokens: TokenizedQuestion) -> float:
         """The log odds of amodal."""
-        return (
-            float(self.quantized[hash_features(tokens)].sum(dtype=np.int64)) * QUANTUM
-            + self.bias
-        )
+        weights = self.quantized[hash_features(tokens)]
+        return float(weights.sum(dtype=np.int64)) * QUANTUM + self.bias
 
     def classify(self, question: str) -> IntentPrediction:
         """The prediction for one question; a question without words is visible, like every neutral question."""
         text = question[:MAX_CHARACTERS]
         vocabulary = self.tokenizer.vocabulary
         supported = is_english(text, vocabulary)
-        odds = self.log_odds(self.tokenizer.tokenize(text))
+        log_odds = self.log_odds(self.tokenizer.tokenize(text))
         if not supported:
-            odds *= english_share(text, vocabulary)
-        probability = 1 / (1 + math.exp(-min(abs(odds), 30)))
-        return IntentPrediction(
-            "amodal" if odds > 0 else "visible", probability, supported
-        )
+            log_odds *= english_share(text, vocabulary)
+        probability = 1 / (1 + math.exp(-min(abs(log_odds), MAX_LOG_ODDS)))
+        mask_type: RequestedMask = "amodal" if log_odds > 0 else "visible"
+        return IntentPrediction(mask_type, probability, supported)
 
 
 def classify_intent(questions: Sequence[str]) -> list[IntentPrediction]:
@@ -88,11 +88,8 @@ def classify_intent(questions: Sequence[str]) -> list[IntentPrediction]:
 @functools.cache
 def load_classifier() -> IntentClassifier:
     """The bundled classifier, loaded once."""
-    with (
-        resources.files("maskwise.language.intent")
-        .joinpath("weights.npz")
-        .open("rb") as file
-    ):
+    weights = resources.files("maskwise.language.intent").joinpath("weights.npz")
+    with weights.open("rb") as file:
         return read_classifier(file)
 
 
@@ -105,22 +102,22 @@ def hash_classifier() -> str:
 def read_classifier(file: Path | IO[bytes]) -> IntentClassifier:
     """A classifier written by `write_classifier`."""
     with np.load(file, allow_pickle=False) as arrays:
-        tokenizer = QuestionTokenizer(str(arrays["known"]).split())
         return IntentClassifier(
-            tokenizer, arrays["steps"], float(arrays["bias"]), str(arrays["digest"])
+            tokenizer=QuestionTokenizer(str(arrays["known"]).split()),
+            quantized=arrays["steps"],
+            bias=float(arrays["bias"]),
+            digest=str(arrays["digest"]),
         )
 
 
 def write_classifier(path: Path, trained: TrainedWeights) -> None:
     """Write quantized weights to an npz file; equal weights give equal bytes."""
-    quantized = np.clip(np.round(trained.weights / QUANTUM), -32768, 32767).astype(
-        np.int16
-    )
-    vocabulary = np.array(" ".join(trained.vocabulary))
+    limits = np.iinfo(np.int16)
+    steps = np.round(trained.weights / QUANTUM).clip(limits.min, limits.max)
     np.savez_compressed(
         path,
-        steps=quantized,
+        steps=steps.astype(np.int16),
         bias=np.float64(trained.bias),
-        known=vocabulary,
+        known=np.array(" ".join(trained.vocabulary)),
         digest=np.array(trained.digest),
     )
