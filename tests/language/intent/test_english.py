@@ -8,6 +8,18 @@ from maskwise.language.lexicons import read_sections, word_set
 VOCABULARY = word_set("the dog behind fence show whole and part")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the dog behind the fence",
+        "dog",
+        "xylophone",
+        "blue xylophone",
+        "the piñata",  # one foreign word beside an English one
+        "42",
+        "",
+    ],
+)
 def test_plausible_texts_are_english(text: str) -> None:
     assert is_english(text, VOCABULARY)
 
