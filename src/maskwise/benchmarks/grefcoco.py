@@ -19,15 +19,18 @@ from maskwise.formats.annotations import (
     decode_annotations,
 )
 from maskwise.formats.coco import (
-    CocoFile,
-    CocoImage,
-    CocoInstance,
     locate_coco_image,
     read_entries,
     read_images,
     to_region,
 )
-from maskwise.formats.coco_licenses import Id, read_licenses
+from maskwise.formats.coco_file import (
+    CocoFile,
+    CocoImage,
+    CocoInstance,
+    Id,
+    read_licenses,
+)
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext
@@ -155,7 +158,7 @@ def _questions(
             id = f"{reference.ref_id}/{sentence.sent_id}"
             text = sentence.sent if sentence.raw is None else sentence.raw
             record = f"reference {reference.ref_id}, sentence {sentence.sent_id}"
-            yield QuestionAnnotation(id, text, record, targets, tags=tags)
+            yield QuestionAnnotation(id, text, record, targets=targets, tags=tags)
 
 
 GREFCOCO = Benchmark(

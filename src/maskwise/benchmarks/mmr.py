@@ -11,7 +11,7 @@ from maskwise.benchmarks.multi_target import (
     read_multi_target,
 )
 from maskwise.formats.annotation_format import AnnotatedImages, PublishedCount
-from maskwise.formats.coco_licenses import Id
+from maskwise.formats.coco_file import Id
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
 

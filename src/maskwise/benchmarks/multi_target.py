@@ -120,7 +120,9 @@ def _image_annotations(
             questions = tuple(
                 _questions(context, record, target, targets=targets, id=id, name=name)
             )
-            questions = tuple(question._replace(tags=tags) for question in questions)
+            questions = tuple(
+                msgspec.structs.replace(question, tags=tags) for question in questions
+            )
             yield ImageAnnotation(image, context.file, targets.regions, questions)
 
 
@@ -154,7 +156,9 @@ def _questions(
         answer = _answer(context, record, names, number=number, where=where)
         for part, whole in find_wholes(answer, ids, names).items() if answer else ():
             targets.link(part, whole)
-        yield QuestionAnnotation(f"{id}/{number}", question, where, ids, answer=answer)
+        yield QuestionAnnotation(
+            f"{id}/{number}", question, where, targets=ids, answer=answer
+        )
 
 
 def _list_of(kind: type[MultiTargetAnnotation]) -> type[list[MultiTargetAnnotation]]:

@@ -123,7 +123,7 @@ def _image_annotation(
             path.stem if context.split != "train" else f"{path.stem}/{number}",
             text,
             f"{path.name}, text[{number}]",
-            ("target",) if target.area else (),
+            targets=("target",) if target.area else (),
             answer=_to_answer(answers.get((f"{path.stem}.jpg", text))),
             ignore=ignore if ignore.area else None,
             tags=tags,

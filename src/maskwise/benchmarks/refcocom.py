@@ -20,7 +20,7 @@ from maskwise.formats.annotations import (
     RegionAnnotation,
     decode_annotations,
 )
-from maskwise.formats.coco_licenses import Id
+from maskwise.formats.coco_file import Id
 from maskwise.formats.file_layout import FileLayout, Size
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.mask_images import read_mask_image
@@ -124,7 +124,7 @@ def _questions(
                 id,
                 sentence.sent.strip().lower(),
                 record,
-                (str(segment.segment_id),),
+                targets=(str(segment.segment_id),),
                 tags=tags,
             )
 

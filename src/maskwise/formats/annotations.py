@@ -5,7 +5,9 @@ batch, reports contradictions, and yields `AnnotatedImage`s, which hold the reco
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from maskwise.errors import MaskError
 from maskwise.formats.diagnostics import Diagnostics
@@ -23,36 +25,42 @@ MAX_ORDER = 2**31 - 1
 """The largest depth order that a dataset folder can store."""
 
 
-class RegionAnnotation(NamedTuple):
+class RegionAnnotation(msgspec.Struct, frozen=True, omit_defaults=True):
     """A region before its masks are decoded.
 
-    A mask is a segmentation (raw JSON or decoded JSON), a `Mask`, or None if the format does not provide it. If
-    `visible` and `amodal` are the same Python object, nothing of the region is occluded. `record` names the annotation
-    in diagnostics.
+    A mask is a segmentation (raw JSON or decoded JSON), a `Mask`, or None if the format
+    does not provide it. If `visible` and `amodal` are the same Python object, nothing
+    of the region is occluded. `record` names the annotation in diagnostics. Files that
+    `write_dataset` writes hold these records without `record` and masks.
     """
 
     id: str
     name: str
-    record: str
-    visible: object = None
-    amodal: object = None
+    record: str = ""
+    visible: Any = None
+    amodal: Any = None
     part_of: str | None = None
     order: int | None = None
     crowd: bool = False
     overlap: Mask | None = None
 
 
-class QuestionAnnotation(NamedTuple):
-    """A sample before its targets are decoded. `targets` are ids of the image's region annotations, in order."""
+class QuestionAnnotation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A sample before its targets are decoded.
+
+    `targets` are ids of the image's region annotations, in order. `record` names the
+    annotation in diagnostics. Files that `write_dataset` writes hold these records
+    without `record`.
+    """
 
     id: str
-    text: str
-    record: str
-    targets: tuple[str, ...] = ()
+    question: str
+    record: str = ""
     mask_type: MaskType = "visible"
+    targets: tuple[str, ...] = ()
     answer: Answer | None = None
     ignore: Mask | None = None
-    tags: dict[str, str] | None = None
+    tags: dict[str, str] = {}
 
 
 class ImageAnnotation(NamedTuple):
@@ -336,12 +344,12 @@ def _to_samples(
         yield Sample(
             id=question.id,
             image_id=annotation.image.id,
-            question=question.text,
+            question=question.question,
             mask_type=question.mask_type,
             targets=tuple(regions[target] for target in question.targets),
             answer=question.answer,
             ignore=question.ignore,
-            tags=question.tags or {},
+            tags=question.tags,
         )
 
 
@@ -358,8 +366,8 @@ def _fault(
     for target in question.targets:
         if target not in regions:
             return "question about a skipped region", "regions that can be read", target
-    if not exact and not question.text.strip():
-        return "empty question", "a question", repr(question.text)
+    if not exact and not question.question.strip():
+        return "empty question", "a question", repr(question.question)
     return None
 
 

@@ -6,7 +6,6 @@ The amodal datasets use the same file format; their readers differ only in the f
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
 from typing import TypeVar
 
 import msgspec
@@ -21,81 +20,21 @@ from maskwise.formats.annotations import (
     RegionAnnotation,
     decode_annotations,
 )
-from maskwise.formats.coco_export import ExportedCocoFile, read_exported_coco, write
-from maskwise.formats.coco_licenses import Id, find_license, read_licenses
-from maskwise.formats.exported_dataset import DatasetFields
+from maskwise.formats.coco_export import read_written_coco, write
+from maskwise.formats.coco_file import (
+    CocoAnnotation,
+    CocoEntry,
+    CocoFile,
+    CocoImage,
+    CocoInstance,
+    Id,
+    find_license,
+    read_licenses,
+)
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext, locate_image
 from maskwise.schema import ImageInfo
-
-
-class CocoImage(msgspec.Struct, frozen=True):
-    """An entry of `images`. LVIS v1 gives only the URL, which contains the file name."""
-
-    id: Id
-    width: int
-    height: int
-    file_name: str | None = None
-    coco_url: str | None = None
-    license: object = None
-    flickr_url: object = None
-
-    @property
-    def attribution(self) -> str | None:
-        """The page of the photo."""
-        return (
-            self.flickr_url
-            if isinstance(self.flickr_url, str) and self.flickr_url
-            else None
-        )
-
-    @property
-    def name(self) -> str:
-        """The image's file name."""
-        return self.file_name or "/".join(PurePosixPath(self.coco_url or "").parts[-2:])
-
-
-class CocoCategory(msgspec.Struct, frozen=True):
-    """An entry of `categories`."""
-
-    id: Id
-    name: str
-
-
-class CocoEntry(msgspec.Struct, frozen=True):
-    """The fields that all entries of `annotations` have."""
-
-    id: Id
-    image_id: Id
-
-
-class CocoAnnotation(CocoEntry, frozen=True):
-    """An annotation of one object."""
-
-    category_id: Id
-
-
-class CocoInstance(CocoAnnotation, frozen=True):
-    """An object of COCO or LVIS."""
-
-    segmentation: msgspec.Raw
-    iscrowd: int | bool = 0
-
-
-class CocoFile(msgspec.Struct, frozen=True):
-    """A whole file; its records stay bytes until they are decoded one by one.
-
-    `samples` and `maskwise` are extra sections that `write_dataset` writes.
-    """
-
-    images: list[msgspec.Raw]
-    annotations: list[msgspec.Raw]
-    categories: list[CocoCategory] = []
-    licenses: object = None
-    samples: list[msgspec.Raw] = []
-    maskwise: DatasetFields | None = None
-
 
 E = TypeVar("E", bound=CocoEntry)
 A = TypeVar("A", bound=CocoAnnotation)
@@ -105,14 +44,7 @@ def read(context: ReadContext) -> AnnotatedImages:
     """Images with their objects; all records of a file that `write_dataset` wrote."""
     file = read_json(context.annotations, CocoFile)
     if file.maskwise is not None:
-        exported = ExportedCocoFile(
-            maskwise=file.maskwise,
-            images=file.images,
-            annotations=file.annotations,
-            samples=file.samples,
-            licenses=file.licenses,
-        )
-        return read_exported_coco(context, exported)
+        return read_written_coco(context, file)
     return read_coco_file(context, file, CocoInstance, to_region=to_region)
 
 
@@ -194,7 +126,7 @@ def locate_coco_image(
         id=id,
         record=record,
         license=find_license(licenses, entry.license),
-        attribution=entry.attribution,
+        attribution=entry.credit,
     )
 
 

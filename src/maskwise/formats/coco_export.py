@@ -14,27 +14,31 @@ from typing import Any, Literal
 
 import msgspec
 
+from maskwise.errors import FormatError
 from maskwise.formats.annotation_format import AnnotatedImages
 from maskwise.formats.annotations import (
+    AnnotatedImage,
     ImageAnnotation,
+    QuestionAnnotation,
     RegionAnnotation,
     decode_annotations,
 )
-from maskwise.formats.coco_licenses import find_license, read_licenses
+from maskwise.formats.coco_file import (
+    CocoFile,
+    CocoImage,
+    Id,
+    find_license,
+    read_licenses,
+)
 from maskwise.formats.exported_dataset import (
-    DatasetFields,
-    ExportedImage,
-    RegionFields,
-    SampleFields,
     check_version,
     export_images,
+    name_records,
     split_name,
     to_builtins,
     to_dataset_fields,
-    to_question_annotation,
-    to_region_annotation,
-    to_region_fields,
-    to_sample_fields,
+    to_question,
+    without_masks,
     write_image,
 )
 from maskwise.formats.json_files import decode_record
@@ -50,42 +54,20 @@ MISSING = msgspec.Raw()
 """Stands for a missing `visible_mask`."""
 
 
-class ExportedCocoImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of `images`; `maskwise_id` is the id in the dataset."""
-
-    id: int
-    file_name: str
-    width: int
-    height: int
-    maskwise_id: str
-    license: int | None = None
-    attribution: str | None = None
-
-
-class ExportedCocoAnnotation(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenInstance(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of `annotations`."""
 
     image_id: int
     segmentation: msgspec.Raw
     segmentation_type: Literal["visible", "amodal"]
-    region: RegionFields
+    region: RegionAnnotation
     visible_mask: msgspec.Raw = MISSING
 
 
-class ExportedCocoSample(SampleFields, frozen=True, kw_only=True):
+class CocoSample(QuestionAnnotation, frozen=True, kw_only=True):
     """An entry of `samples`."""
 
     image_id: int
-
-
-class ExportedCocoFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file written by maskwise; records stay bytes until they are decoded one by one."""
-
-    maskwise: DatasetFields
-    images: list[msgspec.Raw]
-    annotations: list[msgspec.Raw]
-    samples: list[msgspec.Raw] = []
-    licenses: object = None
 
 
 class CocoBuilder:
@@ -98,14 +80,14 @@ class CocoBuilder:
         self.categories: dict[str, int] = {}
         self.licenses: dict[str, int] = {}
 
-    def add(self, exported: ExportedImage) -> None:
+    def add(self, file_name: str, exported: AnnotatedImage) -> None:
         """Add an image with its regions and samples."""
         image = exported.image
         number = len(self.images) + 1
         self.images.append(
             {
                 "id": number,
-                "file_name": exported.file_name,
+                "file_name": file_name,
                 "width": image.width,
                 "height": image.height,
                 "maskwise_id": image.id,
@@ -115,9 +97,7 @@ class CocoBuilder:
         for region in exported.regions:
             self.annotations.append(self._annotation(region, number))
         for sample in exported.samples:
-            self.samples.append(
-                {"image_id": number} | to_builtins(to_sample_fields(sample))
-            )
+            self.samples.append({"image_id": number} | to_builtins(to_question(sample)))
 
     def content(self, dataset: Dataset) -> Json:
         """The content of the file."""
@@ -159,7 +139,7 @@ class CocoBuilder:
             **to_segmentation(main),
             "iscrowd": int(region.crowd),
             "segmentation_type": "visible" if region.amodal is None else "amodal",
-            "region": to_builtins(to_region_fields(region)),
+            "region": to_builtins(without_masks(region)),
         }
         if region.amodal is not None and region.visible is not None:
             hidden = region.amodal - region.visible
@@ -186,9 +166,9 @@ def write_coco(
 ) -> None:
     """Write the COCO file `path`, and the image files below `images`."""
     builder = CocoBuilder()
-    for exported in export_images(dataset, with_images=with_images):
-        write_image(images, exported)
-        builder.add(exported)
+    for file_name, exported in export_images(dataset, with_images=with_images):
+        write_image(images / file_name, exported.data)
+        builder.add(file_name, exported)
     write_json(path, builder.content(dataset))
 
 
@@ -199,8 +179,16 @@ def write_json(path: Path, content: Json) -> None:
         file.write(msgspec.json.encode(content))
 
 
-def read_exported_coco(context: ReadContext, file: ExportedCocoFile) -> AnnotatedImages:
-    """Images with their regions and samples, equal to those that were written."""
+def read_written_coco(context: ReadContext, file: CocoFile) -> AnnotatedImages:
+    """Images with their regions and samples, equal to those that were written.
+
+    FormatError for a file that maskwise did not write.
+    """
+    if file.maskwise is None:
+        raise FormatError(
+            f"{context.annotations} was not written by maskwise: it has no section "
+            "`maskwise`; `maskwise read coco` reads other COCO files"
+        )
     check_version(file.maskwise, context.annotations)
     annotations = decode_annotations(
         _image_annotations(context, file), context.diagnostics, exact=True
@@ -209,45 +197,42 @@ def read_exported_coco(context: ReadContext, file: ExportedCocoFile) -> Annotate
 
 
 def _image_annotations(
-    context: ReadContext, file: ExportedCocoFile
+    context: ReadContext, file: CocoFile
 ) -> Iterator[ImageAnnotation]:
-    regions: dict[int, list[RegionAnnotation]] = defaultdict(list)
+    regions: dict[Id, list[RegionAnnotation]] = defaultdict(list)
     for record, annotation in _decode(
-        context, file.annotations, ExportedCocoAnnotation, "annotations"
+        context, file.annotations, WrittenInstance, "annotations"
     ):
         regions[annotation.image_id].append(_to_region(annotation, record))
-    samples: dict[int, list[SampleFields]] = defaultdict(list)
-    for _, sample in _decode(context, file.samples, ExportedCocoSample, "samples"):
+    samples: dict[Id, list[QuestionAnnotation]] = defaultdict(list)
+    for _, sample in _decode(context, file.samples, CocoSample, "samples"):
         samples[sample.image_id].append(sample)
     licenses = read_licenses(file.licenses)
-    for record, entry in _decode(context, file.images, ExportedCocoImage, "images"):
+    for record, entry in _decode(context, file.images, CocoImage, "images"):
         image = locate_image(
             context,
-            entry.file_name,
+            entry.name,
             (entry.height, entry.width),
-            id=entry.maskwise_id,
+            id=entry.maskwise_id or str(entry.id),
             record=record,
             license=find_license(licenses, entry.license),
-            attribution=entry.attribution,
+            attribution=entry.credit,
         )
         if image is not None:
-            questions = [
-                to_question_annotation(sample, f"sample {sample.id}")
-                for sample in samples[entry.id]
-            ]
+            questions = name_records(samples[entry.id])
             yield ImageAnnotation(
-                image, context.file, tuple(regions[entry.id]), tuple(questions)
+                image, context.file, tuple(regions[entry.id]), questions
             )
 
 
-def _to_region(annotation: ExportedCocoAnnotation, record: str) -> RegionAnnotation:
+def _to_region(annotation: WrittenInstance, record: str) -> RegionAnnotation:
     amodal = (
         annotation.segmentation if annotation.segmentation_type == "amodal" else None
     )
     known = annotation.visible_mask if annotation.visible_mask is not MISSING else None
     visible = known if amodal is not None else annotation.segmentation
-    return to_region_annotation(
-        annotation.region, record, visible=visible, amodal=amodal
+    return msgspec.structs.replace(
+        annotation.region, record=record, visible=visible, amodal=amodal
     )
 
 

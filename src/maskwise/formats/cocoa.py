@@ -24,13 +24,8 @@ from maskwise.formats.annotations import (
     RegionAnnotation,
     decode_annotations,
 )
-from maskwise.formats.coco import (
-    CocoEntry,
-    locate_coco_image,
-    read_entries,
-    read_images,
-)
-from maskwise.formats.coco_licenses import read_licenses
+from maskwise.formats.coco import locate_coco_image, read_entries, read_images
+from maskwise.formats.coco_file import CocoEntry, read_licenses
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_record, read_json
 from maskwise.formats.read_context import ReadContext

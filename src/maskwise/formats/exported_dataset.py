@@ -1,22 +1,26 @@
 """What every writer needs: the images of a dataset with file names, and the JSON form of samples and regions.
 
-Other formats have no fields for questions, answers, parts or amodal masks. The writers store them in these structs, so
+Other formats have no fields for questions, answers, parts or amodal masks. The writers
+store them as the annotations that readers make of any file (`formats.annotations`), so
 that reading a written dataset gives the same records again.
 """
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from maskwise.errors import FormatError, ImageError
-from maskwise.formats.annotations import QuestionAnnotation, RegionAnnotation
+from maskwise.formats.annotations import (
+    AnnotatedImage,
+    QuestionAnnotation,
+    RegionAnnotation,
+)
 from maskwise.images import resolve_inside
-from maskwise.masks import Mask
-from maskwise.schema import Answer, ImageInfo, MaskType, Region, Sample
+from maskwise.schema import ImageInfo, Region, Sample
 from maskwise.store import Dataset
 
 VERSION = 1
@@ -40,33 +44,10 @@ class DatasetFields(msgspec.Struct, frozen=True, kw_only=True):
     about: dict[str, str] = {}
 
 
-class RegionFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A region without its masks."""
-
-    id: str
-    name: str
-    part_of: str | None = None
-    order: int | None = None
-    crowd: bool = False
-    overlap: Mask | None = None
-
-
-class SampleFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A sample of a known image; `targets` are region ids."""
-
-    id: str
-    question: str
-    mask_type: MaskType = "visible"
-    targets: list[str] = []
-    answer: Answer | None = None
-    ignore: Mask | None = None
-    tags: dict[str, str] = {}
-
-
 class RegionEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A region, and where its masks are: paths or ids."""
 
-    region: RegionFields
+    region: RegionAnnotation
     visible: str | None = None
     amodal: str | None = None
 
@@ -80,26 +61,17 @@ class ImageFields(msgspec.Struct, frozen=True, kw_only=True):
     license: str | None = None
     attribution: str | None = None
     regions: list[RegionEntry] = []
-    samples: list[SampleFields] = []
+    samples: list[QuestionAnnotation] = []
 
 
-class ExportedImage(NamedTuple):
-    """An image with its file name below the image folder, its regions, its samples and its encoded bytes.
-
-    `data` is None if images are not written.
-    """
-
-    image: ImageInfo
-    file_name: str
-    regions: tuple[Region, ...]
-    samples: tuple[Sample, ...]
-    data: bytes | None
-
-
-def export_images(dataset: Dataset, *, with_images: bool) -> Iterator[ExportedImage]:
+def export_images(
+    dataset: Dataset, *, with_images: bool
+) -> Iterator[tuple[str, AnnotatedImage]]:
     """All images in row order, each with its regions and with its samples in row order.
 
-    Of a view (slice, filter, shard) only the images that its samples ask about.
+    Of a view (slice, filter, shard) only the images that its samples ask about. The
+    text is the file name of the image below the new image folder; no other image has
+    it. `data` is None if images are not written.
     """
     names = _FileNames()
     samples = {image.id: tuple(asked) for image, asked in dataset.groups()}
@@ -109,18 +81,16 @@ def export_images(dataset: Dataset, *, with_images: bool) -> Iterator[ExportedIm
             continue
         image = dataset.image(row)
         data = read_encoded_image(dataset, row) if with_images else None
-        name = names.choose(image, row, data)
-        yield ExportedImage(
-            image, name, dataset.regions_of(row), samples.get(id, ()), data
-        )
+        file_name = names.choose(image, row, data)
+        regions = dataset.regions_of(row)
+        yield file_name, AnnotatedImage(image, regions, samples.get(id, ()), data)
 
 
-def write_image(folder: Path, exported: ExportedImage) -> None:
-    """Write the image file below `folder`, unless images are not written."""
-    if exported.data is not None:
-        path = folder / exported.file_name
+def write_image(path: Path, data: bytes | None) -> None:
+    """Write an image file, unless images are not written (None)."""
+    if data is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(exported.data)
+        path.write_bytes(data)
 
 
 def split_name(dataset: Dataset) -> str:
@@ -151,9 +121,9 @@ def to_dataset_fields(dataset: Dataset) -> DatasetFields:
     )
 
 
-def to_region_fields(region: Region) -> RegionFields:
-    """A region without its masks."""
-    return RegionFields(
+def without_masks(region: Region) -> RegionAnnotation:
+    """The stored form of a region: everything but its masks."""
+    return RegionAnnotation(
         id=region.id,
         name=region.name,
         part_of=region.part_of,
@@ -163,13 +133,13 @@ def to_region_fields(region: Region) -> RegionFields:
     )
 
 
-def to_sample_fields(sample: Sample) -> SampleFields:
-    """A sample with its targets as ids."""
-    return SampleFields(
+def to_question(sample: Sample) -> QuestionAnnotation:
+    """The stored form of a sample, with its targets as ids."""
+    return QuestionAnnotation(
         id=sample.id,
         question=sample.question,
         mask_type=sample.mask_type,
-        targets=[region.id for region in sample.targets],
+        targets=tuple(region.id for region in sample.targets),
         answer=sample.answer,
         ignore=sample.ignore,
         tags=sample.tags,
@@ -177,7 +147,7 @@ def to_sample_fields(sample: Sample) -> SampleFields:
 
 
 def to_image_fields(
-    exported: ExportedImage, regions: list[RegionEntry]
+    exported: AnnotatedImage, regions: list[RegionEntry]
 ) -> dict[str, Any]:
     """The fields of ImageFields, by name."""
     image = exported.image
@@ -188,45 +158,24 @@ def to_image_fields(
         "license": image.license,
         "attribution": image.attribution,
         "regions": regions,
-        "samples": [to_sample_fields(sample) for sample in exported.samples],
+        "samples": [to_question(sample) for sample in exported.samples],
     }
 
 
-def to_region_annotation(
-    fields: RegionFields, record: str, *, visible: object, amodal: object
-) -> RegionAnnotation:
-    """The region annotation of stored fields and masks."""
-    return RegionAnnotation(
-        fields.id,
-        fields.name,
-        record,
-        visible=visible,
-        amodal=amodal,
-        part_of=fields.part_of,
-        order=fields.order,
-        crowd=fields.crowd,
-        overlap=fields.overlap,
-    )
-
-
-def to_question_annotation(fields: SampleFields, record: str) -> QuestionAnnotation:
-    """The question annotation of stored fields."""
-    return QuestionAnnotation(
-        fields.id,
-        fields.question,
-        record,
-        tuple(fields.targets),
-        fields.mask_type,
-        answer=fields.answer,
-        ignore=fields.ignore,
-        tags=fields.tags,
+def name_records(
+    questions: Iterable[QuestionAnnotation], prefix: str = ""
+) -> tuple[QuestionAnnotation, ...]:
+    """Stored questions with their place in the file, for diagnostics."""
+    return tuple(
+        msgspec.structs.replace(question, record=f"{prefix}sample {question.id}")
+        for question in questions
     )
 
 
 def to_builtins(fields: msgspec.Struct) -> dict[str, Any]:
     """A struct as a dict for JSON."""
-    found: dict[str, Any] = msgspec.to_builtins(fields)
-    return found
+    content: dict[str, Any] = msgspec.to_builtins(fields)
+    return content
 
 
 def read_encoded_image(dataset: Dataset, row: int) -> bytes:

@@ -253,8 +253,8 @@ def _to_question(
         id,
         _text(fields, mapping.question),
         record.position,
-        ids,
-        mask_type,
+        mask_type=mask_type,
+        targets=ids,
         answer=answer,
         tags={"split": context.split} | tags,
     )

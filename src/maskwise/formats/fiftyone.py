@@ -18,15 +18,16 @@ from pathlib import Path
 from typing import Literal
 
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
+from maskwise.formats.annotations import AnnotatedImage
 from maskwise.formats.coco_export import (
     CocoBuilder,
-    ExportedCocoFile,
     Json,
-    read_exported_coco,
+    read_written_coco,
     to_segmentation,
     write_json,
 )
-from maskwise.formats.exported_dataset import ExportedImage, export_images, write_image
+from maskwise.formats.coco_file import CocoFile
+from maskwise.formats.exported_dataset import export_images, write_image
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import read_json
 from maskwise.formats.read_context import ReadContext
@@ -43,9 +44,9 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     """Write the images, the two label files and the complete file."""
     builder = CocoBuilder()
     labels: dict[str, list[Json]] = {kind: [] for kind in FILES}
-    for exported in export_images(dataset, with_images=with_images):
-        write_image(folder / "data", exported)
-        builder.add(exported)
+    for file_name, exported in export_images(dataset, with_images=with_images):
+        write_image(folder / "data" / file_name, exported.data)
+        builder.add(file_name, exported)
         for kind in FILES:
             labels[kind] += _labels(
                 builder, exported, kind, first=len(labels[kind]) + 1
@@ -59,7 +60,7 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
 
 def _labels(
     builder: CocoBuilder,
-    exported: ExportedImage,
+    exported: AnnotatedImage,
     kind: Literal["visible", "amodal"],
     *,
     first: int,
@@ -89,7 +90,7 @@ def _labels(
 
 def read(context: ReadContext) -> AnnotatedImages:
     """Images with their regions and samples, equal to those that were written."""
-    return read_exported_coco(context, read_json(context.annotations, ExportedCocoFile))
+    return read_written_coco(context, read_json(context.annotations, CocoFile))
 
 
 FIFTYONE = AnnotationFormat(

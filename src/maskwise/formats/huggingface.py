@@ -20,21 +20,23 @@ import pyarrow.parquet as pq
 
 from maskwise.errors import FormatError, ImageError
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
-from maskwise.formats.annotations import ImageAnnotation, decode_annotations
+from maskwise.formats.annotations import (
+    AnnotatedImage,
+    ImageAnnotation,
+    QuestionAnnotation,
+    RegionAnnotation,
+    decode_annotations,
+)
 from maskwise.formats.exported_dataset import (
     DatasetFields,
-    ExportedImage,
-    RegionFields,
-    SampleFields,
     check_version,
     export_images,
+    name_records,
     split_name,
     to_builtins,
     to_dataset_fields,
-    to_question_annotation,
-    to_region_annotation,
-    to_region_fields,
-    to_sample_fields,
+    to_question,
+    without_masks,
 )
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
@@ -107,7 +109,7 @@ FEATURES: Row = {
 """The features as `datasets` declares them; a list of one feature is a list of such values."""
 
 
-class HuggingFaceRegion(RegionFields, frozen=True, kw_only=True):
+class HuggingFaceRegion(RegionAnnotation, frozen=True, kw_only=True):
     """A region with its masks."""
 
     visible: Mask | None = None
@@ -125,15 +127,15 @@ class HuggingFaceRow(msgspec.Struct, frozen=True, kw_only=True):
     license: str | None = None
     attribution: str | None = None
     regions: list[HuggingFaceRegion] = []
-    samples: list[SampleFields] = []
+    samples: list[QuestionAnnotation] = []
 
 
 def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     """Write the Parquet file and the card."""
     split = split_name(dataset)
     with ParquetSplits(folder / DATA, to_dataset_fields(dataset)) as files:
-        for exported in export_images(dataset, with_images=with_images):
-            files.add(split, exported)
+        for file_name, exported in export_images(dataset, with_images=with_images):
+            files.add(split, file_name, exported)
         files.add_split(split)
     card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: {split}\n    path: data/{split}-*\n---\n"
     (folder / "README.md").write_text(
@@ -178,13 +180,13 @@ class ParquetSplits:
                     self.folder / f"{split}-{number:05d}-of-{len(shards):05d}.parquet"
                 )
 
-    def add(self, split: str, exported: ExportedImage) -> None:
+    def add(self, split: str, file_name: str, exported: AnnotatedImage) -> None:
         """Add an image to a split."""
         shards = self.add_split(split)
         if shards[-1].bytes >= self.shard_bytes:
             shards[-1].close()
             shards.append(self._begin(split, len(shards)))
-        shards[-1].add(_to_row(exported), len(exported.data or b""))
+        shards[-1].add(_to_row(file_name, exported), len(exported.data or b""))
 
     def add_split(self, split: str) -> "list[_Shard]":
         """Make sure that the split has a file, also if it has no image; returns its files."""
@@ -243,20 +245,21 @@ def _to_arrow(feature: Any) -> pa.DataType:
     return pa.struct([(name, _to_arrow(inner)) for name, inner in feature.items()])
 
 
-def _to_row(exported: ExportedImage) -> Row:
+def _to_row(file_name: str, exported: AnnotatedImage) -> Row:
     image = exported.image
+    embedded = None
+    if exported.data is not None:
+        embedded = {"bytes": exported.data, "path": file_name}
     return {
-        "image": None
-        if exported.data is None
-        else {"bytes": exported.data, "path": exported.file_name},
-        "file_name": exported.file_name if exported.data is not None else image.path,
+        "image": embedded,
+        "file_name": image.path if embedded is None else file_name,
         "id": image.id,
         "width": image.width,
         "height": image.height,
         "license": image.license,
         "attribution": image.attribution,
         "regions": [
-            to_builtins(to_region_fields(region))
+            to_builtins(without_masks(region))
             | {
                 "crowd": region.crowd,
                 "visible": _to_rle(region.visible),
@@ -265,7 +268,7 @@ def _to_row(exported: ExportedImage) -> Row:
             for region in exported.regions
         ],
         "samples": [
-            to_builtins(to_sample_fields(sample))
+            to_builtins(to_question(sample))
             | {
                 "mask_type": sample.mask_type,
                 "answer": None if sample.answer is None else _to_answer(sample.answer),
@@ -350,18 +353,10 @@ def _image_annotations(
             )
             continue
         regions = tuple(
-            to_region_annotation(
-                region,
-                f"{record}, region {region.id}",
-                visible=region.visible,
-                amodal=region.amodal,
-            )
+            msgspec.structs.replace(region, record=f"{record}, region {region.id}")
             for region in entry.regions
         )
-        questions = tuple(
-            to_question_annotation(sample, f"{record}, sample {sample.id}")
-            for sample in entry.samples
-        )
+        questions = name_records(entry.samples, f"{record}, ")
         yield ImageAnnotation(image, context.file, regions, questions, data=data)
 
 

@@ -23,6 +23,7 @@ import msgspec
 from maskwise.errors import MaskError
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
 from maskwise.formats.annotations import (
+    AnnotatedImage,
     ImageAnnotation,
     RegionAnnotation,
     decode_annotations,
@@ -30,17 +31,15 @@ from maskwise.formats.annotations import (
 from maskwise.formats.brush_rle import decode_brush, encode_brush
 from maskwise.formats.exported_dataset import (
     DatasetFields,
-    ExportedImage,
     ImageFields,
     RegionEntry,
     check_version,
     export_images,
+    name_records,
     to_builtins,
     to_dataset_fields,
     to_image_fields,
-    to_question_annotation,
-    to_region_annotation,
-    to_region_fields,
+    without_masks,
     write_image,
 )
 from maskwise.formats.file_layout import FileLayout, Size
@@ -111,9 +110,9 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     fields = to_dataset_fields(dataset)
     tasks = []
     names = dict[str, None]()
-    for exported in export_images(dataset, with_images=with_images):
-        write_image(folder / "images", exported)
-        tasks.append(_to_task(exported, fields))
+    for file_name, exported in export_images(dataset, with_images=with_images):
+        write_image(folder / "images" / file_name, exported.data)
+        tasks.append(_to_task(file_name, exported, fields))
         names |= dict.fromkeys(region.name or UNNAMED for region in exported.regions)
     with atomic_write(folder / TASKS) as file:
         file.write(msgspec.json.encode(tasks))
@@ -121,7 +120,7 @@ def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
         file.write(_label_config(list(names) or [UNNAMED]).encode())
 
 
-def _to_task(exported: ExportedImage, fields: DatasetFields) -> Json:
+def _to_task(file_name: str, exported: AnnotatedImage, fields: DatasetFields) -> Json:
     results: list[Json] = []
     regions = [
         _to_entry(region, number, results)
@@ -129,7 +128,7 @@ def _to_task(exported: ExportedImage, fields: DatasetFields) -> Json:
     ]
     own = TaskFields(dataset=fields, **to_image_fields(exported, regions))
     data = {
-        "image": URL + quote(exported.file_name),
+        "image": URL + quote(file_name),
         "questions": "\n".join(sample.question for sample in exported.samples),
         "maskwise": to_builtins(own),
     }
@@ -143,7 +142,7 @@ def _to_entry(region: Region, number: int, results: list[Json]) -> RegionEntry:
         if mask is not None:
             ids[kind] = f"{kind}-{number}"
             results.append(_to_result(ids[kind], kind, mask, region.name or UNNAMED))
-    return RegionEntry(region=to_region_fields(region), **ids)
+    return RegionEntry(region=without_masks(region), **ids)
 
 
 def _to_result(id: str, kind: str, mask: Mask, label: str) -> Json:
@@ -225,11 +224,8 @@ def _image_annotations(
         if image is not None:
             results = dict(_results(context, task, record, size=size))
             regions = tuple(_region_annotations(fields, results, record))
-            questions = [
-                to_question_annotation(sample, f"sample {sample.id}")
-                for sample in fields.samples
-            ]
-            yield ImageAnnotation(image, context.file, regions, tuple(questions))
+            questions = name_records(fields.samples)
+            yield ImageAnnotation(image, context.file, regions, questions)
 
 
 def _file_name(url: str) -> str:
@@ -282,8 +278,11 @@ def _region_annotations(
         }
         used |= {id for id in (item.visible, item.amodal) if id is not None}
         where = f"{record}, region {item.region.id}"
-        yield to_region_annotation(
-            item.region, where, visible=masks.get("visible"), amodal=masks.get("amodal")
+        yield msgspec.structs.replace(
+            item.region,
+            record=where,
+            visible=masks.get("visible"),
+            amodal=masks.get("amodal"),
         )
     for id, (result, mask) in results.items():
         if id not in used:

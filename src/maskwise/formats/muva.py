@@ -15,7 +15,8 @@ from maskwise.formats.annotation_format import (
     PublishedCount,
 )
 from maskwise.formats.annotations import RegionAnnotation
-from maskwise.formats.coco import CocoAnnotation, CocoFile, read_coco_file
+from maskwise.formats.coco import read_coco_file
+from maskwise.formats.coco_file import CocoAnnotation, CocoFile
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.json_files import decode_json, read_json
 from maskwise.formats.read_context import ReadContext

@@ -12,8 +12,8 @@ from maskwise.formats.annotation_format import (
     PublishedCount,
 )
 from maskwise.formats.annotations import RegionAnnotation
-from maskwise.formats.coco import CocoAnnotation, read_instances
-from maskwise.formats.coco_licenses import Id
+from maskwise.formats.coco import read_instances
+from maskwise.formats.coco_file import CocoAnnotation, Id
 from maskwise.formats.file_layout import FileLayout
 from maskwise.formats.read_context import ReadContext
 

@@ -17,22 +17,21 @@ from PIL import Image
 from maskwise.errors import ImageError, MaskError
 from maskwise.formats.annotation_format import AnnotatedImages, AnnotationFormat
 from maskwise.formats.annotations import (
+    AnnotatedImage,
     ImageAnnotation,
     RegionAnnotation,
     decode_annotations,
 )
 from maskwise.formats.exported_dataset import (
     DatasetFields,
-    ExportedImage,
     ImageFields,
     RegionEntry,
     check_version,
     export_images,
+    name_records,
     to_dataset_fields,
     to_image_fields,
-    to_question_annotation,
-    to_region_annotation,
-    to_region_fields,
+    without_masks,
     write_image,
 )
 from maskwise.formats.file_layout import FileLayout
@@ -65,18 +64,19 @@ class PngIndex(msgspec.Struct, frozen=True, kw_only=True):
 def write(dataset: Dataset, folder: Path, *, with_images: bool) -> None:
     """Write images, masks and the index."""
     images = []
-    for row, exported in enumerate(export_images(dataset, with_images=with_images)):
-        write_image(folder / "images", exported)
+    exported_images = export_images(dataset, with_images=with_images)
+    for row, (file_name, exported) in enumerate(exported_images):
+        write_image(folder / "images" / file_name, exported.data)
         regions = _write_masks(folder, exported, row)
         images.append(
-            PngImage(file_name=exported.file_name, **to_image_fields(exported, regions))
+            PngImage(file_name=file_name, **to_image_fields(exported, regions))
         )
     index = {"dataset": to_dataset_fields(dataset), "images": images}
     with atomic_write(folder / INDEX) as file:
         file.write(msgspec.json.encode(index))
 
 
-def _write_masks(folder: Path, exported: ExportedImage, row: int) -> list[RegionEntry]:
+def _write_masks(folder: Path, exported: AnnotatedImage, row: int) -> list[RegionEntry]:
     if exported.regions:
         (folder / "masks" / str(row)).mkdir(parents=True)
     regions = []
@@ -86,7 +86,7 @@ def _write_masks(folder: Path, exported: ExportedImage, row: int) -> list[Region
             if mask is not None:
                 paths[kind] = f"masks/{row}/{number}_{kind}.png"
                 (folder / paths[kind]).write_bytes(encode_mask(mask))
-        regions.append(RegionEntry(region=to_region_fields(region), **paths))
+        regions.append(RegionEntry(region=without_masks(region), **paths))
     return regions
 
 
@@ -134,27 +134,26 @@ def _image_annotations(
         )
         if image is not None:
             regions = tuple(_region_annotations(context, entry, image))
-            questions = tuple(
-                to_question_annotation(sample, f"sample {sample.id}")
-                for sample in entry.samples
-            )
+            questions = name_records(entry.samples)
             yield ImageAnnotation(image, context.file, regions, questions)
 
 
 def _region_annotations(
     context: ReadContext, entry: PngImage, image: ImageInfo
 ) -> Iterator[RegionAnnotation]:
-    for number, found in enumerate(entry.regions):
+    for number, stored in enumerate(entry.regions):
         record = f"image {entry.id}, regions[{number}]"
         try:
             visible, amodal = (
                 _read_mask(context, path, image)
-                for path in (found.visible, found.amodal)
+                for path in (stored.visible, stored.amodal)
             )
         except (MaskError, ImageError) as error:
             context.skip("invalid mask", record, expected="a PNG", found=str(error))
             continue
-        yield to_region_annotation(found.region, record, visible=visible, amodal=amodal)
+        yield msgspec.structs.replace(
+            stored.region, record=record, visible=visible, amodal=amodal
+        )
 
 
 def _read_mask(context: ReadContext, path: str | None, image: ImageInfo) -> Mask | None:

@@ -27,7 +27,9 @@ class RegionCollector:
     def link(self, part: str, whole: str) -> None:
         """Record that one region is a part of another."""
         if part != whole:
-            self._regions[part] = self._regions[part]._replace(part_of=whole)
+            self._regions[part] = msgspec.structs.replace(
+                self._regions[part], part_of=whole
+            )
 
     @property
     def regions(self) -> tuple[RegionAnnotation, ...]:

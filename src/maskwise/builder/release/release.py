@@ -125,14 +125,11 @@ def _write_data(
     fields = msgspec.structs.replace(fields, about=about)
     split_of = dict(zip(plan.dataset.images.id, plan.splits))
     with ParquetSplits(folder / DATA, fields, shard_bytes=shard_bytes) as files:
-        for done, exported in enumerate(
-            export_images(plan.dataset, with_images=plan.with_images), 1
-        ):
+        images = export_images(plan.dataset, with_images=plan.with_images)
+        for done, (file_name, exported) in enumerate(images, 1):
             split = split_of[exported.image.id]
-            files.add(
-                split,
-                exported._replace(samples=tuple(_tagged(exported.samples, split))),
-            )
+            samples = tuple(_tagged(exported.samples, split))
+            files.add(split, file_name, exported._replace(samples=samples))
             progress(done, len(split_of))
 
 
