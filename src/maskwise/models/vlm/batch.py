@@ -42,7 +42,10 @@ class MaskTargets:
         """The same on a device."""
         return replace(
             self,
-            **{one.name: getattr(self, one.name).to(device) for one in fields(self)},
+            **{
+                field.name: getattr(self, field.name).to(device)
+                for field in fields(self)
+            },
         )
 
 
@@ -64,7 +67,10 @@ class DenseTargets:
         """The same on a device."""
         return replace(
             self,
-            **{one.name: getattr(self, one.name).to(device) for one in fields(self)},
+            **{
+                field.name: getattr(self, field.name).to(device)
+                for field in fields(self)
+            },
         )
 
 
@@ -98,13 +104,13 @@ class VlmBatch:
 
     def to(self, device: torch.device | str) -> "VlmBatch":
         """The same batch on a device."""
-        moved = {one.name: getattr(self, one.name) for one in fields(self)}
+        moved = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(
             self,
             **{
-                name: one.to(device)
-                for name, one in moved.items()
-                if hasattr(one, "to")
+                name: field.to(device)
+                for name, field in moved.items()
+                if hasattr(field, "to")
             },
         )
 
@@ -120,6 +126,10 @@ class VlmBatch:
         )
 
 
+MIN_TOKEN_SHARE = 0.1
+"""An image token shows a region that covers more than this share of it; at edges, several."""
+
+
 def collate(
     images: Sequence[ImageQuestions],
     processor: "VlmProcessor",
@@ -132,23 +142,23 @@ def collate(
     answers: with the answers, padded at the right, labels and masks included; otherwise prompts, padded at the left.
     dense: with the targets of dense supervision.
     """
-    seen = [one for one in images if one.image is not None]
+    seen = [item for item in images if item.image is not None]
     encoded = processor.encode_images(
-        [one.image for one in seen if one.image is not None]
+        [item.image for item in seen if item.image is not None]
     )
-    number = {id(one): place for place, one in enumerate(seen)}
-    turns = [
-        (
-            processor.encode_turn(
-                sample, encoded.token_counts[image] if image >= 0 else 0, answer=answers
-            ),
-            image,
-            sample,
-        )
-        for one in images
-        for image in [number.get(id(one), -1)]
-        for sample in one.samples
-    ]
+    turns = []
+    next_image = 0
+    for item in images:
+        # -1 stands for a question without an image.
+        image = -1
+        image_tokens = 0
+        if item.image is not None:
+            image = next_image
+            image_tokens = encoded.token_counts[image]
+            next_image += 1
+        for sample in item.samples:
+            turn = processor.encode_turn(sample, image_tokens, answer=answers)
+            turns.append((turn, image, sample))
     rows = [turn for turn, _, _ in turns]
     input_ids = pad_rows(
         [row.input_ids for row in rows], processor.pad_token_id, left=not answers
@@ -179,7 +189,9 @@ def collate(
         asked=batch.asked & (labels == IGNORED),
         labels=labels,
         masks=mask_targets(targets, processor),
-        token_names=pad_rows([processor.name_tokens(one.name) for one in targets], -1),
+        token_names=pad_rows(
+            [processor.name_tokens(region.name) for region in targets], -1
+        ),
         dense=_dense_targets(seen, encoded.token_grids, processor) if dense else None,
     )
 
@@ -229,14 +241,10 @@ def mask_targets(regions: Sequence[Region], processor: "VlmProcessor") -> MaskTa
             if mask is not None:
                 masks[kind, row] = processor.resize_mask(mask.to_dense())
                 known[kind, row] = True
-        if (
-            region.visible is not None
-            and region.amodal is not None
-            and region.amodal.area
-        ):
-            rates[row] = 1 - min(
-                1.0, (region.visible & region.amodal).area / region.amodal.area
-            )
+        visible = region.visible
+        amodal = region.amodal
+        if visible is not None and amodal is not None and amodal.area:
+            rates[row] = 1 - (visible & amodal).area / amodal.area
     return MaskTargets(masks[0], masks[1], known[0], known[1], rates)
 
 
@@ -249,22 +257,23 @@ def _dense_targets(
     words: list[tuple[int, int]] = []
     weights: list[float] = []
     first = 0
-    for one, grid in zip(images, grids):
-        for token, shown in enumerate(_token_words(one.regions, grid, processor)):
+    for item, grid in zip(images, grids):
+        for token, shown in enumerate(_token_words(item.regions, grid, processor)):
             words += [(first + token, word) for word in shown]
             weights += shown.values()
         first += grid[0] * grid[1]
-    regions = [
-        (image, region) for image, one in enumerate(images) for region in one.regions
-    ]
+    regions: list[Region] = []
+    image_index: list[int] = []
+    for image, item in enumerate(images):
+        regions += item.regions
+        image_index += [image] * len(item.regions)
+    names = [processor.name_tokens(region.name) for region in regions]
     return DenseTargets(
         words=torch.tensor(words, dtype=torch.long).view(-1, 2),
         word_weights=torch.tensor(weights),
-        names=pad_rows(
-            [processor.name_tokens(region.name) for _, region in regions], -1
-        ),
-        image_index=torch.tensor([image for image, _ in regions], dtype=torch.long),
-        masks=mask_targets([region for _, region in regions], processor),
+        names=pad_rows(names, -1),
+        image_index=torch.tensor(image_index, dtype=torch.long),
+        masks=mask_targets(regions, processor),
     )
 
 
@@ -277,17 +286,16 @@ def _token_words(
     for region in regions:
         if region.visible is None or not region.visible.area:
             continue
-        dense = torch.from_numpy(
-            np.ascontiguousarray(region.visible.to_dense())
-        ).float()[None, None]
-        share = torch.nn.functional.interpolate(dense, grid, mode="area").flatten()
+        dense = np.ascontiguousarray(region.visible.to_dense())
+        mask = torch.from_numpy(dense).float()[None, None]
+        share = torch.nn.functional.interpolate(mask, grid, mode="area").flatten()
         names = processor.name_tokens(region.name)
-        for token in torch.nonzero(share > 0.1).flatten().tolist():
+        for token in torch.nonzero(share > MIN_TOKEN_SHARE).flatten().tolist():
+            weight = float(share[token]) / len(names)
             for word in names:
-                shown[token][word] = shown[token].get(word, 0.0) + float(
-                    share[token]
-                ) / len(names)
-    return [
-        {word: weight / sum(one.values()) for word, weight in one.items()}
-        for one in shown
-    ]
+                shown[token][word] = shown[token].get(word, 0.0) + weight
+    normalized = []
+    for words in shown:
+        total = sum(words.values())
+        normalized.append({word: weight / total for word, weight in words.items()})
+    return normalized

@@ -92,36 +92,34 @@ def _build_part(config: VlmConfig, part: Pretrained, *, load: bool) -> PreTraine
     is_language = part is config.vision_language
     described = read_architecture(part)
     kind = described.model_type
-    found = (
-        find_vision_language_class(kind)
-        if is_language
-        else find_segmenter_family(kind).model
-    )
+    if is_language:
+        model_class = find_vision_language_class(kind)
+    else:
+        model_class = find_segmenter_family(kind).model
     if load and part.name is not None:
-        return _from_pretrained(found, part.name)
-    model: PreTrainedModel = (
-        found(described) if is_language else found(_segmenter_config(found, described))
-    )
-    if (
-        config.scaled_init
-        and part.name is None
-        and next(model.parameters()).device.type != "meta"
-    ):
+        return _from_pretrained(model_class, part.name)
+    if not is_language:
+        described = _segmenter_config(model_class, described)
+    model: PreTrainedModel = model_class(described)
+    # Weights on the meta device have no values to scale.
+    on_meta = next(model.parameters()).device.type == "meta"
+    if config.scaled_init and part.name is None and not on_meta:
         width = described.get_text_config().hidden_size if is_language else 0
         scale_initialization(model, width**-0.5 if is_language else 1.0)
     return model
 
 
-def _from_pretrained(found: type[PreTrainedModel], name: str) -> PreTrainedModel:
+def _from_pretrained(model_class: type[PreTrainedModel], name: str) -> PreTrainedModel:
     """The weights of a hub name or folder; warns of those that are missing.
 
     Those of the segmenter's prompt encoder for points and boxes are not used, and exported folders do not have them.
     """
-    model, absent = load_weights(found, name)
+    model, absent = load_weights(model_class, name)
     missing = [key for key in absent if not key.startswith("prompt_encoder.")]
     if missing:
+        listed = ", ".join(missing[:3])
         warnings.warn(
-            f"{name} lacks {len(missing)} weights of {found.__name__}, which stay random: {', '.join(missing[:3])}",
+            f"{name} lacks {len(missing)} weights of {model_class.__name__}, which stay random: {listed}",
             stacklevel=2,
         )
     return model
@@ -135,11 +133,11 @@ def segmenter_architecture(config: VlmConfig) -> Any:
     )
 
 
-def _segmenter_config(found: type[PreTrainedModel], described: Any) -> Any:
+def _segmenter_config(model_class: type[PreTrainedModel], described: Any) -> Any:
     """The config for the image model; folders of SAM 2 and SAM 3 may have that of the video model."""
-    if isinstance(described, found.config_class):
+    if isinstance(described, model_class.config_class):
         return described
-    return found.config_class.from_dict(described.to_dict())
+    return model_class.config_class.from_dict(described.to_dict())
 
 
 def _resize_embeddings(language: PreTrainedModel, tokens: int) -> None:

@@ -130,7 +130,7 @@ def read_answers(
         processor,
         image,
         answers=answers,
-        states=[one[chosen] for one, chosen in zip(states, answered)],
+        states=[state[chosen] for state, chosen in zip(states, answered)],
     )
 
 
@@ -156,20 +156,21 @@ def _decode_answers(
     places = [
         [place for place, token in enumerate(row) if token in seg] for row in answers
     ]
-    prompted = torch.cat([one[chosen] for one, chosen in zip(states, places)])
+    prompted = torch.cat([state[chosen] for state, chosen in zip(states, places)])
     assert image.features.segmenter is not None
     owners = torch.zeros(len(prompted), dtype=torch.long, device=prompted.device)
     masks = model.decode(image.features.segmenter, prompted, owners)
-    found = []
+    generated = []
     first = 0
     for row, chosen in zip(answers, places):
         kinds = [seg.index(row[place]) for place in chosen]
-        bounds = zip([0, *(place + 1 for place in chosen)], [*chosen, len(row)])
-        pieces = [processor.decode(row[start:stop]) for start, stop in bounds]
-        found.append(
-            GeneratedAnswer(
-                pieces, kinds, masks.part(slice(first, first + len(chosen)))
-            )
-        )
+        # The texts before, between and after the tokens.
+        starts = [0, *(place + 1 for place in chosen)]
+        stops = [*chosen, len(row)]
+        pieces = []
+        for start, stop in zip(starts, stops):
+            pieces.append(processor.decode(row[start:stop]))
+        own_masks = masks.part(slice(first, first + len(chosen)))
+        generated.append(GeneratedAnswer(pieces, kinds, own_masks))
         first += len(chosen)
-    return found
+    return generated

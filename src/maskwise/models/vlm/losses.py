@@ -51,10 +51,10 @@ def dice_loss(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Mean Dice loss. logits, masks: [n, h, w]."""
     if not len(logits):
         return logits.sum() * 0
-    found = logits.float().flatten(1).sigmoid()
+    probability = logits.float().flatten(1).sigmoid()
     masks = masks.flatten(1)
-    overlap = 2 * (found / DICE_SCALE * masks).sum(1)
-    total = (found / DICE_SCALE).sum(1) + (masks / DICE_SCALE).sum(1)
+    overlap = 2 * (probability / DICE_SCALE * masks).sum(1)
+    total = (probability / DICE_SCALE).sum(1) + (masks / DICE_SCALE).sum(1)
     return (1 - (overlap + DICE_EPSILON) / (total + DICE_EPSILON)).mean()
 
 
@@ -75,8 +75,10 @@ def region_words_loss(
     """
     if not len(words):
         return logits.sum() * 0
-    found = functional.log_softmax(logits.float(), 1)[words[:, 0], words[:, 1]]
-    return -(found * weights).sum() / weights.sum()
+    log_probability = functional.log_softmax(logits.float(), 1)[
+        words[:, 0], words[:, 1]
+    ]
+    return -(log_probability * weights).sum() / weights.sum()
 
 
 def alignment_loss(states: torch.Tensor, names: torch.Tensor) -> torch.Tensor:

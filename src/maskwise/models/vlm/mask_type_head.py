@@ -32,8 +32,8 @@ class MaskTypeHead(nn.Module):
         """Log-odds [q]. embeddings: of input_ids, [q, tokens, width]. asked: bool [q, tokens], the question's words."""
         words = embeddings + functional.embedding(input_ids, self.corrections)
         words = functional.layer_norm(words, words.shape[-1:]) * asked.unsqueeze(-1)
-        found = functional.relu(self.filters(words.transpose(1, 2)))
-        largest = (found * asked.unsqueeze(1)).amax(2)
+        responses = functional.relu(self.filters(words.transpose(1, 2)))
+        largest = (responses * asked.unsqueeze(1)).amax(2)
         log_odds: torch.Tensor = self.score(largest)[:, 0]
         return log_odds
 

@@ -104,7 +104,7 @@ class VlmModel(nn.Module):
         if features.language is not None:
             self._dense_losses(batch, prompted, features.language, losses=losses)
         loss = sum(
-            (getattr(weights, name) * one for name, one in losses.items()),
+            (getattr(weights, name) * loss for name, loss in losses.items()),
             states.new_zeros(()),
         )
         return VlmOutput(loss, losses, masks)
@@ -163,22 +163,22 @@ class VlmModel(nn.Module):
         if self.mask_type_head is None:
             return None
         embeddings = self.vision_language.embed(batch.input_ids)
-        found: torch.Tensor = self.mask_type_head(
+        log_odds: torch.Tensor = self.mask_type_head(
             batch.input_ids, embeddings, batch.asked
         )
-        return found
+        return log_odds
 
     def _text_losses(
         self, batch: VlmBatch, states: torch.Tensor
     ) -> dict[str, torch.Tensor]:
         weights = self.config.losses
-        found = dict[str, torch.Tensor]()
+        losses = dict[str, torch.Tensor]()
         if (
             not (weights.text or weights.mask_type)
             or batch.labels is None
             or not len(batch)
         ):
-            return found
+            return losses
         labels = batch.labels[:, 1:]
         answered = labels != IGNORED
         # The logits of a large vocabulary are computed only where an answer is.
@@ -189,10 +189,10 @@ class VlmModel(nn.Module):
             log_odds = log_odds[answered.nonzero()[:, 0]]
             logits = shift_mask_type(logits, log_odds, self.seg_token_ids)
         if weights.text:
-            found["text"] = text_loss(logits, labels)
+            losses["text"] = text_loss(logits, labels)
         if weights.mask_type:
-            found["mask_type"] = self._mask_type_loss(logits, labels, log_odds)
-        return found
+            losses["mask_type"] = self._mask_type_loss(logits, labels, log_odds)
+        return losses
 
     def _mask_type_loss(
         self, logits: torch.Tensor, labels: torch.Tensor, log_odds: torch.Tensor | None
@@ -236,9 +236,9 @@ class VlmModel(nn.Module):
         if batch.masks is not None:
             losses |= self._losses_of_masks(masks.part(slice(n)), batch.masks)
         if dense is not None:
-            found = self._losses_of_masks(masks.part(slice(n, None)), dense.masks)
+            named = self._losses_of_masks(masks.part(slice(n, None)), dense.masks)
             weighted = [
-                getattr(self.config.losses, name) * one for name, one in found.items()
+                getattr(self.config.losses, name) * loss for name, loss in named.items()
             ]
             losses["name_prompt"] = torch.stack(weighted).sum()
         return masks.part(slice(n))
@@ -247,7 +247,7 @@ class VlmModel(nn.Module):
         self, masks: DecodedMasks, targets: MaskTargets
     ) -> dict[str, torch.Tensor]:
         weights = self.config.losses
-        found = {}
+        losses = {}
         pairs = [
             (
                 masks.visible[targets.visible_known],
@@ -256,20 +256,20 @@ class VlmModel(nn.Module):
             (masks.amodal[targets.amodal_known], targets.amodal[targets.amodal_known]),
         ]
         if weights.bce:
-            found["bce"] = sum(
+            losses["bce"] = sum(
                 (bce_loss(*pair, self.config.positive_weight) for pair in pairs),
                 masks.visible.new_zeros(()),
             )
         if weights.dice:
-            found["dice"] = sum(
+            losses["dice"] = sum(
                 (dice_loss(*pair) for pair in pairs), masks.visible.new_zeros(())
             )
         if weights.occlusion and masks.occlusion_rate is not None:
             known = targets.visible_known & targets.amodal_known
-            found["occlusion"] = occlusion_loss(
+            losses["occlusion"] = occlusion_loss(
                 masks.occlusion_rate[known], targets.occlusion_rate[known]
             )
-        return found
+        return losses
 
     def _name_vectors(self, names: torch.Tensor) -> torch.Tensor:
         """The mean embedding of the words of each name, [n, width]. names: [n, words], padded with -1."""

@@ -58,11 +58,11 @@ class Vlm:
     ) -> list[Prediction]:
         """One prediction per sample, whose answer with its segmentation tokens is given."""
         encoded = encode_image(self.model, self.processor, image)
-        found: list[GeneratedAnswer] = []
+        answers: list[GeneratedAnswer] = []
         for start in range(0, len(samples), self.batch_size):
             part = samples[start : start + self.batch_size]
-            found += read_answers(self.model, self.processor, encoded, part)
-        return [self.to_prediction(encoded, answer) for answer in found]
+            answers += read_answers(self.model, self.processor, encoded, part)
+        return [self.to_prediction(encoded, answer) for answer in answers]
 
     def to_prediction(self, image: VlmImage, answer: GeneratedAnswer) -> Prediction:
         """The answer without its tokens, and a region per target with masks at the size of the image."""
@@ -72,8 +72,10 @@ class Vlm:
             for logits in (answer.masks.visible, answer.masks.amodal)
         )
         regions = [
-            _to_region(one, visible, amodal, name=written.text[one.start : one.stop])
-            for one in targets
+            _to_region(
+                target, visible, amodal, name=written.text[target.start : target.stop]
+            )
+            for target in targets
         ]
         return Prediction(
             answer=written,
@@ -93,13 +95,13 @@ class VlmEncoding:
     def answer(self, questions: Sequence[str]) -> list[Prediction]:
         """One prediction per question."""
         predictor = self.predictor
-        found = list[GeneratedAnswer]()
+        answers = list[GeneratedAnswer]()
         for start in range(0, len(questions), predictor.batch_size):
             part = questions[start : start + predictor.batch_size]
-            found += generate_answers(
+            answers += generate_answers(
                 predictor.model, predictor.processor, self.image, part
             )
-        return [predictor.to_prediction(self.image, answer) for answer in found]
+        return [predictor.to_prediction(self.image, answer) for answer in answers]
 
 
 def _to_region(
@@ -126,14 +128,14 @@ def _mask_type(targets: Sequence[SegTarget]) -> MaskType | None:
     """The type that most tokens ask for; None for an answer without targets."""
     if not targets:
         return None
-    kinds: list[MaskType] = [
-        "both"
-        if one.visible is not None and one.amodal is not None
-        else "amodal"
-        if one.visible is None
-        else "visible"
-        for one in targets
-    ]
+    kinds: list[MaskType] = []
+    for target in targets:
+        if target.visible is None:
+            kinds.append("amodal")
+        elif target.amodal is None:
+            kinds.append("visible")
+        else:
+            kinds.append("both")
     return max(kinds, key=kinds.count)
 
 

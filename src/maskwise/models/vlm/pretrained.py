@@ -41,7 +41,7 @@ def read_architecture(part: Pretrained) -> Any:
 
 
 def load_weights(
-    found: type[PreTrainedModel], name: str | None, **options: Any
+    model_class: type[PreTrainedModel], name: str | None, **options: Any
 ) -> tuple[PreTrainedModel, list[str]]:
     """A model with the weights of a hub name or folder, as safetensors only, and the names of those that are missing.
 
@@ -51,7 +51,7 @@ def load_weights(
     options |= {} if name is None else loading_options(name)
     try:
         with quiet(progress=not is_local):
-            model, report = found.from_pretrained(
+            model, report = model_class.from_pretrained(
                 name, use_safetensors=True, output_loading_info=True, **options
             )
     except OSError as error:

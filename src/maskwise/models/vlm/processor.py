@@ -70,7 +70,7 @@ class VlmProcessor:
         self.extra_tokens = extra_tokens
         self.image_token_id = int(tokenizer.convert_tokens_to_ids(image_token))
         self.seg_token_ids = tuple(
-            int(tokenizer.convert_tokens_to_ids(one)) for one in config.seg_tokens
+            int(tokenizer.convert_tokens_to_ids(token)) for token in config.seg_tokens
         )
         self.eos_token_id = int(tokenizer.eos_token_id)
         pad = tokenizer.pad_token_id
@@ -82,12 +82,12 @@ class VlmProcessor:
         """Images of any size as input of both encoders."""
         if not images:
             return EncodedImages(None, None, None, [], [])
-        found = self.image_processor(images=list(images), return_tensors="pt")
-        grid = found.get("image_grid_thw")
+        encoded = self.image_processor(images=list(images), return_tensors="pt")
+        grid = encoded.get("image_grid_thw")
         pixels = torch.stack([self.to_segmenter_pixels(image) for image in images])
         grids = self._token_grids(grid, len(images))
         return EncodedImages(
-            found["pixel_values"],
+            encoded["pixel_values"],
             grid,
             pixels,
             grids,
@@ -209,11 +209,11 @@ class VlmProcessor:
                 f"sample {sample.id!r}: question and answer have {length} tokens; text_length allows "
                 f"{self.config.text_length}"
             )
-        found = sum(token in self.seg_token_ids for token in answered)
+        tokens = sum(token in self.seg_token_ids for token in answered)
         expected = len(sample.targets) * (2 if sample.mask_type == "both" else 1)
-        if found != expected and sample.targets:
+        if tokens != expected and sample.targets:
             raise ModelError(
-                f"sample {sample.id!r}: the answer has {found} segmentation tokens for {expected} masks; its text may "
+                f"sample {sample.id!r}: the answer has {tokens} segmentation tokens for {expected} masks; its text may "
                 f"not contain {' or '.join(self.config.seg_tokens)}"
             )
 
@@ -238,8 +238,8 @@ class VlmProcessor:
         return text
 
     def _tokens(self, text: str) -> list[int]:
-        found: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return found
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
 
     def save(self, folder: Path) -> None:
         """Write tokenizer, chat template and image processor; `build_processor` reads them again."""

@@ -79,16 +79,16 @@ class Segmenter(nn.Module):
 
     def encode(self, pixels: torch.Tensor) -> SegmenterFeatures:
         """Encode images [images, 3, size, size]."""
-        found = self.encoder(
+        output = self.encoder(
             pixels, output_hidden_states=self.early is not None, return_dict=True
         )
-        maps = tuple(getattr(found, "fpn_hidden_states", None) or ())[:3]
-        embedding = maps[2] if maps else found.last_hidden_state
+        maps = tuple(getattr(output, "fpn_hidden_states", None) or ())[:3]
+        embedding = maps[2] if maps else output.last_hidden_state
         if self.no_memory is not None:
             embedding = embedding + self.no_memory.view(1, -1, 1, 1)
         if self.early is not None and self.early_block is not None:
             block = _to_map(
-                found.hidden_states[self.early_block + 1], self.embedding_size
+                output.hidden_states[self.early_block + 1], self.embedding_size
             )
             embedding = embedding + self.early(block, embedding.shape[-2:])
         return SegmenterFeatures(embedding, maps[:2])
@@ -102,10 +102,10 @@ class Segmenter(nn.Module):
         prompts: torch.Tensor,
     ) -> torch.Tensor:
         """Mask logits [n, h, w]. image_index: [n], the image of each prompt. prompts: [n, k, width], n > 0."""
-        found = self._decode(
+        decoded = self._decode(
             decoder, features, image_index, prompts=prompts, multimask=False
         )
-        logits: torch.Tensor = found[0][:, 0, 0]
+        logits: torch.Tensor = decoded[0][:, 0, 0]
         return logits
 
     def decode_best(
@@ -117,11 +117,11 @@ class Segmenter(nn.Module):
         prompts: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """As `decode`, with the best of several masks per prompt: logits [n, h, w] and their predicted IoU [n]."""
-        found = self._decode(
+        decoded = self._decode(
             decoder, features, image_index, prompts=prompts, multimask=True
         )
-        scores, best = found[1][:, 0].max(dim=-1)
-        return found[0][torch.arange(len(best), device=best.device), 0, best], scores
+        scores, best = decoded[1][:, 0].max(dim=-1)
+        return decoded[0][torch.arange(len(best), device=best.device), 0, best], scores
 
     def _decode(
         self,
@@ -139,7 +139,9 @@ class Segmenter(nn.Module):
             # Each decoder reduces the maps by its own convolutions, once per image.
             reduce: Any = decoder
             reduced = reduce.conv_s0(features.maps[0]), reduce.conv_s1(features.maps[1])
-            finer = {"high_resolution_features": [one[image_index] for one in reduced]}
+            finer = {
+                "high_resolution_features": [maps[image_index] for maps in reduced]
+            }
         return decoder(
             image_embeddings=features.embedding[image_index],
             image_positional_embeddings=self._positions(height, width).expand(
@@ -163,8 +165,8 @@ class Segmenter(nn.Module):
         grid = torch.stack(
             [x.expand(height, width), y[:, None].expand(height, width)], dim=-1
         )
-        found: torch.Tensor = self.position(grid)
-        return found.permute(2, 0, 1).unsqueeze(0)
+        encoding: torch.Tensor = self.position(grid)
+        return encoding.permute(2, 0, 1).unsqueeze(0)
 
 
 def _embedding_size(model: PreTrainedModel) -> tuple[int, int]:

@@ -98,9 +98,9 @@ def read_seg_answer(
         )
     text += pieces[-1]
     phrases = [
-        Phrase(start=one.start, stop=one.stop, regions=(number,))
-        for number, one in enumerate(targets)
-        if one.start < one.stop
+        Phrase(start=target.start, stop=target.stop, regions=(number,))
+        for number, target in enumerate(targets)
+        if target.start < target.stop
     ]
     return Answer(text=text, phrases=tuple(phrases)), targets
 

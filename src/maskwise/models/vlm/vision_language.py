@@ -55,13 +55,13 @@ class VisionLanguage(nn.Module):
     @property
     def embeddings(self) -> torch.Tensor:
         """The input embeddings [vocabulary, width]."""
-        found: torch.Tensor = self.model.get_input_embeddings().weight
-        return found
+        weight: torch.Tensor = self.model.get_input_embeddings().weight
+        return weight
 
     def embed(self, input_ids: torch.Tensor) -> torch.Tensor:
         """The input embeddings of tokens, [..., width]."""
-        found: torch.Tensor = self.model.get_input_embeddings()(input_ids)
-        return found
+        embedded: torch.Tensor = self.model.get_input_embeddings()(input_ids)
+        return embedded
 
     def encode_images(
         self, pixel_values: torch.Tensor, image_grid_thw: torch.Tensor | None
@@ -78,13 +78,13 @@ class VisionLanguage(nn.Module):
         image_index: Sequence[int],
     ) -> torch.Tensor:
         """Last hidden states [questions, tokens, width]; image_index: the image of each question, -1 for none."""
-        found = self.model.model(
+        output = self.model.model(
             **inputs,
             **_features_of(features, image_index),
             use_cache=False,
             return_dict=True,
         )
-        states: torch.Tensor = found.last_hidden_state
+        states: torch.Tensor = output.last_hidden_state
         return states
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
@@ -104,7 +104,7 @@ class VisionLanguage(nn.Module):
         inputs: left-padded prompts. State j is that of token j; the last token was not read, so it has none.
         """
         with self._record_states() as steps:
-            found = self.model.generate(
+            generated = self.model.generate(
                 **inputs,
                 **_features_of(features, image_index),
                 do_sample=False,
@@ -113,8 +113,8 @@ class VisionLanguage(nn.Module):
             )
         start = inputs["input_ids"].shape[1]
         width = steps[0].shape[-1]
-        empty = steps[0].new_zeros((len(found), 0, width))
-        return found[:, start:], torch.cat([empty, *steps[1:]], dim=1)
+        empty = steps[0].new_zeros((len(generated), 0, width))
+        return generated[:, start:], torch.cat([empty, *steps[1:]], dim=1)
 
     @contextmanager
     def _record_states(self) -> Iterator[list[torch.Tensor]]:

@@ -35,6 +35,20 @@ TRUNCATED_SHARE = 0.3
 """How often the image is cut off at a line through the object: objects at the image border are truncated."""
 
 
+TRUNCATED_DEPTH = (0.02, 0.4)
+"""Least and greatest share of the object's box that is cut off."""
+
+MIN_TRUNCATED_AREA = 0.5
+"""Share of the visible mask that has to be left: of less, the network could not tell the shape."""
+
+WINDOW_JITTER = 0.1
+"""Largest move of a side of the window, as a share of its length: the boxes of proposals are inaccurate too."""
+
+CONTRAST = (0.6, 1.4)
+BRIGHTNESS = 0.2
+"""Random changes of light, for pixels in -1..1: brightness for each channel, so that color casts occur too."""
+
+
 class CompletionExample(NamedTuple):
     """An object with n neighbours. crops: float32 [n, CROP_CHANNELS, s, s]; features: float32 [256, s/4, s/4]; amodal:
     bool [s, s].
@@ -55,36 +69,23 @@ class CompletionBatch(NamedTuple):
     amodal: Tensor
 
 
-class CropPool(NamedTuple):
-    """The objects to draw from. covered: pairs without features, see covered_pairs.py."""
+class CropPool:
+    """The objects to draw from. encoded: with MobileSAM's features. covered: pairs without, see covered_pairs.py."""
 
-    occluded: Sequence[ObjectCrop]
-    complete: Sequence[ObjectCrop]
-    covered: Sequence[ObjectCrop]
-
-    @classmethod
-    def of(
-        cls, encoded: Sequence[ObjectCrop], covered: Sequence[ObjectCrop]
-    ) -> "CropPool":
-        """Sort the encoded objects by their occlusion rates."""
-        return cls(
-            [crop for crop in encoded if crop.rate >= MIN_RATE],
-            [crop for crop in encoded if crop.rate < MIN_RATE],
-            covered,
-        )
+    def __init__(
+        self, encoded: Sequence[ObjectCrop], covered: Sequence[ObjectCrop]
+    ) -> None:
+        self.occluded = [crop for crop in encoded if crop.rate >= MIN_RATE]
+        self.complete = [crop for crop in encoded if crop.rate < MIN_RATE]
+        self.covered = list(covered)
 
     def draw(self, random: np.random.Generator) -> ObjectCrop:
         """One object."""
-        encoded = (
-            self.occluded
-            if random.random() < OCCLUDED_SHARE or not self.complete
-            else self.complete
-        )
-        choices = (
-            encoded
-            if random.random() < ENCODED_SHARE or not self.covered
-            else self.covered
-        )
+        choices = self.complete
+        if random.random() < OCCLUDED_SHARE or not self.complete:
+            choices = self.occluded
+        if not (random.random() < ENCODED_SHARE or not self.covered):
+            choices = self.covered
         return choices[int(random.integers(len(choices)))]
 
 
@@ -108,7 +109,7 @@ def plain_example(crop: ObjectCrop) -> CompletionExample:
         crop.neighbours == number for number in np.unique(crop.neighbours) if number
     ]
     shown = window.crop_mask(crop.visible)
-    cropped = [window.crop_mask(one) for one in labels]
+    cropped = [window.crop_mask(label) for label in labels]
     near = [cropped[place] for place in find_touching(shown, fill_hull(shown), cropped)]
     return _example(crop, window, shown, stack_neighbours(shown, near))
 
@@ -124,14 +125,13 @@ def augmented_example(
     shown = window.crop_mask(visible)
     beside = window.crop_mask(neighbour) & ~shown
     stacked, features, amodal = _example(crop, window, shown, beside[None])
-    stacked[:, :3] = stacked[:, :3] * random.uniform(0.6, 1.4) + random.uniform(
-        -0.2, 0.2, (3, 1, 1)
-    )
-    stacked[:, :3] = stacked[:, :3].clip(-1, 1)
+    contrast = random.uniform(*CONTRAST)
+    brightness = random.uniform(-BRIGHTNESS, BRIGHTNESS, (3, 1, 1))
+    stacked[:, :3] = (stacked[:, :3] * contrast + brightness).clip(-1, 1)
     if random.random() < 0.5:
-        return CompletionExample(
-            stacked[..., ::-1], features[..., ::-1], amodal[..., ::-1]
-        )
+        stacked = stacked[..., ::-1]
+        features = features[..., ::-1]
+        amodal = amodal[..., ::-1]
     return CompletionExample(stacked, features, amodal)
 
 
@@ -175,16 +175,17 @@ def _frame(
         return whole
     box = Window.of(visible)
     place = int(random.integers(4))
-    share = random.uniform(0.02, 0.4)
-    depth = (box.right - box.left if place % 2 == 0 else box.bottom - box.top) * share
+    share = random.uniform(*TRUNCATED_DEPTH)
+    # Sides 0 and 2 are left and right, 1 and 3 top and bottom.
+    length = box.right - box.left if place % 2 == 0 else box.bottom - box.top
+    depth = length * share
     sides = list(whole)
     sides[place] = box[place] + depth if place < 2 else box[place] - depth
     frame = Window(*sides)
     kept = visible[frame.slices]
-    meets = ndimage.binary_dilation(visible, iterations=CONTACT) & neighbour
-    if kept.sum() < 0.5 * visible.sum() or (
-        meets.any() and not meets[frame.slices].any()
-    ):
+    contact = ndimage.binary_dilation(visible, iterations=CONTACT) & neighbour
+    loses_contact = contact.any() and not contact[frame.slices].any()
+    if kept.sum() < MIN_TRUNCATED_AREA * visible.sum() or loses_contact:
         return whole
     return frame
 
@@ -193,7 +194,7 @@ def _jitter(window: Window, random: np.random.Generator) -> Window:
     """The window with every side moved by up to a tenth of its length."""
     width = window.right - window.left
     height = window.bottom - window.top
-    left, top, right, bottom = random.uniform(-0.1, 0.1, 4)
+    left, top, right, bottom = random.uniform(-WINDOW_JITTER, WINDOW_JITTER, 4)
     return Window(
         window.left + left * width,
         window.top + top * height,

@@ -8,10 +8,30 @@ from maskwise.models.photo.completion import CONTACT
 from maskwise.training.completion.composites import STORED_SIZE, ObjectCrop
 
 COARSE_SIZE = 64
-"""Side of the map of segments."""
+"""Side of the map of segments: half of the crop's, four times as fast, and edges are as inaccurate as proposals are."""
 
 SEGMENTS = (4, 20)
-"""Least and greatest number of segments of a crop."""
+"""Least and greatest number of segments of a crop: from an object and its background to parts of objects."""
+
+PLACE_WEIGHT = (0.3, 2.0)
+"""Lowest and highest weight of the place beside the color: segments that follow colors, and compact ones."""
+
+FRONT_SHARE = 0.5
+"""How often the neighbour is an annotated object in front, if there is one: the case the network is for."""
+
+ANNOTATED_SHARE = 0.2
+"""How often it is any annotated object that touches."""
+
+SEGMENT_SHARE = 0.2
+"""How often it is made of segments; for the rest it is everything but some annotated objects."""
+
+KEPT_OBJECT_SHARE = 0.7
+"""How often an annotated object is left out of such a rest."""
+
+UNCHANGED_SHARE = 0.6
+"""How often an object in front keeps its mask; the other masks are cut or merged in equal shares."""
+
+CUT_SHARE = 0.2
 
 
 def draw_neighbour(crop: ObjectCrop, random: np.random.Generator) -> BoolArray:
@@ -20,24 +40,22 @@ def draw_neighbour(crop: ObjectCrop, random: np.random.Generator) -> BoolArray:
     An object without features has one neighbour that is known, number 1.
     """
     objects = [1] if not len(crop.features) else _near_labels(crop)
+    hidden = crop.amodal & ~crop.visible
     front = [
-        number
-        for number in objects
-        if (crop.amodal & ~crop.visible & (crop.neighbours == number)).any()
+        number for number in objects if (hidden & (crop.neighbours == number)).any()
     ]
     kind = random.random()
     if not len(crop.features):
         mask = crop.neighbours == 1
-    elif front and kind < 0.5:
+    elif front and kind < FRONT_SHARE:
         mask = _disturb(crop, crop.neighbours == random.choice(front), random)
-    elif objects and kind < 0.7:
+    elif objects and kind < FRONT_SHARE + ANNOTATED_SHARE:
         mask = crop.neighbours == random.choice(objects)
-    elif kind < 0.9:
+    elif kind < FRONT_SHARE + ANNOTATED_SHARE + SEGMENT_SHARE:
         mask = _near_segments(crop, random)
     else:
-        mask = ~np.isin(
-            crop.neighbours, [number for number in objects if random.random() < 0.7]
-        )
+        left_out = [number for number in objects if random.random() < KEPT_OBJECT_SHARE]
+        mask = ~np.isin(crop.neighbours, left_out)
     return _resize(mask, random) & ~crop.visible
 
 
@@ -52,23 +70,23 @@ def _disturb(
 ) -> BoolArray:
     """A mask as it is, or one merged with something else, or a part of it."""
     kind = random.random()
-    if kind < 0.6:
+    if kind < UNCHANGED_SHARE:
         return mask
     near = _near_segments(crop, random)
     part = mask & near
-    return part if kind < 0.8 and part.any() else mask | near
+    if kind < UNCHANGED_SHARE + CUT_SHARE and part.any():
+        return part
+    return mask | near
 
 
 def _near_segments(crop: ObjectCrop, random: np.random.Generator) -> BoolArray:
     """One to three segments that touch the object."""
     segments = _segment(crop, random)
-    place = (
-        ndimage.binary_dilation(crop.visible, iterations=CONTACT + 1) & ~crop.visible
-    )
-    near = np.unique(segments[place])
-    chosen: BoolArray = np.isin(
-        segments, random.permutation(near)[: random.integers(1, 4)]
-    )
+    grown = ndimage.binary_dilation(crop.visible, iterations=CONTACT + 1)
+    touching = np.unique(segments[grown & ~crop.visible])
+    shuffled = random.permutation(touching)
+    count = random.integers(1, 4)
+    chosen: BoolArray = np.isin(segments, shuffled[:count])
     return chosen
 
 
@@ -77,9 +95,12 @@ def _segment(crop: ObjectCrop, random: np.random.Generator) -> Int64Array:
     step = STORED_SIZE // COARSE_SIZE
     rows, columns = np.indices((COARSE_SIZE, COARSE_SIZE)) / COARSE_SIZE
     colors = crop.pixels[::step, ::step].astype(np.float64) / 255
-    places = np.dstack([rows, columns]) * random.uniform(0.3, 2)
+    places = np.dstack([rows, columns]) * random.uniform(*PLACE_WEIGHT)
+    # A point per pixel: row, column, red, green, blue.
     points = np.concatenate([places, colors], 2).reshape(-1, 5)
-    centers = points[random.integers(len(points), size=random.integers(*SEGMENTS))]
+    count = random.integers(*SEGMENTS)
+    centers = points[random.integers(len(points), size=count)]
+    # Squared distances without the squares of the points, which are the same for all centers.
     distances = (centers**2).sum(1) - 2 * points @ centers.T
     segments: Int64Array = distances.argmin(1).reshape(COARSE_SIZE, COARSE_SIZE)
     return segments.repeat(step, 0).repeat(step, 1)

@@ -7,7 +7,10 @@ from maskwise.models.photo.completion import CROP_CHANNELS
 from maskwise.models.photo.sam import FEATURE_CHANNELS
 
 WIDTHS = (16, 48, 96, 160)
-"""Channels at 1/2, 1/4, 1/8 and 1/16 of the crop."""
+"""Channels at 1/2, 1/4, 1/8 and 1/16 of the crop: the file stays below 3 MB."""
+
+DROPOUT = 0.2
+"""Of MobileSAM's features and of the front head: the training images are a few hundred."""
 
 
 class UNetBlock(nn.Module):
@@ -16,14 +19,10 @@ class UNetBlock(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            *(
-                layer
-                for _ in range(2)
-                for layer in (
-                    nn.SiLU(),
-                    nn.Conv2d(width, width, 3, padding=1, bias=False),
-                )
-            )
+            nn.SiLU(),
+            nn.Conv2d(width, width, 3, padding=1, bias=False),
+            nn.SiLU(),
+            nn.Conv2d(width, width, 3, padding=1, bias=False),
         )
         self.norm = nn.BatchNorm2d(width)
 
@@ -51,7 +50,7 @@ class CompletionUNet(nn.Module):
         )
         # Without a bias or a norm: absent features, all zero, add nothing.
         self.features = nn.Sequential(
-            nn.Dropout2d(0.2), nn.Conv2d(FEATURE_CHANNELS, WIDTHS[1], 1, bias=False)
+            nn.Dropout2d(DROPOUT), nn.Conv2d(FEATURE_CHANNELS, WIDTHS[1], 1, bias=False)
         )
         self.up = nn.ModuleList(
             nn.Conv2d(before, after, 1)
@@ -62,13 +61,14 @@ class CompletionUNet(nn.Module):
             nn.SiLU(), nn.Conv2d(WIDTHS[0], 4, 3, padding=1), nn.PixelShuffle(2)
         )
         self.front_head = nn.Sequential(
-            nn.SiLU(), nn.Dropout(0.2), nn.Linear(2 * WIDTHS[-1], 1)
+            nn.SiLU(), nn.Dropout(DROPOUT), nn.Linear(2 * WIDTHS[-1], 1)
         )
 
     def forward(self, crop: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """Logits; apply a sigmoid for probabilities."""
         levels = []
         maps = crop
+        # MobileSAM's features have a quarter of the crop's size, as the maps of the second stage.
         for stage, down in enumerate(self.down):
             maps = down(maps)
             if stage == 1:
@@ -76,10 +76,8 @@ class CompletionUNet(nn.Module):
             levels.append(maps)
         pooled = torch.cat([maps.mean((2, 3)), maps.amax((2, 3))], 1)
         for project, block, level in zip(self.up, self.blocks, levels[-2::-1]):
-            maps = block(
-                level
-                + nn.functional.interpolate(
-                    project(maps), scale_factor=2, mode="nearest"
-                )
+            upsampled = nn.functional.interpolate(
+                project(maps), scale_factor=2, mode="nearest"
             )
+            maps = block(level + upsampled)
         return self.mask_head(maps)[:, 0], self.front_head(pooled)[:, 0]

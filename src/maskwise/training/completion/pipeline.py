@@ -71,7 +71,7 @@ def train(config: CompletionConfig, folder: Path) -> list[Path]:
             covered += _cover(dataset, rows, options)
     set_seed(config.seed)
     network = CompletionUNet()
-    task = make_task(config, network, CropPool.of(encoded, covered), held_out)
+    task = make_task(config, network, CropPool(encoded, covered), held_out)
     run_training(task, config.schedule.schedule(), folder)
     return [export(network, folder / "completion.onnx")]
 

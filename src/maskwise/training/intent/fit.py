@@ -68,7 +68,7 @@ def generate_sentences(
         for name in ("visible", "amodal")
     )
     contexts = [t for t in visible if t.family in CONTEXT_FAMILIES]
-    found = []
+    examples = []
     for number in range(count):
         template = rng.choice(amodal if number % 5 < AMODAL_IN_FIVE else visible)
         text = corpus.expand(template, rng)
@@ -79,8 +79,8 @@ def generate_sentences(
         if rng.random() < CONTEXT_RATE:
             context = corpus.expand(rng.choice(contexts), rng)
             text = f"{context}{'' if context.endswith(('.', '?', '!')) else '.'} {text}"
-        found.append((text, template.mask_type))
-    return found
+        examples.append((text, template.mask_type))
+    return examples
 
 
 def world_questions(scenes: int, seed: int) -> list[tuple[str, RequestedMask]]:
@@ -136,12 +136,12 @@ def fit(
         return float(value), gradient
 
     start = np.zeros(len(used) + 1)
-    found = minimize(
+    solution = minimize(
         loss, start, jac=True, method="L-BFGS-B", options={"maxiter": config.steps}
     )
     weights = np.zeros(matrix.shape[1])
-    weights[used] = found.x[:-1]
-    return weights, float(found.x[-1])
+    weights[used] = solution.x[:-1]
+    return weights, float(solution.x[-1])
 
 
 def main() -> None:

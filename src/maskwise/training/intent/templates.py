@@ -98,7 +98,7 @@ class TemplateCorpus(NamedTuple):
         if isinstance(part, str):
             return re.sub(
                 r"\*([a-z-]+)",
-                lambda found: _inflect(found[1]) if ing else found[1],
+                lambda match: _inflect(match[1]) if ing else match[1],
                 part,
             )
         if isinstance(part, PhraseReference):
@@ -138,7 +138,7 @@ def tidy(text: str) -> str:
     text = re.sub(r" ([,.;:?!])", r"\1", text)
     text = re.sub(r"([,;:])[,;:]+", r"\1", text)
     text = re.sub(r"([?!])[.,;]|[.,;:]+([.?!])", r"\1\2", text)
-    return re.sub(r"(^|[.?!] )([a-z])", lambda found: found[1] + found[2].upper(), text)
+    return re.sub(r"(^|[.?!] )([a-z])", lambda match: match[1] + match[2].upper(), text)
 
 
 def parse_template(line: str) -> Alternatives:

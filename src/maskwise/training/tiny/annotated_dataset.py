@@ -41,65 +41,78 @@ def dataset_examples(dataset: Dataset) -> Iterator[SceneExample | None]:
 
 def unknown_categories(dataset: Dataset) -> Counter[str]:
     """How many objects have a name without a category of the model, by name."""
-    return Counter(
-        region.name
-        for image_id in dataset.images.id
-        for region in dataset.regions_of(image_id)
-        if region.part_of is None
-        and not region.crowd
-        and read_labels(region.name)[0] < 0
-    )
+    unknown: Counter[str] = Counter()
+    for image_id in dataset.images.id:
+        for region in dataset.regions_of(image_id):
+            if region.part_of is not None or region.crowd:
+                continue
+            category, _, _ = read_labels(region.name)
+            if category < 0:
+                unknown[region.name] += 1
+    return unknown
 
 
 def read_labels(name: str) -> tuple[int, int, int]:
     """Category, color and material in a region's name, -1 for what it does not say."""
     text = f" {name.lower().replace('-', ' ')} "
-    found = []
+    labels = []
     for names in (CATEGORY_NAMES, COLOR_NAMES, MATERIAL_NAMES):
         mentioned = [number for number, word in enumerate(names) if f" {word} " in text]
-        found.append(mentioned[-1] if mentioned else -1)
-    return found[0], found[1], found[2]
+        labels.append(mentioned[-1] if mentioned else -1)
+    return labels[0], labels[1], labels[2]
 
 
 def _read_example(
     dataset: Dataset, image_id: str, samples: list[Sample]
 ) -> SceneExample | None:
     regions = dataset.regions_of(image_id)
-    objects = [
-        (region, *_resized_masks(region))
-        for region in regions
-        if region.part_of is None and not region.crowd
-    ]
-    objects = [one for one in objects if one[1].any()]
+    objects: list[Region] = []
+    visible_masks: list[BoolArray] = []
+    amodal_masks: list[BoolArray] = []
+    for region in regions:
+        if region.part_of is not None or region.crowd:
+            continue
+        visible, amodal = _resized_masks(region)
+        # An object may have no visible pixel left at the model's resolution.
+        if visible.any():
+            objects.append(region)
+            visible_masks.append(visible)
+            amodal_masks.append(amodal)
     if not objects:
         return None
     # From back to front, where the order is known: a pixel belongs to the frontmost object.
     instances = np.full((IMAGE_SIZE, IMAGE_SIZE), -1, np.int16)
-    for index in sorted(range(len(objects)), key=lambda i: -(objects[i][0].order or 0)):
-        instances[objects[index][1]] = index
-    keys: dict[str, tuple[int, int]] = {}
+    depths = [-(region.order or 0) for region in objects]
+    for index in sorted(range(len(objects)), key=depths.__getitem__):
+        instances[visible_masks[index]] = index
+    # Object index and part number of a region's id; 0 is the whole object.
+    places: dict[str, tuple[int, int]] = {}
     part_maps = []
     boxes = []
-    for index, (region, _, amodal) in enumerate(objects):
-        parts = _number_parts(
-            [part for part in regions if part.part_of == region.id], region.name
-        )
-        keys |= {
-            one.id: (index, number) for number, one in {0: region, **parts}.items()
-        }
-        box = _mask_box(amodal)
-        boxes.append(box)
-        part_maps.append(_part_map(amodal, parts)[box[1] : box[3], box[0] : box[2]])
-    questions = [
-        ExampleQuestion(sample.question, [keys[region.id] for region in sample.targets])
-        for sample in samples
+    for index, region in enumerate(objects):
+        own_parts = [part for part in regions if part.part_of == region.id]
+        parts = _number_parts(own_parts, region.name)
+        places[region.id] = (index, 0)
+        for number, part in parts.items():
+            places[part.id] = (index, number)
+        left, top, right, bottom = _mask_box(amodal_masks[index])
+        boxes.append((left, top, right, bottom))
+        part_map = _part_map(amodal_masks[index], parts)
+        part_maps.append(part_map[top:bottom, left:right])
+    questions = []
+    for sample in samples:
         # A question about crowds or unknown parts would otherwise become one without targets.
-        if all(region.id in keys for region in sample.targets)
-    ]
-    labels = np.array([read_labels(region.name) for region, _, _ in objects], np.int64)
-    image = resize_image(dataset.open_image(image_id))
+        if all(region.id in places for region in sample.targets):
+            targets = [places[region.id] for region in sample.targets]
+            questions.append(ExampleQuestion(sample.question, targets))
+    labels = [read_labels(region.name) for region in objects]
     return SceneExample(
-        image, instances, labels, np.array(boxes, np.int64), part_maps, questions
+        resize_image(dataset.open_image(image_id)),
+        instances,
+        np.array(labels, np.int64),
+        np.array(boxes, np.int64),
+        part_maps,
+        questions,
     )
 
 
@@ -136,11 +149,12 @@ def _number_parts(parts: list[Region], name: str) -> dict[int, Region]:
     if category < 0:
         return dict(zip(range(1, MAX_PARTS + 1), parts))
     known = CATEGORIES[CATEGORY_NAMES[category]].parts
-    # `handle`, `handle of the red mug`, or `mug:handle` as in PACO
-    named = {
-        part.name.lower().partition(" of ")[0].rpartition(":")[2].strip(): part
-        for part in parts
-    }
+    named = {}
+    for part in parts:
+        # `handle`, `handle of the red mug`, or `mug:handle` as in PACO
+        before_of = part.name.lower().partition(" of ")[0]
+        word = before_of.rpartition(":")[2].strip()
+        named[word] = part
     return {
         number: named[word] for number, word in enumerate(known, 1) if word in named
     }

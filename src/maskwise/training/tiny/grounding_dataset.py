@@ -96,12 +96,15 @@ def _write_shard(path: Path, scenes: list[SceneDetections]) -> None:
     with atomic_write(path) as file:
         np.savez(
             file,
-            counts=np.array([len(one.matches) for one in scenes]),
-            unary=np.concatenate([one.features.unary for one in scenes]),
+            counts=np.array([len(scene.matches) for scene in scenes]),
+            unary=np.concatenate([scene.features.unary for scene in scenes]),
             pairwise=np.concatenate(
-                [one.features.pairwise.reshape(-1, PAIRWISE_FEATURES) for one in scenes]
+                [
+                    scene.features.pairwise.reshape(-1, PAIRWISE_FEATURES)
+                    for scene in scenes
+                ]
             ),
-            matches=np.concatenate([one.matches for one in scenes]),
+            matches=np.concatenate([scene.matches for scene in scenes]),
         )
 
 

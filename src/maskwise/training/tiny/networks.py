@@ -75,8 +75,8 @@ class TorchNetworks:
         logits: Tensor = self.grounder(
             torch.from_numpy(tokens).to(device), unary, pairwise, padding_mask
         )
-        found: Float32Array = logits.cpu().numpy()
-        return found
+        scores: Float32Array = logits.cpu().numpy()
+        return scores
 
     def _to_device(self, array: Float32Array) -> Tensor:
         return torch.from_numpy(array).to(next(self.detector.parameters()).device)

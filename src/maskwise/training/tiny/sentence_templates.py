@@ -7,7 +7,6 @@ split holds out stay unseen: no template has three consecutive words that only h
 
 import re
 from random import Random
-from typing import NamedTuple
 
 from maskwise.arrays import Int64Array
 from maskwise.models.tiny.spec import (
@@ -55,17 +54,14 @@ WORLD_WORDS = frozenset(
         *MATERIAL_NAMES,
         *(part for category in CATEGORIES.values() for part in category.parts),
     )
-    for one in split_words(name)
-    for word in (one, f"{one}s", f"{one}es")
+    for noun in split_words(name)
+    for word in (noun, f"{noun}s", f"{noun}es")
 )
 """Words for objects, colors, materials and parts, singular and plural."""
 
 
-class TokenTemplate(NamedTuple):
-    """The tokens before and after the gap, int64 [length, 1 + MAX_TRIGRAMS] each."""
-
-    before: Int64Array
-    after: Int64Array
+TokenTemplate = tuple[Int64Array, Int64Array]
+"""The tokens before and after the gap, int64 [length, 1 + MAX_TRIGRAMS] each."""
 
 
 def write_templates(count: int, seed: int) -> list[str]:
@@ -82,8 +78,8 @@ def write_templates(count: int, seed: int) -> list[str]:
     )
     held_out = held_out_word_trigrams()
     random = Random(seed)
-    found: dict[str, None] = {}
-    while len(found) < count:
+    sentences: dict[str, None] = {}
+    while len(sentences) < count:
         text = gapped.expand(random.choice(templates), random)
         words = split_words(text)
         excluded = (
@@ -92,21 +88,21 @@ def write_templates(count: int, seed: int) -> list[str]:
             or _OTHER_TARGET.search(text)
         )
         if text.count(GAP) == 1 and not excluded:
-            found[text] = None
-    return list(found)
+            sentences[text] = None
+    return list(sentences)
 
 
 def held_out_word_trigrams() -> set[tuple[str, ...]]:
     """Three consecutive words that occur in held-out wordings of the world and in no other wording."""
-    found: dict[bool, set[tuple[str, ...]]] = {True: set(), False: set()}
+    trigrams: dict[bool, set[tuple[str, ...]]] = {True: set(), False: set()}
     for family in FAMILIES:
         for template in family.templates:
             for agreeing in PRONOUNS.values():
                 filled = template.format(
                     **agreeing, np=GAP, front=GAP, ask=GAP, Ask=GAP
                 )
-                found[family.held_out] |= word_trigrams(split_words(filled))
-    return found[True] - found[False]
+                trigrams[family.held_out] |= word_trigrams(split_words(filled))
+    return trigrams[True] - trigrams[False]
 
 
 def word_trigrams(words: list[str]) -> set[tuple[str, ...]]:
@@ -117,10 +113,11 @@ def word_trigrams(words: list[str]) -> set[tuple[str, ...]]:
 
 def make_templates(count: int, seed: int) -> list[TokenTemplate]:
     """As write_templates, tokenized."""
-    return [
-        TokenTemplate(*map(_tokenize, text.split(GAP)))
-        for text in write_templates(count, seed)
-    ]
+    templates = []
+    for text in write_templates(count, seed):
+        before, after = text.split(GAP)
+        templates.append((_tokenize(before), _tokenize(after)))
+    return templates
 
 
 def _tokenize(text: str) -> Int64Array:

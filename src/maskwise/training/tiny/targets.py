@@ -20,7 +20,7 @@ OCCLUSION_SAMPLING = 4.0
 """How much more often, in augmented batches, an RoI is drawn for a fully occluded object than for a visible one."""
 
 CHANNEL_GAIN = (0.92, 1.08)
-"""Lowest and highest random factor of each color channel: colors of the world's palette stay apart."""
+"""Lowest and highest random factor of each color channel: small, because the color is one of the labels."""
 
 IMAGE_GAIN = (0.9, 1.1)
 """Lowest and highest random factor of an image's brightness."""
@@ -47,8 +47,8 @@ where rounding puts a cell's center outside the box.
 """
 
 BOX_ERROR = 0.05
-"""Standard deviation of the random errors of an RoI's sides, as a share of the box: about that of the detector's
-boxes, so that the RoI head learns to work with them.
+"""Standard deviation of the random errors of an RoI's sides, as a share of the box: at inference the RoI head gets the
+detector's boxes, not the true ones.
 """
 
 MAX_BOX_ERROR = 0.15

@@ -126,14 +126,14 @@ def cut(item: ImageQuestions, window: Box) -> ImageQuestions:
     """Image and masks cut to a window. Regions that are no targets and have no pixel in it are left out."""
     assert item.image is not None
     x, y, width, height = window
-    found = _change_masks(item, lambda masks: masks.crop(window))
+    cropped = _change_masks(item, lambda masks: masks.crop(window))
     kept = tuple(
         region
-        for region in found.regions
+        for region in cropped.regions
         if any(mask.area for mask in _masks_of(region))
     )
     return replace(
-        found, image=item.image.crop((x, y, x + width, y + height)), regions=kept
+        cropped, image=item.image.crop((x, y, x + width, y + height)), regions=kept
     )
 
 
@@ -142,9 +142,9 @@ def resize(item: ImageQuestions, longest: int) -> ImageQuestions:
     assert item.image is not None
     scale = longest / max(item.image.size)
     width, height = (max(1, round(side * scale)) for side in item.image.size)
-    found = _change_masks(item, lambda masks: masks.resize((height, width)))
+    resized = _change_masks(item, lambda masks: masks.resize((height, width)))
     return replace(
-        found, image=item.image.resize((width, height), Image.Resampling.BICUBIC)
+        resized, image=item.image.resize((width, height), Image.Resampling.BICUBIC)
     )
 
 

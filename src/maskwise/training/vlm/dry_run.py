@@ -110,15 +110,15 @@ def _open_sources(
     config: VlmTrainingConfig,
 ) -> tuple[dict[str, Source | None], list[str]]:
     """The sources, None for one that is not on this machine, with notes that say so."""
-    found: dict[str, Source | None] = {}
+    sources: dict[str, Source | None] = {}
     notes = []
-    for name, one in config.sources.items():
+    for name, source in config.sources.items():
         try:
-            found[name] = open_source(one)
+            sources[name] = open_source(source)
         except MaskwiseError as error:
-            found[name] = None
+            sources[name] = None
             notes.append(f"source {name} cannot be opened here: {error}")
-    return found, notes
+    return sources, notes
 
 
 def _check_validation(config: ValidationConfig | None) -> list[str]:

@@ -18,17 +18,17 @@ def trained_names(model: nn.Module, patterns: Sequence[str]) -> list[str]:
     for pattern in patterns:
         if not any(re.search(pattern, name) for name, _ in model.named_parameters()):
             raise _no_match("freeze", pattern, model)
-    found = [
+    trained = [
         name
         for name, parameter in model.named_parameters()
         if parameter.requires_grad
         and not any(re.search(pattern, name) for pattern in patterns)
     ]
-    if not found:
+    if not trained:
         raise ConfigError(
             f"freeze: the patterns {', '.join(map(repr, patterns))} freeze every parameter"
         )
-    return found
+    return trained
 
 
 def freeze(model: nn.Module, patterns: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ def can_mirror(text: str) -> bool:
     """True if every `left` and `right` in a text certainly names a side, so that swapping them is correct."""
     if _ROTATION.search(text):
         return False
-    certain = sum(len(_SIDES.findall(found[0])) for found in _CERTAIN.finditer(text))
+    certain = sum(len(_SIDES.findall(match[0])) for match in _CERTAIN.finditer(text))
     return certain == len(_SIDES.findall(text))
 
 
@@ -42,8 +42,10 @@ def mirror_answer(answer: Answer) -> Answer:
         return len(mirror_text(answer.text[:position]))
 
     phrases = tuple(
-        Phrase(start=moved(one.start), stop=moved(one.stop), regions=one.regions)
-        for one in answer.phrases
+        Phrase(
+            start=moved(phrase.start), stop=moved(phrase.stop), regions=phrase.regions
+        )
+        for phrase in answer.phrases
     )
     return Answer(text=mirror_text(answer.text), phrases=phrases)
 
@@ -67,8 +69,8 @@ def _between_words(text: str, position: int) -> bool:
     )
 
 
-def _swap(found: re.Match[str]) -> str:
-    word = found[1]
+def _swap(match: re.Match[str]) -> str:
+    word = match[1]
     swapped = _SWAPPED[word.lower()]
     if word.isupper():
         return swapped.upper()

@@ -26,11 +26,13 @@ class MixedOrder:
         self, sizes: Mapping[str, int], rates: Mapping[str, float], seed: int
     ) -> None:
         self.names = tuple(rates)
-        if empty := [name for name in self.names if not sizes[name]]:
+        empty = [name for name in self.names if not sizes[name]]
+        if empty:
             raise MaskwiseError(f"sources without a usable sample: {', '.join(empty)}")
         self.seed = seed
         self.sizes = [sizes[name] for name in self.names]
         self.quotas = _apportion([rates[name] for name in self.names])
+        # Positions are drawn nearly in order: a few blocks, and a few epochs per source, are in use at a time.
         self._block = lru_cache(4)(self._make_block)
         self._epoch = lru_cache(4 * len(self.names))(self._make_epoch)
 
@@ -39,42 +41,50 @@ class MixedOrder:
         block, place = divmod(position, BLOCK)
         order, ordinals = self._block(block)
         source = int(order[place])
-        count = block * self.quotas[source] + int(ordinals[place])
-        epoch, index = divmod(count, self.sizes[source])
-        return self.names[source], int(self._epoch(source, epoch)[index])
+        # How often the source was drawn before this position.
+        before = block * self.quotas[source] + int(ordinals[place])
+        epoch, index = divmod(before, self.sizes[source])
+        permutation = self._epoch(source, epoch)
+        return self.names[source], int(permutation[index])
 
     def expected(self, positions: int) -> dict[str, int]:
         """How many of the first positions each source gets."""
         blocks, rest = divmod(positions, BLOCK)
-        counts = np.bincount(self._block(blocks)[0][:rest], minlength=len(self.names))
-        return {
-            name: blocks * quota + int(count)
-            for name, quota, count in zip(self.names, self.quotas, counts)
-        }
+        last_order, _ = self._block(blocks)
+        last_counts = np.bincount(last_order[:rest], minlength=len(self.names))
+        expected = {}
+        for source, name in enumerate(self.names):
+            complete = blocks * self.quotas[source]
+            expected[name] = complete + int(last_counts[source])
+        return expected
 
     def _make_block(self, block: int) -> tuple[Int64Array, Int64Array]:
         """The source of each position of a block, and how many of the same source come before it in the block."""
         order = np.repeat(np.arange(len(self.names)), self.quotas)
-        np.random.default_rng((self.seed, 0, block)).shuffle(order)
+        # 0 and 1 in the seeds: blocks and epochs must not share random numbers.
+        random = np.random.default_rng((self.seed, 0, block))
+        random.shuffle(order)
         ordinals = np.zeros(BLOCK, np.int64)
         for source, quota in enumerate(self.quotas):
             ordinals[order == source] = np.arange(quota)
         return order, ordinals
 
     def _make_epoch(self, source: int, epoch: int) -> Int64Array:
-        return np.random.default_rng((self.seed, 1, source, epoch)).permutation(
-            self.sizes[source]
-        )
+        """The items of a source in the order of an epoch."""
+        random = np.random.default_rng((self.seed, 1, source, epoch))
+        return random.permutation(self.sizes[source])
 
 
 def _apportion(rates: list[float]) -> list[int]:
     """BLOCK positions in proportion to rates, by largest remainders; every source gets at least one."""
     exact = np.array(rates) / sum(rates) * BLOCK
-    quotas = np.maximum(np.floor(exact), 1).astype(int)
-    for index in np.argsort(np.floor(exact) - exact, kind="stable"):
+    whole = np.floor(exact)
+    quotas = np.maximum(whole, 1).astype(int)
+    largest_remainders_first = np.argsort(whole - exact, kind="stable")
+    for source in largest_remainders_first:
         if quotas.sum() < BLOCK:
-            quotas[index] += 1
+            quotas[source] += 1
+    # Sources that were raised to one position take it from the largest.
     while quotas.sum() > BLOCK:
         quotas[np.argmax(quotas)] -= 1
-    found: list[int] = quotas.tolist()
-    return found
+    return [int(quota) for quota in quotas]

@@ -35,11 +35,15 @@ class Paraphraser:
         self.corpus = load_corpus()
         kinds = ("visible", "amodal")
         self.explicit = {
-            kind: [one for one in self.corpus.templates if one.mask_type == kind]
+            kind: [
+                template
+                for template in self.corpus.templates
+                if template.mask_type == kind
+            ]
             for kind in kinds
         }
         self.implicit = {
-            kind: [one for one in templates if "<ask>" in one.line]
+            kind: [template for template in templates if "<ask>" in template.line]
             for kind, templates in self.explicit.items()
         }
         lexicon = load_lexicon()

@@ -142,7 +142,7 @@ class TextSource:
 
 def _read_turns(path: Path) -> list[Sample]:
     decoder = msgspec.json.Decoder(_Turn)
-    found = []
+    samples = []
     try:
         with path.open("rb") as file:
             for number, line in enumerate(
@@ -155,7 +155,7 @@ def _read_turns(path: Path) -> list[Sample]:
                 if line.strip():
                     turn = decoder.decode(line)
                     answer = Answer(text=turn.answer)
-                    found.append(
+                    samples.append(
                         Sample(
                             id=f"{path.name}-{number}",
                             image_id="",
@@ -172,7 +172,7 @@ def _read_turns(path: Path) -> list[Sample]:
         ) from None
     except msgspec.MsgspecError as error:
         raise MaskwiseError(f"{path}, line {number}: {error}") from None
-    return found
+    return samples
 
 
 class TrainingItems:
