@@ -37,8 +37,8 @@ SUMMARY = "build.json"
 KEPT = 30
 FLAGGED = 12
 PER_REASON = 4
-"""Examples on the page: kept, flagged, and rejected for each reason. With an image of
-about 50 kB each the page stays below 10 MB."""
+"""Examples on the page: kept, flagged, and rejected for each reason:
+few enough for a person to look through."""
 
 
 class Example(NamedTuple):

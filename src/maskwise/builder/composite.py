@@ -12,17 +12,28 @@ SCALES = (0.5, 1.5)
 """How much a cut-out may shrink or grow: more would show as blur or as missing detail."""
 
 AREA_RATIOS = (0.25, 2.0)
-"""Area of the occluder relative to the target."""
+"""Area of the occluder relative to the target: a smaller one hides too little, a larger
+one covers the target and its surroundings."""
 
 BELOW = (-0.1, 0.35)
 """Where the lower edge of the occluder lies, relative to that of the target, in heights of the target: what stands in
 front stands lower in an image taken from eye level."""
 
 PLACEMENTS = 32
+"""Positions that are tried for one cut-out; the one nearest to the wanted rate is used."""
+
 FEATHER = 0.8
-"""Standard deviation in pixels of the soft edge."""
+"""Standard deviation in pixels of the soft edge; a hard edge would look cut out."""
 
 GAINS = (0.75, 1.33)
+"""Lowest and highest factor of a channel, so that a dark scene does not blacken the
+object."""
+
+MIN_SIDE = 4
+"""Smallest side of a scaled cut-out in pixels: narrower, the soft edge leaves nothing."""
+
+SOLID = 0.5
+"""Opacity from which on a pixel belongs to the cut-out."""
 
 
 class CutoutPlacement(NamedTuple):
@@ -53,29 +64,31 @@ def place(
     scaled = _scale(cutout, int(target.sum()), random)
     if scaled is None:
         return None
-    rows = np.flatnonzero(target.any(1))
-    columns = np.flatnonzero(target.any(0))
+    lowest_rate, highest_rate = rates
+    target_rows = np.flatnonzero(target.any(1))
+    target_columns = np.flatnonzero(target.any(0))
     height, width = scaled.mask.shape
-    wanted = random.uniform(*rates)
-    bottom = int(rows[-1])
-    tall = len(rows)
-    tops = bottom + (random.uniform(*BELOW, PLACEMENTS) * tall).astype(int) - height
-    lefts = random.integers(columns[0] - width, columns[-1] + 1, PLACEMENTS)
-    solid = soft_edge(scaled.mask) >= 0.5
-    area = int(target.sum())
+    wanted_rate = random.uniform(lowest_rate, highest_rate)
+    bottom = int(target_rows[-1])
+    below = random.uniform(*BELOW, PLACEMENTS) * len(target_rows)
+    tops = bottom + below.astype(int) - height
+    # From just left of the target to just right of it.
+    lefts = random.integers(
+        target_columns[0] - width, target_columns[-1] + 1, PLACEMENTS
+    )
+    solid = soft_edge(scaled.mask) >= SOLID
+    target_area = int(target.sum())
     best = None
     for top, left in zip(tops.tolist(), lefts.tolist()):
-        if not (
-            0 <= top <= target.shape[0] - height
-            and 0 <= left <= target.shape[1] - width
-        ):
+        inside_vertically = 0 <= top <= target.shape[0] - height
+        inside_horizontally = 0 <= left <= target.shape[1] - width
+        if not (inside_vertically and inside_horizontally):
             continue
-        rate = (
-            int((target[top : top + height, left : left + width] & solid).sum()) / area
-        )
-        if rates[0] <= rate <= rates[1] and (
-            best is None or abs(rate - wanted) < abs(best.rate - wanted)
-        ):
+        covered = target[top : top + height, left : left + width] & solid
+        rate = int(covered.sum()) / target_area
+        if not lowest_rate <= rate <= highest_rate:
+            continue
+        if best is None or abs(rate - wanted_rate) < abs(best.rate - wanted_rate):
             best = CutoutPlacement(scaled, top, left, rate)
     return best
 
@@ -86,38 +99,42 @@ def paste(
     """The image with the cut-out in front, and the pixels it covers (bool [height, width])."""
     window = placement.window
     cutout = placement.cutout
-    alpha = soft_edge(cutout.mask)
+    opacity = soft_edge(cutout.mask)
     behind = image[window].astype(np.float32)
     front = match_light(cutout, behind)
+    opacity_of_channels = opacity[..., None]
+    blended = opacity_of_channels * front + (1 - opacity_of_channels) * behind
     out = image.copy()
-    out[window] = np.clip(
-        alpha[..., None] * front + (1 - alpha[..., None]) * behind + 0.5, 0, 255
-    ).astype(np.uint8)
+    # Adding 0.5 rounds: the conversion to integers cuts off.
+    out[window] = np.clip(blended + 0.5, 0, 255).astype(np.uint8)
     covered = np.zeros(image.shape[:2], np.bool_)
-    covered[window] = alpha >= 0.5
+    covered[window] = opacity >= SOLID
     return out, covered
 
 
 def soft_edge(mask: BoolArray) -> Float32Array:
     """Opacity float32 [h, w]: the mask one pixel narrower, which removes the rim of its old background, blurred."""
     grey = Image.fromarray(mask.astype(np.uint8) * 255)
+    # A border of one pixel, so that the mask also becomes narrower at its own edges.
     padded = Image.new("L", (grey.width + 2, grey.height + 2))
     padded.paste(grey, (1, 1))
-    soft = padded.filter(ImageFilter.MinFilter(3)).filter(
-        ImageFilter.GaussianBlur(FEATHER)
-    )
-    return np.asarray(soft, np.float32)[1:-1, 1:-1] / 255.0
+    narrowed = padded.filter(ImageFilter.MinFilter(3))
+    blurred = narrowed.filter(ImageFilter.GaussianBlur(FEATHER))
+    return np.asarray(blurred, np.float32)[1:-1, 1:-1] / 255.0
 
 
 def match_light(cutout: Cutout, behind: Float32Array) -> Float32Array:
     """The cut-out's pixels, brightened or darkened halfway to what lies behind, each channel within GAINS."""
     own = cutout.pixels.astype(np.float32)
-    mean = own[cutout.mask].mean(0)
-    around = behind.reshape(-1, 3).mean(0)
-    brightness = np.sqrt((around.mean() + 1) / (mean.mean() + 1))
-    tint = (
-        (around + 1) / (around.mean() + 1) / ((mean + 1) / (mean.mean() + 1))
-    ) ** 0.25
+    own_mean = own[cutout.mask].mean(0)
+    mean_behind = behind.reshape(-1, 3).mean(0)
+    # 1 is added to every mean: a black cut-out or background must not divide by 0. The
+    # square root of a ratio is halfway to it, the fourth root a quarter of the way:
+    # an object keeps more of its color than of its brightness.
+    brightness = np.sqrt((mean_behind.mean() + 1) / (own_mean.mean() + 1))
+    tint_behind = (mean_behind + 1) / (mean_behind.mean() + 1)
+    own_tint = (own_mean + 1) / (own_mean.mean() + 1)
+    tint = (tint_behind / own_tint) ** 0.25
     gain: Float32Array = np.clip(brightness * tint, *GAINS).astype(np.float32)
     return own * gain
 
@@ -127,18 +144,21 @@ def _scale(
 ) -> Cutout | None:
     """The cut-out in a size that suits the target; None if it would have to shrink or grow too much."""
     area = int(cutout.mask.sum())
-    lowest = max(SCALES[0], (AREA_RATIOS[0] * target_area / area) ** 0.5)
-    highest = min(SCALES[1], (AREA_RATIOS[1] * target_area / area) ** 0.5)
+    smallest_scale, largest_scale = SCALES
+    smallest_ratio, largest_ratio = AREA_RATIOS
+    # Areas grow with the square of the scale.
+    lowest = max(smallest_scale, (smallest_ratio * target_area / area) ** 0.5)
+    highest = min(largest_scale, (largest_ratio * target_area / area) ** 0.5)
     if lowest > highest:
         return None
     scale = random.uniform(lowest, highest)
-    height, width = (max(4, round(side * scale)) for side in cutout.mask.shape)
+    old_height, old_width = cutout.mask.shape
+    height = max(MIN_SIDE, round(old_height * scale))
+    width = max(MIN_SIDE, round(old_width * scale))
     pixels = Image.fromarray(cutout.pixels).resize(
         (width, height), Image.Resampling.BICUBIC
     )
-    mask = Image.fromarray(cutout.mask.astype(np.uint8) * 255).resize(
-        (width, height), Image.Resampling.BILINEAR
-    )
-    return Cutout(
-        cutout.name, np.asarray(pixels), np.asarray(mask) >= 128, cutout.image
-    )
+    grey = Image.fromarray(cutout.mask.astype(np.uint8) * 255)
+    soft_mask = grey.resize((width, height), Image.Resampling.BILINEAR)
+    mask = np.asarray(soft_mask) >= 128  # half of 255
+    return Cutout(cutout.name, np.asarray(pixels), mask, cutout.image)

@@ -13,7 +13,11 @@ from maskwise.masks.measure import pairwise_intersection
 from maskwise.schema import Region
 
 MIN_SHARE = 0.003
-"""Smallest visible share of the image for an object that is asked about; parts may be a fifth of that."""
+"""Smallest visible share of the image for an object that is asked about: 35 x 35 pixels
+of a 640 x 640 image."""
+
+MIN_PART_SHARE = MIN_SHARE / 5
+"""The same for a part; parts are smaller than objects and still easy to point at."""
 
 MAX_OCCLUSION = 0.85
 """An object that is hidden more than this cannot be recognised."""
@@ -78,7 +82,7 @@ class RegionFacts:
     @property
     def is_suitable(self) -> bool:
         """Whether it is large and visible enough to be asked about."""
-        smallest = MIN_SHARE if self.part_of is None else MIN_SHARE / 5
+        smallest = MIN_SHARE if self.part_of is None else MIN_PART_SHARE
         return self.share >= smallest and (self.occlusion or 0.0) <= MAX_OCCLUSION
 
 
@@ -93,13 +97,11 @@ class ImageFacts:
     @classmethod
     def of(cls, image: SourceImage) -> "ImageFacts":
         """Measure the regions of an image."""
-        regions = sorted(
-            (region for region in image.regions if not region.crowd),
-            key=lambda region: region.part_of is not None,
-        )
-        measured = tuple(_measure(image, regions))
-        count = sum(region.part_of is None for region in measured)
-        return cls(image, measured[:count], measured[count:])
+        regions = [region for region in image.regions if not region.crowd]
+        objects = [region for region in regions if region.part_of is None]
+        parts = [region for region in regions if region.part_of is not None]
+        measured = tuple(_measure(image, [*objects, *parts]))
+        return cls(image, measured[: len(objects)], measured[len(objects) :])
 
     @cached_property
     def regions(self) -> tuple[RegionFacts, ...]:
@@ -146,19 +148,16 @@ class ImageFacts:
         """
         visible = self._masks["visible"]
         amodal = self._masks["amodal"]
-        covered = pairwise_intersection(visible, amodal) - pairwise_intersection(
-            visible, visible
-        )
+        # covered[a, b]: pixels of object a in front of the hidden part of object b.
+        in_front = pairwise_intersection(visible, amodal)
+        covered = in_front - pairwise_intersection(visible, visible)
         hidden = amodal.area() - visible.area()
         occluders = {}
         for item, region in enumerate(self.objects):
             if region.is_occluded and hidden[item] > 0:
                 share = covered[:, item] / hidden[item]
-                front = [
-                    other
-                    for other in np.argsort(-share).tolist()
-                    if share[other] >= MIN_COVER
-                ]
+                largest_first = np.argsort(-share).tolist()
+                front = [other for other in largest_first if share[other] >= MIN_COVER]
                 occluders[region.id] = tuple(
                     (self.objects[other], float(share[other]))
                     for other in front

@@ -16,11 +16,17 @@ from maskwise.arrays import Float64Array, Int64Array, UInt64Array
 from maskwise.store import Dataset
 
 SIDE = 32
+"""Side in pixels of the reduced image."""
+
 BITS = 64
+"""Bits of a hash: as many as one integer of numpy has."""
+
 MAX_DISTANCE = 8
-"""Images that differ in at most this many bits are near-identical."""
+"""Images that differ in at most this many bits are near-identical. Unrelated images
+differ in 32 of 64 bits on average, with a standard deviation of 4."""
+
 BLOCK = 2**22
-"""Pairs compared at once."""
+"""Pairs compared at once: 32 MB of differences."""
 
 SPLIT_RANKS = {"train": 0, "val": 1, "validation": 1, "test": 2}
 """Of two near-identical images the one in the split of lower rank is rejected; unknown splits rank like val."""
@@ -31,11 +37,11 @@ ImageHashes = Mapping[str, int]
 
 def hash_image(image: Image.Image) -> int:
     """The hash of an image, an integer of 64 bits."""
-    grey = np.asarray(
-        image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64
-    )
+    reduced = image.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
+    grey = np.asarray(reduced, np.float64)
     cosines, rows, columns = _transform()
-    signs = (cosines @ grey @ cosines.T)[rows, columns] > 0
+    frequencies = cosines @ grey @ cosines.T
+    signs = frequencies[rows, columns] > 0
     return int.from_bytes(np.packbits(signs).tobytes(), "big")
 
 
@@ -57,7 +63,8 @@ def image_splits(dataset: Dataset) -> dict[str, str]:
     codes, names = dataset.samples.tag("split")
     splits: dict[str, str] = {}
     for image, code in zip(dataset.samples.image.tolist(), codes.tolist()):
-        if (split := names[code]) is not None:
+        split = names[code]
+        if split is not None:
             splits.setdefault(dataset.images.id[image], split)
     return splits
 
@@ -78,13 +85,12 @@ def find_leaked_images(
     hashes = _to_array(images.values())
     for name, other in (others or {}).items():
         other_ids = list(other)
-        for a, b in near_pairs(hashes, _to_array(other.values()), max_distance):
-            leaked.setdefault(
-                ids[a], f"near-identical to image {other_ids[b]!r} of {name}"
-            )
-    for lost, kept, split in _leaked_pairs(
-        ids, hashes, splits or {}, max_distance=max_distance
-    ):
+        other_hashes = _to_array(other.values())
+        for place, other_place in near_pairs(hashes, other_hashes, max_distance):
+            reason = f"near-identical to image {other_ids[other_place]!r} of {name}"
+            leaked.setdefault(ids[place], reason)
+    leaked_pairs = _leaked_pairs(ids, hashes, splits or {}, max_distance=max_distance)
+    for lost, kept, split in leaked_pairs:
         leaked.setdefault(lost, f"near-identical to image {kept!r} of split {split}")
     return leaked
 
@@ -100,12 +106,20 @@ def _leaked_pairs(
     known = [place for place, id in enumerate(ids) if id in splits]
     if len({splits[ids[place]] for place in known}) < 2:
         return
-    for first, second in near_pairs(hashes[known], hashes[known], max_distance):
-        a = ids[known[first]]
-        b = ids[known[second]]
-        if first < second and splits[a] != splits[b]:
-            lost, kept = (b, a) if _rank(splits[a]) > _rank(splits[b]) else (a, b)
-            yield lost, kept, splits[kept]
+    known_hashes = hashes[known]
+    for first, second in near_pairs(known_hashes, known_hashes, max_distance):
+        if first >= second:
+            continue  # each pair occurs in both orders, and each image with itself
+        first_id = ids[known[first]]
+        second_id = ids[known[second]]
+        first_split = splits[first_id]
+        second_split = splits[second_id]
+        if first_split == second_split:
+            continue
+        if _rank(first_split) > _rank(second_split):
+            yield second_id, first_id, first_split
+        else:
+            yield first_id, second_id, second_split
 
 
 def near_pairs(
@@ -134,6 +148,7 @@ def _transform() -> tuple[Float64Array, Int64Array, Int64Array]:
     """The matrix of the transform, and row and column of the frequencies used."""
     numbers = np.arange(SIDE)
     cosines = np.cos(np.pi * (numbers + 0.5) * numbers[:, None] / SIDE)
+    # From the lowest frequency to the highest; the first one is the constant.
     places: Sequence[tuple[int, int]] = sorted(
         np.ndindex(SIDE, SIDE), key=lambda place: (sum(place), place[0])
     )

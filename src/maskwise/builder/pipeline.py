@@ -14,6 +14,7 @@ Samples that a person should look at have the tag `flags`, which `maskwise revie
 """
 
 import hashlib
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,6 +50,8 @@ from maskwise.runs.files import hash_path
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.store.folder import MANIFEST, read_manifest
 from maskwise.writers.ledger import Ledger
+
+log = logging.getLogger(__name__)
 
 REJECTED = "rejected.jsonl"
 FLAGS_TAG = "flags"
@@ -99,7 +102,10 @@ def build_dataset(
     images = SourceImages(source, count)
     key = _build_key(recipe, source, chosen, model)
     if not overwrite and _is_built(path, key):
+        log.info("%s is the complete result of the same build", path)
         return msgspec.json.decode((path / SUMMARY).read_bytes(), type=BuildSummary)
+    writer_name = "the grammar" if model is None else model.client.model
+    log.info("recipe %s, %d images, written by %s", recipe.name, count, writer_name)
     with ExitStack() as stack:
         writer = stack.enter_context(
             _open_writer(path, source, recipe, key=key, overwrite=overwrite)
@@ -120,6 +126,9 @@ def build_dataset(
                 recipe, images, chosen, classify=classify, session=session
             )
         result = merge_results(results)
+        log.info(
+            "%d questions kept, %d rejected", len(result.kept), len(result.rejected)
+        )
         if not result.kept:
             raise StoreError(_explain_empty(source, result))
         _write_samples(writer, images, result)

@@ -8,6 +8,9 @@ from maskwise.writers.request import CompletionRequest
 MAX_MARKS = 60
 """Regions that are marked in one image, the largest ones; more would cover each other."""
 
+CAPTION_TOKENS = 60
+"""About how many tokens a caption of two sentences has."""
+
 TOKEN_MARGIN = 2.5
 """A reply may be this many times as long as expected before it is cut off."""
 
@@ -40,7 +43,7 @@ def make_request(facts: ImageFacts, recipe: Recipe) -> CompletionRequest | None:
 
 def expected_tokens(recipe: Recipe) -> int:
     """About how many tokens a reply has."""
-    return recipe.per_image * recipe.answer_tokens + 60 * recipe.caption
+    return recipe.per_image * recipe.answer_tokens + CAPTION_TOKENS * recipe.caption
 
 
 def _choose(facts: ImageFacts, recipe: Recipe) -> list[RegionFacts]:
@@ -52,22 +55,24 @@ def _choose(facts: ImageFacts, recipe: Recipe) -> list[RegionFacts]:
 
 def _describe(region: RegionFacts, facts: ImageFacts) -> str:
     """One line of the list: number, name, place, size and what hides it."""
-    whole = next((other for other in facts.objects if other.id == region.part_of), None)
-    name = (
-        region.noun.text
-        if whole is None
-        else f"{region.noun.text} (part of {whole.number})"
-    )
-    line = f"{region.number}: {name}; {_place(region)}; {100 * region.share:.1f} % of the image"
+    name = region.noun.text
+    for whole in facts.objects:
+        if whole.id == region.part_of:
+            name = f"{name} (part of {whole.number})"
+    size = f"{100 * region.share:.1f} % of the image"
+    line = f"{region.number}: {name}; {_place(region)}; {size}"
     if not region.is_occluded:
         return line
-    front = ", ".join(str(other.number) for other in facts.hidden_by.get(region.id, ()))
-    return f"{line}; occluded: {100 * (region.occlusion or 0):.0f} % is hidden" + (
-        f" by {front}" if front else ""
-    )
+    line += f"; occluded: {100 * (region.occlusion or 0):.0f} % is hidden"
+    occluders = facts.hidden_by.get(region.id, ())
+    if occluders:
+        numbers = ", ".join(str(occluder.number) for occluder in occluders)
+        line += f" by {numbers}"
+    return line
 
 
 def _place(region: RegionFacts) -> str:
+    """The third of the image in which the center lies, down and across."""
     x, y = region.center
     across = "left" if x < 1 / 3 else "right" if x > 2 / 3 else "center"
     down = "top" if y < 1 / 3 else "bottom" if y > 2 / 3 else "middle"

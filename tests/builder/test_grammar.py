@@ -1,0 +1,256 @@
+"""Sentences of the grammar, and the choice among its proposals."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from maskwise.builder.facts import ImageFacts
+from maskwise.builder.grammar import (
+    MAX_TARGETS,
+    AnswerPhrase,
+    ProposedQuestion,
+    enumerate_phrases,
+    refer,
+)
+from maskwise.builder.object_questions import (
+    GrammarContext,
+    ask_choices,
+    ask_hidden,
+    ask_kinds,
+    ask_occluders,
+    ask_surfaces,
+    ask_two_uses,
+    ask_uses,
+)
+from maskwise.builder.part_questions import (
+    ask_alike_parts,
+    ask_objects_with_parts,
+    ask_parts,
+    ask_two_parts,
+)
+from maskwise.builder.selection import mix
+from tests.builder.sources import box, scene, table_scene, thing
+
+FAMILIES = (
+    ask_uses,
+    ask_two_uses,
+    ask_choices,
+    ask_kinds,
+    ask_occluders,
+    ask_hidden,
+    ask_surfaces,
+    ask_parts,
+    ask_two_parts,
+    ask_objects_with_parts,
+    ask_alike_parts,
+)
+
+
+def context_of_table(seed: int = 0) -> GrammarContext:
+    return GrammarContext(ImageFacts.of(table_scene()), Random(seed))
+
+
+def answer_text(proposal: ProposedQuestion) -> str:
+    return str(proposal.to_item()["answer"])
+
+
+# -- sentences -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], ""),
+        (["the cup"], "the cup"),
+        (["the cup", "the bowl"], "the cup and the bowl"),
+        (["the cup", "the bowl", "the plate"], "the cup, the bowl and the plate"),
+    ],
+)
+def test_phrases_are_enumerated_with_a_conjunction(names: list[str], text: str) -> None:
+    phrases = [AnswerPhrase(name, (number,)) for number, name in enumerate(names)]
+    pieces = enumerate_phrases(phrases)
+    assert "".join(p if isinstance(p, str) else p.text for p in pieces) == text
+
+
+def test_a_proposal_becomes_what_a_language_model_would_return() -> None:
+    phrases = [AnswerPhrase("the cup", (3,)), AnswerPhrase("two legs", (4, 5))]
+    answer = (*enumerate_phrases(phrases, "or"), " would do.")
+    item = ProposedQuestion("what helps?", answer, "use").to_item()
+    assert item == {
+        "question": "What helps?",
+        "answer": "The cup or two legs would do.",
+        "targets": [
+            {"phrase": "The cup", "regions": [3]},
+            {"phrase": "two legs", "regions": [4, 5]},
+        ],
+    }
+
+
+def test_objects_are_referred_to_from_left_to_right() -> None:
+    facts = ImageFacts.of(table_scene())
+    objects = [region for region in facts.objects if region.id in ("right", "left")]
+    names = {"left": "the dog on the left", "right": "the dog on the right"}
+    phrases = refer(objects[::-1], names)
+    assert phrases is not None
+    assert [phrase.text for phrase in phrases] == list(names.values())
+
+
+def test_objects_without_a_name_and_too_many_objects_are_not_referred_to() -> None:
+    cups = [
+        thing(str(n), "cup", box(20 * n, 10, 20 * n + 15, 30))
+        for n in range(MAX_TARGETS + 1)
+    ]
+    objects = ImageFacts.of(scene(*cups)).objects
+    names = {region.id: f"cup {region.id}" for region in objects}
+    assert refer(objects, names) is None
+    assert refer(objects[:MAX_TARGETS], names) is not None
+    assert refer(objects[:2], {"0": "cup 0"}) is None
+    assert refer([], names) is None
+
+
+# -- families of questions -------------------------------------------------------------
+
+
+def test_an_occluder_is_asked_about_and_answered() -> None:
+    proposals = list(ask_occluders(context_of_table()))
+    about_plate = [
+        proposal
+        for proposal in proposals
+        if [region.id for region in proposal.about] == ["cup"]
+    ]
+    assert about_plate
+    for proposal in about_plate:
+        assert "the plate" in proposal.question
+        assert answer_text(proposal) == "The coffee cup covers a part of the plate."
+
+
+def test_what_is_hidden_is_asked_about_from_its_occluder() -> None:
+    cup = box(40, 40, 60, 60)
+    plate = box(50, 50, 90, 62)
+    regions = (
+        thing("plate", "plate", plate - cup, plate),
+        thing("cup", "coffee cup", cup),
+    )
+    context = GrammarContext(ImageFacts.of(scene(*regions)), Random(0))
+    (proposal,) = ask_hidden(context)
+    assert [region.id for region in proposal.about] == ["plate"]
+    assert "the coffee cup" in proposal.question
+    assert answer_text(proposal) == "The plate is partly hidden behind the coffee cup."
+
+
+def test_background_is_no_answer_to_what_is_hidden() -> None:
+    """The cup of the table scene hides a part of the plate, and of the table too."""
+    for proposal in ask_hidden(context_of_table()):
+        assert "table" not in [region.id for region in proposal.about]
+
+
+def test_what_stands_on_a_surface_is_enumerated() -> None:
+    proposals = list(ask_surfaces(context_of_table()))
+    on_table = [proposal for proposal in proposals if len(proposal.about) == 3]
+    assert on_table
+    answer = answer_text(on_table[0])
+    for name in ("the coffee cup", "the plate", "the knife"):
+        assert name in answer.lower()
+    assert answer.endswith(" are on the dining table.")
+
+
+def test_one_of_two_animals_is_singled_out_by_size() -> None:
+    dogs = (
+        thing("small", "dog", box(10, 40, 30, 60)),
+        thing("large", "dog", box(80, 20, 180, 90)),
+    )
+    context = GrammarContext(ImageFacts.of(scene(*dogs)), Random(0))
+    targets = {
+        proposal.question: proposal.about[0].id for proposal in ask_kinds(context)
+    }
+    question = "Which of the two animals takes up more space in the image?"
+    assert targets[question] == "large"
+
+
+def test_alike_parts_are_asked_about_only_if_all_objects_have_them() -> None:
+    def car(id: str, left: int, with_wheel: bool) -> list[object]:
+        body = thing(id, "car", box(left, 40, left + 60, 80))
+        wheel = thing(
+            f"{id}.wheel", "wheel", box(left + 5, 65, left + 20, 80), part_of=id
+        )
+        return [body, wheel] if with_wheel else [body]
+
+    def questions(*cars: list[object]) -> list[str]:
+        regions = [region for parts in cars for region in parts]
+        facts = ImageFacts.of(scene(*regions))  # type: ignore[arg-type]
+        context = GrammarContext(facts, Random(0))
+        return [proposal.question for proposal in ask_alike_parts(context)]
+
+    assert questions(car("a", 10, True), car("b", 110, True))
+    assert not questions(car("a", 10, True), car("b", 110, False))
+    assert not questions(car("a", 10, True))
+
+
+@pytest.mark.parametrize("ask", FAMILIES)
+@pytest.mark.parametrize("seed", range(5))
+def test_every_answer_names_all_targets_once(ask: object, seed: int) -> None:
+    for proposal in ask(context_of_table(seed)):  # type: ignore[operator]
+        item = proposal.to_item()
+        numbers = [number for target in item["targets"] for number in target["regions"]]
+        assert Counter(numbers) == Counter(region.number for region in proposal.about)
+        for target in item["targets"]:
+            assert target["phrase"] in item["answer"]
+        assert len(numbers) <= 2 * MAX_TARGETS
+        assert item["question"][0].isupper()
+        assert item["answer"].endswith(".")
+
+
+@pytest.mark.parametrize("ask", FAMILIES)
+def test_an_empty_image_gets_no_question(ask: object) -> None:
+    context = GrammarContext(ImageFacts.of(scene()), Random(0))
+    assert list(ask(context)) == []  # type: ignore[operator]
+
+
+# -- selection -------------------------------------------------------------------------
+
+
+def proposals_about(family: str, *ids: str) -> list[ProposedQuestion]:
+    """One proposal per id, about the object of that id."""
+    regions = {region.id: region for region in ImageFacts.of(table_scene()).objects}
+    return [
+        ProposedQuestion(
+            f"{family} {id}?", (f"{family} {id}.",), family, (regions[id],)
+        )
+        for id in ids
+    ]
+
+
+def test_families_take_turns_up_to_a_limit_of_each() -> None:
+    families = [
+        proposals_about("use", "cup", "plate", "knife"),
+        proposals_about("kind", "left", "right"),
+    ]
+    chosen = mix(families, 10, Random(0), most=2)
+    assert [proposal.family for proposal in chosen] == ["use", "kind", "use", "kind"]
+    assert len(mix(families, 3, Random(0), most=2)) == 3
+
+
+def test_objects_that_were_asked_about_least_come_first() -> None:
+    families = [
+        proposals_about("use", "cup"),
+        proposals_about("kind", "cup", "plate"),
+    ]
+    for seed in range(10):
+        first, second = mix(families, 2, Random(seed), most=1)
+        assert first.about[0].id == "cup"
+        assert second.about[0].id == "plate"
+
+
+def test_no_question_and_no_answer_is_repeated() -> None:
+    use = proposals_about("use", "cup", "plate")
+    chosen = mix([use, use, use], 6, Random(0), most=3)
+    assert sorted(proposal.question for proposal in chosen) == [
+        "use cup?",
+        "use plate?",
+    ]
+
+
+def test_nothing_is_chosen_from_nothing() -> None:
+    assert mix([], 3, Random(0), most=1) == []
+    assert mix([[], []], 3, Random(0), most=1) == []
