@@ -11,6 +11,10 @@ LOGS := .cache/log
 WEB := tests/web/node_modules
 SECONDS ?= 60
 
+# Continuous integration sets CI. Measuring branches takes half as long again, so other runs do it on request:
+# make test COVERAGE=1
+COVERAGE ?= $(CI)
+
 # What an installation depends on: a change in any of these installs again.
 KERNEL := $(wildcard src/maskwise/masks/*.c src/maskwise/masks/*.h)
 RECIPE := pyproject.toml setup.py constraints.txt $(KERNEL)
@@ -58,7 +62,11 @@ demo: $(VENV)/.installed-core ## evaluate the bundled model on the bundled bench
 
 test: lint ## formatting, types and all tests but those of test-vlm, test-web and test-full
 	@printf 'testing ...\n'
-	@$(PY) -m pytest --numprocesses auto --dist loadfile -m 'not browser and not full and not load and not vlm'
+	@$(PY) -m pytest --numprocesses auto --dist loadfile $(if $(COVERAGE),--cov --cov-report=) \
+		-m 'not browser and not full and not load and not vlm'
+	@if [ -n '$(COVERAGE)' ]; then \
+		printf 'coverage of lines and branches: %s %%\n' "$$($(PY) -m coverage report --format=total)"; \
+	fi
 
 test-vlm: $(VENV)/.installed-dev ## the slow tests of the vision-language model: several processes, Ray, learning
 	@printf 'testing the vision-language model ...\n'

@@ -475,6 +475,7 @@ def test_paths_that_may_leave_the_root_are_refused(tmp_path: Path, path: str) ->
         check_relative(path)
 
 
+@pytest.mark.posix
 def test_links_out_of_the_root_are_refused(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "secret.png").write_bytes(encode(smooth(), "PNG"))

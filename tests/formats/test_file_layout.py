@@ -72,6 +72,7 @@ def test_images_may_lie_elsewhere(tmp_path: Path) -> None:
         read("coco", tmp_path / "a", images=tmp_path / "gone")
 
 
+@pytest.mark.posix
 def test_a_link_out_of_the_image_root_is_not_followed(tmp_path: Path) -> None:
     layouts.coco(tmp_path / "a")
     (tmp_path / "a/val2017").rename(tmp_path / "photos")

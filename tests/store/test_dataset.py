@@ -585,6 +585,7 @@ def test_an_error_while_writing_leaves_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.posix
 def test_a_killed_writer_leaves_no_folder_that_opens(tmp_path: Path) -> None:
     script = textwrap.dedent(f"""
         import os, signal
@@ -789,6 +790,7 @@ def test_images_inside_the_folder_move_with_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.posix
 def test_a_hostile_path_in_a_table_is_refused(folder: Path, tmp_path: Path) -> None:
     table = folder / "images.arrow"
     table.write_bytes(table.read_bytes().replace(b"a/0.png", b"../../x"))

@@ -133,6 +133,7 @@ def test_a_second_writer_is_refused(path: Path) -> None:
     assert Log(path, Prediction).read() == [RECORDS[0], NEXT]
 
 
+@pytest.mark.posix
 def test_a_killed_writer_frees_the_log(path: Path) -> None:
     script = textwrap.dedent(f"""
         import os, signal

@@ -23,11 +23,15 @@ def print_json(value: Any) -> None:
 
 
 def make_progress(*columns: ProgressColumn, quiet: bool = False) -> Progress:
-    """A progress bar that disappears when it is done; by default with counts and the time that remains."""
+    """A progress bar on standard error; by default with counts and the time that remains.
+
+    On a terminal it disappears when it is done; in a log its last state stays.
+    """
+    console = make_console(stderr=True)
     return Progress(
         *(columns or _counting_columns()),
-        console=make_console(stderr=True),
-        transient=True,
+        console=console,
+        transient=console.is_terminal,
         disable=quiet,
     )
 
