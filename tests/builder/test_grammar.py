@@ -126,17 +126,17 @@ def test_an_occluder_is_asked_about_and_answered() -> None:
 
 
 def test_what_is_hidden_is_asked_about_from_its_occluder() -> None:
-    cup = box(40, 40, 60, 60)
-    plate = box(50, 50, 90, 62)
+    front = box(40, 40, 60, 60)
+    dog = box(50, 50, 90, 62)
     regions = (
-        thing("plate", "plate", plate - cup, plate),
-        thing("cup", "coffee cup", cup),
+        thing("dog", "dog", dog - front, dog),
+        thing("suitcase", "suitcase", front),
     )
     context = GrammarContext(ImageFacts.of(scene(*regions)), Random(0))
     (proposal,) = ask_hidden(context)
-    assert [region.id for region in proposal.about] == ["plate"]
-    assert "the coffee cup" in proposal.question
-    assert answer_text(proposal) == "The plate is partly hidden behind the coffee cup."
+    assert [region.id for region in proposal.about] == ["dog"]
+    assert "the suitcase" in proposal.question
+    assert answer_text(proposal) == "The dog is partly hidden behind the suitcase."
 
 
 def test_background_is_no_answer_to_what_is_hidden() -> None:
