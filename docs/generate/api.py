@@ -12,6 +12,7 @@ SECTIONS = {
         "LoadedModel",
         "ImageEncoding",
         "Predictor",
+        "baseline",
         "classify_intent",
         "list_models",
     ],

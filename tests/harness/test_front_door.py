@@ -1,4 +1,4 @@
-"""Evaluate and score in memory or to a folder; the results are the same as those of the command line."""
+"""The public functions, which the command line calls too: evaluate, score, load_run, compare, read_dataset."""
 
 import pickle
 from pathlib import Path
@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import maskwise as mw
+from maskwise.cli.main import app
+from maskwise.harness import resume
 from maskwise.masks import Masks
+from maskwise.predictions import FORMATS
 
 
 @pytest.fixture(scope="module")
@@ -217,3 +221,97 @@ def test_masks_of_another_size_are_warned_about() -> None:
         run = mw.score([np.ones((1, 10, 10), bool)] * 12, data, protocols=["strict"])
     assert run["strict"]["giou"] == 0
     assert any("mask size" in notice for notice in run.notices)
+
+
+# -- the report, and what it costs -------------------------------------------------------------------------------------
+
+
+def test_evaluating_and_scoring_to_a_folder_leave_a_report(
+    data: mw.Dataset, tmp_path: Path
+) -> None:
+    run = mw.evaluate("oracle", data, tmp_path / "evaluated", protocols="strict")
+    page = (tmp_path / "evaluated" / "report.html").read_text(encoding="utf-8")
+    assert "gIoU" in page
+    assert "<svg" in page, "the gallery has samples"
+    assert run.summary is not None
+    assert (run.summary.samples, run.summary.failed) == (len(data), 0)
+    predictions = tmp_path / "evaluated" / "predictions.jsonl"
+    scored = mw.score(predictions, data, tmp_path / "scored", protocols="strict")
+    assert scored.summary is None
+    assert "<svg" in (tmp_path / "scored" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_command_line_calls_the_same_functions(tmp_path: Path) -> None:
+    ours = tmp_path / "python"
+    mw.evaluate("oracle", "world", ours, options={"noise": 2}, limit=4)
+    theirs = tmp_path / "command"
+    arguments = ["--model", "oracle", "--model-option", "noise=2", "--limit", "4"]
+    done = CliRunner().invoke(app, ["eval", "world", *arguments, "--out", str(theirs)])
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in ours.iterdir()} == {
+        path.name for path in theirs.iterdir()
+    }
+    for name in ("predictions.jsonl", "scores.json", "scores.arrow", "metrics.arrow"):
+        assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
+
+
+class Counter:
+    """Counts the calls of a function."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.calls = 0
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        self.calls += 1
+        return self.function(*arguments, **options)
+
+
+def test_predictions_are_parsed_once_per_evaluation(
+    data: mw.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = Counter(FORMATS["jsonl"])
+    monkeypatch.setitem(FORMATS, "jsonl", reading)
+    checking = Counter(resume._decode)
+    monkeypatch.setattr(resume, "_decode", checking)
+    mw.evaluate("oracle", data, tmp_path / "run", protocols="strict")
+    assert (reading.calls, checking.calls) == (1, 0)
+    mw.evaluate("oracle", data, tmp_path / "run", protocols="union")
+    assert reading.calls == 2
+    assert checking.calls == len(data), "a run that exists is checked line by line"
+
+
+def test_a_loaded_model_predicts(data: mw.Dataset) -> None:
+    sample = data[0]
+    model = mw.load_model("tiny")
+    questions = [sample.question, "the book"]
+    predictions = model.predict(sample.image, questions)
+    assert isinstance(model, mw.Predictor)
+    assert predictions == model.encode(sample.image).ask(questions)
+    assert model.predict(sample.image, []) == []
+    assert [prediction.sample for prediction in predictions] == ["", ""]
+
+
+def test_masks_in_memory_may_be_amodal_or_teacher_forced(data: mw.Dataset) -> None:
+    amodal = data.filter(
+        lambda sample: sample.mask_type == "amodal" and len(sample.targets) > 0
+    )
+    batches = [
+        Masks.from_masks([region.amodal for region in sample.targets])
+        for sample in amodal
+    ]
+    run = mw.score(batches, amodal, mask_type="amodal", protocols="strict")
+    assert run["strict"]["giou"] == 1.0
+    forced = mw.score(batches, amodal, mask_type="amodal", teacher_forced=True)
+    assert forced.teacher_forced
+    assert "strict" in forced.scores.skipped
+
+
+def test_a_benchmark_is_read_by_name(tmp_path: Path) -> None:
+    scenes = mw.load_dataset("world")[:6]
+    mw.write_dataset(scenes, "png", tmp_path / "masks")
+    summary = mw.read_dataset("png", tmp_path / "masks", tmp_path / "data")
+    assert summary.kept["questions"] == 6
+    assert mw.load_dataset(tmp_path / "data").samples.id == scenes.samples.id
+    with pytest.raises(mw.UnknownNameError, match="mmr"):
+        mw.read_dataset("mmrr", tmp_path, tmp_path / "other")
