@@ -70,7 +70,7 @@ def measure_cocoa(model: Photo, dataset: Dataset) -> Rows:
         regions = [one for one in dataset.regions_of(row) if one.visible and one.amodal]
         for one in measured_objects(photo, regions, regions):
             rate = 1 - one.visible.sum() / one.amodal.sum()
-            completed = photo.complete(one.visible).amodal
+            completed = photo.complete(one.visible)
             if rate <= RATES[0]:
                 _add(
                     values,
@@ -87,14 +87,14 @@ def measure_composites(model: Photo, dataset: Dataset, limit: int | None) -> Row
     """IoU of the occluded region alone, and the change of area of the same objects in the originals."""
     values: dict[str, list[float]] = {}
     for one in composite_objects(model, dataset, range(len(dataset.images))[:limit]):
-        completed = one.photo.complete(one.visible).amodal
+        completed = one.photo.complete(one.visible)
         told = complete_mask(
             one.photo.completion,
             one.photo.image,
             one.photo.embedding,
             one.visible,
             one.others,
-        ).amodal
+        )
         hidden = one.amodal & ~one.visible
         found = {
             **one.controls,
@@ -136,7 +136,7 @@ def measure_thresholds(model: Photo, datasets: Iterable[Dataset]) -> Rows:
                 photo.neighbours(one.visible),
             )
             for order, front in product(ORDERS, FRONTS):
-                amodal = complete_mask(*given, min_order=order, min_front=front).amodal
+                amodal = complete_mask(*given, min_order=order, min_front=front)
                 ious, changes = found.setdefault(f"{order}, {front}", ([], []))
                 if hidden.any():
                     ious.append(mask_iou(amodal & ~one.visible, hidden))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from maskwise.language.word_forms import (
     IRREGULAR_PLURALS,
     base_forms,
+    capitalize_first,
     is_form_among,
     is_plural,
     join_words,
@@ -103,6 +104,11 @@ def test_plurals_of_categories_are_found_by_their_singular(name: str) -> None:
 )
 def test_the_article_follows_the_sound(noun: str, phrase: str) -> None:
     assert with_article(noun) == phrase
+
+
+def test_only_the_first_letter_becomes_a_capital() -> None:
+    assert capitalize_first("the TV's screen") == "The TV's screen"
+    assert capitalize_first("") == ""
 
 
 def test_words_are_joined_with_commas_and_a_conjunction() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from maskwise.builder.facts import RegionFacts
+from maskwise.language.word_forms import capitalize_first
 
 MAX_TARGETS = 6
 """More targets than this make an answer that nobody would say."""
@@ -35,11 +36,11 @@ class ProposedQuestion:
         pieces = list(self.answer)
         first = pieces[0]
         text = first if isinstance(first, str) else first.text
-        raised = text[:1].upper() + text[1:]
+        raised = capitalize_first(text)
         pieces[0] = raised if isinstance(first, str) else first._replace(text=raised)
         phrases = [piece for piece in pieces if isinstance(piece, AnswerPhrase)]
         return {
-            "question": self.question[:1].upper() + self.question[1:],
+            "question": capitalize_first(self.question),
             "answer": "".join(
                 piece if isinstance(piece, str) else piece.text for piece in pieces
             ),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from maskwise.language.word_forms import is_plural
+from maskwise.language.word_forms import is_plural, singular_forms
 
 TOYS = frozenset(("toy", "stuffed", "model", "fake", "inflatable", "hot"))
 """Words after which the last word of a name says little: a toy train is no train."""
@@ -116,13 +116,17 @@ def _canonical() -> dict[str, str]:
 
 
 def _find(name: str) -> str | None:
+    """The name in the table of which these words, or the last of them, are a form; None if there is none."""
     words = name.split()
     canonical = _canonical()
     for first in range(len(words)):
         if first and words[first - 1] in TOYS:
             return None
-        rest = " ".join(words[first:])
-        for form in (rest, rest.removesuffix("s"), rest.removesuffix("es")):
-            if form in canonical:
-                return canonical[form]
+        before = words[first:-1]
+        last = words[-1]
+        # The name as it is written comes before its possible singulars: "glasses" are not a glass.
+        for form in (last, *sorted(singular_forms(last))):
+            phrase = " ".join([*before, form])
+            if phrase in canonical:
+                return canonical[phrase]
     return None

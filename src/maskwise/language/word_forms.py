@@ -120,6 +120,11 @@ def join_words(words: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
+def capitalize_first(text: str) -> str:
+    """A text whose first letter is a capital, as at the start of a sentence; the others stay ("TV" stays "TV")."""
+    return text[:1].upper() + text[1:]
+
+
 def add_s(word: str) -> str:
     """The regular plural of a noun, which is also the third person of a verb."""
     if word.endswith(SIBILANTS):

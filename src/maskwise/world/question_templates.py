@@ -16,6 +16,8 @@ import functools
 import re
 from typing import Literal, NamedTuple
 
+from maskwise.language.word_forms import capitalize_first
+
 MaskIntent = Literal["visible", "amodal"]
 
 
@@ -503,10 +505,6 @@ def usable_templates(
 def fill_template(template: str, wording: TemplateSlots) -> str:
     """Fill a template."""
     words = PRONOUNS[wording.plural] | {"np": wording.np, "front": wording.front or ""}
-    words |= {"ask": wording.ask or "", "Ask": _raised(wording.ask or "")}
+    words |= {"ask": wording.ask or "", "Ask": capitalize_first(wording.ask or "")}
     text = template.format(**words)
-    return _raised(text)
-
-
-def _raised(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return capitalize_first(text)

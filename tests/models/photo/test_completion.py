@@ -157,11 +157,11 @@ def test_only_the_object_behind_is_completed() -> None:
     behind = complete_mask(
         OrderedCompletion(), image, embedding((200, 200)), large, [small]
     )
-    assert (behind.amodal & small).sum() > 0.9 * small.sum()
+    assert (behind & small).sum() > 0.9 * small.sum()
     before = complete_mask(
         OrderedCompletion(), image, embedding((200, 200)), small, [large]
     )
-    assert not (before.amodal & large & disc(radius=30)).any()
+    assert not (before & large & disc(radius=30)).any()
 
 
 def test_an_object_behind_nothing_is_left_as_it_is() -> None:
@@ -170,17 +170,16 @@ def test_an_object_behind_nothing_is_left_as_it_is() -> None:
     done = complete_mask(
         FakeCompletion(0.0), image, embedding((200, 200)), mask, [half(120)]
     )
-    assert np.array_equal(done.amodal, mask)
-    assert done.rate == 0
+    assert np.array_equal(done, mask)
 
 
-def test_the_rate_is_the_hidden_share() -> None:
+def test_the_visible_mask_is_part_of_the_completed_one() -> None:
     mask = disc()
     done = complete_mask(
         FakeCompletion(), Image.new("RGB", (200, 200)), embedding((200, 200)), mask
     )
-    assert (done.amodal >= mask).all()
-    assert done.rate == 1 - mask.sum() / done.amodal.sum()
+    assert (done >= mask).all()
+    assert done.sum() > mask.sum()
 
 
 def test_an_empty_mask_stays_empty() -> None:
@@ -188,7 +187,7 @@ def test_an_empty_mask_stays_empty() -> None:
     done = complete_mask(
         FakeCompletion(), Image.new("RGB", (60, 50)), embedding((60, 50)), empty
     )
-    assert not done.amodal.any()
+    assert not done.any()
 
 
 def test_the_bundled_network_leaves_a_complete_disc_alone() -> None:
@@ -196,8 +195,8 @@ def test_the_bundled_network_leaves_a_complete_disc_alone() -> None:
     pixels = np.where(mask[..., None], np.uint8(220), np.uint8(30)).repeat(3, -1)
     network = OnnxCompletionNetwork(threads=1)
     done = complete_mask(network, Image.fromarray(pixels), embedding((200, 200)), mask)
-    assert (done.amodal & mask).sum() == mask.sum()
-    assert done.amodal.sum() < 1.1 * mask.sum()
+    assert (done & mask).sum() == mask.sum()
+    assert done.sum() < 1.1 * mask.sum()
 
 
 def test_sam_input_is_padded_at_the_bottom() -> None:

@@ -53,13 +53,23 @@ class TrainedWeights(NamedTuple):
     digest: str
 
 
-class IntentClassifier(NamedTuple):
-    """A classifier ready to use. quantized: int16 [2 ** HASH_BITS], weights in units of QUANTUM."""
+class IntentClassifier:
+    """A classifier ready to use. quantized: int16 [2 ** HASH_BITS], weights in units of QUANTUM; otherwise as in
+    TrainedWeights.
+    """
 
-    tokenizer: QuestionTokenizer
-    quantized: NDArray[np.int16]
-    bias: float
-    digest: str
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        quantized: NDArray[np.int16],
+        *,
+        bias: float,
+        digest: str,
+    ) -> None:
+        self.tokenizer = QuestionTokenizer(vocabulary)
+        self.quantized = quantized
+        self.bias = bias
+        self.digest = digest
 
     def log_odds(self, tokens: TokenizedQuestion) -> float:
         """The log odds of amodal."""
@@ -103,8 +113,8 @@ def read_classifier(file: Path | IO[bytes]) -> IntentClassifier:
     """A classifier written by `write_classifier`."""
     with np.load(file, allow_pickle=False) as arrays:
         return IntentClassifier(
-            tokenizer=QuestionTokenizer(str(arrays["known"]).split()),
-            quantized=arrays["steps"],
+            str(arrays["known"]).split(),
+            arrays["steps"],
             bias=float(arrays["bias"]),
             digest=str(arrays["digest"]),
         )

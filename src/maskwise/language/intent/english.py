@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass
 
 from maskwise.language.lexicons import read_sections, read_words
 
@@ -25,19 +24,10 @@ MAX_UNKNOWN_WORDS = 2
 object has at most two words."""
 
 
-@dataclass(frozen=True)
-class WordCounts:
-    """The words of a text: known English ones, those of other languages, and all, of which some may be neither."""
-
-    english: int
-    foreign: int
-    total: int
-
-
 def english_share(text: str, vocabulary: Container[str]) -> float:
     """The share of a text's words that are known English words, in [0, 1]; 1 for text without letters."""
-    counts = _count_words(text, vocabulary)
-    return counts.english / counts.total if counts.total else 1.0
+    english, _, total = _count_words(text, vocabulary)
+    return english / total if total else 1.0
 
 
 def is_english(text: str, vocabulary: Container[str]) -> bool:
@@ -45,13 +35,14 @@ def is_english(text: str, vocabulary: Container[str]) -> bool:
 
     Unknown words count for neither, so that names of rare objects are accepted.
     """
-    counts = _count_words(text, vocabulary)
-    if counts.english == 0:
-        return counts.foreign == 0 and counts.total <= MAX_UNKNOWN_WORDS
-    return counts.foreign <= counts.english
+    english, foreign, total = _count_words(text, vocabulary)
+    if english == 0:
+        return foreign == 0 and total <= MAX_UNKNOWN_WORDS
+    return foreign <= english
 
 
-def _count_words(text: str, vocabulary: Container[str]) -> WordCounts:
+def _count_words(text: str, vocabulary: Container[str]) -> tuple[int, int, int]:
+    """How many words are known English ones, how many of other languages, and all; some may be neither."""
     spaced = _UNSPACED.sub(lambda character: f" {character[0]} ", text.lower())
     words = _LETTERS.findall(spaced)
     english = 0
@@ -61,4 +52,4 @@ def _count_words(text: str, vocabulary: Container[str]) -> WordCounts:
             english += word not in SHARED_WORDS
         else:
             foreign += word in _FOREIGN_WORDS or not word.isascii()
-    return WordCounts(english, foreign, len(words))
+    return english, foreign, len(words)

@@ -87,13 +87,6 @@ class OnnxCompletionNetwork:
         )
 
 
-class CompletedMask(NamedTuple):
-    """amodal: bool [height, width], contains the visible mask; rate: the occlusion rate, the hidden share of it."""
-
-    amodal: BoolArray
-    rate: float
-
-
 def complete_mask(
     network: CompletionNetwork,
     image: Image.Image,
@@ -103,14 +96,14 @@ def complete_mask(
     *,
     min_order: float = MIN_ORDER,
     min_front: float = MIN_FRONT,
-) -> CompletedMask:
-    """Complete one object.
+) -> BoolArray:
+    """The amodal mask of one object, bool [height, width]: contains the visible one, and equals it if little is hidden.
 
     visible: bool [height, width] of the image. neighbours: bool [h, w] of the whole image at any resolution; they may
     overlap and need not touch the object. min_order, min_front: of `judge_order`.
     """
     if not visible.any():
-        return CompletedMask(visible, 0.0)
+        return visible
     window = Window.around(visible)
     shown = window.crop_mask(visible)
     hull = fill_hull(shown)
@@ -134,10 +127,10 @@ def complete_mask(
     hidden_crop = merge_neighbours(output.amodal, near, hull, front)
     hidden = window.paste(hidden_crop, visible.shape)
     amodal = visible | (hidden > MIN_PROBABILITY)
-    rate = 1 - float(visible.sum() / amodal.sum())
-    if rate < MIN_RATE:
-        return CompletedMask(visible, 0.0)
-    return CompletedMask(amodal, rate)
+    occlusion_rate = 1 - float(visible.sum() / amodal.sum())
+    if occlusion_rate < MIN_RATE:
+        return visible
+    return amodal
 
 
 def hides(

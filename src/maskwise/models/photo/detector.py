@@ -92,9 +92,9 @@ class YoloxDetector:
         input_name = self.session.get_inputs()[0].name
         outputs = self.session.run(None, {input_name: network_input})
         detections = self._decode(outputs[0][0])
-        offset = np.array([left, top, left, top], np.float32)
-        image_size = np.array(whole[2:] * 2, np.float32)
-        boxes = (detections.boxes / scale + offset).clip(np.float32(0), image_size)
+        boxes = detections.boxes / scale
+        boxes += np.array([left, top, left, top], np.float32)
+        boxes = boxes.clip(np.float32(0), np.array(whole[2:] * 2, np.float32))
         placed = detections._replace(boxes=boxes)
         return placed.take(_is_complete(boxes, tile, whole))
 

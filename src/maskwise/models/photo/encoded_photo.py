@@ -11,7 +11,6 @@ from maskwise.arrays import BoolArray, Float32Array
 from maskwise.masks import Mask
 from maskwise.models.photo.box import Box
 from maskwise.models.photo.completion import (
-    CompletedMask,
     CompletionNetwork,
     complete_mask,
 )
@@ -78,13 +77,13 @@ class EncodedPhoto:
         if regions not in self._masks:
             refined = [self.refined(self.proposals[region]) for region in regions]
             visible = np.any(refined, 0)
-            amodal = self.complete(visible).amodal
+            amodal = self.complete(visible)
             self._masks[regions] = RegionMasks(
                 Mask.from_dense(visible), Mask.from_dense(amodal)
             )
         return self._masks[regions]
 
-    def complete(self, visible: BoolArray) -> CompletedMask:
+    def complete(self, visible: BoolArray) -> BoolArray:
         """The amodal mask of an object with this visible mask, bool [height, width] of the image."""
         return complete_mask(
             self.completion,
