@@ -1,10 +1,12 @@
 """The training loop of all models, on a network of two weights."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the extra `train` is not installed")
@@ -19,52 +21,9 @@ from maskwise.training.averaging import average_weights
 from maskwise.training.batch_loader import load_batches
 from maskwise.training.loop import TrainingTask, run_training
 from maskwise.training.progress import reporting
-from maskwise.training.stage_config import StageConfig
+from tests.training.line_run import STAGE, Killed, line_task
 
-STAGE = StageConfig(
-    steps=60,
-    batch_size=8,
-    learning_rate=0.1,
-    warmup_steps=5,
-    checkpoint_every=7,
-    ema_decay=0.9,
-)
-
-
-class Killed(BaseException):
-    """Stands for a kill between two steps."""
-
-
-def line_task(
-    *, killed_at: int | None = None, network: nn.Module | None = None
-) -> TrainingTask:
-    """Fit y = 3 x + 1 to points that depend only on the number of the batch."""
-
-    def make_batch(number: int) -> torch.Tensor:
-        if number == killed_at:
-            raise Killed
-        random = np.random.default_rng(number)
-        return torch.from_numpy(random.random((8, 1), np.float32))
-
-    def loss_terms(network: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {"square": ((network(x) - 3 * x - 1) ** 2).mean()}
-
-    return STAGE.make_task(
-        "line",
-        line_network() if network is None else network,
-        seed=1,
-        make_batch=make_batch,
-        loss_terms=loss_terms,
-        validate=lambda network: {
-            "val_weight": network.state_dict()["0.weight"].item()
-        },
-    )
-
-
-def line_network() -> nn.Module:
-    """With dropout, whose random numbers have to be the same after an interruption."""
-    torch.manual_seed(5)
-    return nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.2))
+REPOSITORY = Path(__file__).parents[2]
 
 
 def train(folder: Path, task: TrainingTask) -> dict[str, torch.Tensor]:
@@ -193,6 +152,41 @@ def test_accumulated_forwards_are_one_step(tmp_path: Path) -> None:
     )
     assert numbers == list(range(8))
     assert [row["step"] for row in read_curve(tmp_path / "two")] == [1, 2, 3, 4]
+
+
+def start_line_run(launcher: list[str], folder: Path, forwards: int) -> None:
+    folder.mkdir()
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "ACCELERATE_USE_CPU": "true",
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")]),
+    }
+    module = ["-m", "tests.training.line_run", str(folder), str(forwards)]
+    process = subprocess.run(
+        [sys.executable, *launcher, *module],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not process.returncode, process.stderr
+
+
+def test_two_processes_equal_two_forwards_of_one(tmp_path: Path) -> None:
+    """Both see the same batches with the same dropout; only the order of additions differs."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    start_line_run(launcher, tmp_path / "processes", 1)
+    start_line_run([], tmp_path / "forwards", 2)
+    folders = (tmp_path / "processes", tmp_path / "forwards")
+    weights, others = (load_file(folder / "line.safetensors") for folder in folders)
+    for name, value in weights.items():
+        torch.testing.assert_close(value, others[name], atol=1e-5, rtol=1e-4)
+    rows, other_rows = (read_curve(folder) for folder in folders)
+    assert [row["square"] for row in rows] == pytest.approx(
+        [row["square"] for row in other_rows], abs=1e-4
+    )
+    (checkpoint,) = (tmp_path / "processes" / "checkpoints" / "line").iterdir()
+    assert checkpoint.name == "step-0000060"
 
 
 def test_averaged_weights_follow_the_network_and_integer_buffers_are_copied() -> None:
