@@ -24,7 +24,7 @@ from maskwise.review.records import ROLES, ControlAnswer, Role, SampleEdit
 from maskwise.store import Dataset
 
 ITEMS_PER_EVENT = 5000
-"""A line of the audit log then has about half a megabyte."""
+"""A line of the audit log then has about 0.3 megabytes."""
 
 TOKEN_BYTES = 32
 """256 random bits."""

@@ -20,17 +20,17 @@ SlotKind = Literal["review", "adjudication", "control"]
 STATUS_OF = {"accept": "accepted", "fix": "fixed", "reject": "rejected"}
 """The status that a final verdict gives an item. Other statuses: `open` and `disputed`."""
 
-# In characters. The longest texts of the published benchmarks have a tenth of that.
+# In characters: many times what a question or an answer needs, little for a database.
 MAX_QUESTION = 2000
 MAX_ANSWER = 8000
 MAX_NOTE = 2000
 MAX_NAME = 200
 
 MAX_TARGETS = 256
-"""The most crowded images of COCO have about a hundred regions."""
+"""Far more than an answer names."""
 
 MAX_MASK_BYTES = 2**20
-"""Of one mask, as run lengths: noise of 4 megapixels; masks of objects have kilobytes."""
+"""Of one mask, as run lengths: about a million runs. Masks of objects have kilobytes."""
 
 MAX_BODY_BYTES = 2**23
 """Of a decision with all its masks."""

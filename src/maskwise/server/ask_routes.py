@@ -97,7 +97,7 @@ def list_examples(uploads: Uploads) -> list[ExampleImage]:
     status_code=200,
     guards=[check_write],
     sync_to_thread=True,
-    responses=errors(400, 401, 408, 413, 421, 422, 503),
+    responses=errors(401, 408, 413, 421, 422, 503),
     response_description="Id, width and height of the image.",
 )
 def upload_image(
@@ -131,7 +131,7 @@ def read_image(uploads: Uploads, limits: Limits, id: FromPath[str]) -> Response[
     "/v1/ask",
     status_code=200,
     guards=[check_write],
-    responses=errors(400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504),
+    responses=errors(401, 404, 408, 413, 415, 421, 422, 500, 503, 504),
     response_description="The answer, and the masks it refers to.",
 )
 async def ask(

@@ -33,7 +33,7 @@ Limits = NamedDependency[SkipValidation[RequestLimits]]
     wire_format.PREDICT,
     status_code=200,
     guards=[check_read],
-    responses=errors(400, 401, 408, 413, 415, 421, 422, 500, 503, 504),
+    responses=errors(401, 408, 413, 415, 421, 422, 500, 503, 504),
     response_description="One prediction per question, in order.",
 )
 async def predict(

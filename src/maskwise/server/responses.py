@@ -13,7 +13,7 @@ from maskwise.errors import MaskwiseError
 _log = logging.getLogger("maskwise.server")
 
 DESCRIPTIONS = {
-    400: "The body is not a valid request.",
+    400: "The request is not valid HTTP, or its body is not valid.",
     401: "The token is missing or wrong.",
     403: "The CSRF header is missing, the role may not do this, or the item belongs to somebody else.",
     404: "What the address or the request names is not here.",
@@ -56,13 +56,13 @@ class RequestRejectedError(MaskwiseError):
 
 
 def errors(*statuses: int) -> dict[int, ResponseSpec]:
-    """What a route declares about the errors it answers with."""
-    return {
-        status: ResponseSpec(
+    """What a route declares about the errors it answers with, beside 400, which any route may answer."""
+    specs = {}
+    for status in sorted({400, *statuses}):
+        specs[status] = ResponseSpec(
             ErrorMessage, generate_examples=False, description=DESCRIPTIONS[status]
         )
-        for status in statuses
-    }
+    return specs
 
 
 def error_response(

@@ -69,7 +69,7 @@ MAX_NUMBER = 2**31 - 1
 """Items and events are numbered with 32 bits."""
 
 CACHED_IMAGES = 16
-"""Reviewers who work at the same time are shown the same few images."""
+"""Samples of one image follow each other, and several reviewers work on them at the same time."""
 
 LOSSLESS_PIXELS = 2**18
 """Larger images are sent as JPEG: the next sample has to be on the screen before it is needed."""
@@ -90,7 +90,7 @@ NO_REFINER = (
     "no promptable model is installed: run `maskwise get mobile_sam_encoder.onnx` and `maskwise get "
     "mobile_sam_decoder.onnx` and start the server again"
 )
-BODY_ERRORS = (400, 401, 403, 408, 413, 415, 422, 503)
+BODY_ERRORS = (401, 403, 408, 413, 415, 422, 503)
 """What every route with a body may answer."""
 
 
