@@ -143,8 +143,9 @@ def test_a_complete_build_is_not_repeated(world: Dataset, tmp_path: Path) -> Non
 
 
 def test_a_complete_build_shows_its_summary_without_a_progress_bar(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the output for a terminal
     arguments = (
         "build",
         "r2sm",

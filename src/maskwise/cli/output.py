@@ -25,14 +25,14 @@ def print_json(value: Any) -> None:
 def make_progress(*columns: ProgressColumn, quiet: bool = False) -> Progress:
     """A progress bar on standard error; by default with counts and the time that remains.
 
-    On a terminal it disappears when it is done; in a log its last state stays.
+    It disappears when it is done, and is not shown where standard error is not a terminal: a log has messages only.
     """
     console = make_console(stderr=True)
     return Progress(
         *(columns or _counting_columns()),
         console=console,
-        transient=console.is_terminal,
-        disable=quiet,
+        transient=True,
+        disable=quiet or not console.is_terminal,
     )
 
 
