@@ -33,8 +33,8 @@ def sample(root: Path, *shapes: dict[str, Any], **fields: Any) -> Sample:
     return scene.samples[0]
 
 
-def plane(found: Sample) -> NDArray[np.uint8]:
-    """As LISA's own: 0, 1 and 255."""
+def plane(found: Sample, size: tuple[int, int] = (1, 1)) -> NDArray[np.uint8]:
+    """As LISA's own: 0, 1 and 255. size: of a sample without any mask."""
     masks = [target.visible for target in found.targets if target.visible is not None]
     assert len(masks) == len(found.targets) <= 1
     height, width = (
@@ -42,7 +42,7 @@ def plane(found: Sample) -> NDArray[np.uint8]:
         if found.ignore is not None
         else masks[0].size
         if masks
-        else (1, 1)
+        else size
     )
     out = (
         masks[0].to_dense().astype(np.uint8)
@@ -202,7 +202,7 @@ def test_every_real_file_as_lisa_with_opencv() -> None:
         (found,) = scene.samples
         assert found.question == value["text"][0]
         assert np.array_equal(
-            plane(found),
+            plane(found, (scene.image.height, scene.image.width)),
             by_lisa(value["shapes"], scene.image.height, scene.image.width),
         )
 

@@ -78,7 +78,6 @@ def use(monkeypatch: pytest.MonkeyPatch, *downloads: Download) -> None:
     # The table comes last: importing the others must not bind the replacement.
     for place in (
         "maskwise.datasets",
-        "maskwise.cli.get",
         "maskwise.downloads.table",
     ):
         monkeypatch.setattr(f"{place}.list_downloads", lambda: table)

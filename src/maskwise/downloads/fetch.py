@@ -83,7 +83,8 @@ def fetch(
         try:
             resumed = transfer.run(pause)
             if resumed and sha256 and _sha256(partial) not in sha256:
-                # The server may have continued with the bytes of a newer file: take all of it anew, once.
+                # The server may have continued with the bytes of a newer file: take all
+                # of it again, once.
                 partial.unlink()
                 transfer.run(pause)
             return _finish(partial, path, sha256)
@@ -113,12 +114,9 @@ class _Transfer:
                 if attempt == ATTEMPTS - 1:
                     raise DownloadError(f"{error} (tried {ATTEMPTS} times)") from None
                 resumed = True
-                pause(
-                    min(
-                        2.0**attempt if error.pause is None else error.pause,
-                        LONGEST_PAUSE,
-                    )
-                )
+                # 1, 2, 4, ... seconds, unless the server asks for another pause.
+                seconds = 2.0**attempt if error.pause is None else error.pause
+                pause(min(seconds, LONGEST_PAUSE))
         raise AssertionError
 
     def _attempt(self) -> bool:
@@ -148,10 +146,13 @@ class _Transfer:
     ) -> int:
         """The first byte that the response holds: `have` if the server continues, 0 if it sends all again."""
         validator = _validator(response)
+        # 206: a part of the file; any other success holds all of it.
         start = _content_range(response)[0] if response.status == 206 else 0
         if start:
-            known = None if state is None else state.validator
-            if start != have or (None not in (known, validator) and known != validator):
+            old_validator = None if state is None else state.validator
+            both_known = old_validator is not None and validator is not None
+            has_changed = both_known and old_validator != validator
+            if start != have or has_changed:
                 self.partial.unlink()
                 raise _TransientError("the file changed on the server")
         else:

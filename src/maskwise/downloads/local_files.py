@@ -34,11 +34,8 @@ def _folder(variable: str, name: str) -> Path:
     given = os.environ.get(variable)
     if given:
         return Path(given).expanduser()
-    return (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        / "maskwise"
-        / name
-    )
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "maskwise" / name
 
 
 def find_weights(name: str) -> Path:
@@ -60,16 +57,18 @@ def find_weights(name: str) -> Path:
 
 def find_all_weights(names: Sequence[str]) -> list[Path]:
     """The paths of several files of weights, verified. DownloadError names all that are missing and what to run."""
-    downloads = [find_download(name) for name in names]
-    missing = [
-        one for one in downloads if not (weights_folder() / one.files[0].file).is_file()
-    ]
+    folder = weights_folder()
+    missing = []
+    for name in names:
+        download = find_download(name)
+        if not (folder / download.files[0].file).is_file():
+            missing.append(download)
+    # `find_weights` speaks of a single one.
     if len(missing) > 1:
-        listed = ", ".join(one.name for one in missing)
-        steps = "\n\n".join(f"{one.name}: {explain(one)}" for one in missing)
-        raise DownloadError(
-            f"the weights {listed} are not in {weights_folder()}.\n\n{steps}"
-        )
+        listed = ", ".join(download.name for download in missing)
+        steps = [f"{download.name}: {explain(download)}" for download in missing]
+        text = "\n\n".join(steps)
+        raise DownloadError(f"the weights {listed} are not in {folder}.\n\n{text}")
     return [find_weights(name) for name in names]
 
 
@@ -77,9 +76,8 @@ def check_file(path: Path, download: Download, file: HostedFile) -> None:
     """Raise DownloadError unless the file is a known version, or one that the user trusts."""
     facts = path.stat()
     sha256 = _hash(path, facts.st_size, facts.st_mtime_ns)
-    if not any(
-        matches(version, facts.st_size, sha256) for version in file.versions
-    ) and sha256 != trusted(path):
+    is_known = any(matches(version, facts.st_size, sha256) for version in file.versions)
+    if not is_known and sha256 != trusted(path):
         raise DownloadError(
             f"{path} is not the expected file: it has {facts.st_size} bytes and sha256 {sha256}; expected "
             f"{describe_versions(file)}. Remove it, or, if you made it yourself, trust it: "
@@ -94,11 +92,11 @@ def matches(version: FileVersion, size: int, sha256: str) -> bool:
 
 def describe_versions(file: HostedFile) -> str:
     """Sizes and hashes of the accepted versions, for messages."""
-    known = (
-        f"{'an unknown number of' if version.bytes is None else version.bytes} bytes and sha256 {version.sha256}"
-        for version in file.versions
-    )
-    return " or ".join(known) or "a file with a given sha256"
+    descriptions = []
+    for version in file.versions:
+        size = "an unknown number of" if version.bytes is None else version.bytes
+        descriptions.append(f"{size} bytes and sha256 {version.sha256}")
+    return " or ".join(descriptions) or "a file with a given sha256"
 
 
 def trusted(path: Path) -> str | None:

@@ -1,8 +1,8 @@
 """Annotation formats, one file per format: readers, and writers for the formats people export to.
 
     format = find_format("cocoa_cls")
-    context, found = format.open(Path("/data/cocoa"), Diagnostics(), split="val")
-    for annotated in found.images:      # an image, its regions, and its samples if the format has questions
+    context, annotated_images = format.open(Path("/data/cocoa"), Diagnostics(), split="val")
+    for annotated in annotated_images.images:      # an image, its regions, and its samples if the format has questions
         annotated.image, annotated.regions, annotated.samples
 
 `convert_annotations` writes what a reader finds as a dataset folder; `write_dataset` writes a dataset in another

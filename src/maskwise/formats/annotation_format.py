@@ -84,16 +84,16 @@ class AnnotationFormat(msgspec.Struct, frozen=True, kw_only=True):
         options of this reader by name; text is converted to the option's type.
         """
         arguments = self.check_options(options or {})
-        found, annotations = find_annotations(path, self.layout, split)
+        chosen_split, annotations = find_annotations(path, self.layout, split)
         root = images or _image_root(path)
         if not root.is_dir():
             raise FormatError(f"the image root {root} is not a folder")
-        folder = (
-            ImageFolder(root, self.layout.image_folders(found)) if with_images else None
-        )
+        folder = None
+        if with_images:
+            folder = ImageFolder(root, self.layout.image_folders(chosen_split))
         context = ReadContext(
             annotations=annotations,
-            split=found,
+            split=chosen_split,
             diagnostics=diagnostics,
             images=folder,
             mapping=mapping,

@@ -94,11 +94,11 @@ def _image_annotations(
             _check_depths(
                 context, annotation, {region.order for region in regions.values()}
             )
-            found = (
+            region_annotations = (
                 _to_region(position, region, record)
                 for position, region in regions.items()
             )
-            yield ImageAnnotation(image, context.file, tuple(found))
+            yield ImageAnnotation(image, context.file, tuple(region_annotations))
 
 
 def _regions(

@@ -64,14 +64,17 @@ def find_annotations(
         return split or _split_of_file(path, layout), path
     if not path.is_dir():
         raise FormatError(f"{path} does not exist. Expected:\n{layout.text}")
-    found = dict(reversed(list(_matches(path, layout))))
-    if split is None and len(found) == 1:
-        return next(iter(found.items()))
-    if split in found:
-        return split, found[split]
-    if found:
-        wanted = "choose a split" if split is None else f"no split {split!r}"
-        raise FormatError(f"{path}: {wanted}; found: {', '.join(sorted(found))}")
+    files: dict[str, Path] = {}
+    for file_split, file in _matches(path, layout):
+        # Patterns are tried in order: the first file of a split is the one.
+        files.setdefault(file_split, file)
+    if split is None and len(files) == 1:
+        return next(iter(files.items()))
+    if split in files:
+        return split, files[split]
+    if files:
+        problem = "choose a split" if split is None else f"no split {split!r}"
+        raise FormatError(f"{path}: {problem}; found: {', '.join(sorted(files))}")
     if layout.inside is not None and any(path.glob(layout.inside)):
         return split or path.resolve().name, path
     raise FormatError(
@@ -85,16 +88,13 @@ def _matches(path: Path, layout: FileLayout) -> Iterator[tuple[str, Path]]:
         regex = _to_regex(pattern)
         for file in sorted(path.glob(pattern.replace("{split}", "*"))):
             match = regex.fullmatch(file.relative_to(path).as_posix())
-            splits = (
-                ()
-                if match is None
-                else match.groups() or layout.splits or (path.resolve().name,)
-            )
-            yield from (
-                (split, file)
-                for split in splits
-                if not layout.splits or split in layout.splits
-            )
+            if match is None:
+                continue
+            # Without a split in the file's name: those published, or the folder's name.
+            splits = match.groups() or layout.splits or (path.resolve().name,)
+            for split in splits:
+                if not layout.splits or split in layout.splits:
+                    yield split, file
 
 
 def _split_of_file(path: Path, layout: FileLayout) -> str:
@@ -108,6 +108,7 @@ def _split_of_file(path: Path, layout: FileLayout) -> str:
 
 
 def _to_regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(
-        re.escape(pattern).replace(r"\{split\}", "([^/]+?)").replace(r"\*", "[^/]*")
-    )
+    """The pattern of a layout as a regular expression with a group for the split."""
+    escaped = re.escape(pattern)
+    with_group = escaped.replace(r"\{split\}", "([^/]+?)")
+    return re.compile(with_group.replace(r"\*", "[^/]*"))

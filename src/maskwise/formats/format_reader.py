@@ -70,7 +70,7 @@ def convert_annotations(
         raise FormatError("images cannot be embedded and left out at the same time")
     early: list[Diagnostic] = []
     diagnostics = Diagnostics(early.append, strict=strict)
-    context, found = format.open(
+    context, annotated_images = format.open(
         path,
         diagnostics,
         split=split,
@@ -81,8 +81,8 @@ def convert_annotations(
     )
     kept = dict.fromkeys(("images", "regions", "questions", "targets", "no_target"), 0)
     root = context.images.root.resolve() if context.images and not embed else None
-    name = found.name or f"{format.name} {context.split}"
-    about = _about(format, context, found)
+    name = annotated_images.name or f"{format.name} {context.split}"
+    about = _about(format, context, annotated_images)
     with DatasetWriter(
         out, name=name, image_root=root, about=about, overwrite=overwrite
     ) as writer:
@@ -92,7 +92,7 @@ def convert_annotations(
             )
             for diagnostic in early:
                 diagnostics.sink(diagnostic)
-            for done, annotated in enumerate(found.images, 1):
+            for done, annotated in enumerate(annotated_images.images, 1):
                 _add(
                     writer,
                     _embed(annotated, context.images)
@@ -100,9 +100,9 @@ def convert_annotations(
                     else annotated,
                 )
                 _count(kept, annotated)
-                progress(done, found.total)
+                progress(done, annotated_images.total)
         _check_kept(format, context, kept)
-    progress(found.total, found.total)
+    progress(annotated_images.total, annotated_images.total)
     return ReadSummary(
         name=format.name,
         split=context.split,
@@ -143,9 +143,9 @@ def _count(kept: dict[str, int], annotated: AnnotatedImage) -> None:
 
 
 def _about(
-    format: AnnotationFormat, context: ReadContext, found: AnnotatedImages
+    format: AnnotationFormat, context: ReadContext, annotated_images: AnnotatedImages
 ) -> dict[str, str]:
-    return {"split": context.split} | format.about | dict(found.about)
+    return {"split": context.split} | format.about | dict(annotated_images.about)
 
 
 def _compare(

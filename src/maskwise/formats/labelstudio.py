@@ -245,21 +245,21 @@ def _results(
     )
     for number, raw in enumerate(annotation.result):
         where = f"{record}, result[{number}]"
-        found = decode_record(
+        brush = decode_record(
             raw,
             BrushResult,
             diagnostics=context.diagnostics,
             file=context.file,
             record=where,
         )
-        if found is None:
+        if brush is None:
             continue
         try:
-            if (found.original_height, found.original_width) != size:
+            if (brush.original_height, brush.original_width) != size:
                 raise MaskError(
-                    f"a brush of {found.original_height, found.original_width} in an image of {size}"
+                    f"a brush of {brush.original_height, brush.original_width} in an image of {size}"
                 )
-            yield found.id, (found, decode_brush(found.value.rle, size))
+            yield brush.id, (brush, decode_brush(brush.value.rle, size))
         except MaskError as error:
             context.skip(
                 "invalid mask", where, expected="a brush region", found=str(error)

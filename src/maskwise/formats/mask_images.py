@@ -21,10 +21,11 @@ def read_mask_image(image: Path | bytes, size: Size) -> UInt8Array:
     MaskError if it is not a PNG or not of the given size (height, width).
     """
     name = image.name if isinstance(image, Path) else f"the PNG of {len(image)} bytes"
+    source = io.BytesIO(image) if isinstance(image, bytes) else image
     try:
         with warnings.catch_warnings():
+            # The size is compared before any pixel is decoded.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            source = io.BytesIO(image) if isinstance(image, bytes) else image
             with Image.open(source, formats=("PNG",)) as opened:
                 if (opened.height, opened.width) != size:
                     raise MaskError(
@@ -34,6 +35,8 @@ def read_mask_image(image: Path | bytes, size: Size) -> UInt8Array:
                     raise MaskError(
                         f"a mask of mode {opened.mode}; known: {', '.join(MODES)}"
                     )
+                # Palette and alpha first become RGB: Pillow's direct conversion to
+                # grey differs from that of cv2.imread.
                 grey = opened if opened.mode in ("1", "L") else opened.convert("RGB")
                 return np.asarray(grey.convert("L"))
     except MaskError:

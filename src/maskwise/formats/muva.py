@@ -39,14 +39,14 @@ def read(context: ReadContext) -> AnnotatedImages:
     mapping = read_yaml(path, MuvaMapping)
     file = read_json(context.annotations, CocoFile)
     for raw in file.annotations[:1]:
-        found = decode_json(raw, dict[str, msgspec.Raw], context.annotations)
+        fields = decode_json(raw, dict[str, msgspec.Raw], context.annotations)
         missing = [
-            field for field in (mapping.amodal, mapping.visible) if field not in found
+            field for field in (mapping.amodal, mapping.visible) if field not in fields
         ]
         if missing:
             raise FormatError(
                 f"{context.annotations}: an annotation has no field {missing[0]!r}, which the mapping {path} asks for; "
-                f"it has: {', '.join(sorted(found))}. Copy the mapping, change it and pass it with --mapping"
+                f"it has: {', '.join(sorted(fields))}. Copy the mapping, change it and pass it with --mapping"
             )
     return read_coco_file(
         context, file, _annotation(mapping, path), to_region=to_region

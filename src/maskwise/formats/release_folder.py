@@ -93,11 +93,13 @@ def read(context: ReadContext, *, only: str = "") -> AnnotatedImages:
     ]
     if not names:
         raise FormatError(f"{folder / RELEASE} lists no Parquet files of its splits")
-    found = read_parquet(
+    annotated_images = read_parquet(
         context, [_checked(folder / name, manifest.files[name]) for name in names]
     )
-    about = dict(found.about) | {"split": only or "all"}
-    return found._replace(about=about, name=f"{manifest.name} {manifest.version}")
+    about = dict(annotated_images.about) | {"split": only or "all"}
+    return annotated_images._replace(
+        about=about, name=f"{manifest.name} {manifest.version}"
+    )
 
 
 def _files(manifest: ReleaseManifest, split: str) -> list[str]:

@@ -25,11 +25,8 @@ SegmentationPart = Float64Array | CocoRle
 """One polygon x, y, x, y, ... or one run-length mask."""
 
 
-class Segmentation(NamedTuple):
-    """A parsed segmentation: its parts, one or more, and the image size (height, width)."""
-
-    parts: list[SegmentationPart]
-    size: Size
+Segmentation = tuple[list[SegmentationPart], Size]
+"""A parsed segmentation: its parts, one or more, and the size of the image."""
 
 
 class DecodedMask(NamedTuple):
@@ -54,15 +51,17 @@ def decode_segmentations(
     out: list[DecodedMask | MaskError | None] = [None] * len(segmentations)
     parsed: dict[int, Segmentation] = {}
     for item, (segmentation, size) in enumerate(zip(segmentations, sizes)):
+        if segmentation is None:
+            continue
         try:
-            found = None if segmentation is None else _parse(segmentation, size)
+            mask_or_parts = _parse(segmentation, size)
         except MaskError as error:
             out[item] = error
+            continue
+        if isinstance(mask_or_parts, Mask):
+            out[item] = DecodedMask(mask_or_parts)
         else:
-            if isinstance(found, Mask):
-                out[item] = DecodedMask(found)
-            elif found is not None:
-                parsed[item] = found
+            parsed[item] = mask_or_parts
     for item, decoded in zip(parsed, _decode_each(list(parsed.values()), overlaps)):
         out[item] = decoded
     return out
@@ -70,16 +69,16 @@ def decode_segmentations(
 
 def _parse(segmentation: object, size: Size) -> "Mask | Segmentation":
     """A mask that needs no further decoding, or the parsed segmentation."""
-    if isinstance(segmentation, Mask):
-        found: Any = [segmentation]
-    else:
-        found = _decode_any(segmentation)
-    parts = found if isinstance(found, list) else [found]
+    content: Any = segmentation
+    if not isinstance(segmentation, Mask):
+        content = _decode_any(segmentation)
+    parts = content if isinstance(content, list) else [content]
     for part in parts:
         if not isinstance(part, list) and tuple(part.size) != size:
             raise MaskError(
                 f"a mask of {part.size} in an image of height and width {size}"
             )
+    # Three points are six coordinates.
     if all(isinstance(part, list) and len(part) < 6 for part in parts):
         raise MaskError("no polygon has three points or more")
     first = parts[0]
@@ -87,13 +86,11 @@ def _parse(segmentation: object, size: Size) -> "Mask | Segmentation":
         return Mask(size, first.counts)
     if isinstance(first, Mask):
         return first
-    return Segmentation(
-        [
-            part if isinstance(part, CocoRle) else np.array(part, np.float64)
-            for part in parts
-        ],
-        size,
-    )
+    arrays = [
+        part if isinstance(part, CocoRle) else np.array(part, np.float64)
+        for part in parts
+    ]
+    return arrays, size
 
 
 def _decode_any(segmentation: object) -> Any:
@@ -135,48 +132,46 @@ def _decode_each(
 def _decode_all(
     segmentations: list[Segmentation], overlaps: bool
 ) -> Iterator[DecodedMask]:
-    parts = _decode_parts(
-        [(part, item.size) for item in segmentations for part in item.parts]
-    )
-    offsets = list(
-        itertools.accumulate((len(item.parts) for item in segmentations), initial=0)
-    )
-    whole = parts.merge(offsets, [item.size for item in segmentations])
-    for item, (first, last) in enumerate(itertools.pairwise(offsets)):
-        overlap = _overlap(parts[first:last]) if overlaps and last - first > 1 else None
-        yield DecodedMask(
-            whole[item], overlap, _irregularity(segmentations[item].parts)
-        )
+    sized_parts = []
+    for parts, size in segmentations:
+        sized_parts += [(part, size) for part in parts]
+    part_masks = _decode_parts(sized_parts)
+    # The masks of segmentation k are those from offsets[k] to offsets[k + 1].
+    counts = [len(parts) for parts, _ in segmentations]
+    offsets = list(itertools.accumulate(counts, initial=0))
+    masks = part_masks.merge(offsets, [size for _, size in segmentations])
+    for item, (parts, _) in enumerate(segmentations):
+        overlap = None
+        if overlaps and len(parts) > 1:
+            overlap = _overlap(part_masks[offsets[item] : offsets[item + 1]])
+        yield DecodedMask(masks[item], overlap, _irregularity(parts))
 
 
 def _decode_parts(parts: list[tuple[SegmentationPart, Size]]) -> Masks:
     """One mask per part, in order."""
-    polygons = [
-        (item, part, size)
-        for item, (part, size) in enumerate(parts)
-        if isinstance(part, np.ndarray)
-    ]
-    rles = [
-        (item, part)
-        for item, (part, _) in enumerate(parts)
-        if isinstance(part, CocoRle)
-    ]
+    polygons = []
+    polygon_sizes = []
+    polygon_positions = []
+    rles = []
+    rle_positions = []
+    for position, (part, size) in enumerate(parts):
+        if isinstance(part, CocoRle):
+            rles.append({"size": part.size, "counts": part.counts})
+            rle_positions.append(position)
+        else:
+            polygons.append(part)
+            polygon_sizes.append(size)
+            polygon_positions.append(position)
     batches = []
     if polygons:
-        batches.append(
-            Masks.draw_polygons(
-                [part for _, part, _ in polygons], [size for _, _, size in polygons]
-            )
-        )
+        batches.append(Masks.draw_polygons(polygons, polygon_sizes))
     if rles:
-        batches.append(
-            Masks.from_rles(
-                [{"size": part.size, "counts": part.counts} for _, part in rles]
-            )
-        )
-        batches[-1].check()
-    positions = [item for item, *_ in polygons] + [item for item, _ in rles]
-    return Masks.concat(batches)[np.argsort(positions)]
+        rle_masks = Masks.from_rles(rles)
+        rle_masks.check()
+        batches.append(rle_masks)
+    # Both kinds were decoded as a batch each; this restores the order of the parts.
+    order = np.argsort(polygon_positions + rle_positions)
+    return Masks.concat(batches)[order]
 
 
 def _overlap(parts: Masks) -> Mask | None:
@@ -193,8 +188,6 @@ def _irregularity(parts: list[SegmentationPart]) -> str | None:
     polygons = [part for part in parts if isinstance(part, np.ndarray)]
     if any(len(polygon) < 6 for polygon in polygons):
         return "a polygon of fewer than three points"
-    return (
-        "an odd number of coordinates"
-        if any(len(polygon) % 2 for polygon in polygons)
-        else None
-    )
+    if any(len(polygon) % 2 for polygon in polygons):
+        return "an odd number of coordinates"
+    return None

@@ -49,7 +49,7 @@ class _Sender:
         answered = Completion(
             status="ok",
             input_tokens=tokens,
-            output_tokens=sum(one.max_tokens for one in requests),
+            output_tokens=sum(request.max_tokens for request in requests),
         )
         return token_cost(answered, self.price, batch=batch)
 
@@ -67,8 +67,8 @@ class _Sender:
     def record(self, completions: Mapping[str, Completion], *, batch: bool) -> None:
         """Keep completions with their costs."""
         self.ledger.record_answered(
-            (key, one, token_cost(one, self.price, batch=batch))
-            for key, one in completions.items()
+            (key, completion, token_cost(completion, self.price, batch=batch))
+            for key, completion in completions.items()
         )
         self.done(len(completions))
 
@@ -91,7 +91,9 @@ def complete(
     for batch in ledger.open_batches(client.provider, client.model):
         _reattach(sender, batch)
     missing = {
-        key: one for key, one in zip(keys, requests) if ledger.completion(key) is None
+        key: request
+        for key, request in zip(keys, requests)
+        if ledger.completion(key) is None
     }
     if sender.limits.batch_size and client.has_batches:
         _send_batches(sender, missing)
@@ -106,34 +108,35 @@ def complete(
 def _send_calls(sender: _Sender, missing: Mapping[str, CompletionRequest]) -> None:
     """Send requests one by one, a bounded number at a time, each recorded as soon as it is answered."""
     waiting = iter(missing.items())
-    flying: dict[Future[Completion], tuple[str, float]] = {}
+    in_flight: dict[Future[Completion], tuple[str, float]] = {}
     with ThreadPoolExecutor(sender.limits.concurrency) as pool:
         try:
             for key, request in waiting:
                 cost = sender.worst_cost([request], batch=False)
-                sender.check_budget(
-                    cost + sum(reserved for _, reserved in flying.values())
-                )
+                reserved = sum(cost for _, cost in in_flight.values())
+                sender.check_budget(cost + reserved)
                 sender.ledger.record_sent(
                     {key: request},
                     provider=sender.client.provider,
                     model=sender.client.model,
                 )
-                flying[pool.submit(sender.client.complete, request)] = (key, cost)
-                if len(flying) == sender.limits.concurrency:
-                    _land(sender, flying)
+                in_flight[pool.submit(sender.client.complete, request)] = (key, cost)
+                if len(in_flight) == sender.limits.concurrency:
+                    _record_finished(sender, in_flight)
         finally:
-            while flying:
-                _land(sender, flying)
+            while in_flight:
+                _record_finished(sender, in_flight)
 
 
-def _land(sender: _Sender, flying: dict[Future[Completion], tuple[str, float]]) -> None:
+def _record_finished(
+    sender: _Sender, in_flight: dict[Future[Completion], tuple[str, float]]
+) -> None:
     """Wait for at least one request in flight and record all that are answered; the first error is raised."""
-    finished, _ = wait(flying, return_when=FIRST_COMPLETED)
+    finished, _ = wait(in_flight, return_when=FIRST_COMPLETED)
     answered = {}
     errors = []
     for future in finished:
-        key, _ = flying.pop(future)
+        key, _ = in_flight.pop(future)
         error = future.exception()
         if error is None:
             answered[key] = future.result()
@@ -152,16 +155,14 @@ def _send_batches(sender: _Sender, missing: Mapping[str, CompletionRequest]) -> 
         keys = list(left)
         reserved = 0.0
         for first in range(0, len(keys), size):
-            reserved += _submit(
-                sender, {key: left[key] for key in keys[first : first + size]}, reserved
-            )
-        for batch in sender.ledger.open_batches(
-            sender.client.provider, sender.client.model
-        ):
+            requests = {key: left[key] for key in keys[first : first + size]}
+            reserved += _submit(sender, requests, reserved)
+        client = sender.client
+        for batch in sender.ledger.open_batches(client.provider, client.model):
             _collect(sender, batch)
         left = {
-            key: one
-            for key, one in left.items()
+            key: request
+            for key, request in left.items()
             if sender.ledger.completion(key) is None
         }
         if not left:
@@ -202,8 +203,11 @@ def _reattach(sender: _Sender, batch: BatchRecord) -> None:
 
 def _collect(sender: _Sender, batch: BatchRecord) -> None:
     assert batch.id is not None, "a submitted batch has an id"
-    while (found := sender.client.collect(batch.id)) is None:
+    completions = sender.client.collect(batch.id)
+    while completions is None:
         time.sleep(sender.limits.poll_seconds)
+        completions = sender.client.collect(batch.id)
     keys = sender.ledger.batch_keys(batch.label)
-    sender.record({key: one for key, one in found.items() if key in keys}, batch=True)
+    own = {key: item for key, item in completions.items() if key in keys}
+    sender.record(own, batch=True)
     sender.ledger.finish_batch(batch.label)

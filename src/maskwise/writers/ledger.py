@@ -96,8 +96,8 @@ class Ledger:
                 "INSERT OR REPLACE INTO calls (key, state, provider, model, prompt_version, batch, sent) "
                 "VALUES (?, 'sent', ?, ?, ?, ?, ?)",
                 [
-                    (key, provider, model, one.prompt_version, batch, now)
-                    for key, one in requests.items()
+                    (key, provider, model, request.prompt_version, batch, now)
+                    for key, request in requests.items()
                 ],
             )
 
@@ -116,15 +116,15 @@ class Ledger:
                 "output_tokens = ?, cost = ?, answered = ? WHERE key = ?",
                 [
                     (
-                        msgspec.json.encode(one).decode(),
-                        one.status,
-                        one.input_tokens,
-                        one.output_tokens,
+                        msgspec.json.encode(completion).decode(),
+                        completion.status,
+                        completion.input_tokens,
+                        completion.output_tokens,
                         cost,
                         now,
                         key,
                     )
-                    for key, one, cost in completions
+                    for key, completion, cost in completions
                 ],
             )
 
