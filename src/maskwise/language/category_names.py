@@ -81,6 +81,7 @@ def revealing_names(name: str) -> tuple[Words, ...]:
         for form in sorted(singular_forms(written[-1])):
             own = (*written[:-1], form)
             equal = [own, *sorted(lexicon.equal.get(own, ()))]
+            # Compounds are also written as one word: "wineglass".
             closed = [("".join(words),) for words in equal if len(words) > 1]
             revealing |= dict.fromkeys([*equal, *closed, *_heads(own)])
             for words in equal:
@@ -90,6 +91,7 @@ def revealing_names(name: str) -> tuple[Words, ...]:
 
 def split_names(name: str) -> list[Words]:
     """The names in a dataset's name of a category, each as words without articles and what follows the noun."""
+    # "bow_(weapon)" is a bow; "cup's handle" and "knife:blade" name an object and a part of it.
     without_remarks = re.sub(r"\([^)]*\)", " ", name.replace("_", " "))
     parts = re.split(r"[,;/:]|['’]s\s", without_remarks)
     nouns = [_noun(split_words(part)) for part in parts]

@@ -65,10 +65,12 @@ def to_singular(word: str) -> str:
         return IRREGULAR_SINGULARS[word]
     if word in PLURAL_ONLY_NOUNS or word in NO_PLURALS:
         return word
+    # "glass", "bus", "tennis"; of two letters: "is", "as", "us".
     if len(word) < 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"
+    # Not "ses": "vases" and "horses" have an e of their own.
     if word.endswith(("sses", "ches", "shes", "xes", "zes")):
         return word[:-2]
     return word[:-1]
@@ -142,7 +144,7 @@ def verb_forms(verb: str) -> list[str]:
 def _suffixed(verb: str, suffixes: Sequence[str]) -> list[str]:
     """A verb with suffixes that begin with a vowel: "omit" gives "omitted"; "trace" gives "traced"."""
     stem = verb
-    if verb.endswith("e") and not verb.endswith("ee"):
+    if verb.endswith("e") and not verb.endswith("ee"):  # but "seeing"
         stem = verb[:-1]
     elif verb in DOUBLING_VERBS:
         stem = verb + verb[-1]
@@ -193,7 +195,7 @@ def _verbs_of(word: str, suffix: str) -> set[str]:
     if stem == word or len(stem) < 2 or not re.search(r"[aeiouy]", stem):
         return set()
     if DOUBLED_CONSONANT.search(stem):
-        return {stem, stem[:-1]}
+        return {stem, stem[:-1]}  # "filling" of fill, "cutting" of cut
     if SHORT_SYLLABLE.search(stem) and len(stem) < 5:
         return {stem + "e"}
     return {stem, stem + "e"}

@@ -1,6 +1,16 @@
-import pytest
+"""What the parser finds in questions."""
 
-from maskwise.models.photo.question import parse_question
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskwise.models.photo.question import (
+    ORDERS,
+    RELATIONS,
+    Order,
+    Relation,
+    parse_question,
+)
 
 
 def test_a_category_is_found_by_its_name_a_synonym_or_a_kind() -> None:
@@ -159,3 +169,59 @@ def test_the_place_in_the_image_is_no_relation() -> None:
 def test_an_empty_question_has_no_target() -> None:
     assert parse_question("").targets == ()
     assert parse_question("?!").targets == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("the seven birds", 7),
+        ("the second cup", 1),
+        ("each dog", None),
+        ("both cats", None),
+        ("the scissors", 1),
+    ],
+)
+def test_numbers_and_plurals_say_how_many(question: str, count: int | None) -> None:
+    assert parse_question(question).targets[0].count == count
+
+
+def test_words_between_two_nouns_belong_to_the_later_one() -> None:
+    first, second = parse_question("the cup and the red dog").targets
+    assert (first.color, second.color) == (None, "red")
+
+
+def test_a_long_way_between_two_nouns_does_not_join_them() -> None:
+    parsed = parse_question("the cup that stood there yesterday evening and a dog")
+    assert len(parsed.targets) == 1
+
+
+def test_words_of_all_sentences_count_for_the_use() -> None:
+    parsed = parse_question("She wants to cut bread. Which tool is good for that?")
+    assert {"cut", "bread", "tool"} <= parsed.words
+    assert parsed.targets[0].categories == frozenset()
+
+
+def test_mentioned_categories_are_those_of_every_sentence() -> None:
+    parsed = parse_question("The dog sleeps. Where is the cat?")
+    assert {"dog", "cat"} <= parsed.mentioned
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_wording_of_a_relation_is_understood(relation: Relation) -> None:
+    for wording in RELATIONS[relation]:
+        parsed = parse_question(f"the cup {wording} the dog")
+        assert parsed.relation == relation, wording
+        assert parsed.anchor is not None
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_wording_of_an_order_is_understood(order: Order) -> None:
+    for wording in ORDERS[order]:
+        parsed = parse_question(f"the {wording} cup")
+        assert parsed.targets[0].order == order, wording
+
+
+@given(st.text())
+def test_any_text_is_parsed(text: str) -> None:
+    parsed = parse_question(text)
+    assert (parsed.relation is None) == (parsed.anchor is None)

@@ -18,34 +18,42 @@ MIN_LETTERS = 4
 _ENDS = "|".join(read_words("ends"))
 """The two ends of an object, as in "from nose to tail"."""
 
+_NEGATED_VERBS = "is|are|was|were|do|does|did|has|have|had|need|must|should|would|could"
 _REPLACEMENTS = (
+    # Apostrophes of other keyboards.
     (re.compile(r"[’‘`´]"), "'"),
+    # Negations become a word of their own, also without their apostrophe.
     (re.compile(r"\bcan(not|'t|t)\b"), "can not"),
     (re.compile(r"\bwon'?t\b"), "will not"),
-    (
-        re.compile(
-            r"\b(is|are|was|were|do|does|did|has|have|had|need|must|should|would|could)n'?t\b"
-        ),
-        r"\1 not",
-    ),
+    (re.compile(rf"\b({_NEGATED_VERBS})n'?t\b"), r"\1 not"),
+    # "what's" and "whats" are "what is"; "its" is not "it is".
     (re.compile(r"\b((what|where|who|that|here|there)'?|it')s\b"), r"\1 is"),
     (re.compile(r"(?<=[a-z])' is\b"), " is"),
     (re.compile(r"'(d|ll|ve|re|m|s)\b"), r" '\1"),
+    # The mark of an abbreviation ends no clause.
     (re.compile(r"\b(incl|excl|inc)\."), r"\1"),
+    # A full-length portrait is not the full portrait.
     (re.compile(r"\bfull-(length|sized?|grown|time|face|scale)\b"), r"full\1"),
+    # "Were the fence not there" is "if the fence not there".
     (
         re.compile(
             r"(^|[.?!;,:] )(were|had)(?= (the|a|an|it|this|that|we|you|all|no|every|any|there) )"
         ),
         r"\1if",
     ),
+    # "from nose to tail", "from edge to edge": all of it.
     (
         re.compile(rf"\b(from )?({_ENDS}) to ({_ENDS})\b|\bfrom (\w+) to \4\b"),
         "from end to end",
     ),
+    # "fence or no fence".
     (re.compile(r"\b(\w+) or no \1\b"), "no matter"),
 )
+"""Patterns and what replaces them, in this order: later ones see the results of earlier ones."""
+
 _WORD = re.compile(r"'?[a-z]+|[0-9]+|[,;:.?!()&+%]|(?<=\s)-+(?=\s)|[—–]")
+"""A word, a number or a mark. A hyphen counts as a dash between spaces only."""
+
 _SLANG = read_pairs("misspellings")
 """Frequent misspellings that are too short to be corrected, or two edits away."""
 
@@ -63,6 +71,8 @@ class SpellingCorrector:
 
     def __init__(self, targets: Iterable[str], known: Iterable[str]) -> None:
         self.known = frozenset(known)
+        # Two words one edit apart have a form with at most one letter deleted in common: candidates are looked up by
+        # these forms, and no target has to be compared that has none.
         self._by_deletion: dict[str, list[str]] = {}
         for word in targets:
             for key in (word, *_deletions(word)):

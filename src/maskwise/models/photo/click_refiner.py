@@ -48,6 +48,7 @@ class ClickRefiner:
         return Mask.from_dense(np.asarray(logits) > 0)
 
     def _embed(self, image: Image.Image) -> ImageEmbedding:
+        # By content: every request opens the image again.
         key = hashlib.blake2b(image.tobytes()).hexdigest()
         if key not in self._embeddings:
             self._embeddings[key] = self.sam.encode(image)
@@ -64,12 +65,11 @@ def load_click_refiner() -> ClickRefiner:
 
 def _to_logits(mask: Mask) -> Float32Array:
     """float32 [1, 1, LOGITS_SIZE, LOGITS_SIZE]: the mask as the decoder takes it, padded at the right or the bottom."""
-    height, width = (
-        max(1, round(side / max(mask.size) * LOGITS_SIZE)) for side in mask.size
-    )
-    plane = Image.fromarray(mask.to_dense().astype(np.float32)).resize(
-        (width, height), Image.Resampling.BOX
-    )
+    longest = max(mask.size)
+    height, width = (max(1, round(side / longest * LOGITS_SIZE)) for side in mask.size)
+    dense = Image.fromarray(mask.to_dense().astype(np.float32))
+    shares = np.asarray(dense.resize((width, height), Image.Resampling.BOX))
     logits = np.full((1, 1, LOGITS_SIZE, LOGITS_SIZE), -CERTAIN, np.float32)
-    logits[0, 0, :height, :width] = (2 * np.asarray(plane) - 1) * CERTAIN
+    # A cell that the mask half covers gets 0.
+    logits[0, 0, :height, :width] = (2 * shares - 1) * CERTAIN
     return logits

@@ -81,20 +81,14 @@ class YoloxDetector:
         """The objects in a tile of the image; those that the tile may have cut are left out."""
         left, top, right, bottom = tile
         scale = min(INPUT_SIZE / (right - left), INPUT_SIZE / (bottom - top))
-        width = max(1, round((right - left) * scale))
-        height = max(1, round((bottom - top) * scale))
-        resized = image.resize((width, height), Image.Resampling.BILINEAR, box=tile)
-        bgr = np.asarray(resized)[
-            :, :, ::-1
-        ]  # the network was trained on blue, green, red
-        network_input = np.full((1, 3, INPUT_SIZE, INPUT_SIZE), PADDING, np.float32)
-        network_input[0, :, :height, :width] = bgr.transpose(2, 0, 1)
+        network_input = _to_network_input(image, tile, scale)
         input_name = self.session.get_inputs()[0].name
         outputs = self.session.run(None, {input_name: network_input})
         detections = self._decode(outputs[0][0])
-        boxes = detections.boxes / scale
-        boxes += np.array([left, top, left, top], np.float32)
-        boxes = boxes.clip(np.float32(0), np.array(whole[2:] * 2, np.float32))
+        offset = np.array([left, top, left, top], np.float32)
+        image_corner = np.array(whole[2:] * 2, np.float32)
+        boxes = detections.boxes / scale + offset
+        boxes = boxes.clip(np.float32(0), image_corner)
         placed = detections._replace(boxes=boxes)
         return placed.take(_is_complete(boxes, tile, whole))
 
@@ -116,24 +110,41 @@ class YoloxDetector:
         return Detections(boxes, scores[cells, categories], categories.astype(np.int64))
 
 
+def _to_network_input(image: Image.Image, tile: Tile, scale: float) -> Float32Array:
+    """float32 [1, 3, INPUT_SIZE, INPUT_SIZE] in 0..255: a tile, scaled, padded at the right and the bottom."""
+    left, top, right, bottom = tile
+    width = max(1, round((right - left) * scale))
+    height = max(1, round((bottom - top) * scale))
+    resized = image.resize((width, height), Image.Resampling.BILINEAR, box=tile)
+    pixels = np.asarray(resized)
+    bgr = pixels[:, :, ::-1]  # the network was trained on blue, green, red
+    network_input = np.full((1, 3, INPUT_SIZE, INPUT_SIZE), PADDING, np.float32)
+    network_input[0, :, :height, :width] = bgr.transpose(2, 0, 1)
+    return network_input
+
+
 def suppress(detections: Detections, max_iou: float) -> Int64Array:
     """Non-maximum suppression per category: the positions to keep, best first."""
     boxes, scores, categories = detections
     kept: list[int] = []
     for row in np.argsort(-scores, kind="stable").tolist():
         better = [other for other in kept if categories[other] == categories[row]]
-        if not better or box_ious(boxes[row], boxes[better]).max() <= max_iou:
+        ious = box_ious(boxes[row], boxes[better])
+        if ious.max(initial=0) <= max_iou:
             kept.append(row)
     return np.array(kept, np.int64)
 
 
 def box_ious(box: Float32Array, boxes: Float32Array) -> Float32Array:
     """float32 [n]: IoU of one box [4] with boxes [n, 4]."""
-    top_left = np.maximum(box[:2], boxes[:, :2])
-    bottom_right = np.minimum(box[2:], boxes[:, 2:])
-    intersections = (bottom_right - top_left).clip(0).prod(1)
+    top_left = boxes[:, :2]
+    bottom_right = boxes[:, 2:]
+    shared_top_left = np.maximum(box[:2], top_left)
+    shared_bottom_right = np.minimum(box[2:], bottom_right)
+    shared_sides = (shared_bottom_right - shared_top_left).clip(0)
+    intersections = shared_sides.prod(1)
     own_area = (box[2:] - box[:2]).prod()
-    areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    areas = (bottom_right - top_left).prod(1)
     unions = areas + own_area - intersections
     ious: Float32Array = intersections / np.maximum(unions, MIN_UNION)
     return ious

@@ -107,6 +107,7 @@ def _targets(question: ParsedQuestion, present: set[str]) -> list[NounPhrase]:
     named = [target for target in question.targets if target.categories]
     if named and len(named) == len(question.targets):
         return [_narrowed(target, question, present) for target in named]
+    # "What could cut the bread?" does not ask for the bread.
     suited = categories_for_use(question.words, present - question.mentioned)
     if suited:
         return [NounPhrase(frozenset(suited), "", count=None)]
@@ -234,6 +235,7 @@ def _select(
     """As many of the candidates as the noun asks for, by its order or else by score."""
     best = sorted(candidates, key=lambda row: -candidates[row])
     if noun.order is not None:
+        # Sorting is stable: among equals the better score comes first.
         best = sorted(best, key=lambda row: _order_key(photo, row, noun.order))
         count = noun.count or (len(best) if noun.rank == 0 else 1)
         return best[noun.rank : noun.rank + count]

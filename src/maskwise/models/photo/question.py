@@ -129,12 +129,14 @@ def parse_question(text: str) -> ParsedQuestion:
         for noun in _find_nouns(sentence):
             mentioned |= noun.value
 
+    # Other sentences tell a story: only their words count, for what the thing is used for.
     tokens = asking_sentence(sentences)
     nouns = _find_nouns(tokens)
     interrogative = find_interrogative(tokens, nouns)
     relation = _find_relation(tokens, nouns, interrogative)
     anchor = None if relation is None else _find_anchor(relation, nouns)
     heads = _find_heads(tokens, nouns, interrogative)
+    # What follows the relation describes the anchor.
     if anchor is not None:
         heads = [noun for noun in heads if noun.start < anchor.start]
 
@@ -173,6 +175,7 @@ def _find_relation(
     tokens: Sequence[Token], nouns: Sequence[Noun], interrogative: Interrogative | None
 ) -> PhraseMatch[Relation] | None:
     """The first relation to a noun. After an interrogative it has to follow what is asked for closely."""
+    # Words of a noun's name are no relation.
     taken = [False] * len(tokens)
     for noun in nouns:
         for place in range(noun.start, noun.stop):
@@ -253,6 +256,7 @@ def _describe(
     colors = [COLOR_OF_WORD[word] for word in words if word in COLOR_OF_WORD]
     ranks = [RANK_OF_WORD[word] for word in words if word in RANK_OF_WORD]
     counts = [NUMBER_OF_WORD[word] for word in words if word in NUMBER_OF_WORD]
+    # "the dogs" and "every dog" mean all; "the two dogs" two.
     means_all = tokens[noun.stop - 1].plural or not EVERY.isdisjoint(words)
     count: int | None = 1
     if counts:

@@ -31,7 +31,7 @@ OUTPUTS = ("iou_predictions", "low_res_masks")
 """Of the decoder: score and logits of the best mask."""
 
 LEVELS = 3
-"""Masks of a point: SAM takes it for ambiguous."""
+"""Masks of a point: SAM takes it for ambiguous, and gives the whole, a part and a part of that."""
 
 MAX_NODES = 8
 """Nodes between an output of the decoder and the tensor with all masks."""

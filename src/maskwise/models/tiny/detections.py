@@ -34,10 +34,11 @@ def no_objects() -> DetectedObjects:
 
 def occlusion_matrix(objects: DetectedObjects) -> Float32Array:
     """float32 [n, n]: the fraction of object j's amodal mask where object i is visible; the diagonal is 0."""
+    visible = flatten(objects.visible)
     amodal = flatten(objects.amodal)
-    occlusion: Float32Array = (
-        flatten(objects.visible) @ amodal.T / np.maximum(amodal.sum(1), 1)[None]
-    )
+    areas = np.maximum(amodal.sum(1), 1)  # 1 in place of 0, to divide by
+    occlusion: Float32Array = visible @ amodal.T / areas[None]
+    # What is visible of an object does not hide it.
     np.fill_diagonal(occlusion, 0)
     return occlusion
 

@@ -36,6 +36,7 @@ class Domain(NamedTuple):
 
 def domain_features(maps: DetectorMaps) -> Float32Array:
     """float32 [2 * COARSE_CHANNELS]: mean and standard deviation of each channel."""
+    # In float64: sums over many cells in float32 lose digits.
     channels = maps.coarse[0].reshape(maps.coarse.shape[1], -1).astype(np.float64)
     return np.concatenate([channels.mean(1), channels.std(1)]).astype(np.float32)
 

@@ -92,7 +92,10 @@ BOX_MARGIN = 0.06
 """How much a box is expanded on each side before the RoI head sees it, as a fraction of the box."""
 
 MAX_OBJECTS = 14
+"""Detections of one image, best first."""
+
 MIN_HEATMAP_SCORE = 0.25
+"""Lowest peak of the heatmap that is an object."""
 
 NMS_THRESHOLD = 0.5
 """Of two detections, the one with the lower score is dropped if more than this fraction of the smaller visible mask
@@ -114,8 +117,13 @@ UNARY_FEATURES = sum(ATTRIBUTE_SIZES) + UNARY_MEASURES + 2 * MAX_PARTS
 
 WORD_BUCKETS = 4096
 TRIGRAM_BUCKETS = 4096
+"""Rows of the two embedding tables, bucket 0 for padding included."""
+
 MAX_TOKENS = 40
+"""Words and marks of a question that are read."""
+
 MAX_TRIGRAMS = 8
+"""Trigrams of a word that are read: those of its first eight letters."""
 
 
 def part_count(category: int) -> int:
