@@ -452,7 +452,7 @@ def test_a_missing_extra_is_named() -> None:
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "maskwise: maskwise serve needs litestar, which the extra brings: pip install 'maskwise[web]'\n",
+        "maskwise: maskwise serve needs litestar, which is not installed: pip install 'maskwise[web]'\n",
     )
 
 
