@@ -10,13 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from maskwise.engines import EngineOptions, check_engine
+from maskwise.engines import EngineOptions, check_engine, map_chunks
 from maskwise.errors import MaskwiseError, ModelGoneError
 from maskwise.harness.evaluate import evaluate
 from maskwise.schema import Prediction
@@ -289,6 +289,29 @@ def test_a_driver_killed_loses_nothing_that_arrived(
     assert len(lines(files["calls"])) == 40 - kept
     run(dataset, tmp_path / "local", f"{MORTALS}:Known", on="local", options=options)
     same(out, tmp_path / "local")
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def double(items: Sequence[int]) -> list[int]:
+    return [2 * item for item in items]
+
+
+def refuse(items: Sequence[int]) -> list[int]:
+    raise MaskwiseError(f"no result for {items[0]}")
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_functions_are_mapped_in_order(workers: int | None) -> None:
+    options = EngineOptions(engine="ray", workers=workers)
+    assert list(map_chunks(double, range(100), options)) == list(range(0, 200, 2))
+
+
+def test_an_error_of_a_mapped_function_is_named() -> None:
+    options = EngineOptions(engine="ray", workers=2)
+    with pytest.raises(MaskwiseError, match="no result for 0"):
+        list(map_chunks(refuse, range(40), options))
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

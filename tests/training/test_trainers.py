@@ -8,12 +8,18 @@ import pytest
 from typer.testing import CliRunner
 
 from maskwise.cli.main import app
-from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameError
+from maskwise.errors import (
+    ConfigError,
+    MaskwiseError,
+    MissingDependencyError,
+    UnknownNameError,
+)
 from maskwise.registry import TRAINERS, BuiltIn
 from maskwise.training.trainers import (
     find_trainer,
     trainer_of_config,
     trainer_of_run,
+    with_execution,
 )
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -133,3 +139,36 @@ def test_dry_run_of_the_bundled_model() -> None:
     )
     assert "3,250" in shown
     assert "per GPU, estimated" in shown
+
+
+def test_flags_take_precedence_over_the_table_execution() -> None:
+    pytest.importorskip("accelerate", reason="the extra `vlm` is not installed")
+    config = find_trainer("vlm").read_config(CONFIGS / "vlm" / "nano.toml")
+    changed = with_execution(config, engine="ray", workers=2, ray_address=None)
+    assert changed.execution.engine == "ray"
+    assert changed.execution.workers == 2
+    assert changed.execution.ray_address is None
+    assert changed.vlm == config.vlm
+    assert with_execution(config, engine=None, workers=None) is config
+
+
+def test_several_local_workers_do_not_train(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="the extra `vlm` is not installed")
+    trainer = find_trainer("vlm")
+    config = trainer.read_config(CONFIGS / "vlm" / "nano.toml")
+    with pytest.raises(ConfigError, match=r"one process, not 2.*accelerate launch"):
+        trainer.train(with_execution(config, workers=2), tmp_path)
+
+
+def test_flags_of_engines_are_refused_by_models_that_train_in_one_process() -> None:
+    pytest.importorskip("torch", reason="the extra `train` is not installed")
+    arguments = [
+        "train",
+        str(CONFIGS / "tiny.toml"),
+        "--engine",
+        "ray",
+        "--workers",
+        "2",
+    ]
+    with pytest.raises(ConfigError, match="--engine, --workers: this model trains in"):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)

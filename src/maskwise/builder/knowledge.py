@@ -83,9 +83,14 @@ def to_noun(name: str) -> Noun:
     """
     knowledge = load_knowledge()
     names = [_clean(part) for part in name.split(",")]
-    names = [knowledge.spelling.get(one, one) for one in names if one] or ["object"]
-    known = (found for one in names if (found := _find(one)) is not None)
-    return Noun(names[0], next(known, None))
+    names = [knowledge.spelling.get(part, part) for part in names if part]
+    if not names:
+        names = ["object"]
+    for synonym in names:
+        known = _find(synonym)
+        if known is not None:
+            return Noun(names[0], known)
+    return Noun(names[0], None)
 
 
 def _clean(name: str) -> str:
@@ -102,16 +107,16 @@ def _canonical() -> dict[str, str]:
         *knowledge.classes.values(),
         *knowledge.traits.values(),
     ]
-    names = {one for group in groups for one in (*group.objects, *group.maybe)}
-    parts = {one for trait in knowledge.part_traits.values() for one in trait.parts}
+    names = {word for group in groups for word in (*group.objects, *group.maybe)}
+    parts = {word for trait in knowledge.part_traits.values() for word in trait.parts}
     lists = knowledge.background | knowledge.surfaces | knowledge.vague
     other = {
         also: name for name, synonyms in knowledge.synonyms.items() for also in synonyms
     }
     return (
-        {one: one for one in (*parts, *lists, *names)}
+        {word: word for word in (*parts, *lists, *names)}
         | other
-        | {one: one for one in knowledge.synonyms}
+        | {word: word for word in knowledge.synonyms}
     )
 
 

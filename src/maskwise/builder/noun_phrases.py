@@ -25,24 +25,26 @@ def name_objects(facts: ImageFacts) -> dict[str, str]:
     """A phrase with its name for every object that can be singled out so, by id."""
     groups: dict[str, list[RegionFacts]] = {}
     nameless = load_knowledge().vague | facts.crowds
-    for one in facts.objects:
-        if one.noun.known not in nameless:
-            groups.setdefault(one.noun.text, []).append(one)
-    return {
-        id: phrase
-        for noun, group in groups.items()
-        for id, phrase in tell_apart(group, noun).items()
-    }
+    for region in facts.objects:
+        if region.noun.known not in nameless:
+            groups.setdefault(region.noun.text, []).append(region)
+    phrases: dict[str, str] = {}
+    for noun, group in groups.items():
+        phrases |= tell_apart(group, noun)
+    return phrases
 
 
 def describe_objects(facts: ImageFacts) -> dict[str, str]:
     """A phrase without its name for every object that can be singled out by its kind: "the animal on the left"."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for noun, kind in load_knowledge().classes.items():
-        group = [one for one in facts.objects if one.noun.known in kind.objects]
+        group = [
+            region for region in facts.objects if region.noun.known in kind.objects
+        ]
         if group and facts.settle(kind):
-            found = tell_apart(group, noun) | found
-    return found
+            # An object of two kinds keeps the description of the first.
+            descriptions = tell_apart(group, noun) | descriptions
+    return descriptions
 
 
 @lru_cache(maxsize=1)
@@ -57,16 +59,14 @@ def tell_apart(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
     """Phrases for those of a group of alike objects that can be told apart by place or size, by id."""
     if len(group) == 1:
         return {group[0].id: f"the {noun}"}
-    for axis in (0, 1):
-        ordered = sorted(group, key=lambda one: one.center[axis])
-        apart = all(
-            b.center[axis] - a.center[axis] >= MIN_GAP for a, b in pairwise(ordered)
-        )
-        if apart and len(group) <= (MAX_ORDERED, 2)[axis]:
-            return {
-                one.id: phrase
-                for one, phrase in zip(ordered, _in_order(noun, ordered, axis))
-            }
+    # Across the image first; "the upper" and "the lower" exist for two objects only.
+    for axis, most in ((0, MAX_ORDERED), (1, 2)):
+        ordered = sorted(group, key=lambda region: region.center[axis])
+        places = [region.center[axis] for region in ordered]
+        apart = all(after - before >= MIN_GAP for before, after in pairwise(places))
+        if apart and len(group) <= most:
+            ids = [region.id for region in ordered]
+            return dict(zip(ids, _in_order(noun, ordered, axis)))
     return _extremes(group, noun)
 
 
@@ -88,28 +88,39 @@ def _in_order(noun: str, ordered: Sequence[RegionFacts], axis: int) -> list[str]
 
 
 def _extremes(group: Sequence[RegionFacts], noun: str) -> dict[str, str]:
-    found = {}
-    by_size = sorted(group, key=lambda one: -one.share)
+    phrases = {}
+    by_size = sorted(group, key=lambda region: -region.share)
     if by_size[0].share >= MIN_RATIO * by_size[1].share:
-        found[by_size[0].id] = f"the largest {noun}"
-    for side, one in outermost(group).items():
-        found[one.id] = f"the {side}most {noun}"
+        phrases[by_size[0].id] = f"the largest {noun}"
+    for side, region in outermost(group).items():
+        phrases[region.id] = f"the {side}most {noun}"
     front = nearest(group)
     if front is not None:
-        found[front.id] = f"the nearest {noun}"
-    return found
+        phrases[front.id] = f"the nearest {noun}"
+    return phrases
 
 
 def outermost(group: Sequence[RegionFacts]) -> dict[str, RegionFacts]:
     """The objects at the sides "left" and "right" of a group of two or more, where center and edge agree."""
-    found = {}
-    for side, sign in (("left", 1), ("right", -1)):
-        first, second, *_ = sorted(group, key=lambda one: sign * one.center[0])
-        edges = [sign * (one.box[0] + one.box[2] * (sign < 0)) for one in group]
-        apart = abs(first.center[0] - second.center[0]) >= MIN_GAP
-        if apart and sign * (first.box[0] + first.box[2] * (sign < 0)) == min(edges):
-            found[side] = first
-    return found
+    at_side = {}
+    by_center = sorted(group, key=lambda region: region.center[0])
+    leftmost = by_center[0]
+    if by_center[1].center[0] - leftmost.center[0] >= MIN_GAP and all(
+        leftmost.box[0] <= region.box[0] for region in group
+    ):
+        at_side["left"] = leftmost
+    # Of objects with equal centers the first of the group counts, on both sides.
+    from_right = sorted(group, key=lambda region: -region.center[0])
+    rightmost = from_right[0]
+    if rightmost.center[0] - from_right[1].center[0] >= MIN_GAP and all(
+        _right_edge(rightmost) >= _right_edge(region) for region in group
+    ):
+        at_side["right"] = rightmost
+    return at_side
+
+
+def _right_edge(region: RegionFacts) -> float:
+    return region.box[0] + region.box[2]
 
 
 def nearest(group: Sequence[RegionFacts]) -> RegionFacts | None:
@@ -117,12 +128,12 @@ def nearest(group: Sequence[RegionFacts]) -> RegionFacts | None:
 
     Only for things that stand on the ground: elsewhere the lower edge says nothing about depth.
     """
-    if any(one.noun.known not in _ground_things() for one in group):
+    if any(region.noun.known not in _ground_things() for region in group):
         return None
-    by_bottom = sorted(group, key=lambda one: -one.bottom)
-    first = by_bottom[0]
-    second = by_bottom[1] if len(by_bottom) > 1 else None
-    if second is None or first.bottom - second.bottom < MIN_GAP / 2:
+    if len(group) < 2:
         return None
-    others = max(one.share for one in group if one is not first)
-    return first if first.share >= MIN_RATIO * others else None
+    first, second, *_ = sorted(group, key=lambda region: -region.bottom)
+    if first.bottom - second.bottom < MIN_GAP / 2:
+        return None
+    largest_other = max(region.share for region in group if region is not first)
+    return first if first.share >= MIN_RATIO * largest_other else None

@@ -8,6 +8,7 @@ predicted again. The result is the same, byte for byte, however often a run was 
 """
 
 import contextlib
+import logging
 import os
 import shutil
 import warnings
@@ -57,6 +58,8 @@ from maskwise.runs.writer import write_state
 from maskwise.schema import Prediction
 from maskwise.store import Dataset, Log
 from maskwise.store.folder import MANIFEST
+
+logger = logging.getLogger(__name__)
 
 RETRY = "retry.jsonl"
 """Failed samples are predicted again in this file. When all are done, their lines replace the old ones."""
@@ -331,6 +334,13 @@ class PredictionSession:
                 log = stack.enter_context(Log(path, Prediction))
                 log.cut(completed.end)
             rest = plan[completed.images :]
+            logger.info(
+                "%s contains %d of %d images; engine %s predicts the rest",
+                path,
+                completed.images,
+                len(plan),
+                self.engine.engine,
+            )
             progress = _progress_after(completed, plan)
             self.on_progress(progress)
             stream = self._run_plan(rest, shards=_shards(folder, path))
