@@ -25,8 +25,8 @@ EXPECTED = {
     "maskwise eval world --model center-square": "any-overlap",
     "maskwise read boxes": "1 images, 2 regions, 0 questions",
     "maskwise read box-questions": "1 images, 2 regions, 1 questions",
-    "maskwise build largest --source world --limit 4 --filter": "filtered_world:",
-    "maskwise build largest --source world --limit 4 --writer": "4 calls",
+    "maskwise build largest world --limit 4 --filter": "filtered_world:",
+    "maskwise build largest world --limit 4 --writer": "4 calls",
     "maskwise train mean-box.toml --dry-run": "mean",
     "maskwise export": "box.json",
 }

@@ -220,8 +220,8 @@ def test_the_command_line_survives_a_broken_plug_in_of_any_kind(
         ("models", ("eval", "world", "--model", "lab-thing", "--out", "run")),
         ("formats", ("read", "lab-thing", ".", "--out", "data")),
         ("benchmarks", ("read", "lab-thing", ".", "--out", "data")),
-        ("protocols", ("score", "world", "x.jsonl", "--protocol", "lab-thing")),
-        ("recipes", ("build", "lab-thing", "--source", "world", "--out", "data")),
+        ("protocols", ("score", "x.jsonl", "world", "--protocol", "lab-thing")),
+        ("recipes", ("build", "lab-thing", "world", "--out", "data")),
         ("trainers", ("train", "lab.toml", "--dry-run")),
     ],
 )
