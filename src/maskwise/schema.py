@@ -285,10 +285,8 @@ class Prediction(Record, frozen=True, kw_only=True, dict=True):
         mask_type: if None, the type the model chose, and visible if it chose both or none.
         """
         wanted = mask_type or ("amodal" if self.mask_type == "amodal" else "visible")
-        found = [
-            mask for region in self.regions if (mask := region.mask(wanted)) is not None
-        ]
-        return Masks.from_masks(found)
+        masks = [region.mask(wanted) for region in self.regions]
+        return Masks.from_masks([mask for mask in masks if mask is not None])
 
     def plot(
         self, image: Image.Image | None = None, *, mask_type: MaskType | None = None

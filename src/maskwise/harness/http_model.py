@@ -41,6 +41,7 @@ from maskwise.harness.wire_format import (
 from maskwise.schema import Prediction
 
 TOKEN = "MASKWISE_TOKEN"
+"""The environment variable of the token."""
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
@@ -48,10 +49,13 @@ LONGEST_PAUSE = 30.0
 
 CONNECT_SECONDS = 10.0
 HEALTH_SECONDS = 30.0
+"""Time to connect, and for the health check, whose response a busy server may delay."""
+
 MODEL_FAILED = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.GATEWAY_TIMEOUT)
 """Statuses of a server whose model failed on a request, or did not answer in time."""
 
 READ_BYTES = 2**16
+"""Bytes read at a time, so that a response that is too long is noticed before it is in memory."""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,10 +106,10 @@ class HttpModel:
             raise ModelGoneError(
                 f"{self.address} has another model now than at the first request"
             )
-        found = self._to_response(response)
-        if found.id != id and response.status == http.HTTPStatus.OK:
+        content = self._to_response(response)
+        if content.id != id and response.status == http.HTTPStatus.OK:
             raise ModelError(f"{self.address} responded to another request")
-        return response_to_predictions(found, len(questions))
+        return response_to_predictions(content, len(questions))
 
     def _check_health(self) -> tuple[Health, str | None]:
         response = self._request("GET", HEALTH, None, seconds=HEALTH_SECONDS)
@@ -201,8 +205,8 @@ class _DeadlineError(Exception):
 def _deadline(line: socket.socket, seconds: float | None) -> Iterator[None]:
     """Shut a connection down after some seconds; _DeadlineError if that happened.
 
-    A socket's own timeout begins anew with every byte: a server that sends slowly, or `100 Continue` without end, would
-    never exceed it.
+    A socket's own timeout starts again with every byte: a server that sends slowly, or `100 Continue` without end,
+    would never exceed it.
     """
     if seconds is None:
         yield

@@ -29,8 +29,9 @@ def check_inputs(folder: Path, inputs: EvaluationInputs) -> EvaluationInfo | Non
         raise StoreError(
             f"{folder} contains scores made by `maskwise score`; choose another folder (--out)"
         )
-    before, now = (msgspec.to_builtins(one) for one in (info.evaluation.inputs, inputs))
-    changes = list_changes(before, now)
+    changes = list_changes(
+        msgspec.to_builtins(info.evaluation.inputs), msgspec.to_builtins(inputs)
+    )
     if changes:
         raise StoreError(
             f"{folder} was started with other inputs: {'; '.join(changes)}. "
@@ -41,16 +42,16 @@ def check_inputs(folder: Path, inputs: EvaluationInputs) -> EvaluationInfo | Non
 
 def list_changes(before: Any, now: Any, where: str = "") -> list[str]:
     """The differences between two JSON values, one line each: `model.options.noise was 1, is 2`."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        keys = dict.fromkeys([*before, *now])
-        return [
-            line
-            for key in keys
-            for line in list_changes(
-                before.get(key), now.get(key), f"{where}.{key}" if where else key
-            )
-        ]
-    return [] if before == now else [f"{where} was {_show(before)}, is {_show(now)}"]
+    if before == now:
+        return []
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return [f"{where} was {_show(before)}, is {_show(now)}"]
+    lines = []
+    # A dict keeps the order: fields of the old value first, then new ones.
+    for key in dict.fromkeys([*before, *now]):
+        place = f"{where}.{key}" if where else key
+        lines += list_changes(before.get(key), now.get(key), place)
+    return lines
 
 
 def hash_view(dataset: Dataset) -> str | None:
@@ -62,11 +63,11 @@ def hash_view(dataset: Dataset) -> str | None:
 
 def stamp_tables(dataset: Dataset) -> dict[str, TableStamp]:
     """Size and modification time of the dataset's tables."""
-    found = {name: (dataset.path / name).stat() for name in dataset.manifest.files}
-    return {
-        name: TableStamp(bytes=stat.st_size, modified=stat.st_mtime_ns)
-        for name, stat in found.items()
-    }
+    stamps = {}
+    for name in dataset.manifest.files:
+        stat = (dataset.path / name).stat()
+        stamps[name] = TableStamp(bytes=stat.st_size, modified=stat.st_mtime_ns)
+    return stamps
 
 
 def check_tables(dataset: Dataset, before: dict[str, TableStamp]) -> None:
@@ -77,8 +78,9 @@ def check_tables(dataset: Dataset, before: dict[str, TableStamp]) -> None:
     """
     for name, stamp in stamp_tables(dataset).items():
         path = dataset.path / name
-        facts = dataset.manifest.files[name]
-        if stamp != before.get(name, stamp) and hash_path(path) != facts.sha256:
+        expected = dataset.manifest.files[name].sha256
+        is_touched = stamp != before.get(name, stamp)
+        if is_touched and hash_path(path) != expected:
             raise StoreError(
                 f"{path} was changed after the dataset was written, so its samples cannot be added to this run; "
                 "restore it (`maskwise validate` checks the dataset), or choose another folder (--out)"

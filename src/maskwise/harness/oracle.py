@@ -73,13 +73,10 @@ class Oracle:
         return [self._predict(image, sample) for sample in samples]
 
     def _predict(self, image: Image.Image, sample: Sample) -> Prediction:
-        rng = np.random.Generator(
-            np.random.PCG64(
-                np.random.SeedSequence(
-                    self.seed, spawn_key=(zlib.crc32(sample.id.encode()),)
-                )
-            )
-        )
+        # A stream of its own for every sample: it does not depend on the questions before.
+        sample_key = zlib.crc32(sample.id.encode())
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(sample_key,))
+        rng = np.random.Generator(np.random.PCG64(sequence))
         kept = [
             item for item in range(len(sample.targets)) if rng.random() >= self.drop
         ]
@@ -96,8 +93,11 @@ class Oracle:
 
     def _mask_type(self, mask_type: MaskType, rng: np.random.Generator) -> MaskType:
         others = [other for other in MASK_TYPES if other != mask_type]
-        draw = rng.random(2)
-        return others[int(draw[1] * len(others))] if draw[0] < self.flip else mask_type
+        # Both numbers are always drawn, so that `flip` does not change what is drawn afterwards.
+        flip_draw, type_draw = rng.random(2)
+        if flip_draw >= self.flip:
+            return mask_type
+        return others[int(type_draw * len(others))]
 
     def _perturb(self, region: Region, rng: np.random.Generator) -> PredictedRegion:
         if not self.noise:
@@ -150,12 +150,18 @@ def _draw_field(
 
 def _invent(height: int, width: int, rng: np.random.Generator) -> PredictedRegion:
     """An ellipse with a diameter of 1/20 to 1/4 of the image, with a low score."""
-    top, left, tall, wide = rng.random(4) * (height, width, 0.1 * height, 0.1 * width)
-    radius = 0.025 * height + tall + 0.5, 0.025 * width + wide + 0.5
-    y, x = np.ogrid[:height, :width]
-    mask = Mask.from_dense(
-        ((y - top) / radius[0]) ** 2 + ((x - left) / radius[1]) ** 2 <= 1
+    center_y, center_x, tall, wide = rng.random(4) * (
+        height,
+        width,
+        0.1 * height,
+        0.1 * width,
     )
+    # Half a pixel more, so that the ellipse contains at least one pixel in a tiny image.
+    radius_y = 0.025 * height + tall + 0.5
+    radius_x = 0.025 * width + wide + 0.5
+    y, x = np.ogrid[:height, :width]
+    distance = ((y - center_y) / radius_y) ** 2 + ((x - center_x) / radius_x) ** 2
+    mask = Mask.from_dense(distance <= 1)
     return PredictedRegion(visible=mask, amodal=mask, score=0.3, name="invented")
 
 

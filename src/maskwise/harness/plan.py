@@ -85,16 +85,16 @@ class Plan(Sequence[PlannedImage]):
 
     def only(self, positions: Sequence[int]) -> "Plan":
         """The samples at these positions of `rows`, ascending; images without one are dropped."""
-        keep = np.asarray(positions, np.int64)
-        counts = (
-            np.histogram(keep, self.offsets)[0] if len(self) else np.zeros(0, np.int64)
-        )
-        # The last bin of a histogram includes its right end; no position is there.
-        some = counts > 0
+        kept = np.asarray(positions, np.int64)
+        counts = np.zeros(0, np.int64)
+        if len(self):
+            # The last bin of a histogram includes its right end; no position is there.
+            counts = np.histogram(kept, self.offsets)[0]
+        has_samples = counts > 0
         return Plan(
-            self.images[some],
-            self.rows[keep],
-            np.concatenate([[0], np.cumsum(counts[some])]),
+            self.images[has_samples],
+            self.rows[kept],
+            np.concatenate([[0], np.cumsum(counts[has_samples])]),
         )
 
     def _draw(self, ids: Sequence[str], limit: int, seed: int) -> "Plan":
@@ -102,16 +102,14 @@ class Plan(Sequence[PlannedImage]):
             raise StoreError(
                 f"a limit of {limit} images leaves nothing to predict; expected 1 or more"
             )
-        keys = [
-            hashlib.sha256(
-                f"{seed} {ids[image]}".encode(errors="surrogatepass")
-            ).digest()
-            for image in self.images.tolist()
-        ]
-        chosen = np.sort(
-            np.array(sorted(range(len(keys)), key=keys.__getitem__)[:limit], np.int64)
-        )
-        drawn = np.zeros(len(self), bool)
-        drawn[chosen] = True
-        owner = np.repeat(drawn, np.diff(self.offsets))
-        return self.only(np.flatnonzero(owner).tolist())
+        keys = []
+        for image in self.images.tolist():
+            # An id may contain surrogates, where a file name was not valid UTF-8.
+            text = f"{seed} {ids[image]}".encode(errors="surrogatepass")
+            keys.append(hashlib.sha256(text).digest())
+        by_key = sorted(range(len(keys)), key=keys.__getitem__)
+        is_drawn = np.zeros(len(self), bool)
+        is_drawn[by_key[:limit]] = True
+        samples_per_image = np.diff(self.offsets)
+        is_sample_drawn = np.repeat(is_drawn, samples_per_image)
+        return self.only(np.flatnonzero(is_sample_drawn).tolist())

@@ -26,6 +26,10 @@ from maskwise.registry import MODELS
 
 ADAPTERS = ("sam3", "visionreasoner", "sa2va")
 ADAPTER_ADVICE = "; `maskwise adapters` says what to install, where the weights are and how to call it"
+"""Models of other authors, and what is said where one of them cannot be made."""
+
+PLAIN_TYPES = (int, float, bool, str, type(None))
+"""Types of options whose values are checked."""
 
 SCHEMES = {
     "command:": "maskwise.harness.subprocess_model:SubprocessModel",
@@ -99,9 +103,9 @@ def _takes_questions(name: str) -> bool:
         return False
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [
-        one
-        for one in parameters
-        if one.default is one.empty and one.kind not in optional
+        parameter
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind not in optional
     ]
     return not needed and (kind is None or hasattr(kind, "predict"))
 
@@ -171,12 +175,8 @@ def _option_types(factory: Callable[..., Any]) -> dict[str, Any]:
 
 def _check_type(name: str, value: Any, kind: Any, spec: str) -> None:
     """Refuse a value of another type. Types that are not plain data, such as paths or objects, are not checked."""
-    plain = [
-        one
-        for one in get_args(kind) or (kind,)
-        if one in (int, float, bool, str, type(None))
-    ]
-    if len(plain) != len(get_args(kind) or (kind,)):
+    alternatives = get_args(kind) or (kind,)
+    if any(item not in PLAIN_TYPES for item in alternatives):
         return
     try:
         msgspec.convert(value, kind)

@@ -58,8 +58,12 @@ MAX_SCRIPT_BYTES = 2**24
 """Files named on the command line are hashed up to this size: scripts and settings, not checkpoints."""
 
 CHUNK_BYTES = 2**16
+"""Bytes written or read at a time: the size of a pipe on Linux."""
+
 STDERR_BYTES = 2**12
 STDERR_LINES = 3
+"""What is kept of a child's standard error, and how many of its last lines an error message quotes."""
+
 MAX_DRAINS = 64
 """How often a dead child's standard error is read: a process that outlived it may go on writing."""
 
@@ -122,12 +126,13 @@ class SubprocessModel:
     ) -> list[Prediction]:
         """One prediction per sample, made with the true answer in the prompt. The child has to announce this."""
         answers = [sample.answer for sample in samples]
-        found = self._predict(image, [sample.question for sample in samples], answers)
+        questions = [sample.question for sample in samples]
+        predictions = self._predict(image, questions, answers)
         if not self._capabilities.teacher_forcing:
             raise ModelGoneError(
                 f'{self.name!r} does not announce teacher forcing: its first line has to be {{"teacher_forcing": true}}'
             )
-        return found
+        return predictions
 
     def close(self) -> None:
         """Let the child exit by itself; after a few seconds it is killed."""
@@ -396,7 +401,7 @@ class _Child:
             return "closed its standard output without a response and was killed"
         if code >= 0:
             return f"ended with exit code {code} before it responded"
-        names = {one.value: one.name for one in signal.Signals}
+        names = {item.value: item.name for item in signal.Signals}
         hint = " (out of memory?)" if code == -signal.SIGKILL else ""
         return f"was ended by {names.get(-code, f'signal {-code}')}{hint} before it responded"
 
@@ -453,13 +458,14 @@ def _split(command: str) -> list[str]:
 
 def _hash_files(arguments: Sequence[str], folder: Path = Path()) -> dict[str, str]:
     """SHA-256 of every file that the command names, relative to a folder: a changed script is a changed model."""
-    found = {}
+    hashes = {}
     for argument in arguments:
         path = folder / argument
+        # An argument that is no path may be too long for one, or contain a null byte.
         with contextlib.suppress(OSError, ValueError):
             if path.is_file() and path.stat().st_size <= MAX_SCRIPT_BYTES:
-                found[argument] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+                hashes[argument] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashes
 
 
 def _remaining(deadline: float) -> float:

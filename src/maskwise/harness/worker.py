@@ -118,14 +118,15 @@ class Worker:
         if isinstance(loaded.image, str):
             return [self._failed(sample, loaded.image) for sample in loaded.ids]
         readable = [sample for sample in loaded.samples if isinstance(sample, Sample)]
-        found = {
-            prediction.sample: prediction
-            for prediction in self._predict(loaded.image, readable)
-        }
-        return [
-            found[id] if isinstance(sample, Sample) else self._failed(id, sample)
-            for id, sample in zip(loaded.ids, loaded.samples)
-        ]
+        predicted = self._predict(loaded.image, readable)
+        by_id = {prediction.sample: prediction for prediction in predicted}
+        predictions = []
+        for id, sample in zip(loaded.ids, loaded.samples):
+            if isinstance(sample, Sample):
+                predictions.append(by_id[id])
+            else:  # why it could not be read
+                predictions.append(self._failed(id, sample))
+        return predictions
 
     def close(self) -> None:
         """Close the model, once. An error at this point does not affect the run."""
@@ -199,13 +200,13 @@ class Worker:
         )
         thread.start()
         try:
-            found = done.get(timeout=seconds)
+            outcome = done.get(timeout=seconds)
         except queue.Empty:
             self._replace_model(thread)
             raise ModelError(f"no prediction within {seconds:g} s") from None
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def _replace_model(self, hung: threading.Thread) -> None:
         self._hung = [thread for thread in [*self._hung, hung] if thread.is_alive()]

@@ -77,14 +77,17 @@ def load_predictions(
                 f"{where} contain a {type(prediction).__name__}; expected Prediction records"
             )
     samples = set(truth.ids)
-    known = [prediction for prediction in predictions if prediction.sample in samples]
-    unknown = next(
-        (one.sample for one in predictions if one.sample not in samples), None
-    )
+    known = []
+    unknown = []
+    for prediction in predictions:
+        if prediction.sample in samples:
+            known.append(prediction)
+        else:
+            unknown.append(prediction.sample)
     columns = PredictionColumns.from_predictions(truth, known)
-    return _check_matches(
-        LoadedPredictions(columns, len(predictions), len(known), unknown), truth, where
-    )
+    first_unknown = unknown[0] if unknown else None
+    loaded = LoadedPredictions(columns, len(predictions), len(known), first_unknown)
+    return _check_matches(loaded, truth, where)
 
 
 def detect_format(path: Path) -> str:

@@ -38,7 +38,10 @@ from maskwise.store import MASK_TYPES, Codes, MaskColumn
 BLOCK_BYTES = 2**19
 """Small enough for the records to stay in the cache until they are converted: larger blocks take twice the time."""
 MAX_LINE_BYTES = 2**30
+"""The longest line that is read, so that a file without newlines does not fill the memory."""
+
 MAX_SIDE = 2**31 - 1
+"""The largest side of a mask: sizes are int32 columns."""
 
 
 class _Lean(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -255,17 +258,12 @@ class _Columns:
     def _phrase_columns(self) -> Phrases | None:
         if not self._phrases:
             return None
+        rows, member_lists, words = zip(*self._phrases)
         return Phrases(
-            np.array([row for row, _, _ in self._phrases], np.int64),
-            counts_to_offsets([len(members) for _, members, _ in self._phrases]),
-            np.array(
-                [member for _, members, _ in self._phrases for member in members],
-                np.int64,
-            ),
-            Codes(
-                np.array([word for _, _, word in self._phrases], np.int32),
-                tuple(self._words),
-            ),
+            np.array(rows, np.int64),
+            counts_to_offsets([len(members) for members in member_lists]),
+            np.array(list(chain.from_iterable(member_lists)), np.int64),
+            Codes(np.array(words, np.int32), tuple(self._words)),
         )
 
     def _add_phrases(self, row: int, line: _Line, first: int) -> None:
@@ -290,13 +288,12 @@ class _Columns:
 
 def _clip_sizes(sizes: list[tuple[int, int]]) -> NDArray[np.int64]:
     """Sizes int64 [n, 2] within int32; one that was not stays a malformed mask."""
+    sides = list(chain.from_iterable(sizes))
     try:
-        found = np.fromiter(chain.from_iterable(sizes), np.int64, 2 * len(sizes))
+        numbers = np.fromiter(sides, np.int64, len(sides))
     except OverflowError:  # JSON has integers of any length
-        found = np.array(
-            [max(-1, min(side, MAX_SIDE)) for size in sizes for side in size], np.int64
-        )
-    return found.reshape(-1, 2).clip(-1, MAX_SIDE)
+        numbers = np.array([max(-1, min(side, MAX_SIDE)) for side in sides], np.int64)
+    return numbers.reshape(-1, 2).clip(-1, MAX_SIDE)
 
 
 def _blocks(file: BinaryIO, path: Path) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.runs.schema import ReadOptions
 
 MODES = ("1", "L", "P", "I", "I;16")
+"""Pillow's modes with one channel: bits, bytes, palette, 32 and 16 bits."""
 
 
 def read_png_folder(
@@ -24,30 +25,31 @@ def read_png_folder(
 ) -> LoadedPredictions:
     """The masks of a folder, in the order of the dataset."""
     row = {sample: item for item, sample in enumerate(truth.ids)}
-    found: list[tuple[int, int, Path]] = []
+    # Row of the sample, number of the mask among those of the sample, file.
+    mask_files: list[tuple[int, int, Path]] = []
     files = sorted(path.rglob("*.png"))
     unknown = None
     for file in files:
         whole = file.relative_to(path).with_suffix("").as_posix()
         sample, _, number = whole.rpartition("/")
         if whole in row:
-            found.append((row[whole], 0, file))
+            mask_files.append((row[whole], 0, file))
         elif sample in row and number.isdecimal():
-            found.append((row[sample], int(number), file))
+            mask_files.append((row[sample], int(number), file))
         else:
             unknown = unknown or whole
-    found.sort()
+    mask_files.sort()
     masks = [
         _read(file, tuple(truth.image_size[sample].tolist()))
-        for sample, _, file in found
+        for sample, _, file in mask_files
     ]
-    owner = np.array([sample for sample, _, _ in found], np.int64)
+    owner = np.array([sample for sample, _, _ in mask_files], np.int64)
     answered = np.zeros(len(truth), bool)
     answered[owner] = True
     columns = masks_to_columns(
         truth, owner, Masks.concat(masks), answered=answered, options=options
     )
-    return LoadedPredictions(columns, len(files), len(found), unknown)
+    return LoadedPredictions(columns, len(files), len(mask_files), unknown)
 
 
 def _read(file: Path, frame: tuple[int, ...]) -> Masks:

@@ -1,5 +1,6 @@
 """The environment of an attempt at a run: versions, commit, hardware."""
 
+import contextlib
 import functools
 import os
 import platform
@@ -49,13 +50,11 @@ def available_cores() -> int:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions
 
 
 @functools.cache
@@ -100,8 +99,9 @@ def _memory() -> int | None:
 @functools.cache
 def _accelerators() -> list[str]:
     """The GPUs that nvidia-smi lists; none if it is not installed."""
-    found = _run("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
-    return found.splitlines() if found else []
+    query = "--query-gpu=name,memory.total"
+    listed = _run("nvidia-smi", query, "--format=csv,noheader")
+    return listed.splitlines() if listed else []
 
 
 def _run(*command: str) -> str | None:

@@ -19,8 +19,10 @@ PREDICTIONS = "predictions.jsonl"
 SCORE_TABLE = "scores.arrow"
 METRIC_TABLE = "metrics.arrow"
 REPORT = "report.html"
+"""The files of a run folder; docs/runs.md describes them."""
 
 MAX_JSON_BYTES = 2**27
+"""The largest run.json or scores.json that is read: 128 MB, so that a wrong file does not fill the memory."""
 
 
 class HasFormat(Protocol):
@@ -42,10 +44,11 @@ def read_json(path: Path, kind: type[T], format: str) -> T:
                 f"{path} has {path.stat().st_size} bytes; a run has at most {MAX_JSON_BYTES}"
             )
         text = path.read_bytes()
-        found = msgspec.json.decode(text, type=_Format).format
-        if found != format:
+        # The version comes first: fields of another version would only give a confusing message.
+        stated = msgspec.json.decode(text, type=_Format).format
+        if stated != format:
             raise StoreError(
-                f"{path} has format {found!r}, expected {format!r}; score the run again"
+                f"{path} has format {stated!r}, expected {format!r}; score the run again"
             )
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as error:

@@ -194,32 +194,34 @@ class Run:
         """What a reader has to know before the metrics: ground truth given to the model, a subset of the dataset,
         nothing scored, images outside the model's domain.
         """
-        notices = {
-            "This model is given the ground truth: its metrics test the protocols, not it.": self.uses_ground_truth,
-            "Teacher-forced: the true answer was in the prompt.": self.teacher_forced,
-        }
+        notices = []
+        if self.uses_ground_truth:
+            notices.append(
+                "This model is given the ground truth: its metrics test the protocols, not it."
+            )
+        if self.teacher_forced:
+            notices.append("Teacher-forced: the true answer was in the prompt.")
         subset = self.subset
-        part = (
-            [
+        if subset is not None:
+            notices.append(
                 f"A subset of the dataset: {subset.limit} images drawn with seed {subset.seed}."
-            ]
-            if subset
-            else []
-        )
-        problems = [
-            notice
-            for notice in (self.failure_notice, self.domain_notice)
-            if notice is not None
-        ]
-        return [text for text, holds in notices.items() if holds] + part + problems
+            )
+        if self.failure_notice is not None:
+            notices.append(self.failure_notice)
+        if self.domain_notice is not None:
+            notices.append(self.domain_notice)
+        return notices
 
     @property
     def failure_notice(self) -> str | None:
         """A warning with the first reason if no protocol scored any prediction, for example by the size of masks."""
-        counts = [scores.counts for scores in self.scores.protocols.values()]
-        if any(one.scored for one in counts) or not any(one.failed for one in counts):
+        all_counts = [scores.counts for scores in self.scores.protocols.values()]
+        is_scored = any(counts.scored for counts in all_counts)
+        is_failed = any(counts.failed for counts in all_counts)
+        if is_scored or not is_failed:
             return None
-        return f"No prediction could be scored: {next(reason for one in counts for reason in one.reasons)}."
+        reasons = [reason for counts in all_counts for reason in counts.reasons]
+        return f"No prediction could be scored: {reasons[0]}."
 
     @property
     def domain_notice(self) -> str | None:

@@ -10,6 +10,7 @@ from maskwise.runs.metric import Metric
 
 RUN_FORMAT = "maskwise run 3"
 SCORES_FORMAT = "maskwise scores 3"
+"""Name and version of the files, their first field. A file of another version is refused: scoring again writes it."""
 
 State = Literal["predicting", "predicted", "scored"]
 

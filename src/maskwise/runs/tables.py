@@ -29,7 +29,10 @@ SCORE_COLUMNS = (
     "reason",
 )
 METRIC_COLUMNS = ("sample", "image")
+"""The columns without which scores.arrow and metrics.arrow cannot be used; slices and metrics vary."""
+
 SLICE = "slice:"
+"""What the names of the columns of slices begin with."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,14 @@ def make_metric_table(samples: ScoredSamples, scores: Mapping[str, Scores]) -> p
         "sample": pa.array(list(samples.ids), pa.string()),
         "image": _dictionary(samples.image, list(samples.images)),
     }
-    for protocol, found in scores.items():
-        for name, metric in found.metrics.items():
-            if name not in MAIN_METRICS:
-                columns[f"{protocol}/{name}/numerator"] = pa.array(
-                    metric.numerator.astype(np.float64)
-                )
-                columns[f"{protocol}/{name}/denominator"] = pa.array(
-                    metric.denominator.astype(np.float64)
-                )
+    for protocol, protocol_scores in scores.items():
+        for name, metric in protocol_scores.metrics.items():
+            if name in MAIN_METRICS:
+                continue
+            numerator = metric.numerator.astype(np.float64)
+            denominator = metric.denominator.astype(np.float64)
+            columns[f"{protocol}/{name}/numerator"] = pa.array(numerator)
+            columns[f"{protocol}/{name}/denominator"] = pa.array(denominator)
     return pa.table(columns)
 
 
@@ -95,11 +97,14 @@ def _score_batches(
     samples: ScoredSamples, scores: Mapping[str, Scores]
 ) -> Iterator[pa.RecordBatch]:
     names = list(scores)
-    reasons = list(
-        dict.fromkeys(
-            text for one in scores.values() for text in one.statuses.reasons if text
-        )
-    )
+    # All batches of a file share the dictionary of a column, so it has the reasons of every protocol.
+    every_reason = [
+        text
+        for protocol_scores in scores.values()
+        for text in protocol_scores.statuses.reasons
+        if text
+    ]
+    reasons = list(dict.fromkeys(every_reason))
     shared = {
         "sample": _dictionary(np.arange(len(samples.ids)), list(samples.ids)),
         "image": _dictionary(samples.image, list(samples.images)),
@@ -110,13 +115,14 @@ def _score_batches(
         )
         for name, codes in samples.slices.items()
     }
-    for item, found in enumerate(scores.values()):
+    for item, protocol_scores in enumerate(scores.values()):
+        statuses = protocol_scores.statuses.status
         columns = {
-            "protocol": _dictionary(np.full(len(found), item), names),
+            "protocol": _dictionary(np.full(len(protocol_scores), item), names),
             **shared,
-            "status": _dictionary(found.statuses.status, list(STATUSES)),
-            **_terms(found),
-            "reason": _reasons(found, reasons),
+            "status": _dictionary(statuses, list(STATUSES)),
+            **_terms(protocol_scores),
+            "reason": _reasons(protocol_scores, reasons),
             **slices,
         }
         yield pa.record_batch(columns)

@@ -25,8 +25,11 @@ from maskwise.store.atomic import PARTIAL, atomic_write, sync_folder
 from maskwise.store.lock import locked
 
 SCHEMA_VERSION = 2
+"""Raised when a folder of an older version can no longer be read; columns that may be absent are in ADDED."""
+
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 2**24
+"""The largest manifest that is read: 16 MB, where real ones have kilobytes."""
 
 MaskKind = Literal["visible", "amodal", "overlap"]
 MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
@@ -147,10 +150,10 @@ def check_files(folder: Path, manifest: Manifest) -> str:
 
 def check_hash(path: Path, facts: FileFacts) -> None:
     """Raise StoreError unless the file has the SHA-256 of the manifest."""
-    found = file_facts(path).sha256
-    if found != facts.sha256:
+    sha256 = file_facts(path).sha256
+    if sha256 != facts.sha256:
         raise StoreError(
-            f"{path} changed after it was written: its sha256 is {found}, the manifest says {facts.sha256}"
+            f"{path} changed after it was written: its sha256 is {sha256}, the manifest says {facts.sha256}"
         )
 
 

@@ -94,8 +94,9 @@ class DatasetWriter:
             raise RecordError(f"image {image.id!r} was already added")
         if image.path is not None:
             check_relative(image.path)
-        found = tuple(regions)
-        rows = _number_regions(image, found, {}, first=self._tables["regions"].rows)
+        own_regions = tuple(regions)
+        first = self._tables["regions"].rows
+        rows = _number_regions(image, own_regions, {}, first=first)
         row = self._tables["images"].add(
             (
                 image.id,
@@ -110,7 +111,7 @@ class DatasetWriter:
         )
         self._images[image.id] = (row, image)
         self._regions[image.id] = {}
-        self._add_regions(image, found, rows)
+        self._add_regions(image, own_regions, rows)
 
     def add_sample(self, sample: Sample) -> None:
         """Add a sample of an image that was already added. Targets that the image does not have yet are added to it."""
@@ -288,11 +289,12 @@ def _number_regions(
 
 
 def _ancestors(region: str, parents: dict[str, str]) -> set[str]:
-    found: set[str] = set()
-    while region in parents and parents[region] not in found:
+    ancestors: set[str] = set()
+    # An ancestor that was seen before closes a circle.
+    while region in parents and parents[region] not in ancestors:
         region = parents[region]
-        found.add(region)
-    return found
+        ancestors.add(region)
+    return ancestors
 
 
 def _check_size(image: ImageInfo, size: tuple[int, int], what: str) -> None:
