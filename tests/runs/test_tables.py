@@ -43,6 +43,14 @@ def test_bytes_that_are_no_table_are_refused(tmp_path: Path) -> None:
         read_table(tmp_path / "t.arrow", [])
 
 
+def test_a_damaged_name_of_a_column_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.arrow"
+    write_table(path, pa.table({"protocol": [1]}))
+    path.write_bytes(path.read_bytes().replace(b"protocol", b"\x80rotocol"))
+    with pytest.raises(StoreError, match=r"t\.arrow cannot be read"):
+        read_table(path, ["protocol"])
+
+
 def test_codes_are_in_order_of_first_appearance_and_null_is_a_name() -> None:
     for column in (
         pa.chunked_array([["b", "a"], ["b", None]]),

@@ -747,6 +747,14 @@ def test_damaged_tables_raise_or_read(folder: Path, data: st.DataObject) -> None
         table.write_bytes(whole)
 
 
+def test_a_damaged_name_of_a_column_is_refused(folder: Path) -> None:
+    table = folder / "images.arrow"
+    table.write_bytes(table.read_bytes().replace(b"attribution", b"\x80ttribution"))
+    reseal(folder)
+    with pytest.raises(StoreError, match=r"images\.arrow is not a table"):
+        Dataset.open(folder)
+
+
 # -- images ----------------------------------------------------------------------------------------------------------
 
 

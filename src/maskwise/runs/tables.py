@@ -172,11 +172,13 @@ def read_table(path: Path, columns: Sequence[str]) -> pa.Table:
         with pa.memory_map(str(path)) as file:
             table = pa.ipc.open_file(file).read_all()
         table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+        names = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Arrow decodes the names of columns when they are asked for: in a damaged file they may be no text.
         raise StoreError(
             f"{path} cannot be read: {error}; score the run again"
         ) from None
-    missing = [name for name in columns if name not in table.column_names]
+    missing = [name for name in columns if name not in names]
     if missing:
         raise StoreError(f"{path} has no column {missing[0]!r}; score the run again")
     return table

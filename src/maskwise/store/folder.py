@@ -161,9 +161,8 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, UInt8Array | No
     """The table, and for an Arrow file its memory-mapped bytes."""
     try:
         if path.suffix == ".parquet":
-            return _complete(pq.read_table(path), schema).cast(
-                schema
-            ).combine_chunks(), None
+            parquet = _complete(pq.read_table(path), schema)
+            return parquet.cast(schema).combine_chunks(), None
         with pa.memory_map(str(path)) as file:
             buffer = file.read_buffer()
         table = _complete(pa.ipc.open_file(buffer).read_all(), schema)
@@ -173,7 +172,8 @@ def open_table(path: Path, schema: pa.Schema) -> tuple[pa.Table, UInt8Array | No
             )
         _check_table(table, path)
         return table, np.frombuffer(buffer, np.uint8)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Arrow decodes the names of columns when they are asked for: in a damaged file they may be no text.
         raise StoreError(f"{path} is not a table of a dataset: {error}") from error
 
 
