@@ -1,9 +1,16 @@
+"""Which proposals the words of a question choose, and what the answer says."""
+
+import numpy as np
 import pytest
 
 from maskwise.language.word_forms import is_plural
 from maskwise.models.photo.choice import Choice
 from maskwise.models.photo.encoded_photo import EncodedPhoto
-from maskwise.models.photo.match import MatchChooser
+from maskwise.models.photo.match import (
+    MatchChooser,
+    categories_for_use,
+    category_scores,
+)
 from maskwise.models.photo.vocabulary import COCO_CATEGORIES
 from tests.models.photo.scene import encoded_scene
 
@@ -100,3 +107,60 @@ def test_a_weak_detection_is_an_answer_if_the_question_names_it() -> None:
 
 def test_a_color_that_no_object_has_chooses_none(photo: EncodedPhoto) -> None:
     assert ask(photo, "the yellow cup")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "regions"),
+    [
+        ("the two cups", [LEFT_CUP, RIGHT_CUP]),
+        ("the second cup from the left", [RIGHT_CUP]),
+        ("the smallest cup", [LEFT_CUP]),
+        ("the cup in the background", [LEFT_CUP]),
+        ("the dog above the table", [DOG]),
+        ("the cups on the table", [LEFT_CUP, RIGHT_CUP]),
+        ("the red cup or the blue cup", [LEFT_CUP, RIGHT_CUP]),
+        ("the thing on the table", [LEFT_CUP]),
+        ("Who is there?", []),
+    ],
+)
+def test_numbers_orders_and_relations_choose_among_equals(
+    photo: EncodedPhoto, question: str, regions: list[int]
+) -> None:
+    assert sorted(ask(photo, question)[0]) == regions
+
+
+def test_a_relation_to_something_that_is_not_found_is_ignored(
+    photo: EncodedPhoto,
+) -> None:
+    assert ask(photo, "the dog next to the elephant")[0] == [DOG]
+
+
+def test_a_kind_of_thing_is_narrowed_by_its_use(photo: EncodedPhoto) -> None:
+    regions, choice = ask(photo, "Which containers could I drink coffee from?")
+    assert set(regions) == {LEFT_CUP, RIGHT_CUP}
+    assert choice.phrases[0].text == "the containers"
+
+
+def test_a_named_category_is_not_the_answer_to_what_is_used_with_it() -> None:
+    present = {"dog", "cup", "knife"}
+    assert categories_for_use(frozenset({"cut", "bread"}), present) == {"knife"}
+    assert categories_for_use(frozenset({"cutting"}), present) == {"knife"}
+    assert categories_for_use(frozenset({"xyz"}), present) == set()
+    assert categories_for_use(frozenset({"cut"}), set()) == set()
+
+
+def test_a_photo_without_objects_is_said_to_have_none() -> None:
+    photo = encoded_scene()
+    photo.proposals.clear()
+    photo.detections = photo.detections.take(np.zeros(0, np.int64))
+    regions, choice = ask(photo, "the dog")
+    assert regions == []
+    assert choice.text == "I find no such dog. I find no object that I know."
+
+
+def test_labels_below_the_lowest_score_do_not_count(photo: EncodedPhoto) -> None:
+    scores = category_scores(photo.proposals, min_score=0.85)
+    assert [names for names in scores if names] == [
+        {"cup": pytest.approx(0.9)},
+        {"dog": pytest.approx(0.9)},
+    ]

@@ -1,7 +1,7 @@
 """Rephrase questions of the world with the sentence templates of the mask-type corpus.
 
 A model that starts from random weights knows no English. The world's training split has few wordings; the corpus of
-`models.intent` has thousands that state the mask type, so that a question asks for the same targets in other words.
+`training.intent` has thousands that state the mask type, so that a question asks for the same targets in other words.
 
 Random words that state nothing are put around some questions, and some have nothing else beside their noun phrase.
 These want the visible mask: a question does, unless its words ask for what is hidden (docs/intent.md, after R2SM).
