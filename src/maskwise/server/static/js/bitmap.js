@@ -19,10 +19,10 @@ export function area({ data }) {
 }
 
 /** Pixels of a that are not in b. @param {Bitmap} a @param {Bitmap} b @returns {Bitmap} */
-export const subtract = (a, b) => combine(a, b, (one, other) => one & ~other & 1);
+export const subtract = (a, b) => combine(a, b, (inA, inB) => inA & ~inB & 1);
 
 /** Pixels of a or b. @param {Bitmap} a @param {Bitmap} b @returns {Bitmap} */
-export const unite = (a, b) => combine(a, b, (one, other) => one | other);
+export const unite = (a, b) => combine(a, b, (inA, inB) => inA | inB);
 
 /** The tight box; null for an empty mask. @param {Bitmap} bitmap @returns {Box | null} */
 export function boundingBox({ width, height, data }) {

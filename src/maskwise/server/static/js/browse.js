@@ -5,12 +5,13 @@ import { openDetail } from "./sample_detail.js";
 import { drawPanel, groundTruthRegions, predictedRegions } from "./sample_panels.js";
 import { useSignIn } from "./sign_in.js";
 
+/** Samples per page: whole rows of two, three, four or six cards. */
 const PAGE = 24;
 const SORTS = [["order", "Order of the dataset"], ["score", "Lowest score first"], ["-score", "Highest score first"]];
 const state = { datasets: [], offset: 0, total: 0, slices: {}, samples: [], loading: 0 };
 
-const dataset = () => state.datasets.find((one) => one.key === byId("dataset").value);
-const run = () => dataset().runs.find((one) => one.key === byId("run").value) ?? null;
+const dataset = () => state.datasets.find(({ key }) => key === byId("dataset").value);
+const run = () => dataset().runs.find(({ key }) => key === byId("run").value) ?? null;
 const layers = () =>
   Object.fromEntries([...byId("layers").querySelectorAll("input")].map((input) => [input.value, input.checked]));
 
@@ -21,7 +22,7 @@ async function start() {
   byId("nothing").hidden = state.datasets.length > 0;
   byId("filters").hidden = byId("paging").hidden = state.datasets.length === 0;
   if (!state.datasets.length) return;
-  byId("dataset").replaceChildren(...state.datasets.map((one) => el("option", { value: one.key }, `${one.name} (${one.samples.toLocaleString()} samples)`)));
+  byId("dataset").replaceChildren(...state.datasets.map(({ key, name, samples }) => el("option", { value: key }, `${name} (${samples.toLocaleString()} samples)`)));
   byId("sort").replaceChildren(...SORTS.map(([value, text]) => el("option", { value }, text)));
   readAddress();
   showDataset();
@@ -39,7 +40,7 @@ function readAddress() {
 function showDataset() {
   const { runs, slices } = dataset();
   byId("run-label").hidden = byId("protocol-label").hidden = !runs.length;
-  byId("run").replaceChildren(...runs.map((one) => el("option", { value: one.key }, one.title)), el("option", { value: "" }, "None"));
+  byId("run").replaceChildren(...runs.map(({ key, title }) => el("option", { value: key }, title)), el("option", { value: "" }, "None"));
   for (const option of byId("sort").options) option.disabled = option.value !== "order" && !runs.length;
   if (!runs.length) byId("sort").value = "order";
   state.slices = {};
@@ -128,7 +129,7 @@ async function fillCard(key, sample, figures) {
     getImage(`/v1/datasets/${key}/images/${sample.image}?thumbnail=true`),
     getJson(`/v1/datasets/${key}/samples/${sample.row}`),
   ]);
-  const predicted = content.predictions.find((one) => one.run === byId("run").value);
+  const predicted = content.predictions.find((prediction) => prediction.run === byId("run").value);
   const sides = [groundTruthRegions(content.sample), predicted && predictedRegions(predicted)];
   figures.forEach((element, side) => {
     element.draw = () => drawPanel(element.querySelector("canvas"), image, content.image, sides[side] ?? [], layers());

@@ -5,7 +5,9 @@
  * events for itself (a brush); otherwise dragging moves the image.
  */
 
+/** Screen pixels per image pixel: single pixels are easy to hit. */
 const MAX_SCALE = 40;
+/** A fitted image leaves a thin edge, so that its border is visible. */
 const FIT_MARGIN = 0.98;
 
 export class CanvasView {

@@ -6,6 +6,7 @@
  */
 import { boundingBox } from "./bitmap.js";
 
+/** Right, down, left, up, as (x, y). */
 const STEPS = [[1, 0], [0, 1], [-1, 0], [0, -1]];
 
 /** A path to fill with the even-odd rule. @param {Bitmap} bitmap @param {number} tolerance @returns {Path2D} */
@@ -52,7 +53,7 @@ function collectEdges({ width, height, data }, box, columns) {
 function followRing(edges, start, columns, box) {
   const ring = [];
   let corner = start;
-  let direction = [0, 1, 2, 3].find((one) => edges[corner] & (1 << one));
+  let direction = [0, 1, 2, 3].find((way) => edges[corner] & (1 << way));
   let last = -1;
   do {
     if (direction !== last) ring.push([(corner % columns) + box.x, Math.floor(corner / columns) + box.y]);
@@ -60,7 +61,7 @@ function followRing(edges, start, columns, box) {
     corner += STEPS[direction][0] + STEPS[direction][1] * columns;
     last = direction;
     // Right turns first, so that pixels that touch at a corner stay apart.
-    direction = [1, 0, 3, 2].map((turn) => (last + turn) % 4).find((one) => edges[corner] & (1 << one));
+    direction = [1, 0, 3, 2].map((turn) => (last + turn) % 4).find((way) => edges[corner] & (1 << way));
   } while (direction !== undefined);
   return ring;
 }

@@ -18,9 +18,9 @@ export function el(tag, properties = {}, ...children) {
 
 /** The element of an id, which has to exist. */
 export function byId(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`no element #${id}`);
-  return found;
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`no element #${id}`);
+  return element;
 }
 
 /** A colored square for legends. */

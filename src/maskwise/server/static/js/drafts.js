@@ -1,6 +1,7 @@
 /** Edits that are not decided yet: kept in the browser at once and on the server shortly after. */
 import { call, isOffline } from "./review_api.js";
 
+/** A pause in typing or painting. */
 const DELAY_MS = 700;
 
 export class Drafts {

@@ -120,12 +120,13 @@ function makeEdit(before, after) {
   return Object.keys(edit).length ? edit : null;
 }
 
-const sameTargets = (a, b) =>
-  a.length === b.length && a.every((one, at) => one.id === b[at].id && one.name === b[at].name && sameMask(one.visible, b[at].visible) && sameMask(one.amodal, b[at].amodal));
+const sameTarget = (a, b) => a.id === b.id && a.name === b.name && sameMask(a.visible, b.visible) && sameMask(a.amodal, b.amodal);
+
+const sameTargets = (a, b) => a.length === b.length && a.every((target, at) => sameTarget(target, b[at]));
 
 /** Only what changed, so that a decision stays small. */
 function targetEdit(before, target) {
-  const known = before.find((one) => one.id === target.id);
+  const known = before.find(({ id }) => id === target.id);
   if (!known) return target;
   const edit = { id: target.id };
   if (known.name !== target.name) edit.name = target.name;
@@ -155,6 +156,7 @@ function relocatePhrases(answer, text) {
 
 /** Position of words in characters, from a position on. */
 function indexOf(characters, words, from) {
-  const found = characters.slice(from).join("").indexOf(words);
-  return found < 0 ? -1 : from + Array.from(characters.slice(from).join("").slice(0, found)).length;
+  const rest = characters.slice(from).join("");
+  const units = rest.indexOf(words);
+  return units < 0 ? -1 : from + Array.from(rest.slice(0, units)).length;
 }

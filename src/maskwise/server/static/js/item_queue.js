@@ -6,6 +6,7 @@ import { EditState } from "./edit_state.js";
 import { DrawnRegion } from "./mask_layer.js";
 import { loadImage } from "./review_api.js";
 
+/** Items whose image and outlines are ready: people decide faster than an image loads. */
 const PRELOADED = 4;
 const regions = new WeakMap();
 
@@ -40,21 +41,21 @@ export class ItemQueue {
 
   /** Add items that are not known yet. @param {any[]} items @param {(item: number) => boolean} decided */
   add(items, decided) {
-    const known = new Set(this.items.map((one) => one.item));
-    this.items.push(...items.filter((one) => !known.has(one.item) && !decided(one.item)));
+    const known = new Set(this.items.map((kept) => kept.item));
+    this.items.push(...items.filter((added) => !known.has(added.item) && !decided(added.item)));
     this.#changed();
   }
 
   /** @param {any} item */
   putFirst(item) {
-    this.items = [item, ...this.items.filter((one) => one.item !== item.item)];
+    this.items = [item, ...this.items.filter((kept) => kept.item !== item.item)];
     this.states.delete(item.item);
     this.#changed();
   }
 
   /** @param {number} item */
   remove(item) {
-    this.items = this.items.filter((one) => one.item !== item);
+    this.items = this.items.filter((kept) => kept.item !== item);
     this.states.delete(item);
     this.#changed();
   }

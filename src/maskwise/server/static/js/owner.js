@@ -4,7 +4,9 @@ import { byId, el, percent } from "./dom.js";
 import { call, openReview } from "./review_api.js";
 
 const KINDS = [["accepted", "Accepted"], ["fixed", "Fixed"], ["rejected", "Rejected"], ["disputed", "In dispute"], ["open", "Open"]];
+/** Statistics read every decision, so they are not asked for more often. */
 const REFRESH_MS = 15000;
+/** Columns that fit beside the reasons. */
 const HOURS = 48;
 const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
 

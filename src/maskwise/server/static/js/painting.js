@@ -52,20 +52,20 @@ export function fillArea({ width, height, data }, point, value) {
   const [x, y] = [Math.floor(point.x), Math.floor(point.y)];
   if (x < 0 || y < 0 || x >= width || y >= height || data[y * width + x] === value) return true;
   const old = 1 - value;
-  const found = [y * width + x];
+  const area = [y * width + x];
   const seen = new Uint8Array(data.length);
-  seen[found[0]] = 1;
-  for (let next = 0; next < found.length; next++) {
-    const at = found[next];
+  seen[area[0]] = 1;
+  for (let next = 0; next < area.length; next++) {
+    const at = area[next];
     const column = at % width;
     const edge = column === 0 || column === width - 1 || at < width || at >= data.length - width;
     if (edge && value === 1) return false;
     for (const other of [column > 0 ? at - 1 : -1, column < width - 1 ? at + 1 : -1, at - width, at + width]) {
       if (other < 0 || other >= data.length || seen[other] || data[other] !== old) continue;
       seen[other] = 1;
-      found.push(other);
+      area.push(other);
     }
   }
-  for (const at of found) data[at] = value;
+  for (const at of area) data[at] = value;
   return true;
 }

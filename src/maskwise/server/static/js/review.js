@@ -17,6 +17,7 @@ import { ReviewPanel } from "./review_panel.js";
 import { encodeRle } from "./rle.js";
 import { makeUuid } from "./uuid.js";
 
+/** Items leased at a time: the one on the screen and four that are prepared. */
 const HELD = 5;
 const TOOL_KEYS = { brush: "B", eraser: "X", polygon: "P", fill: "G", refine: "C" };
 
@@ -80,10 +81,10 @@ class ReviewPage {
   async fetchItems() {
     try {
       const first = this.item?.item;
-      const found = await call("POST", "/queue", { count: HELD });
-      const held = new Set(found.items.map((item) => item.item));
+      const response = await call("POST", "/queue", { count: HELD });
+      const held = new Set(response.items.map((item) => item.item));
       for (const item of [...this.queue.items]) if (!held.has(item.item) && item.item !== first) this.queue.remove(item.item);
-      this.#take(found);
+      this.#take(response);
       if (this.item?.item !== first || first === undefined) await this.show();
     } catch (error) {
       if (!this.item) this.#showNothing(isOffline(error) ? "There is no connection. The page tries again." : error.message);
@@ -277,8 +278,8 @@ class ReviewPage {
     const item = this.item;
     try {
       const mask = this.state.content.targets[this.active][this.kind];
-      const found = await call("POST", "/refine", { item: item.item, mask, points: clicks });
-      if (item === this.item) this.#commitMask(found.mask);
+      const refined = await call("POST", "/refine", { item: item.item, mask, points: clicks });
+      if (item === this.item) this.#commitMask(refined.mask);
     } catch (error) {
       if (error instanceof ApiError && error.status === 501) {
         this.session.refine = false;
@@ -418,6 +419,7 @@ const TOOL_LABELS = {
   refine: "Click to refine; Shift for background",
 };
 
+/** Screen pixels that an arrow key moves the image. */
 const STEP = 60;
 
 function movePage(page, event) {

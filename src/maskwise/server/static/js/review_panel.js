@@ -48,8 +48,8 @@ export class ReviewPanel {
 
   #notices(state) {
     const outside = state.content.targets.flatMap((target, index) => {
-      const found = drawnRegion(target, index).bitmap("outside");
-      return found ? [this.#problem(target, index, area(found))] : [];
+      const pixels = drawnRegion(target, index).bitmap("outside");
+      return pixels ? [this.#problem(target, index, area(pixels))] : [];
     });
     const opinions = state.item.opinions?.length ? [this.#opinions(state)] : [];
     return outside.length || opinions.length ? el("div", { class: "opinions" }, outside, opinions) : null;

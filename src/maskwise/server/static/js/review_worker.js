@@ -3,6 +3,7 @@
 const CACHE = "maskwise-review";
 const IMAGES = /^\/review\/api\/images\//;
 const FILES = /^\/(review$|review\/owner$|static\/)/;
+/** Images kept for reloads without a connection; more than a reviewer holds. */
 const MAX_ENTRIES = 120;
 
 addEventListener("install", () => skipWaiting());
@@ -29,6 +30,6 @@ async function fetchOrRecall(request) {
 
 async function keep(cache, request, response) {
   await cache.put(request, response);
-  const images = (await cache.keys()).filter((one) => IMAGES.test(new URL(one.url).pathname));
+  const images = (await cache.keys()).filter(({ url }) => IMAGES.test(new URL(url).pathname));
   for (const old of images.slice(0, Math.max(0, images.length - MAX_ENTRIES))) await cache.delete(old);
 }

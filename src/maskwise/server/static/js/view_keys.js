@@ -1,5 +1,6 @@
 /** Keys that zoom and move a canvas: plus, minus, 0 and the arrows. */
 
+/** Screen pixels that an arrow key moves the image. */
 const STEP = 60;
 const ACTIONS = {
   "+": (view) => view.zoom(1.25),
