@@ -47,12 +47,8 @@ def test_tokens_follow_the_phrases_of_their_targets():
 
 
 def test_the_mask_type_decides_the_kind_of_the_token():
-    assert (
-        write_seg_answer(
-            sample("The mug.", {"The mug": (0,)}, 1, "amodal"), TOKENS
-        ).text
-        == "The mug [A]."
-    )
+    amodal = sample("The mug.", {"The mug": (0,)}, 1, "amodal")
+    assert write_seg_answer(amodal, TOKENS) == ("The mug [A].", (0,))
     both = write_seg_answer(sample("The mug.", {"The mug": (0,)}, 1, "both"), TOKENS)
     assert both == ("The mug [V][A].", (0, 0))
 

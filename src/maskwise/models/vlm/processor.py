@@ -195,12 +195,11 @@ class VlmProcessor:
         prompt = self.encode_prompt(sample.question, image_tokens)
         if not answer:
             return EncodedTurn(prompt, [IGNORED] * len(prompt), ())
-        written = write_seg_answer(sample, self.config.seg_tokens)
-        answered = [*self._tokens(written.text), self.eos_token_id]
+        text, targets = write_seg_answer(sample, self.config.seg_tokens)
+        answered = [*self._tokens(text), self.eos_token_id]
         self._check_turn(sample, len(prompt) + len(answered) - image_tokens, answered)
-        return EncodedTurn(
-            prompt + answered, [IGNORED] * len(prompt) + answered, written.targets
-        )
+        labels = [IGNORED] * len(prompt) + answered
+        return EncodedTurn(prompt + answered, labels, targets)
 
     def _check_turn(self, sample: Sample, length: int, answered: list[int]) -> None:
         """Refuse a turn that is too long, or whose answer has other segmentation tokens than those of its targets."""

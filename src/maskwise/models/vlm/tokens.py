@@ -16,50 +16,52 @@ BOUNDARIES = (" is ", " are ", ", ", " and ", ". ", ": ")
 """A noun phrase before a token begins after the last of these."""
 
 
-class SegAnswer(NamedTuple):
-    """An answer with tokens, and for each token the position of its target in the sample."""
-
-    text: str
-    targets: tuple[int, ...]
-
-
-def write_seg_answer(sample: Sample, seg_tokens: tuple[str, str]) -> SegAnswer:
-    """The sample's answer with the tokens of its targets inserted after their phrases.
+def write_seg_answer(
+    sample: Sample, seg_tokens: tuple[str, str]
+) -> tuple[str, tuple[int, ...]]:
+    """The sample's answer with the tokens of its targets inserted after their phrases, and for each token the position
+    of its target in the sample.
 
     Targets that no phrase refers to follow at the end, in the manner of LISA: "Sure, it is [SEG]."
     """
-    inserted = "".join(_wanted_tokens(sample.mask_type, seg_tokens))
-    per_target = 2 if sample.mask_type == "both" else 1
-    answer = sample.answer or Answer(
-        text="Sure, it is" if sample.targets else NO_TARGET
-    )
+    wanted = _wanted_tokens(sample.mask_type, seg_tokens)
+    target_tokens = "".join(wanted)
+    answer = sample.answer
+    if answer is None:
+        answer = Answer(text="Sure, it is" if sample.targets else NO_TARGET)
     text = ""
     place = 0
-    order = []
+    order: list[int] = []
     for phrase in sorted(answer.phrases, key=lambda phrase: phrase.stop):
         new = [target for target in phrase.regions if target not in order]
-        text += answer.text[place : phrase.stop] + _group(inserted, len(new))
+        text += answer.text[place : phrase.stop]
+        text += _group(target_tokens, len(new))
         place = phrase.stop
         order += new
     text += answer.text[place:]
     rest = [target for target in range(len(sample.targets)) if target not in order]
-    text += _group(inserted, len(rest)) + (
-        "." if rest and answer is not sample.answer else ""
-    )
-    return SegAnswer(
-        text, tuple(target for target in order + rest for _ in range(per_target))
-    )
+    text += _group(target_tokens, len(rest))
+    if rest and sample.answer is None:
+        text += "."
+    order += rest
+    token_targets: list[int] = []
+    for target in order:
+        token_targets += [target] * len(wanted)
+    return text, tuple(token_targets)
 
 
 def _wanted_tokens(mask_type: MaskType, seg_tokens: tuple[str, str]) -> tuple[str, ...]:
     visible, amodal = seg_tokens
-    return {"visible": (visible,), "amodal": (amodal,), "both": (visible, amodal)}[
-        mask_type
-    ]
+    if mask_type == "visible":
+        return (visible,)
+    if mask_type == "amodal":
+        return (amodal,)
+    return (visible, amodal)
 
 
-def _group(inserted: str, count: int) -> str:
-    return f" {inserted * count}" if count else ""
+def _group(target_tokens: str, count: int) -> str:
+    """The tokens of `count` targets, after a space; nothing for none."""
+    return f" {target_tokens * count}" if count else ""
 
 
 class SegTarget(NamedTuple):
@@ -93,9 +95,10 @@ def read_seg_answer(
             before = len(text)
             text = text + piece.rstrip()
             span = _noun_phrase(text, before)
-        targets.append(
-            SegTarget(None, number, *span) if kind else SegTarget(number, None, *span)
-        )
+        start, stop = span
+        visible = number if kind == 0 else None
+        amodal = number if kind == 1 else None
+        targets.append(SegTarget(visible, amodal, start, stop))
     text += pieces[-1]
     phrases = [
         Phrase(start=target.start, stop=target.stop, regions=(number,))
@@ -107,10 +110,13 @@ def read_seg_answer(
 
 def _noun_phrase(text: str, after: int) -> tuple[int, int]:
     """The characters of the noun phrase at the end of a text, not before `after`."""
-    starts = [
-        text.rfind(mark, max(0, after - 1)) + len(mark)
-        for mark in BOUNDARIES
-        if mark in text[max(0, after - 1) :]
-    ]
-    start = max([after, *starts])
-    return start + len(text[start:]) - len(text[start:].lstrip()), len(text)
+    # One character earlier, so that a boundary that begins with a space is seen at the very beginning.
+    searched = max(0, after - 1)
+    start = after
+    for mark in BOUNDARIES:
+        place = text.rfind(mark, searched)
+        if place >= 0:
+            start = max(start, place + len(mark))
+    phrase = text[start:]
+    leading_spaces = len(phrase) - len(phrase.lstrip())
+    return start + leading_spaces, len(text)

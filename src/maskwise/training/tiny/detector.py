@@ -12,6 +12,19 @@ from torch.nn import functional as F
 
 from maskwise.models.tiny.spec import ATTRIBUTE_SIZES, COARSE_CHANNELS, FINE_CHANNELS
 
+PIXEL_MEAN = 0.45
+PIXEL_STD = 0.25
+"""Roughly those of photographs (ImageNet); the first batch normalization removes what differs."""
+
+HEATMAP_START = -4.0
+"""First logit of the heatmap, a probability of .02: nearly all cells are no center (RetinaNet's prior)."""
+
+BOX_START = 3.0
+"""First logarithm of a box's distances: 20 pixels of the image's 160."""
+
+BOX_LOGITS = (-2.0, 6.0)
+"""Logarithms of distances are limited to these: .14 to 403 pixels, more than the image has."""
+
 
 class DetectorOutput(NamedTuple):
     """fine: [b, FINE_CHANNELS, s/2, s/2]. coarse: [b, COARSE_CHANNELS, s/4, s/4]. heatmap: [b, 1, s/4, s/4] logits.
@@ -69,7 +82,7 @@ class Backbone(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """images: [b, 3, s, s] in 0..1, s a multiple of 16."""
-        fine = self.stem((images - 0.45) / 0.25)
+        fine = self.stem((images - PIXEL_MEAN) / PIXEL_STD)
         stride4 = self.stage1(fine)
         stride8 = self.stage2(stride4)
         return fine, stride4, stride8, self.stage3(stride8)
@@ -105,14 +118,17 @@ class CenterHead(nn.Module):
         self.tower = conv_block(COARSE_CHANNELS, COARSE_CHANNELS)
         self.heatmap = nn.Conv2d(COARSE_CHANNELS, 1, 1)
         self.box = nn.Conv2d(COARSE_CHANNELS, 4, 1)
-        for head, start in ((self.heatmap, -4.0), (self.box, 3.0)):
-            assert head.bias is not None
-            nn.init.constant_(head.bias, start)
+        assert self.heatmap.bias is not None
+        assert self.box.bias is not None
+        nn.init.constant_(self.heatmap.bias, HEATMAP_START)
+        nn.init.constant_(self.box.bias, BOX_START)
 
     def forward(self, coarse: Tensor) -> tuple[Tensor, Tensor]:
         """heatmap [b, 1, h, w] logits, box [b, 4, h, w] in pixels."""
         x = self.tower(coarse)
-        return self.heatmap(x), torch.exp(self.box(x).clamp(-2.0, 6.0))
+        heatmap = self.heatmap(x)
+        distances = torch.exp(self.box(x).clamp(*BOX_LOGITS))
+        return heatmap, distances
 
 
 class Detector(nn.Module):

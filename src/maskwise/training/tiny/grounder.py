@@ -17,7 +17,10 @@ from maskwise.models.tiny.spec import (
 WIDTH = 128
 HEADS = 4
 MASKED = -1e4
-"""Attention bias of padding."""
+"""Attention bias of padding: zero after the softmax, and finite also in half precision."""
+
+EMBEDDING_STD = 0.3
+"""Of the first word and trigram embeddings: torch's 1 would hide the positions, whose scale is .02."""
 
 
 class Attention(nn.Module):
@@ -110,8 +113,8 @@ class Grounder(nn.Module):
         )
         self.final_norm = nn.LayerNorm(WIDTH)
         self.output = nn.Linear(WIDTH, 1 + MAX_PARTS)
-        nn.init.normal_(self.word_embedding.weight, std=0.3)
-        nn.init.normal_(self.trigram_embedding.weight, std=0.3)
+        nn.init.normal_(self.word_embedding.weight, std=EMBEDDING_STD)
+        nn.init.normal_(self.trigram_embedding.weight, std=EMBEDDING_STD)
 
     def forward(
         self, tokens: Tensor, unary: Tensor, pairwise: Tensor, padding_mask: Tensor
@@ -123,11 +126,10 @@ class Grounder(nn.Module):
         """
         token_padding = (tokens[:, :, 0] == 0).float()
         padding_bias = (token_padding * MASKED)[:, None, None]
-        x = (
-            self.word_embedding(tokens[:, :, 0])
-            + self.trigram_embedding(tokens[:, :, 1:]).mean(2) * 2
-            + self.position_embedding[: tokens.shape[1]]
-        )
+        words = self.word_embedding(tokens[:, :, 0])
+        # Twice the mean: most tokens have few trigrams, and padding counts in the mean.
+        trigrams = self.trigram_embedding(tokens[:, :, 1:]).mean(2) * 2
+        x = words + trigrams + self.position_embedding[: tokens.shape[1]]
         for block in self.text_encoder:
             x = block(x, padding_bias)
         mentions, mention_logits = self._mentions(x, token_padding, unary)
@@ -163,6 +165,6 @@ class Grounder(nn.Module):
         )
         part_mentions = part_mentions.reshape(q, n, MAX_PARTS, length)
         whole = mentions @ weight[:, :, :1]
-        return mentions, torch.cat(
-            [whole, (part_mentions * weight[:, None, None, :, 1]).sum(3)], 2
-        )
+        part_weight = weight[:, None, None, :, 1]
+        part_sums = (part_mentions * part_weight).sum(3)
+        return mentions, torch.cat([whole, part_sums], 2)

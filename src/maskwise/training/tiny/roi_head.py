@@ -16,6 +16,9 @@ from maskwise.models.tiny.spec import (
 )
 from maskwise.training.tiny.detector import ResidualBlock, conv_block
 
+MIN_VISIBLE_SUM = 0.1
+"""Added to the visible cells of a box: an object without any gets small features, not infinite ones."""
+
 
 class RoIOutput(NamedTuple):
     """One row per box, all logits. masks: [k, 2 + MAX_PARTS, MASK_SIZE, MASK_SIZE]: visible, amodal, then one channel
@@ -52,30 +55,27 @@ class RoIHead(nn.Module):
         self, fine: Tensor, coarse: Tensor, boxes: Sequence[Tensor]
     ) -> RoIOutput:
         """boxes: for each image [n, 4] left, top, right, bottom as fractions of the image."""
+        # Where a cell is in its box, in -1..1: convolutions alone do not know it.
         steps = torch.linspace(-1.0, 1.0, ROI_SIZE, device=fine.device)
-        coordinates = torch.stack(
-            [
-                steps.expand(ROI_SIZE, ROI_SIZE),
-                steps[:, None].expand(ROI_SIZE, ROI_SIZE),
-            ]
-        )
+        columns = steps.expand(ROI_SIZE, ROI_SIZE)
+        rows = steps[:, None].expand(ROI_SIZE, ROI_SIZE)
+        coordinates = torch.stack([columns, rows])
         rois = roi_align(coarse, boxes, ROI_SIZE)
-        x = self.stem(
-            torch.cat([rois, coordinates.expand(rois.shape[0], -1, -1, -1)], 1)
-        )
+        located = [rois, coordinates.expand(rois.shape[0], -1, -1, -1)]
+        x = self.stem(torch.cat(located, 1))
         context = self.downsample(x)
-        x = self.fuse(
-            x + F.interpolate(self.lateral(context), scale_factor=2.0, mode="nearest")
-        )
+        wide = F.interpolate(self.lateral(context), scale_factor=2.0, mode="nearest")
+        x = self.fuse(x + wide)
         fine_rois = roi_align(fine, boxes, 2 * ROI_SIZE)
-        x = torch.cat(
-            [F.interpolate(x, scale_factor=2.0, mode="nearest"), fine_rois], 1
-        )
+        upsampled = F.interpolate(x, scale_factor=2.0, mode="nearest")
+        x = torch.cat([upsampled, fine_rois], 1)
         masks = self.mask_predictor(self.mask_tower(x))
-        visible = F.avg_pool2d(masks[:, :1].detach().sigmoid(), 4).flatten(2)
+        # Without its gradient: attributes do not decide where an object is.
+        visible_probability = masks[:, :1].detach().sigmoid()
+        visible = F.avg_pool2d(visible_probability, 4).flatten(2)
         context = context.flatten(2)
         features = torch.cat([self.class_tower(x).flatten(2), context], 1)
-        pooled = (features * visible).sum(2) / (visible.sum(2) + 0.1)
+        pooled = (features * visible).sum(2) / (visible.sum(2) + MIN_VISIBLE_SUM)
         logits = self.class_predictor(torch.cat([pooled, context.mean(2)], 1))
         return RoIOutput(masks, *logits.split(list(ATTRIBUTE_SIZES), 1))
 
@@ -88,19 +88,17 @@ def roi_align(maps: Tensor, boxes: Sequence[Tensor], cells: int) -> Tensor:
     """
     samples = []
     for index, inside in enumerate(boxes):
-        steps = (
-            torch.arange(cells, dtype=inside.dtype, device=inside.device) + 0.5
-        ) / cells
+        numbers = torch.arange(cells, dtype=inside.dtype, device=inside.device)
+        steps = (numbers + 0.5) / cells
+        # Left, top, right and bottom are columns 0 to 3.
         x = inside[:, 0:1] + (inside[:, 2:3] - inside[:, 0:1]) * steps
         y = inside[:, 1:2] + (inside[:, 3:4] - inside[:, 1:2]) * steps
-        grid = torch.stack(
-            [x[:, None, :].expand(-1, cells, -1), y[:, :, None].expand(-1, -1, cells)],
-            3,
-        )
-        tall = F.grid_sample(
-            maps[index : index + 1],
-            (grid * 2 - 1).reshape(1, -1, cells, 2),
-            align_corners=False,
-        )
+        columns = x[:, None, :].expand(-1, cells, -1)
+        rows = y[:, :, None].expand(-1, -1, cells)
+        grid = torch.stack([columns, rows], 3)
+        image_maps = maps[index : index + 1]
+        # grid_sample has the image in -1..1.
+        tall_grid = (grid * 2 - 1).reshape(1, -1, cells, 2)
+        tall = F.grid_sample(image_maps, tall_grid, align_corners=False)
         samples.append(tall.reshape(maps.shape[1], -1, cells, cells).transpose(0, 1))
     return torch.cat(samples)
