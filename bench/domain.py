@@ -2,7 +2,7 @@
 
 Images of the world should be accepted, at any size and JPEG quality; photographs should be rejected. Photographs are
 read from $MASKWISE_SHARED/data or ../shared/data; without them only false alarms are measured. With --fit the detector
-is fitted anew and written to the package.
+is fitted again and written to the package.
 """
 
 import argparse

@@ -177,7 +177,7 @@ class Boxes:
     """A model that keeps nothing: a box a question."""
 
     def predict(self, image: Image.Image, questions: Sequence[str]) -> list[Prediction]:
-        """One prediction a question."""
+        """One prediction per question."""
         return [
             Prediction(
                 sample="", regions=(PredictedRegion(visible=_box(len(question))),)

@@ -188,7 +188,7 @@ def write_predictions(
     first: NDArray[np.int64],
     missed: NDArray[np.bool_],
 ) -> None:
-    """One line a question, as `schema.Prediction` writes itself."""
+    """One line per question, as `schema.Prediction` writes itself."""
     chance = generator.random(len(first) - 1)
     score = generator.beta(6, 2, len(drawn))
     mask = lambda counts: {"size": [HEIGHT, WIDTH], "counts": counts.decode()}  # noqa: E731

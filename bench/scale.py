@@ -217,7 +217,7 @@ def _pace_table(model: str, dataset: Path, paces: dict[int, list[Pace]]) -> str:
         )
     lines += [
         "",
-        "| all of MMR | at as many questions an image as here | at its own, if an image costs the same |",
+        "| all of MMR | with as many questions per image as here | with its own number, if an image costs the same |",
     ]
     lines += ["|---|--:|--:|"]
     for workers in (*best, 8 * max(best), 64 * max(best)):

@@ -214,6 +214,12 @@ def test_every_package_is_listed() -> None:
     )
 
 
+def test_every_listed_package_exists() -> None:
+    packages = {package_of(module_name(path)) for path in MODULES}
+    missing = [package for package in PACKAGES if package not in packages]
+    assert not missing, f"remove {missing} from PACKAGES"
+
+
 def test_imports_go_up_only() -> None:
     none_of(
         [

@@ -37,7 +37,7 @@ from maskwise.world.question_templates import FAMILIES
 
 
 class Eye:
-    """Judges forms from the dense masks alone, each predicate written out anew."""
+    """Judges forms from the dense masks alone, each predicate written a second time."""
 
     def __init__(self, made: Scene) -> None:
         self.nodes = made.nodes

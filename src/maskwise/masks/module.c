@@ -187,7 +187,7 @@ static PyObject *end_strings(Call *call, int ok) {
 
 /* ---- single masks ----------------------------------------------------------------------------------------------- */
 
-/* The buffers of calls on single masks, which hold the GIL: allocating them anew would take longer than the work. */
+/* The buffers of calls on single masks, which hold the GIL: allocating them again would take longer than the work. */
 static Work single;
 
 static int get_string(PyObject *object, RleString *string) {

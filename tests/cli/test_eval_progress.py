@@ -1,0 +1,79 @@
+"""The progress of `maskwise eval`: what a signal does, and what the bar shows."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import typer
+
+from maskwise.cli.eval_progress import evaluation_progress
+from maskwise.cli.evaluate import MAX_SLUG, _slug
+from maskwise.harness.progress import Progress
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_the_command_and_keeps_the_run(
+    number: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = signal.getsignal(number)
+
+    def evaluate() -> None:
+        with evaluation_progress(tmp_path, quiet=True):
+            os.kill(os.getpid(), number)
+            signal.pause()
+
+    with pytest.raises(typer.Exit) as stop:
+        evaluate()
+    assert stop.value.exit_code == 128 + number
+    said = capsys.readouterr().err
+    assert f"{tmp_path} keeps what is done: repeat the command to continue" in said
+    assert signal.getsignal(number) is handler
+
+
+def test_other_errors_pass_through(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="of the model"),
+        evaluation_progress(tmp_path, quiet=True),
+    ):
+        raise ValueError("of the model")
+
+
+def test_the_bar_shows_stage_count_and_failures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    with evaluation_progress(tmp_path, quiet=False) as callbacks:
+        callbacks["on_stage"]("predicting")
+        callbacks["on_progress"](Progress(done=3, total=8, failed=2))
+    output = capsys.readouterr()
+    assert output.out == ""
+    for text in ("predicting", "3/8", "2 failed"):
+        assert text in output.err
+
+
+def test_no_failures_are_not_mentioned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with evaluation_progress(tmp_path, quiet=False) as callbacks:
+        callbacks["on_progress"](Progress(done=8, total=8, failed=0))
+    assert "failed" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("world", "world"),
+        ("data/mmr_val/", "mmr_val"),
+        ("http://localhost:8000", "localhost-8000"),
+        ("my_package.models:load", "my_package.models-load"),
+        ("command: python model.py --fast", "command-python-model.py---fast"),
+        ("..", "run"),
+        ("x" * 200, "x" * MAX_SLUG),
+    ],
+)
+def test_run_folders_are_named_after_dataset_and_model(text: str, name: str) -> None:
+    assert _slug(text) == name
