@@ -19,6 +19,8 @@ import pytest
 from maskwise.engines import EngineOptions, check_engine, map_chunks
 from maskwise.errors import MaskwiseError, ModelGoneError
 from maskwise.harness.evaluate import evaluate
+from maskwise.harness.loaded_model import load_model
+from maskwise.models.baselines import baseline
 from maskwise.schema import Prediction
 from maskwise.store import Log
 from tests.harness.fakes import FAKES, write_dataset
@@ -66,7 +68,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     dataset: Path,
     out: Path,
-    model: str,
+    model: Any,
     *,
     on: str = "ray",
     workers: int = 2,
@@ -154,6 +156,16 @@ def test_failed_samples_are_asked_again(tmp_path: Path) -> None:
     )
     run(dataset, tmp_path / "local", f"{FAKES}:Moody", on="local", options=options)
     same(tmp_path / "run", tmp_path / "local")
+
+
+def test_a_baseline_is_made_again_in_every_worker(
+    dataset: Path, tmp_path: Path
+) -> None:
+    loaded = baseline(load_model(f"{FAKES}:Painter"), "shuffled-questions", seed=3)
+    run(dataset, tmp_path / "ray", loaded)
+    options = {"of": f"{FAKES}:Painter", "seed": 3}
+    run(dataset, tmp_path / "local", "shuffled-questions", on="local", options=options)
+    same(tmp_path / "ray", tmp_path / "local")
 
 
 def test_a_model_that_is_gone_stops_the_run(tmp_path: Path) -> None:
