@@ -99,6 +99,6 @@ class UnknownNameError(MaskwiseError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the known name that is most like it, empty if none is."""
-    by_lower = {one.lower(): one for one in known}
+    by_lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f". Did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -413,6 +413,17 @@ def test_calibration_counts_regions_by_their_score():
     assert table[1:9].sum() == 0
 
 
+def test_a_pair_for_both_types_may_match_by_the_amodal_masks_alone():
+    """The visible masks are ignored entirely: what is left of the pair is perfect."""
+    ignored = strip(3, 4)
+    sample = question(
+        "a", target(ignored, strip(0, 4)), mask_type="both", ignore=ignored
+    )
+    result = metrics([sample], [prediction("a", region(ignored, strip(0, 4)))])
+    assert result["giou"] == 1.0
+    assert result["recall"] == 1.0
+
+
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_strict_agrees_with_the_slow_reference(data):

@@ -105,8 +105,9 @@ def _expect_frame(frame: tuple[int, int] | None) -> tuple[int, int]:
 def _check_sizes(masks: Masks, size: Any) -> Masks:
     if size is not None and (masks.size != to_size(size)).any():
         item = int((masks.size != to_size(size)).any(1).argmax())
-        found = tuple(masks.size[item].tolist())
+        mask_size = tuple(masks.size[item].tolist())
         raise MaskError(
-            f"expected a mask of height and width {to_size(size)}, got {found}", item
+            f"expected a mask of height and width {to_size(size)}, got {mask_size}",
+            item,
         )
     return masks

@@ -76,7 +76,7 @@ def score(
         for name, overlaps in types.items()
     }
     some = inputs.ground_truth.counts > 0
-    areas = np.sum([one.target.area for one in types.values()], axis=0)
+    areas = np.sum([overlaps.target.area for overlaps in types.values()], axis=0)
     empty: BoolArray = int_sums(inputs.ground_truth.sample, areas, len(some)) == 0
     neither = some & ~types["visible"].scorable & ~types["amodal"].scorable
     return Scores(
@@ -122,11 +122,14 @@ def match_types(
     if matching == "order":
         _, pred, target = pair_in_order(pairs.pred_offsets, pairs.target_offsets)
         return RegionPairs(pred, target)
-    if all(one is types[0] or not one.target.known.any() for one in types):
+    if all(
+        overlaps is types[0] or not overlaps.target.known.any() for overlaps in types
+    ):
         matched = types[0].matched
     else:
-        shared = np.sum([one.intersection for one in types], axis=0)
-        gain = np.where(shared > 0, np.sum([one.iou for one in types], axis=0), 0.0)
+        shared = np.sum([overlaps.intersection for overlaps in types], axis=0)
+        total_iou = np.sum([overlaps.iou for overlaps in types], axis=0)
+        gain = np.where(shared > 0, total_iou, 0.0)
         matched = match(pairs, break_ties(gain, shared))
     return RegionPairs(pairs.pred[matched], pairs.target[matched])
 

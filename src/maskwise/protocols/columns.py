@@ -54,7 +54,7 @@ def take_masks(
 def phrase_columns(answers: Sequence[tuple[Answer | None, int]]) -> Phrases | None:
     """The phrases of answers, each given with the number of its sample's regions; None where there are none."""
     starts = counts_to_offsets([count for _, count in answers])
-    found = [
+    rows = [
         (
             sample,
             [first + region for region in phrase.regions],
@@ -64,13 +64,13 @@ def phrase_columns(answers: Sequence[tuple[Answer | None, int]]) -> Phrases | No
         if answer is not None
         for phrase in answer.phrases
     ]
-    if not found:
+    if not rows:
         return None
     return Phrases(
-        np.array([sample for sample, _, _ in found], np.int64),
-        counts_to_offsets([len(members) for _, members, _ in found]),
-        np.array([member for _, members, _ in found for member in members], np.int64),
-        encode_strings([words for _, _, words in found]),
+        np.array([sample for sample, _, _ in rows], np.int64),
+        counts_to_offsets([len(members) for _, members, _ in rows]),
+        np.array([member for _, members, _ in rows for member in members], np.int64),
+        encode_strings([words for _, _, words in rows]),
     )
 
 

@@ -44,7 +44,7 @@ def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") ->
     iou = np.where(empty & called_empty, 1.0, intersection / np.maximum(union, 1))
     targeted = (scorable & ~empty).astype(np.int64)
     no_target = empty.astype(np.int64)
-    found = (empty & called_empty).astype(np.int64)
+    rightly_empty = (empty & called_empty).astype(np.int64)
     kept = hit.astype(np.int64)
     precision = {
         f"p@{t}": MetricTerms(
@@ -60,9 +60,9 @@ def score(inputs: ScoringInput, *, mask_type: OfficialMaskType = "predicted") ->
             "giou": MetricTerms(iou, scorable.astype(np.int64)),
             "ciou": MetricTerms(intersection, union),
             **precision,
-            "n_acc": MetricTerms(found, no_target, empty=0.0, gate=no_target),
+            "n_acc": MetricTerms(rightly_empty, no_target, empty=0.0, gate=no_target),
             "t_acc": MetricTerms(kept, targeted, empty=0.0, gate=no_target),
-            "no_target_accuracy": MetricTerms(found, no_target),
+            "no_target_accuracy": MetricTerms(rightly_empty, no_target),
             "target_accuracy": MetricTerms(kept, targeted),
         },
     )

@@ -227,8 +227,8 @@ def is_part(region: Region) -> bool:
 
 def _has_answer(dataset: Dataset) -> BoolArray:
     lengths = pc.fill_null(pc.utf8_length(dataset.samples.table["answer"]), 0)
-    found: BoolArray = lengths.to_numpy() > 0
-    return found
+    has_answer: BoolArray = lengths.to_numpy() > 0
+    return has_answer
 
 
 def _dataset_phrases(dataset: Dataset) -> Phrases | None:

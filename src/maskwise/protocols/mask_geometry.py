@@ -56,7 +56,10 @@ class RegionGeometry:
 
     def take(self, rows: Int64Array) -> "RegionGeometry":
         """Those of some regions."""
-        parts = ((one.area[rows], one.box[rows]) for one in (self.visible, self.amodal))
+        parts = (
+            (geometry.area[rows], geometry.box[rows])
+            for geometry in (self.visible, self.amodal)
+        )
         return RegionGeometry(*(MaskGeometry(area, box) for area, box in parts))
 
 

@@ -33,7 +33,7 @@ class MaskSelection:
             (self.known, other.known),
             (self.exact, other.exact),
         )
-        return all(np.array_equal(one, another) for one, another in pairs)
+        return all(np.array_equal(own, others) for own, others in pairs)
 
 
 FEW_REGIONS = 32
@@ -73,13 +73,15 @@ class SelectedMasks:
         counts = np.diff(self.offsets)
         few = np.flatnonzero((counts > 1) & (counts <= FEW_REGIONS))
         rows = flatten(self.offsets, few)
-        one, other = (
+        earlier, later = (
             rows[part] for part in pairs_within(counts_to_offsets(counts[few]))
         )
-        shared = intersection_areas((self, one), (self, other), threads=self.threads)
-        found = counts > FEW_REGIONS
-        found[self.sample[one[shared > 0]]] = True
-        return found
+        shared = intersection_areas(
+            (self, earlier), (self, later), threads=self.threads
+        )
+        is_overlapping = counts > FEW_REGIONS
+        is_overlapping[self.sample[earlier[shared > 0]]] = True
+        return is_overlapping
 
     def unions(self, samples: Int64Array, size: Int32Array) -> Masks:
         """The union of the masks of each of the given samples. size: int32 [samples, 2], of their images."""
@@ -155,21 +157,27 @@ class MaskSelector:
 
 
 def intersection_areas(
-    one: tuple[SelectedMasks, Int64Array],
-    other: tuple[SelectedMasks, Int64Array],
+    a: tuple[SelectedMasks, Int64Array],
+    b: tuple[SelectedMasks, Int64Array],
     *,
     threads: int,
 ) -> Int64Array:
-    """Pixels shared by the regions of each pair, int64 [k]. Masks are read only where the boxes overlap."""
-    (left, a) = one
-    (right, b) = other
-    out = np.zeros(len(a), np.int64)
-    rows = np.flatnonzero(left.known[a] & right.known[b])
-    rows = rows[boxes_overlap(left.geometry.box[a[rows]], right.geometry.box[b[rows]])]
-    out[rows] = pair_areas(
-        left.masks[a[rows]], right.masks[b[rows]], threads=threads
-    ).intersection
-    return out
+    """Pixels shared by the regions of each pair, int64 [k]. Masks are read only where the boxes overlap.
+
+    a, b: masks, and the position of each pair's region among them, int64 [k].
+    """
+    masks_a, regions_a = a
+    masks_b, regions_b = b
+    shared = np.zeros(len(regions_a), np.int64)
+    rows = np.flatnonzero(masks_a.known[regions_a] & masks_b.known[regions_b])
+    boxes_a = masks_a.geometry.box[regions_a[rows]]
+    boxes_b = masks_b.geometry.box[regions_b[rows]]
+    rows = rows[boxes_overlap(boxes_a, boxes_b)]
+    areas = pair_areas(
+        masks_a.masks[regions_a[rows]], masks_b.masks[regions_b[rows]], threads=threads
+    )
+    shared[rows] = areas.intersection
+    return shared
 
 
 def without_ignored(masks: Masks, ignore: MaskColumn, sample: Int64Array) -> Masks:

@@ -259,11 +259,11 @@ def _check(
     predictions = predictions.fail(reasons)
     if predictions.measured is not None:
         return predictions, predictions.measured
-    found = [
+    measured = [
         measure_masks(column, column.present, threads)
         for column in (predictions.visible, predictions.amodal)
     ]
-    bad = np.concatenate([rows for _, rows in found])
+    bad = np.concatenate([rows for _, rows in measured])
     if len(bad):
         return _check(
             ground_truth,
@@ -272,7 +272,7 @@ def _check(
             ),
             threads,
         )
-    return predictions, RegionGeometry(*(part for part, _ in found))
+    return predictions, RegionGeometry(*(part for part, _ in measured))
 
 
 def measure_targets(ground_truth: GroundTruth, threads: int = 1) -> MaskSelector:
@@ -282,13 +282,13 @@ def measure_targets(ground_truth: GroundTruth, threads: int = 1) -> MaskSelector
         ("visible", ground_truth.visible),
         ("amodal", ground_truth.amodal),
     ):
-        found, bad = measure_masks(column, column.present, threads)
+        measured, bad = measure_masks(column, column.present, threads)
         if len(bad):
             raise ProtocolError(
                 f"sample {ground_truth.ids[ground_truth.sample[bad[0]]]!r}: the {name} mask of a target is malformed; "
                 "check the dataset with `maskwise validate`"
             )
-        geometry.append(found)
+        geometry.append(measured)
     selector = MaskSelector(
         ground_truth, RegionGeometry(*geometry), ground_truth.ignore, threads=threads
     )

@@ -54,12 +54,14 @@ def compare_metric(
         )
     ratios = [ratio_of_sums(metric, groups) for metric in (a, b)]
     with np.errstate(all="ignore"):
-        one, other = (
+        influence_a, influence_b = (
             influence(metric, groups, ratio) for metric, ratio in zip((a, b), ratios)
         )
         images = np.maximum(ratios[0].images, ratios[1].images)
         effective = np.minimum(ratios[0].effective_images, ratios[1].effective_images)
-        variance, freedom = jackknife(other - one, groups, images, effective)
+        variance, freedom = jackknife(
+            influence_b - influence_a, groups, images, effective
+        )
         error = np.sqrt(variance)
         reach = t_quantile(freedom, level) * error
         p_value = t_p_value((ratios[1].ratio - ratios[0].ratio) / error, freedom)

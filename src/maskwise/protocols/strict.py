@@ -204,7 +204,9 @@ def match_questions(
     if both.any():
         rows = np.flatnonzero(possible & both[pairs.sample])
         iou[rows] = _mean_of_types(inputs, rows)
-    if np.array_equal(iou, overlaps.iou):
+    # A question for both types may have an equal IoU from masks of the other type, which
+    # the matching of `overlaps` does not look at.
+    if not both.any() and np.array_equal(iou, overlaps.iou):
         chosen = overlaps.matched
     else:
         chosen = match(
@@ -277,15 +279,15 @@ def _describes_hidden_target(inputs: ScoringInput, overlaps: Overlaps) -> BoolAr
     """Whether each region has no requested mask and overlaps, in the other type, a target whose requested mask is
     empty. bool [regions].
     """
-    found = np.zeros(len(inputs.predictions.score), bool)
+    overlaps_hidden = np.zeros(len(inputs.predictions.score), bool)
     requested = inputs.ground_truth.requested_type[inputs.ground_truth.sample]
     empty = overlaps.target.known & (overlaps.target.area == 0) & (requested != BOTH)
     for kind, other in KINDS:
         rows = np.flatnonzero((empty & (requested != other))[inputs.pairs.target])
         if len(rows):
             shared = inputs.overlaps(kind).intersection[rows] > 0
-            found[inputs.pairs.pred[rows[shared]]] = True
-    return found & ~overlaps.pred.selection.exact
+            overlaps_hidden[inputs.pairs.pred[rows[shared]]] = True
+    return overlaps_hidden & ~overlaps.pred.selection.exact
 
 
 def _mean_of_types(inputs: ScoringInput, pairs: Int64Array) -> Float64Array:
@@ -406,7 +408,8 @@ def _target_metrics(matches: QuestionMatches) -> dict[str, MetricTerms]:
         matches.sample[matches.iou >= HIT], minlength=len(matches.scorable)
     )
     regions, targets = (
-        np.where(matches.scorable, one, 0) for one in (matches.regions, matches.targets)
+        np.where(matches.scorable, counts, 0)
+        for counts in (matches.regions, matches.targets)
     )
     return {
         "precision": MetricTerms(hits, regions),

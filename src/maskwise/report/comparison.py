@@ -130,17 +130,18 @@ def compare(
 
 def pair_runs(a: Run, b: Run, protocol: str | None = None) -> RunPair:
     """Check that two runs can be compared: one dataset, and one protocol with the same options."""
-    one = a.info.dataset
-    other = b.info.dataset
-    if one.sha256 == other.sha256 and a.ids != b.ids:
+    dataset_a = a.info.dataset
+    dataset_b = b.info.dataset
+    if dataset_a.sha256 == dataset_b.sha256 and a.ids != b.ids:
         raise ProtocolError(
-            f"{a.location} has {len(a.ids)} questions of {one.path}, {b.location} {len(b.ids)}, and not the same ones: "
-            "evaluate both with the same --limit and --seed"
+            f"{a.location} has {len(a.ids)} questions of {dataset_a.path}, {b.location} {len(b.ids)}, "
+            "and not the same ones: evaluate both with the same --limit and --seed"
         )
-    if one.sha256 != other.sha256:
+    if dataset_a.sha256 != dataset_b.sha256:
         raise ProtocolError(
-            f"{a.location} was scored on {one.path} (sha256 {one.sha256[:12]}), {b.location} on {other.path} "
-            f"(sha256 {other.sha256[:12]}): runs on different datasets cannot be compared; score both on one"
+            f"{a.location} was scored on {dataset_a.path} (sha256 {dataset_a.sha256[:12]}), "
+            f"{b.location} on {dataset_b.path} (sha256 {dataset_b.sha256[:12]}): "
+            "runs on different datasets cannot be compared; score both on one"
         )
     common = [name for name in a.scores.protocols if name in b.scores.protocols]
     if not common:
@@ -167,9 +168,9 @@ def compare_runs(pair: RunPair) -> RunComparison:
     everything = ImageGroups.single(pair.a.clusters)
     overall = {
         name: _change(
-            compare_metric(one, metrics[1][name], everything, level)[0], one.unit
+            compare_metric(metric, metrics[1][name], everything, level)[0], metric.unit
         )
-        for name, one in metrics[0].items()
+        for name, metric in metrics[0].items()
         if name in metrics[1]
     }
     slices = {
@@ -221,7 +222,7 @@ def _slice_changes(
             f"{pair.a.location}: its tables lack the slicing {slicing!r}; score the run again"
         )
     groups = ImageGroups(codes.codes, pair.a.clusters, len(codes.names))
-    found = {
+    comparisons = {
         name: compare_metric(metrics[0][name], metrics[1][name], groups, level)
         for name in MAIN_METRICS
     }
@@ -236,22 +237,23 @@ def _slice_changes(
         item = codes.names.index(group.name)
         known = [name for name in MAIN_METRICS if group.metrics[name].value is not None]
         changes = {
-            name: _change(found[name][item], metrics[0][name].unit) for name in known
+            name: _change(comparisons[name][item], metrics[0][name].unit)
+            for name in known
         }
         out.append(SliceChange(name=group.name, samples=group.samples, metrics=changes))
     return out
 
 
-def _change(found: Comparison, unit: str) -> MetricChange:
+def _change(comparison: Comparison, unit: str) -> MetricChange:
     return MetricChange(
-        a=found.a,
-        b=found.b,
-        difference=found.difference,
-        low=found.interval.low,
-        high=found.interval.high,
-        method=found.interval.method,
-        p=found.p_value,
-        images=found.images,
+        a=comparison.a,
+        b=comparison.b,
+        difference=comparison.difference,
+        low=comparison.interval.low,
+        high=comparison.interval.high,
+        method=comparison.interval.method,
+        p=comparison.p_value,
+        images=comparison.images,
         unit=unit,
     )
 

@@ -53,7 +53,7 @@ class DifferenceChart:
 
 def comparison_to_html(
     pair: RunPair,
-    found: RunComparison,
+    comparison: RunComparison,
     *,
     samples: int = 10,
     paths: tuple[RunPaths, RunPaths] | None = None,
@@ -61,11 +61,11 @@ def comparison_to_html(
     """One offline page below 10 MB. samples: of each kind in the gallery; paths: of run A and of run B."""
     return render(
         "compare.html",
-        found=found,
+        comparison=comparison,
         names=run_names(pair),
-        verdict=describe_difference(found.metrics["giou"], found.level),
-        figures=_figure_charts(found),
-        slices=_slice_charts(found),
+        verdict=describe_difference(comparison.metrics["giou"], comparison.level),
+        figures=_figure_charts(comparison),
+        slices=_slice_charts(comparison),
         gallery=_gallery(pair, samples, paths or (RunPaths(), RunPaths())),
     )
 
@@ -93,12 +93,12 @@ def describe_difference(giou: MetricChange, level: float) -> str:
     return f"{better} is ahead by {points} points of gIoU, but chance alone may explain it ({details})."
 
 
-def _figure_charts(found: RunComparison) -> list[DifferenceChart]:
+def _figure_charts(comparison: RunComparison) -> list[DifferenceChart]:
     charts = []
     for group_name in METRIC_GROUPS:
         changes = {
             name: change
-            for name, change in found.metrics.items()
+            for name, change in comparison.metrics.items()
             if metric_label(name).group == group_name and change.difference is not None
         }
         axis = _axis(changes.values())
@@ -113,8 +113,10 @@ def _figure_charts(found: RunComparison) -> list[DifferenceChart]:
     return charts
 
 
-def _slice_charts(found: RunComparison) -> list[DifferenceChart]:
-    return [_slice_chart(slicing, groups) for slicing, groups in found.slices.items()]
+def _slice_charts(comparison: RunComparison) -> list[DifferenceChart]:
+    return [
+        _slice_chart(slicing, groups) for slicing, groups in comparison.slices.items()
+    ]
 
 
 def _slice_chart(slicing: str, groups: list[SliceChange]) -> DifferenceChart:

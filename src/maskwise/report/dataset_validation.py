@@ -133,12 +133,12 @@ def _mask_faults(
     for item, reason in _malformed(masks, threads):
         yield int(rows[item]), "malformed mask", f"is malformed: {reason}"
     for item in np.flatnonzero((masks.size != size[rows]).any(1)).tolist():
-        found = tuple(masks.size[item].tolist())
+        mask_size = tuple(masks.size[item].tolist())
         expected = tuple(size[rows[item]].tolist())
         yield (
             int(rows[item]),
             "mask size",
-            f"has height and width {found}, the image {expected}",
+            f"has height and width {mask_size}, the image {expected}",
         )
 
 

@@ -148,20 +148,24 @@ class Gallery:
             name: {card.slices[name] for card in self.cards if name in card.slices}
             for name in names
         }
-        return {name: sorted(found) for name, found in values.items() if len(found) > 1}
+        return {
+            name: sorted(several)
+            for name, several in values.items()
+            if len(several) > 1
+        }
 
     @property
     def layers(self) -> list[str]:
         """The layers that occur in the cards."""
         panels = [panel for card in self.cards for panel in card.panels]
         shapes = [shape for panel in panels for shape in panel.shapes]
-        found = {
+        occurs = {
             "visible": any(shape.visible for shape in shapes),
             "hidden": any(shape.hidden for shape in shapes),
             "amodal": any(shape.amodal for shape in shapes),
             "ignored": any(panel.ignored for panel in panels),
         }
-        return [name for name, there in found.items() if there]
+        return [name for name, there in occurs.items() if there]
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def write_site(
     write_report: the page of a run. The reports are written again, so that they agree with the tables.
     """
     out = Path(folder)
-    found = make_leaderboard(runs)
+    leaderboard = make_leaderboard(runs)
     reports = out / (REPORTS + PARTIAL)
     with write_errors(out):
         _check_place(out)
@@ -120,16 +120,16 @@ def write_site(
             (reports / report_name(run)).write_text(page, encoding="utf-8")
     with write_errors(out):
         # The data file comes first: a folder that has it is known as a site, even if writing is interrupted.
-        _write(out / DATA, leaderboard_to_json(found))
+        _write(out / DATA, leaderboard_to_json(leaderboard))
         _remove(out / REPORTS)
         reports.replace(out / REPORTS)
-        _write(out / PAGE, leaderboard_to_html(found).encode())
-    return found
+        _write(out / PAGE, leaderboard_to_html(leaderboard).encode())
+    return leaderboard
 
 
-def leaderboard_to_json(found: Leaderboard) -> bytes:
+def leaderboard_to_json(leaderboard: Leaderboard) -> bytes:
     """The JSON form, indented."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(leaderboard), indent=2) + b"\n"
 
 
 def report_name(run: Run) -> str:
@@ -183,13 +183,13 @@ def _dataset_tables(runs: Sequence[Run]) -> LeaderboardDataset:
 
 
 def _table(
-    protocol: str, found: Sequence[tuple[Run, ProtocolScores]]
+    protocol: str, scored_runs: Sequence[tuple[Run, ProtocolScores]]
 ) -> LeaderboardTable:
-    result = found[0][1]
-    rows = [_row(run, one) for run, one in found]
+    result = scored_runs[0][1]
+    rows = [_row(run, scores) for run, scores in scored_runs]
     return LeaderboardTable(
         protocol=protocol,
-        role=protocol_role(found[0][0], protocol),
+        role=protocol_role(scored_runs[0][0], protocol),
         options=result.options,
         rule=result.rule,
         rows=sorted(rows, key=_sort_key),
@@ -261,10 +261,13 @@ class TableView:
     axis: Axis
 
 
-def leaderboard_to_html(found: Leaderboard) -> str:
+def leaderboard_to_html(leaderboard: Leaderboard) -> str:
     """One offline page; links lead to the reports beside it."""
-    datasets = [(one, [_view(table) for table in one.tables]) for one in found.datasets]
-    names = {one.dataset.split(" ")[0] for one in found.datasets}
+    datasets = [
+        (dataset, [_view(table) for table in dataset.tables])
+        for dataset in leaderboard.datasets
+    ]
+    names = {dataset.dataset.split(" ")[0] for dataset in leaderboard.datasets}
     return render(
         "leaderboard.html",
         script="leaderboard.js",
@@ -272,12 +275,14 @@ def leaderboard_to_html(found: Leaderboard) -> str:
         runs=len(
             {
                 row.report
-                for one in found.datasets
-                for table in one.tables
+                for dataset in leaderboard.datasets
+                for table in dataset.tables
                 for row in table.rows
             }
         ),
-        published=[(table, table.benchmark in names) for table in found.published],
+        published=[
+            (table, table.benchmark in names) for table in leaderboard.published
+        ],
     )
 
 

@@ -134,15 +134,21 @@ def _answer(columns: PredictionColumns, row: int) -> Answer | None:
     if text is None:
         return None
     phrases = []
-    found = columns.phrases
-    if found is not None and found.words is not None:
+    columns_of_phrases = columns.phrases
+    if columns_of_phrases is not None and columns_of_phrases.words is not None:
         cursor = 0
-        for item in range(*np.searchsorted(found.sample, [row, row + 1]).tolist()):
-            words = found.words.names[found.words.codes[item]]
+        for item in range(
+            *np.searchsorted(columns_of_phrases.sample, [row, row + 1]).tolist()
+        ):
+            words = columns_of_phrases.words.names[columns_of_phrases.words.codes[item]]
             start = text.find(words, cursor) if words else -1
             if words and start >= 0:
                 members = (
-                    found.members[found.offsets[item] : found.offsets[item + 1]]
+                    columns_of_phrases.members[
+                        columns_of_phrases.offsets[item] : columns_of_phrases.offsets[
+                            item + 1
+                        ]
+                    ]
                     - columns.offsets[row]
                 )
                 phrases.append(

@@ -213,27 +213,24 @@ class ObjectQuery:
 
     def execute(self, scene: SceneGraph) -> tuple[int, ...]:
         """Indices of the objects, left to right."""
-        found = []
+        matches = []
         for place in scene.objects():
             truths = [predicate.holds(scene, place) for predicate in self.predicates]
             if False in truths:
                 continue
             if None in truths:
                 raise AmbiguousError
-            found.append(place)
-        return _ordered(
-            scene,
-            found
-            if self.superlative is None
-            else [_extreme(scene, found, self.superlative)],
-        )
+            matches.append(place)
+        if self.superlative is not None:
+            matches = [_extreme(scene, matches, self.superlative)]
+        return _ordered(scene, matches)
 
     def execute_unique(self, scene: SceneGraph) -> int:
         """The only object; ambiguous if there is none or several."""
-        found = self.execute(scene)
-        if len(found) != 1:
+        matches = self.execute(scene)
+        if len(matches) != 1:
             raise AmbiguousError
-        return found[0]
+        return matches[0]
 
 
 @dataclass(frozen=True)
@@ -245,14 +242,12 @@ class PartQuery:
 
     def execute(self, scene: SceneGraph) -> tuple[int, ...]:
         """Indices of the parts, left to right."""
-        found: list[int] = []
+        parts: list[int] = []
         for whole in self.of.execute(scene):
-            found += (
-                _part(scene, whole, self.part)
-                if self.part in CATEGORIES[scene.nodes[whole].category].parts
-                else []
-            )
-        return _ordered(scene, found)
+            category = scene.nodes[whole].category
+            if self.part in CATEGORIES[category].parts:
+                parts += _part(scene, whole, self.part)
+        return _ordered(scene, parts)
 
 
 @dataclass(frozen=True)
@@ -264,16 +259,17 @@ class PartAffordanceQuery:
     def execute(self, scene: SceneGraph) -> tuple[int, ...]:
         """Indices of the parts, left to right."""
         use = PART_AFFORDANCES[self.use]
-        found = []
+        parts = []
         if any(category == scene.setting for category, _ in use.yes + use.unsure):
             raise AmbiguousError
         for whole in scene.objects():
             category = scene.nodes[whole].category
             if any(category == other for other, _ in use.unsure):
                 raise AmbiguousError
-            for object_map, part in use.yes:
-                found += _part(scene, whole, part) if object_map == category else []
-        return _ordered(scene, found)
+            for owner, part in use.yes:
+                if owner == category:
+                    parts += _part(scene, whole, part)
+        return _ordered(scene, parts)
 
 
 @dataclass(frozen=True)
@@ -284,7 +280,7 @@ class PartNameQuery:
 
     def execute(self, scene: SceneGraph) -> tuple[int, ...]:
         """Indices of the parts, left to right."""
-        found: list[int] = []
+        parts: list[int] = []
         for whole in scene.objects():
             names = CATEGORIES[scene.nodes[whole].category].parts
             if any(
@@ -292,8 +288,8 @@ class PartNameQuery:
                 for name in names
             ):
                 raise AmbiguousError
-            found += _part(scene, whole, self.part) if self.part in names else []
-        return _ordered(scene, found)
+            parts += _part(scene, whole, self.part) if self.part in names else []
+        return _ordered(scene, parts)
 
 
 @dataclass(frozen=True)
@@ -351,10 +347,10 @@ def _steps(a: SceneNode, b: SceneNode) -> tuple[float, float]:
 
 def _part(scene: SceneGraph, whole: int, part: str) -> list[int]:
     """The index of an object's part; ambiguous if no pixel of it is in the image."""
-    found = [place for place in scene.parts(whole) if scene.nodes[place].part == part]
-    if not found:
+    places = [place for place in scene.parts(whole) if scene.nodes[place].part == part]
+    if not places:
         raise AmbiguousError
-    return found
+    return places
 
 
 def _ordered(scene: SceneGraph, places: list[int]) -> tuple[int, ...]:
@@ -368,17 +364,14 @@ def _extreme(scene: SceneGraph, places: list[int], superlative: Superlative) -> 
     nodes = scene.nodes
     if superlative in ("leftmost", "rightmost"):
         sign = 1 if superlative == "leftmost" else -1
-        one, next_one = sorted(places, key=lambda place: sign * nodes[place].amodal_x)[
-            :2
-        ]
-        if (
-            min(sign * step for step in _steps(nodes[one], nodes[next_one]))
-            <= SAME_PLACE
-        ):
+        by_amodal_x = sorted(places, key=lambda place: sign * nodes[place].amodal_x)
+        first_place, second_place, *_ = by_amodal_x
+        steps = _steps(nodes[first_place], nodes[second_place])
+        # Both the visible and the amodal centers have to be clearly apart.
+        if min(sign * step for step in steps) <= SAME_PLACE:
             raise AmbiguousError
-        return _agreed(
-            one, min(places, key=lambda place: sign * nodes[place].visible_x)
-        )
+        by_visible_x = min(places, key=lambda place: sign * nodes[place].visible_x)
+        return _agreed(first_place, by_visible_x)
     order = sorted(
         places,
         key=lambda place: nodes[place].amodal_area,
@@ -397,7 +390,8 @@ def _extreme(scene: SceneGraph, places: list[int], superlative: Superlative) -> 
     return _agreed(order[0], pick(places, key=lambda place: nodes[place].visible_area))
 
 
-def _agreed(one: int, other: int) -> int:
-    if one != other:
+def _agreed(by_amodal: int, by_visible: int) -> int:
+    """The object that both kinds of masks choose."""
+    if by_amodal != by_visible:
         raise AmbiguousError
-    return one
+    return by_amodal

@@ -485,7 +485,7 @@ def usable_templates(
     given |= ({"ask", "Ask"} if wording.ask else set()) | (
         {"front"} if wording.front else set()
     )
-    found = []
+    usable = []
     for family in FAMILIES:
         if (
             family.intent == intent
@@ -498,8 +498,8 @@ def usable_templates(
                 if template_slots(template) <= given
             ]
             if templates:
-                found.append((family, templates))
-    return found
+                usable.append((family, templates))
+    return usable
 
 
 def fill_template(template: str, wording: TemplateSlots) -> str:

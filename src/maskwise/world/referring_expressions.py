@@ -179,12 +179,12 @@ class ReferringExpressions:
         """An object that hides this one or is hidden by it."""
         order = self.scene.nodes[place].order - 1
         occluded_pixels = self.scene.occluded_pixels
-        found: list[Relative] = []
+        relatives: list[Relative] = []
         for other in self.objects:
             there = self.scene.nodes[other].order - 1
-            found += [(BEHIND, other)] if occluded_pixels[there, order] else []
-            found += [(BEFORE, other)] if occluded_pixels[order, there] else []
-        return self.rng.choice(found) if found else None
+            relatives += [(BEHIND, other)] if occluded_pixels[there, order] else []
+            relatives += [(BEFORE, other)] if occluded_pixels[order, there] else []
+        return self.rng.choice(relatives) if relatives else None
 
     def _alone(self, form: ObjectQuery, place: int) -> bool:
         """Whether a form refers to this object and clearly to no other."""
