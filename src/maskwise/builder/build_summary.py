@@ -5,6 +5,7 @@
 `msgspec.json.encode(summary)` is the build.json that lies beside the report.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,8 +20,10 @@ from maskwise.report.dataset_stats import count_occlusion
 
 WORD_BANDS = (5, 10, 15, 20, 30, 50)
 """Upper ends of the bands of words per question and answer."""
+
 MAX_VALUES = 20
-"""Categories and tag values that are listed; tags with more values are left out."""
+"""Categories and tag values that are listed: as many as a chart shows with readable
+labels. Tags with more values are left out."""
 
 
 class WriterFailure(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,16 +155,17 @@ def _count_numbers(numbers: Iterable[int]) -> dict[str, int]:
 
 def _count_words(texts: Iterable[str]) -> dict[str, int]:
     """Texts by their number of words, in bands."""
-    lengths = np.array([len(text.split()) for text in texts], np.int64)
-    bands = np.bincount(
-        np.searchsorted(np.array(WORD_BANDS), lengths), minlength=len(WORD_BANDS) + 1
-    )
-    first = (1, *(end + 1 for end in WORD_BANDS))
-    names = [
-        *(f"{low} to {high}" for low, high in zip(first, WORD_BANDS)),
-        f"{first[-1]} or more",
-    ]
-    return {name: int(count) for name, count in zip(names, bands)}
+    names = []
+    lowest = 1
+    for highest in WORD_BANDS:
+        names.append(f"{lowest} to {highest}")
+        lowest = highest + 1
+    names.append(f"{lowest} or more")
+    counts = dict.fromkeys(names, 0)
+    for text in texts:
+        band = bisect_left(WORD_BANDS, len(text.split()))
+        counts[names[band]] += 1
+    return counts
 
 
 def _count_tags(drafts: Iterable[Draft]) -> dict[str, dict[str, int]]:
@@ -170,12 +174,12 @@ def _count_tags(drafts: Iterable[Draft]) -> dict[str, dict[str, int]]:
     for draft in drafts:
         for name, value in draft.tags.items():
             values.setdefault(name, []).append(value)
-    counts = {name: _most_frequent(tag_values) for name, tag_values in values.items()}
-    return {
-        name: value_counts
-        for name, value_counts in counts.items()
-        if len(value_counts) <= MAX_VALUES
-    }
+    counts = {}
+    for name, tag_values in values.items():
+        value_counts = _most_frequent(tag_values)
+        if len(value_counts) <= MAX_VALUES:
+            counts[name] = value_counts
+    return counts
 
 
 def _most_frequent(values: Iterable[Any]) -> dict[str, int]:

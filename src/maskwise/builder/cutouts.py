@@ -29,6 +29,7 @@ MIN_LARGEST_COMPONENT = 0.95
 """An object in several pieces is usually occluded; the largest piece of a complete one has at least this share."""
 
 MAX_CACHED = 256
+"""Cut-outs that are kept in memory: cutting one out decodes its whole image."""
 
 
 class Cutout(NamedTuple):
@@ -125,11 +126,9 @@ class AnnotatedObjects(NamedTuple):
             return False
         x, y, width, height = self.boxes[item].tolist()
         frame_height, frame_width = region.size
-        if (
-            min(x, y) < BORDER
-            or x + width > frame_width - BORDER
-            or y + height > frame_height - BORDER
-        ):
+        right_margin = frame_width - (x + width)
+        bottom_margin = frame_height - (y + height)
+        if min(x, y, right_margin, bottom_margin) < BORDER:
             return False
         if region.occluded is not None and region.amodal is not None:
             return region.occluded.area <= MAX_OCCLUSION * region.amodal.area
@@ -153,22 +152,18 @@ class AnnotatedObjects(NamedTuple):
         ]
         if not near:
             return 0.0
-        inside, *others = (
-            self.masks[[item, *near]].crop([window] * (1 + len(near))).to_dense()
-        )
+        windows = [window] * (1 + len(near))
+        inside, *others = self.masks[[item, *near]].crop(windows).to_dense()
         band = ndimage.binary_dilation(inside, iterations=CONTACT_WIDTH) & ~inside
-        return float((np.any(others, axis=0) & band).sum() / band.sum())
+        touched = np.any(others, axis=0) & band
+        return float(touched.sum() / band.sum())
 
     def _meets(self, item: int, window: list[int]) -> bool:
         """Whether an object's box meets a window; parts of objects do not count."""
+        if not self.areas[item] or self.regions[item].part_of is not None:
+            return False
         x, y, width, height = self.boxes[item].tolist()
-        left, top, wide, high = window
-        beside = (
-            x + width <= left
-            or left + wide <= x
-            or y + height <= top
-            or top + high <= y
-        )
-        return (
-            self.areas[item] > 0 and self.regions[item].part_of is None and not beside
-        )
+        left, top, window_width, window_height = window
+        meets_across = x < left + window_width and left < x + width
+        meets_down = y < top + window_height and top < y + height
+        return bool(meets_across and meets_down)

@@ -76,14 +76,16 @@ class ModelSession:
         make = partial(make_requests, SourceFolder.of(dataset), recipe)
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
-            requests = dict(zip(chunk, map_chunks(make, chunk, engine)))
-            sent = {
-                row: request for row, request in requests.items() if request is not None
-            }
-            answers = dict(zip(sent, self.ask(list(sent.values()))))
+            requests: dict[int, CompletionRequest] = {}
+            for row, request in zip(chunk, map_chunks(make, chunk, engine)):
+                if request is not None:
+                    requests[row] = request
+            completions = self.ask(list(requests.values()))
+            completion_of_row = dict(zip(requests, completions))
             self.done(len(chunk))
             for row in chunk:
-                yield self._read(recipe, SourceImage.of(dataset, row), answers.get(row))
+                image = SourceImage.of(dataset, row)
+                yield self._read(recipe, image, completion_of_row.get(row))
 
     @property
     def usage(self) -> WriterUsage:
@@ -145,11 +147,9 @@ def estimate_build(
         )
     ]
     if model.check_blind:
-        count = round(
-            sum(request is not None for request in requests)
-            * recipe.per_image
-            * recipe.reasoning_share
-        )
+        sent_images = len(requests) - requests.count(None)
+        # Every reasoning question that is written is asked once more.
+        questions = sent_images * recipe.per_image * recipe.reasoning_share
         draft = Draft(
             image_id="",
             question=TYPICAL_QUESTION,
@@ -160,18 +160,18 @@ def estimate_build(
         )
         parts.append(
             estimate(
-                [blind_request(draft)] * count,
+                [blind_request(draft)] * round(questions),
                 model.price,
                 output_tokens=TYPICAL_TOKENS,
                 batch=batch,
             )
         )
     scale = len(rows) / max(1, len(sampled))
-    calls, tokens, replies = (
-        round(scale * sum(part[item] for part in parts)) for item in range(3)
-    )
     return CostEstimate(
-        calls, tokens, replies, scale * sum(part.cost for part in parts)
+        calls=round(scale * sum(part.calls for part in parts)),
+        input_tokens=round(scale * sum(part.input_tokens for part in parts)),
+        output_tokens=round(scale * sum(part.output_tokens for part in parts)),
+        cost=scale * sum(part.cost for part in parts),
     )
 
 

@@ -73,11 +73,11 @@ def _count_splits(
 
 def _source(about: Mapping[str, str]) -> str:
     """The source that the dataset itself names."""
-    parts = [
-        about.get("recipe_source") or about.get("source") or about.get("title") or ""
-    ]
-    parts += [f"recipe {about['recipe']}"] if "recipe" in about else []
-    return "; ".join(filter(None, parts))
+    source = about.get("recipe_source") or about.get("source") or about.get("title")
+    parts = [source] if source else []
+    if "recipe" in about:
+        parts.append(f"recipe {about['recipe']}")
+    return "; ".join(parts)
 
 
 def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
@@ -113,15 +113,16 @@ def _statistics(stats: DatasetStats, dataset: Dataset) -> list[str]:
 
 def _count_licenses(dataset: Dataset) -> str:
     """How many images have each license; an image made from two photos has both."""
-    counts = Counter(
-        license
-        for text in dataset.images.license
-        for license in dict.fromkeys((text or "not stated").split("; "))
-    )
-    several = (
-        "; an image made from several photos counts once for each of their licenses"
-    )
-    return _join(counts) + (several if counts.total() > len(dataset.images) else "")
+    counts: Counter[str] = Counter()
+    for text in dataset.images.license:
+        licenses = (text or "not stated").split("; ")
+        counts.update(dict.fromkeys(licenses, 1))  # each once, in their order
+    line = _join(counts)
+    if counts.total() > len(dataset.images):
+        line += (
+            "; an image made from several photos counts once for each of their licenses"
+        )
+    return line
 
 
 def count_restricted(dataset: Dataset) -> int:
