@@ -34,9 +34,10 @@ def print_scores(
     all_protocols: every protocol of the run; show_all: also every metric.
     """
     console = make_console(highlight=False)
-    names = (
-        order_protocols(run) if all_protocols or show_all else leading_protocols(run)
-    )
+    if all_protocols or show_all:
+        names = order_protocols(run)
+    else:
+        names = leading_protocols(run)
     console.print(_main_table(run, names))
     for name in names:
         metrics = _other_metrics(run, name, show_all=show_all)
@@ -52,13 +53,11 @@ def print_scores(
 
 
 def _main_table(run: Run, names: list[str]) -> Table:
-    few = run.info.dataset.images < MIN_IMAGES
-    level = f"{100 * run.info.intervals.level:g} %"
-    intervals = (
-        f"without intervals ({TOO_FEW_IMAGES})"
-        if few
-        else f"with {level} intervals over images"
-    )
+    if run.info.dataset.images < MIN_IMAGES:
+        intervals = f"without intervals ({TOO_FEW_IMAGES})"
+    else:
+        level = f"{100 * run.info.intervals.level:g} %"
+        intervals = f"with {level} intervals over images"
     caption = f"percent {intervals}; {describe_questions(run)}"
     table = Table(
         box=None, padding=(0, 2, 0, 0), caption=caption, caption_justify="left"
@@ -67,68 +66,69 @@ def _main_table(run: Run, names: list[str]) -> Table:
     for name in ("gIoU", "cIoU", "scored", "counted\nas zero", "left\nout"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in names:
-        found = run.scores.protocols[name]
+        scores = run.scores.protocols[name]
         role = protocol_role(run, name)
-        counts = found.counts
+        counts = scores.counts
+        counted_as_zero = counts.failed + counts.missing
         table.add_row(
             f"{name} ({role})" if role == OFFICIAL else name,
-            *(_percent(found.metrics[key]) for key in MAIN_METRICS),
-            *(
-                f"{number:,}"
-                for number in (
-                    counts.scored,
-                    counts.failed + counts.missing,
-                    counts.excluded,
-                )
-            ),
+            *(_percent(scores.metrics[key]) for key in MAIN_METRICS),
+            f"{counts.scored:,}",
+            f"{counted_as_zero:,}",
+            f"{counts.excluded:,}",
         )
     return table
 
 
 def _other_metrics(run: Run, name: str, *, show_all: bool) -> Mapping[str, MetricValue]:
     """The metrics beside gIoU and cIoU that are defined and not fixed by the protocol."""
-    found = {
+    metrics = {
         key: metric
         for key, metric in run.scores.protocols[name].metrics.items()
         if key not in MAIN_METRICS and metric.value is not None and not metric.gated
     }
     if show_all:
-        return found
-    wanted = [key for key in HEADLINE_METRICS if key in found]
-    if not states_mask_types(run):
-        wanted = [key for key in wanted if key != "mask_type_accuracy"]
-    return {key: found[key] for key in wanted}
+        return metrics
+    headline_keys = [key for key in HEADLINE_METRICS if key in metrics]
+    # A model that never states a mask type would seem to fail at something it does not attempt.
+    if not states_mask_types(run) and "mask_type_accuracy" in headline_keys:
+        headline_keys.remove("mask_type_accuracy")
+    return {key: metrics[key] for key in headline_keys}
 
 
 def _wrap(name: str, metrics: Mapping[str, MetricValue], width: int) -> str:
     """The metrics of a protocol as markup, in lines of the terminal's width; a metric is never broken."""
-    parts = (
-        f"{metric_label(key).label} {_percent(metric)}"
-        for key, metric in metrics.items()
-    )
-    text = f"{name}: " + " · ".join(part.replace(" ", NO_BREAK_SPACE) for part in parts)
-    lines = escape(
-        textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
-    )
-    return f"[bold]{name}[/]" + lines[len(name) :]
+    parts = []
+    for key, metric in metrics.items():
+        part = f"{metric_label(key).label} {_percent(metric)}"
+        parts.append(part.replace(" ", NO_BREAK_SPACE))
+    text = f"{name}: " + " · ".join(parts)
+    lines = textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
+    # Only now the name becomes bold: markup would count as characters of the line.
+    return f"[bold]{name}[/]" + escape(lines)[len(name) :]
 
 
 def _percent(metric: MetricValue) -> str:
     """Percent with the interval, a plain number for counts, - where undefined."""
     if metric.value is None:
         return "-"
-    scale, digits = (100, 1) if metric.unit == "fraction" else (1, 2)
+    if metric.unit == "fraction":
+        scale = 100
+        digits = 1
+    else:
+        scale = 1
+        digits = 2
     value = f"{scale * metric.value:.{digits}f}"
     if metric.low is None or metric.high is None:
         return value
-    return (
-        f"{value} [{scale * metric.low:.{digits}f}, {scale * metric.high:.{digits}f}]"
-    )
+    low = f"{scale * metric.low:.{digits}f}"
+    high = f"{scale * metric.high:.{digits}f}"
+    return f"{value} [{low}, {high}]"
 
 
-def _print_reasons(console: Console, name: str, found: ProtocolScores) -> None:
+def _print_reasons(console: Console, name: str, scores: ProtocolScores) -> None:
     """Why questions have no score under a protocol."""
-    reasons = [f"{count:,} {reason}" for reason, count in found.counts.reasons.items()]
+    reasons = [f"{count:,} {reason}" for reason, count in scores.counts.reasons.items()]
     if reasons:
         console.print(
             f"[yellow]{name}, without a score:[/] {escape('; '.join(reasons))}"
@@ -147,11 +147,8 @@ def _print_omissions(
             f"[yellow]{unknown:,} predictions are for samples that the dataset does not have[/]"
         )
     if not show_all:
-        others = (
-            f"{hidden} other protocols and "
-            if hidden > 1
-            else "1 other protocol and "
-            if hidden
-            else ""
-        )
+        others = ""
+        if hidden:
+            noun = "protocol" if hidden == 1 else "protocols"
+            others = f"{hidden} other {noun} and "
         console.print(f"[dim]{others}all metrics: --all, or the report[/]")
