@@ -29,6 +29,7 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
     "Computing Krippendorff's Alpha-Reliability", section C). alpha = 1 - Do / De. None where it is not defined: no unit
     with two values, or one value only.
     """
+    # A single value has nothing to agree with.
     paired = [Counter(unit) for unit in units if len(unit) > 1]
     totals = sum(paired, Counter[Hashable]())
     n = totals.total()

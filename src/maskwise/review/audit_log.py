@@ -184,6 +184,7 @@ def _add_controls(connection: Connection, event: Event) -> None:
 def _add_reviewer(connection: Connection, event: Event) -> None:
     values = msgspec.json.decode(event.payload)
     same = tables.reviewers.c.name == values["name"]
+    # A known name gets a new token and keeps the control items.
     if connection.scalar(select(tables.reviewers.c.name).where(same)) is not None:
         connection.execute(update(tables.reviewers).where(same).values(**values))
         return
@@ -217,6 +218,7 @@ def _decide(connection: Connection, event: Event) -> None:
         "undone": False,
     }
     connection.execute(_INSERT_DECISION, values)
+    # A skip gives the slot back; every other verdict keeps it for good.
     skipped = payload.verdict == "skip"
     _set_slot(connection, event.item, payload.slot, None if skipped else event.actor)
     if not skipped:
@@ -278,6 +280,7 @@ def _set_slot(
 def _settle_item(connection: Connection, item: int) -> None:
     """Derive the status of an item from its decisions; a disputed item gets a slot for adjudication."""
     row = connection.execute(_FIND_ITEM, {"item_": item}).one()
+    # The answer of a control item is known; decisions about it measure the reviewer.
     if row.control is not None:
         return
     decisions = connection.execute(_OPINIONS, {"item_": item}).all()

@@ -39,6 +39,7 @@ def decide(
 ) -> bool:
     """Append a decision to the audit log; returns whether it was there already. edited: the sample after a fix."""
     sent = _hash_request(decision)
+    # Locked before the log is read, so that a repeated request waits for the first.
     rows = lock_slots(connection, decision.item)
     event = find_event(connection, str(decision.id))
     if event is not None:
@@ -97,6 +98,7 @@ def undo(
     slots = lock_slots(connection, row.item)
     slot = next((slot for slot in slots if slot.slot == row.slot), None)
     if row.verdict == "skip":
+        # A skip gave its slot back; any free slot of the item will do.
         slot = free_slot(slots, reviewer)
     if slot is None:
         raise ReviewConflictError(
@@ -152,6 +154,7 @@ def save_draft(
     now = time.time()
     body = msgspec.json.encode(draft).decode()
     mine = (tables.drafts.c.item == item, tables.drafts.c.reviewer == reviewer)
+    # Update first: most drafts replace an earlier one, and neither database needs its own kind of upsert.
     changed = connection.execute(
         update(tables.drafts).where(*mine).values(at=now, body=body)
     )
@@ -237,6 +240,7 @@ def _to_draft(row: Any) -> DecisionDraft:
 
 
 def _hash_request(decision: NewDecision) -> str:
+    # How many items come next is no part of the decision: a repeated request may ask for another number.
     content = msgspec.structs.replace(decision, next=0)
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:32]
 

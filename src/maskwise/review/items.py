@@ -113,6 +113,7 @@ def view_item(
     sample = dataset[item]
     row = int(dataset.samples.image[item])
     image = dataset.image(row)
+    # Targets come from the sample, whose version of a region may differ from that of the image.
     shown = {target.id for target in sample.targets}
     others = [region for region in dataset.regions_of(row) if region.id not in shown]
     return ItemView(

@@ -115,6 +115,7 @@ def add_reviewer(
         raise MaskwiseError(
             f"{name!r} is registered as {before}; choose another name for a {role}"
         )
+    # A new token ends the old one: the table has one hash per reviewer.
     token = secrets.token_urlsafe(TOKEN_BYTES)
     facts = {"name": name, "role": role, "token_hash": hash_token(token)}
     append_event(connection, "reviewer_added", facts, actor=actor)
@@ -198,6 +199,7 @@ def _flagged_rows(dataset: Dataset) -> dict[int, None]:
 
 def _is_double(seed: str, sample: str, share: float) -> bool:
     """Whether two reviewers decide about a sample: chosen by a hash, so that it does not depend on the order."""
+    # 48 bits of the hash as a number from 0 to 1: exact in floating point.
     digest = hashlib.sha256(f"{seed}/{sample}".encode()).digest()
     return int.from_bytes(digest[:6], "big") < share * 2**48
 

@@ -144,6 +144,7 @@ def _next_slot(connection: Connection, reviewer: Reviewer, held: int) -> Any:
     """The first free slot for a reviewer who holds so many, locked, or None. What the reviewer skipped comes last."""
     kinds = _kinds(connection, reviewer, held)
     for skipped in (False, True):
+        # All kinds of what was never skipped, before anything that was.
         for kind in kinds:
             values = {"me": reviewer.name, "kind_": kind, "now": time.time()}
             row = connection.execute(_FREE[skipped], values).first()
@@ -165,6 +166,7 @@ def _kinds(connection: Connection, reviewer: Reviewer, held: int) -> list[SlotKi
 def _control_is_due(connection: Connection, reviewer: str, held: int) -> bool:
     """Whether the next item should be a control: one per block of CONTROL_EVERY, at a place that is hard to guess."""
     done = connection.execute(_COUNT_DONE, {"me": reviewer}).scalar_one()
+    # A hash of reviewer and block: the same after a restart, different for every reviewer.
     block, place = divmod(done + held, CONTROL_EVERY)
     digest = hashlib.sha256(f"{reviewer}/{block}".encode()).digest()
     return digest[0] % CONTROL_EVERY == place

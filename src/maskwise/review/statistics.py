@@ -227,6 +227,7 @@ def _agreement(rows: Sequence[Any]) -> AgreementStats:
     verdicts = [[row.verdict for row in reviews] for reviews in double]
     pairs = _pair_agreements(double)
     masks = sum(pair.masks for pair in pairs)
+    # The mean over masks, not over pairs: pairs with more masks count more.
     iou_sum = sum((pair.mask_iou or 0.0) * pair.masks for pair in pairs)
     return AgreementStats(
         items=len(double),
@@ -242,6 +243,7 @@ def _pair_agreements(double: Iterable[Sequence[Any]]) -> list[PairAgreement]:
     """Agreement of every two reviewers who decided about the same items. double: the reviews of each item."""
     rows_by_pair: dict[tuple[str, str], list[tuple[Any, Any]]] = defaultdict(list)
     for reviews in double:
+        # In the order of names, so that (a, b) and (b, a) are one pair.
         by_name = sorted(reviews, key=lambda row: str(row.reviewer))
         for first, second in itertools.combinations(by_name, 2):
             rows_by_pair[first.reviewer, second.reviewer].append((first, second))

@@ -59,6 +59,8 @@ def make_app(
         openapi_config=openapi_config(),
         plugins=[HttpRecordSchemas()],
         state=state,
+        # Not from the environment: pages of debugging show the source.
+        debug=False,
         logging_config=None,
     )
     # The framework's own middleware does not see requests for unknown routes.

@@ -71,6 +71,7 @@ class ConnectionTable:
     def touch(self, connection: "GuardedConnection") -> None:
         """Note that a connection sent something."""
         if connection in self._open:
+            # Dictionaries keep the order of insertion: this moves the connection to the end.
             del self._open[connection]
             self._open[connection] = None
 
@@ -118,6 +119,7 @@ class GuardedConnection(H11Protocol):
             self._start_header_timer()
         self._received = True
         super().data_received(data)
+        # Busy now means that the headers were complete; bodies have a limit of their own (`requests`).
         if self.busy:
             self._header_timer.cancel()
             self._received = False
@@ -170,6 +172,7 @@ class GuardedConnection(H11Protocol):
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
+        # It takes no place any more, although it stays open for a moment.
         self.table.remove(self)
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 

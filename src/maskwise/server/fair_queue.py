@@ -60,6 +60,7 @@ class FairQueue:
     def _pass_on(self) -> None:
         while self._clients:
             waiting = self._next()
+            # A future that is done belongs to a request that was cancelled while it waited.
             if not waiting.done():
                 waiting.set_result(None)
                 return
@@ -67,6 +68,7 @@ class FairQueue:
 
     def _next(self) -> Waiting:
         """The next one: of the client, and of its image, that had the turn longest ago."""
+        # The first of each is the one whose turn was longest ago; after its turn it goes to the end.
         client, images = next(iter(self._clients.items()))
         image, queue = next(iter(images.items()))
         waiting = queue.popleft()

@@ -75,6 +75,7 @@ def open_server(
         raise MaskwiseError(
             f"listening on {host} lets others ask this model, so it needs a token: --token or MASKWISE_TOKEN"
         )
+    # A page of another site could make its own name point to this machine (DNS rebinding).
     if local or allowed_hosts:
         names = {name.lower() for name in allowed_hosts}
         app = AllowedHosts(app, {*LOCAL_NAMES, host.lower(), *names})

@@ -73,6 +73,7 @@ class MeasuredRequests:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        # A list, so that the function below can change it; 500 where no response is begun.
         status = [500]
         started = time.perf_counter()
 

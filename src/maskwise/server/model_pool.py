@@ -29,7 +29,8 @@ class ModelPool:
         start: Callable[[str], ServedModel] | None = None,
     ) -> None:
         self.default = default
-        self.names = (default, *(n for n in names if n != default))
+        # The default is listed first, and once.
+        self.names = (default, *(name for name in names if name != default))
         self._start = start
         self._running: OrderedDict[str, ModelWorker] = OrderedDict({default: worker})
         self._starting = asyncio.Lock()
@@ -54,6 +55,7 @@ class ModelPool:
             )
         if name not in self._running:
             async with self._starting:
+                # Another request may have started it meanwhile.
                 if name not in self._running:
                     self._make_room()
                     self._running[name] = await self._start_worker(name)
@@ -78,15 +80,15 @@ class ModelPool:
     def _make_room(self) -> None:
         if len(self._running) < MAX_RUNNING:
             return
-        idle = (
-            n
-            for n, worker in self._running.items()
-            if n != self.default and not len(worker.queue)
-        )
-        name = next(idle, None)
-        if name is None:
+        # The first is the one that was used longest ago.
+        idle = [
+            name
+            for name, worker in self._running.items()
+            if name != self.default and not len(worker.queue)
+        ]
+        if not idle:
             headers = {"Retry-After": str(RETRY_SECONDS)}
             raise RequestRejectedError(
                 503, "all model processes are busy; try again", headers
             )
-        self._running.pop(name).close()
+        self._running.pop(idle[0]).close()

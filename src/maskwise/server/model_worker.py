@@ -22,6 +22,7 @@ class ModelWorker:
     def __init__(self, model: ServedModel) -> None:
         self.model = model
         self.queue = FairQueue(MAX_WAITING)
+        # A model answers one request at a time, so that one thread waits for it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
 
     async def call(
@@ -30,6 +31,7 @@ class ModelWorker:
         """Wait for the turn of this client and image, then call the function in the model's thread."""
         client = request.client.host if request.client else ""
         async with self.queue.turn(client, image):
+            # Nobody would read the answer.
             if await request.is_disconnected():
                 raise RequestRejectedError(400, "the client has disconnected")
             loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """The OpenAPI document, which the framework makes from the routes, and the page at /docs, which loads no other file."""
 
 from html import escape
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
 from litestar import Request, get
 from litestar.openapi.config import OpenAPIConfig
@@ -33,12 +33,12 @@ class HttpRecordSchemas(OpenAPISchemaPlugin):
     An image is always sent whole (`png`), because the server reads no files; a prediction names no sample.
     """
 
-    fields_by_record: dict[Any, dict[str, Any]] = {  # noqa: RUF012
+    fields_by_record: ClassVar[dict[Any, dict[str, Any]]] = {
         RequestImage: {"png": bytes},
         Prediction: _prediction_fields(),
         PredictResponse: {"id": str, "predictions": list[Prediction]},
     }
-    required_by_record: dict[Any, list[str]] = {  # noqa: RUF012
+    required_by_record: ClassVar[dict[Any, list[str]]] = {
         RequestImage: ["png"],
         Prediction: [],
         PredictResponse: ["id", "predictions"],

@@ -42,6 +42,7 @@ class ReviewAccess:
 
     def token_of(self, request: Connection) -> str:
         """The token of a request that may come from here: 401 without one, 403 without the header against CSRF."""
+        # A program sends the token itself; no browser adds this header, so that it needs no other.
         kind, _, bearer = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return bearer.strip()

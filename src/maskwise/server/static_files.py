@@ -84,6 +84,7 @@ def _respond(request: Request[Any, Any, Any], name: str) -> Response[bytes]:
     if file is None:
         raise RequestRejectedError(404, "Not Found: see /docs")
     headers = {"ETag": file.etag, "Cache-Control": "no-cache"}
+    # A proxy may mark an ETag as weak; the content is the same.
     known = [
         tag.strip().removeprefix("W/")
         for tag in request.headers.get("if-none-match", "").split(",")
