@@ -20,7 +20,7 @@ from maskwise.world.logical_forms import (
     UnionQuery,
     Unoccluded,
 )
-from maskwise.world.scene_graph import ObjectExtent, SceneGraph, SceneNode
+from maskwise.world.scene_graph import SceneGraph, SceneNode
 
 FULL = 1000
 
@@ -64,9 +64,7 @@ def lay(
     for (front, back), pixels in (occluded_pixels or {}).items():
         matrix[front - 1, back - 1] = pixels
     empty = np.zeros((0, 0), np.uint8)
-    extents = tuple(
-        ObjectExtent((slice(0, 0), slice(0, 0)), empty) for _ in range(order)
-    )
+    extents = tuple(((slice(0, 0), slice(0, 0)), empty) for _ in range(order))
     frame = np.full((100, 100), -1, np.int8)
     return SceneGraph(
         setting, tuple(placed), extents, matrix, frame, frame.astype(np.int16)

@@ -1,7 +1,5 @@
 """Render a layout as an image and exact masks."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
@@ -14,23 +12,15 @@ from maskwise.world.scene_layout import PlacedObject, SceneLayout
 from maskwise.world.textures import SIDE, crop_texture
 
 
-class Rendering(NamedTuple):
-    """A rendered layout.
-
-    image: uint8 (size, size, 3). object_map: int8 (size, size), the number of the
-    object visible at each pixel, or -1. rasters: one per object of the layout, None
-    for an object outside the image.
-    """
-
-    image: NDArray[np.uint8]
-    object_map: NDArray[np.int8]
-    rasters: list[ObjectRaster | None]
-
-
 def render(
     layout: SceneLayout, background: Background, size: int, rng: RandomStream
-) -> Rendering:
-    """Draw the background, the shadows, and the objects from the back to the front."""
+) -> tuple[NDArray[np.uint8], NDArray[np.int8], list[ObjectRaster | None]]:
+    """Draw the background, the shadows, and the objects from the back to the front.
+
+    Returns the image, uint8 (size, size, 3); the number of the object visible at each
+    pixel, or -1, int8 (size, size); and a raster per object of the layout, None for an
+    object outside the image.
+    """
     planes = draw_background(background, size, layout.light)
     _cast_shadows(planes, layout, size)
     object_map = np.full((size, size), -1, np.int8)
@@ -43,7 +33,7 @@ def render(
             _draw_over(planes, raster)
             object_map[raster.window][raster.facet > 0] = number
     image = _expose(planes, size, rng)
-    return Rendering(image, object_map, rasters)
+    return image, object_map, rasters
 
 
 def _draw_over(planes: Planes, raster: ObjectRaster) -> None:

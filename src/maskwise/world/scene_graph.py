@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from maskwise.world.catalogue import CATEGORIES
 from maskwise.world.rasterizer import ObjectRaster
-from maskwise.world.render import Rendering
 from maskwise.world.scene_layout import PlacedObject, SceneLayout
 
 SAME_PLACE = 0.05
@@ -52,13 +51,9 @@ class SceneNode(NamedTuple):
         return 1.0 - self.visible_area / self.amodal_area
 
 
-class ObjectExtent(NamedTuple):
-    """The amodal extent of an object: its window (rows, columns), and in it the number of the part at each pixel,
-    counted from 1 as in its category, 0 outside.
-    """
-
-    window: tuple[slice, slice]
-    parts: NDArray[np.uint8]
+ObjectExtent = tuple[tuple[slice, slice], NDArray[np.uint8]]
+"""The amodal extent of an object: its window (rows, columns), and in it the number of the
+part at each pixel, counted from 1 as in its category, 0 outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +90,8 @@ class SceneGraph:
         if node.part is None:
             return self.occluded_pixels[:, node.order - 1]
         window, parts = self.extents[node.order - 1]
-        above = self.object_map[window][parts == _number(node)]
-        counts = np.bincount(above + np.int64(1), minlength=len(self.extents) + 1)[1:]
+        visible_ranks = self.object_map[window][parts == _number(node)]
+        counts = _count_ranks(visible_ranks, len(self.extents))
         counts[node.order - 1] = 0
         return counts
 
@@ -115,32 +110,43 @@ class SceneGraph:
         return visible, amodal
 
 
-def build_scene_graph(layout: SceneLayout, rendering: Rendering) -> SceneGraph:
-    """List and measure every object and part that has a pixel in the image."""
-    objects = layout.objects
-    present = [
-        number
-        for number in range(len(objects) - 1, -1, -1)
-        if _appears(rendering.rasters[number])
-    ]
-    rank = np.full(len(objects) + 1, -1, np.int8)
-    rank[present] = np.arange(len(present))
-    object_map = rank[rendering.object_map]
+def build_scene_graph(
+    layout: SceneLayout,
+    visible_objects: NDArray[np.int8],
+    rasters: list[ObjectRaster | None],
+) -> SceneGraph:
+    """List and measure every object and part that has a pixel in the image.
+
+    visible_objects, rasters: what `render` returns for the layout.
+    """
+    # From the front to the back; the layout lists objects from the back.
+    present = []
+    for number in reversed(range(len(layout.objects))):
+        raster = rasters[number]
+        if raster is not None and raster.facet.any():
+            present.append((number, raster))
+    numbers = [number for number, _ in present]
+    # The last entry is for -1, the background.
+    rank_of = np.full(len(layout.objects) + 1, -1, np.int8)
+    rank_of[numbers] = np.arange(len(present))
+    object_map = rank_of[visible_objects]
     part_map = np.full(object_map.shape, -1, np.int16)
     nodes: list[SceneNode] = []
     extents: list[ObjectExtent] = []
     occluded_pixels = np.zeros((len(present), len(present)), np.int64)
-    for place, number in enumerate(present):
-        extent = _extent(objects[number], rendering.rasters[number])
-        new = _measure(objects[number], extent, object_map, place, len(nodes))
-        above = object_map[extent.window]
-        occluded_pixels[:, place] = np.bincount(
-            above[extent.parts > 0] + np.int64(1), minlength=len(present) + 1
-        )[1:]
-        spot = part_map[extent.window]
-        np.copyto(spot, _positions(new, len(nodes))[extent.parts], where=above == place)
-        nodes += new
-        extents.append(extent)
+    for rank, (number, raster) in enumerate(present):
+        placed = layout.objects[number]
+        parts = _part_numbers(placed, raster)
+        window = raster.window
+        object_nodes = _measure(placed, (window, parts), object_map, rank, len(nodes))
+        visible_ranks = object_map[window]
+        occluded_pixels[:, rank] = _count_ranks(visible_ranks[parts > 0], len(present))
+        node_of_part = _positions(object_nodes, len(nodes))
+        is_visible = visible_ranks == rank
+        np.copyto(part_map[window], node_of_part[parts], where=is_visible)
+        nodes += object_nodes
+        extents.append((window, parts))
+    # An object is visible at its own pixels, which does not occlude it.
     np.fill_diagonal(occluded_pixels, 0)
     return SceneGraph(
         layout.setting,
@@ -152,17 +158,18 @@ def build_scene_graph(layout: SceneLayout, rendering: Rendering) -> SceneGraph:
     )
 
 
-def _appears(raster: ObjectRaster | None) -> bool:
-    return raster is not None and bool(raster.facet.any())
+def _count_ranks(ranks: NDArray[np.int8], count: int) -> NDArray[np.int64]:
+    """How often each of `count` ranks occurs; -1, the background, is left out."""
+    counts = np.bincount(ranks + np.int64(1), minlength=count + 1)
+    return counts[1:]
 
 
-def _extent(placed: PlacedObject, raster: ObjectRaster | None) -> ObjectExtent:
-    assert raster is not None
+def _part_numbers(placed: PlacedObject, raster: ObjectRaster) -> NDArray[np.uint8]:
+    """The number of the part at each pixel of the raster, 0 outside the object."""
     names = CATEGORIES[placed.category].parts
-    table = np.array(
-        [0] + [names.index(facet.part) + 1 for facet in placed.shape.facets], np.uint8
-    )
-    return ObjectExtent(raster.window, table[raster.facet])
+    part_of_facet = [names.index(facet.part) + 1 for facet in placed.shape.facets]
+    table = np.array([0, *part_of_facet], np.uint8)
+    return table[raster.facet]
 
 
 def _number(node: SceneNode) -> int:
@@ -183,76 +190,80 @@ def _measure(
     placed: PlacedObject,
     extent: ObjectExtent,
     object_map: NDArray[np.int8],
-    place: int,
+    rank: int,
     first: int,
 ) -> list[SceneNode]:
-    """The object and those of its parts that have a pixel in the image."""
-    names = CATEGORIES[placed.category].parts
+    """The object and those of its parts that have a pixel in the image.
+
+    rank: its place from the front, from 0. first: the index of its node.
+    """
+    category = CATEGORIES[placed.category]
     (rows, columns), parts = extent
     width = parts.shape[1]
-    count = len(names) + 1
-    at = parts * np.int64(width) + np.arange(width)
-    here = object_map[rows, columns] == place
-    full, seen = (
-        np.bincount(index, minlength=count * width).reshape(count, width)
-        for index in (at.ravel(), at[here])
-    )
-    color_on = CATEGORIES[placed.category].color_on or names
-    color_area = int(
-        sum(
-            seen[number].sum()
-            for number, name in enumerate(names, 1)
-            if name in color_on
-        )
-    )
-    middle = (np.arange(columns.start, columns.stop) + 0.5) / object_map.shape[1]
+    count = len(category.parts) + 1
+    # One histogram over part and column: pixels (count, width) of each.
+    cells = parts * np.int64(width) + np.arange(width)
+    is_visible = object_map[rows, columns] == rank
+    amodal_pixels = np.bincount(cells.ravel(), minlength=count * width)
+    amodal_pixels = amodal_pixels.reshape(count, width)
+    visible_pixels = np.bincount(cells[is_visible], minlength=count * width)
+    visible_pixels = visible_pixels.reshape(count, width)
 
-    def node(part: str | None, chosen: slice) -> SceneNode:
-        whole = full[chosen].sum(0)
-        shown = seen[chosen].sum(0)
-        area = int(whole.sum())
-        visible = int(shown.sum())
-        amodal_x = float(whole @ middle) / area
-        x = float(shown @ middle) / visible if visible else amodal_x
+    color_area = 0
+    for number, name in enumerate(category.parts, 1):
+        if name in (category.color_on or category.parts):
+            color_area += int(visible_pixels[number].sum())
+    image_width = object_map.shape[1]
+    column_centers = (np.arange(columns.start, columns.stop) + 0.5) / image_width
+
+    def node(part: str | None, numbers: slice) -> SceneNode:
+        amodal_columns = amodal_pixels[numbers].sum(0)
+        visible_columns = visible_pixels[numbers].sum(0)
+        amodal_area = int(amodal_columns.sum())
+        visible_area = int(visible_columns.sum())
+        amodal_x = float(amodal_columns @ column_centers) / amodal_area
+        visible_x = amodal_x
+        if visible_area:
+            visible_x = float(visible_columns @ column_centers) / visible_area
         return SceneNode(
-            placed.category,
-            placed.color,
-            placed.material,
-            part,
-            first,
-            place + 1,
-            visible,
-            area,
-            x,
-            amodal_x,
-            color_area,
+            category=placed.category,
+            color=placed.color,
+            material=placed.material,
+            part=part,
+            whole=first,
+            order=rank + 1,
+            visible_area=visible_area,
+            amodal_area=amodal_area,
+            visible_x=visible_x,
+            amodal_x=amodal_x,
+            color_area=color_area,
         )
 
-    inside = np.flatnonzero(full[1:].any(1)).tolist()
-    return [node(None, slice(1, count))] + [
-        node(names[number], slice(number + 1, number + 2)) for number in inside
-    ]
+    nodes = [node(None, slice(1, count))]
+    for number, name in enumerate(category.parts, 1):
+        if amodal_pixels[number].any():
+            nodes.append(node(name, slice(number, number + 1)))
+    return nodes
 
 
 def name_nodes(nodes: list[SceneNode]) -> tuple[SceneNode, ...]:
     """Give every node a unique name: color and category, and the position if two objects share these."""
-    names: dict[int, str] = {}
     groups: dict[tuple[str, str], list[int]] = {}
     for place, node in enumerate(nodes):
         if node.part is None:
             groups.setdefault((node.category, node.color), []).append(place)
+    names: dict[int, str] = {}
     for (category, color), places in groups.items():
         plain = CATEGORIES[category].colored.format(color=color, noun=category)
         for place, word in zip(*_tell_apart(nodes, places)):
             names[place] = f"{word} {plain}".strip()
-    return tuple(
-        node._replace(
-            name=names[node.whole]
-            if node.part is None
-            else f"{node.part} of the {names[node.whole]}"
-        )
-        for node in nodes
-    )
+    named = []
+    for node in nodes:
+        name = names[node.whole]
+        if node.part is not None:
+            name = f"{node.part} of the {name}"
+        named.append(node._replace(name=name))
+    return tuple(named)
 
 
 def _tell_apart(

@@ -109,15 +109,15 @@ def make_scene(
     background = sample_background(
         layout.setting, layout.horizon, streams["background"]
     )
-    rendering = render(layout, background, size, streams["noise"])
-    graph = build_scene_graph(layout, rendering)
+    image, object_map, rasters = render(layout, background, size, streams["noise"])
+    graph = build_scene_graph(layout, object_map, rasters)
     asked = generate_questions(graph, split, questions, streams["questions"])
     id = (
         f"{split}-{seed}-{index}"
         if preset == "default"
         else f"{preset}-{split}-{seed}-{index}"
     )
-    return Scene(id, split, rendering.image, layout, graph, tuple(asked))
+    return Scene(id, split, image, layout, graph, tuple(asked))
 
 
 def stream_scenes(
