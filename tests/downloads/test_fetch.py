@@ -75,7 +75,9 @@ def test_a_server_that_cannot_continue_sends_all_again(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == CONTENT
 
 
-def test_a_file_that_changed_between_two_attempts_is_taken_anew(tmp_path: Path) -> None:
+def test_a_file_that_changed_between_two_attempts_is_taken_again(
+    tmp_path: Path,
+) -> None:
     with serving(b"x" * len(CONTENT)) as server:
 
         def change(handler: Handler) -> None:

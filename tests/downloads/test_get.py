@@ -395,7 +395,7 @@ def test_files_of_the_user_do_not_replace_those_that_are_unpacked(
         get_dataset(dataset(server), source=folders / "made", overwrite=True)
 
 
-def test_an_interrupted_unpacking_starts_anew(
+def test_an_interrupted_unpacking_is_repeated(
     server: FileServer, folders: Path
 ) -> None:
     server.content = coco_archive(folders / "made")

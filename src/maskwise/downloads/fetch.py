@@ -294,7 +294,7 @@ def _check_space(folder: Path, needed: int) -> None:
 
 
 def _finish(partial: Path, path: Path, sha256: Collection[str]) -> str:
-    """Check the hash and give the file its name. A wrong file is removed: the next call starts again."""
+    """Check the hash and give the file its name. A wrong file is removed, so that the next call starts from the beginning."""
     found = _sha256(partial)
     _state_path(partial).unlink(missing_ok=True)
     if sha256 and found not in sha256:
