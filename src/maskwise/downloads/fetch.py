@@ -294,18 +294,21 @@ def _check_space(folder: Path, needed: int) -> None:
 
 
 def _finish(partial: Path, path: Path, sha256: Collection[str]) -> str:
-    """Check the hash and give the file its name. A wrong file is removed, so that the next call starts from the beginning."""
-    found = _sha256(partial)
+    """Check the hash and give the file its name; returns the hash.
+
+    A wrong file is removed, so that the next call starts from the beginning.
+    """
+    actual = _sha256(partial)
     _state_path(partial).unlink(missing_ok=True)
-    if sha256 and found not in sha256:
+    if sha256 and actual not in sha256:
         size = partial.stat().st_size
         partial.unlink()
         raise DownloadError(
-            f"received {size} bytes with sha256 {found}, expected {' or '.join(sha256)}"
+            f"received {size} bytes with sha256 {actual}, expected {' or '.join(sha256)}"
         )
     partial.replace(path)
     sync_folder(path.parent)
-    return found
+    return actual
 
 
 def _sha256(path: Path) -> str:

@@ -187,7 +187,7 @@ def _ensure(
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        found = fetch(
+        sha256 = fetch(
             file.urls,
             path,
             bytes=file.bytes,
@@ -201,8 +201,8 @@ def _ensure(
         raise DownloadError(f"{error}\n{explain_offline(download, file)}") from None
     except OSError as error:
         raise DownloadError(f"cannot write {path}: {error.strerror or error}") from None
-    if all(version.sha256 != found for version in file.versions):
-        trust(path, found)
+    if all(version.sha256 != sha256 for version in file.versions):
+        trust(path, sha256)
 
 
 def _take_all(source: Path, folder: Path, download: Download, consent: Consent) -> None:
@@ -223,16 +223,16 @@ def _given_files(source: Path, download: Download) -> list[tuple[Path, HostedFil
         return [(source, download.files[0])]
     known = {file.file: file for file in download.files}
     places = [source] if source.is_file() else [source / name for name in known]
-    found = [
+    given_files = [
         (path, known[path.name])
         for path in places
         if path.is_file() and path.name in known
     ]
-    if not found:
+    if not given_files:
         raise DownloadError(
             f"expected {' or '.join(known)}, or a folder with such files, found {source}"
         )
-    return found
+    return given_files
 
 
 def _take(source: Path, path: Path, file: HostedFile, consent: Consent) -> None:

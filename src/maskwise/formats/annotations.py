@@ -198,32 +198,30 @@ def _to_regions(
 
     Takes as many pairs from `masks` as the image has region annotations.
     """
-    found: dict[
+    decoded_regions: dict[
         str, tuple[RegionAnnotation, DecodedMask | None, DecodedMask | None]
     ] = {}
     for region, (visible, amodal) in zip(annotation.regions, masks):
+        has_no_mask = visible is None and amodal is None
         if (
             isinstance(visible, MaskError)
             or isinstance(amodal, MaskError)
-            or visible is amodal is None
+            or has_no_mask
         ):
-            error = next(
-                (
-                    mask.message
-                    for mask in (visible, amodal)
-                    if isinstance(mask, MaskError)
-                ),
-                "none",
-            )
+            messages = [
+                mask.message
+                for mask in (visible, amodal)
+                if isinstance(mask, MaskError)
+            ]
             _skip(
                 annotation,
                 region,
                 diagnostics,
                 reason="invalid mask",
                 expected="a segmentation",
-                found=error,
+                found=messages[0] if messages else "none",
             )
-        elif region.id in found:
+        elif region.id in decoded_regions:
             _skip(
                 annotation,
                 region,
@@ -233,13 +231,13 @@ def _to_regions(
                 found=region.id,
             )
         else:
-            found[region.id] = (region, visible, amodal)
-    wholes = {id: region.part_of for id, (region, _, _) in found.items()}
+            decoded_regions[region.id] = (region, visible, amodal)
+    wholes = {id: region.part_of for id, (region, _, _) in decoded_regions.items()}
     return {
         id: _to_region(
             annotation, *decoded, wholes=wholes, diagnostics=diagnostics, exact=exact
         )
-        for id, decoded in found.items()
+        for id, decoded in decoded_regions.items()
     }
 
 

@@ -81,19 +81,16 @@ def _image_annotations(
     for annotation in annotations:
         entry = images[annotation.image_id]
         record = f"annotation {annotation.id}"
-        id = (
-            str(entry.id)
-            if annotators[entry.id] == 1
-            else f"{entry.id}@{annotation.id}"
-        )
+        # Several people annotated some images: each annotation becomes an image.
+        is_only = annotators[entry.id] == 1
+        id = str(entry.id) if is_only else f"{entry.id}@{annotation.id}"
         image = locate_coco_image(
             context, entry, id=id, record=record, licenses=licenses
         )
         if image is not None:
             regions = dict(_regions(context, annotation))
-            _check_depths(
-                context, annotation, {region.order for region in regions.values()}
-            )
+            depths = {region.order for region in regions.values()}
+            _check_depths(context, annotation, depths)
             region_annotations = (
                 _to_region(position, region, record)
                 for position, region in regions.items()

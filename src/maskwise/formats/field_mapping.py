@@ -333,9 +333,10 @@ def _png_mask(
 
 def _find_png(context: ReadContext, name: str) -> Path:
     """The PNG of a relative path below the image folders or beside the annotation file."""
-    found = context.images.find(name) if context.images is not None else None
-    if found is not None and context.images is not None:
-        return context.images.root / found
+    if context.images is not None:
+        path = context.images.find(name)
+        if path is not None:
+            return context.images.root / path
     return resolve_inside(context.annotations.parent, name)
 
 

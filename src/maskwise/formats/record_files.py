@@ -67,9 +67,10 @@ def _find_list(text: bytes, path: Path, records: str | None) -> list[msgspec.Raw
     for key in records.split(".") if records else ():
         inside = decode_json(raw, dict[str, msgspec.Raw], path)
         if key not in inside:
-            found = ", ".join(sorted(inside))
+            fields = ", ".join(sorted(inside))
             raise FormatError(
-                f"{path} has no field {records!r}, which the mapping asks for; it has: {found}"
+                f"{path} has no field {records!r}, which the mapping asks for; "
+                f"it has: {fields}"
             )
         raw = inside[key]
     return decode_json(raw, list[msgspec.Raw], path)
@@ -88,13 +89,11 @@ def _read_csv(context: ReadContext) -> Iterator[FileRecord]:
     try:
         for fields in reader:
             if None in fields or None in fields.values():
-                expected = f"{len(reader.fieldnames or ())} cells"
-                found = "another number of cells"
                 context.skip(
                     "row of another length",
                     f"line {reader.line_num}",
-                    expected=expected,
-                    found=found,
+                    expected=f"{len(reader.fieldnames or ())} cells",
+                    found="another number of cells",
                 )
             else:
                 yield FileRecord(f"line {reader.line_num}", fields)

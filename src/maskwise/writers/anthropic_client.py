@@ -114,16 +114,16 @@ class AnthropicClient:
         """The completions of an ended batch; None while it is running."""
         if self._sdk.messages.batches.retrieve(batch).processing_status != "ended":
             return None
-        found = {}
+        completions = {}
         for entry in self._sdk.messages.batches.results(batch):
             result = entry.result
             if result.type == "succeeded":
-                found[entry.custom_id] = to_completion(result.message)
+                completions[entry.custom_id] = to_completion(result.message)
             elif result.type == "errored":
-                found[entry.custom_id] = Completion(
+                completions[entry.custom_id] = Completion(
                     status="failed", reason=result.error.error.message
                 )
-        return found
+        return completions
 
     def _parameters(self, request: CompletionRequest) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": request.text}]

@@ -107,12 +107,11 @@ class OpenAIClient:
         self, label: str, *, keys: frozenset[str], since: float
     ) -> str | None:
         """The batch whose metadata holds the label."""
-        found = (
-            batch
-            for batch in self._sdk.batches.list()
-            if (batch.metadata or {}).get("maskwise") == label
-        )
-        return next((batch.id for batch in found), None)
+        for batch in self._sdk.batches.list():
+            metadata = batch.metadata or {}
+            if metadata.get("maskwise") == label:
+                return batch.id
+        return None
 
     @_translate
     def collect(self, batch: str) -> dict[str, Completion] | None:
@@ -120,14 +119,17 @@ class OpenAIClient:
         state = self._sdk.batches.retrieve(batch)
         if state.status not in FINISHED:
             return None
-        found = {}
-        for file in filter(None, (state.output_file_id, state.error_file_id)):
+        completions = {}
+        # Requests that failed are in a file of their own.
+        for file in (state.output_file_id, state.error_file_id):
+            if not file:
+                continue
             for line in self._sdk.files.content(file).content.splitlines():
                 entry = msgspec.json.decode(line)
                 completion = _from_batch(entry)
                 if completion is not None:
-                    found[entry["custom_id"]] = completion
-        return found
+                    completions[entry["custom_id"]] = completion
+        return completions
 
     def _parameters(self, request: CompletionRequest) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": request.text}]

@@ -9,6 +9,7 @@ import msgspec
 CompletionStatus = Literal["ok", "refused", "truncated", "invalid", "failed"]
 
 IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+"""First bytes of the two formats that every provider accepts, and their media types."""
 
 
 class CompletionRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,12 +35,10 @@ class CompletionRequest(msgspec.Struct, frozen=True, kw_only=True):
     def image_type(self) -> str:
         """The media type of the image."""
         assert self.image is not None
-        found = [
-            kind for start, kind in IMAGE_TYPES.items() if self.image.startswith(start)
-        ]
-        if not found:
-            raise ValueError("an attached image must be PNG or JPEG")
-        return found[0]
+        for signature, media_type in IMAGE_TYPES.items():
+            if self.image.startswith(signature):
+                return media_type
+        raise ValueError("an attached image must be PNG or JPEG")
 
     @property
     def image_base64(self) -> str:
