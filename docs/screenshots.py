@@ -71,9 +71,6 @@ def shoot_model_pages(browser: Browser, path: Path) -> None:
         worker,
         None,
         limits,
-        descriptions={
-            "tiny": "the bundled model, small, for images of the world benchmark"
-        },
         browsed=open_browsed([], [path / "tiny", path / "convex-hull"]),
         examples=Dataset.open(bundled()),
     )
