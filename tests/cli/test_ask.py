@@ -100,3 +100,21 @@ def test_train_names_a_config_it_cannot_read(tmp_path: Path) -> None:
     result = run("train", tmp_path / "none.toml")
     assert result.exit_code != 0
     assert "none.toml" in f"{result.exception} {result.output}"
+
+
+def test_ask_writes_nothing_without_out(
+    image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    assert run("ask", image, "the mug").exit_code == 0
+    assert not list(empty.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_named(image: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    result = run("ask", image, "the mug", "--out", blocked)
+    assert result.exit_code != 0
+    assert f"cannot write to {blocked}" in str(result.exception)

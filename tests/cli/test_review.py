@@ -184,3 +184,79 @@ def test_a_wrong_database_is_named_without_its_password(
         "--db",
         "mysql://x/y",
     )
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """A dataset of three samples whose review was begun, with one reviewer."""
+    review = Review(
+        write_samples(tmp_path / "data", 3),
+        ReviewDatabase(tmp_path / "data.review.sqlite"),
+    )
+    review.create()
+    review.add_reviewer("ada")
+    review.database.close()
+    return tmp_path / "data"
+
+
+def test_open_samples_go_to_label_studio_and_back(begun: Path, tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks"
+    arguments = ("review", "export", begun, "--out", tasks, "--format", "labelstudio")
+    assert json.loads(run(*arguments, "--json").stdout) == {
+        "out": str(tasks),
+        "samples": 3,
+    }
+    exported = tmp_path / "export.json"
+    exported.write_text((tasks / "tasks.json").read_text(encoding="utf-8"))
+    arguments = ("review", "import", begun, exported, "--reviewer", "ada")
+    counts = json.loads(run(*arguments, "--json").stdout)
+    assert sum(counts.values()) == 3
+    assert run(*arguments).stdout.startswith(f"{exported}: ")
+
+
+def test_the_same_as_text(begun: Path, tmp_path: Path) -> None:
+    arguments = ("review", "export", begun, "--out", tmp_path / "tasks")
+    said = run(*arguments, "--format", "labelstudio").stdout
+    assert said == f"{tmp_path / 'tasks'}: 3 open samples as tasks\n"
+    rebuilt = json.loads(run("review", "rebuild", begun, "--json").stdout)
+    assert rebuilt["events"] >= 1
+
+
+def test_status_of_a_review_without_decisions(begun: Path) -> None:
+    status = json.loads(run("review", "status", begun, "--json").stdout)
+    assert status["agreement"]["items"] == 0
+    said = run("review", "status", begun).stdout
+    assert "ada" in said
+    assert "agreement" not in said
+
+
+def test_swapped_arguments_of_import_get_a_hint(
+    begun: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("review", "import", "export.json", begun, "--reviewer", "ada")
+    said = fail(capsys, monkeypatch, *arguments)
+    assert f"Did you mean `maskwise review import {begun} export.json`?" in said
+
+
+def test_what_was_chosen_at_the_beginning_stays(
+    begun: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("review", begun, "--double-share", "0.5", "--port", "0")
+    said = fail(capsys, monkeypatch, *arguments)
+    assert "begun with --double-share 0" in said
+
+
+def test_the_name_of_the_owner_is_taken(
+    begun: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("review", begun, "--reviewers", "owner", "--port", "0")
+    said = fail(capsys, monkeypatch, *arguments)
+    assert "'owner' is taken" in said
+
+
+def test_a_dataset_in_place_of_a_subcommand_means_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = fail(capsys, monkeypatch, "review", tmp_path / "nothing")
+    assert "neither a dataset folder" in said
+    assert "Usage" in run("review", "--help").stdout
