@@ -28,7 +28,7 @@ Metrics: `giou_visible`, `ciou_visible`, `giou_amodal`, `ciou_amodal` are the pa
 and are ours.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -47,11 +47,8 @@ Unit = Literal["image", "question", "mask"]
 UnpairedMasks = Literal["count", "ignore"]
 
 
-class RegionPairs(NamedTuple):
-    """Predicted region and target of each pair, by position among all: int64 [k] each."""
-
-    pred: Int64Array
-    target: Int64Array
+RegionPairs = tuple[Int64Array, Int64Array]
+"""Predicted region and target of each pair, by position among all: int64 [k] each."""
 
 
 def score(
@@ -121,7 +118,7 @@ def match_types(
     pairs = inputs.pairs
     if matching == "order":
         _, pred, target = pair_in_order(pairs.pred_offsets, pairs.target_offsets)
-        return RegionPairs(pred, target)
+        return pred, target
     if all(
         overlaps is types[0] or not overlaps.target.known.any() for overlaps in types
     ):
@@ -131,7 +128,7 @@ def match_types(
         total_iou = np.sum([overlaps.iou for overlaps in types], axis=0)
         gain = np.where(shared > 0, total_iou, 0.0)
         matched = match(pairs, break_ties(gain, shared))
-    return RegionPairs(pairs.pred[matched], pairs.target[matched])
+    return pairs.pred[matched], pairs.target[matched]
 
 
 def _score_type(
@@ -145,9 +142,10 @@ def _score_type(
     """gIoU and cIoU of one mask type."""
     ground_truth = overlaps.ground_truth
     count = len(overlaps.ground_truth)
-    keep = overlaps.scorable[ground_truth.sample[pairs.target]]
-    pred = pairs.pred[keep]
-    target = pairs.target[keep]
+    pred, target = pairs
+    is_scorable = overlaps.scorable[ground_truth.sample[target]]
+    pred = pred[is_scorable]
+    target = target[is_scorable]
     sample = ground_truth.sample[target]
     shared = overlaps.shared(pred, target)
     union = overlaps.pred.area[pred] + overlaps.target.area[target] - shared

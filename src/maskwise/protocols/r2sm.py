@@ -94,9 +94,10 @@ def _by_target(overlaps: Overlaps, pairs: RegionPairs) -> tuple[Ratio, Ratio]:
     area = overlaps.target.area
     sample = overlaps.ground_truth.sample
     count = len(overlaps.ground_truth)
-    keep = area[pairs.target] > 0
-    pred = pairs.pred[keep]
-    target = pairs.target[keep]
+    pred, target = pairs
+    has_pixels = area[target] > 0
+    pred = pred[has_pixels]
+    target = target[has_pixels]
     shared = overlaps.shared(pred, target)
     areas = overlaps.pred.area[pred] + area[target] - shared
     left = unpaired(len(area), target)

@@ -34,12 +34,15 @@ def load_texture(name: str) -> Texture:
     if name == "cloth":
         return _cloth(noise)
     if name == "brushed":
-        # Long thin scratches, and a slow change of brightness.
-        return 1 + 0.2 * noise(400, 8) + 0.25 * noise(20, 2)
+        scratches = 0.2 * noise(400, 8)
+        slow_change = 0.25 * noise(20, 2)
+        return 1 + scratches + slow_change
     if name == "marble":
         return _marble(noise)
-    # Plaster: soft spots and fine roughness.
-    return 1 + 0.05 * noise(30, 30) + 0.06 * noise(300, 300)
+    # Plaster.
+    soft_spots = 0.05 * noise(30, 30)
+    roughness = 0.06 * noise(300, 300)
+    return 1 + soft_spots + roughness
 
 
 def _grain(random: Callable[..., Texture]) -> Texture:
