@@ -16,6 +16,7 @@ from maskwise.models.tiny import Tiny, load
 from maskwise.models.tiny.networks import OnnxNetworks
 from maskwise.schema import ImageInfo, Prediction, Region, Sample
 from maskwise.store import DatasetWriter
+from maskwise.training.progress import reporting
 from maskwise.training.stage_config import StageConfig
 from maskwise.training.tiny.config import (
     TrainingConfig,
@@ -112,7 +113,7 @@ def small_dataset(folder: Path) -> Path:
 
 
 def test_fine_tuning_on_an_own_dataset(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     own = small_dataset(tmp_path / "own")
     config = TrainingConfig(
@@ -126,11 +127,16 @@ def test_fine_tuning_on_an_own_dataset(
         detected_scenes=4,
         threads=1,
     )
-    paths = train(config, tmp_path / "run")
-    reported = " ".join(capsys.readouterr().err.split())
-    assert "1 of 2 objects, in 1 categories, are unknown to the model" in reported
-    assert "zeppelin (1)" in reported
-    assert "100%" in reported, "an image without objects counts as read"
+    progress: dict[str, tuple[int, int]] = {}
+
+    def show(label: str, done: int, total: int) -> None:
+        progress[label] = (done, total)
+
+    with reporting(show):
+        paths = train(config, tmp_path / "run")
+    assert "1 of 2 objects, in 1 categories, are unknown to the model" in caplog.text
+    assert "zeppelin (1)" in caplog.text
+    assert progress[f"reading {own}"] == (2, 2), "an image without objects counts"
     for stage in ("detector_augmented", "grounder"):
         row = json.loads((tmp_path / "run" / f"{stage}.jsonl").read_text())
         assert {"val_giou", "own_val_giou"} <= set(row)

@@ -12,6 +12,7 @@
 A stage whose weights exist is skipped; within a stage, training continues from its last checkpoint.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -21,7 +22,6 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import set_seed
 
-from maskwise.console import make_console
 from maskwise.errors import MaskwiseError
 from maskwise.models.tiny.model import BUNDLED_WEIGHTS, Tiny
 from maskwise.models.tiny.scene_example import SceneExample
@@ -71,6 +71,8 @@ __all__ = [
     "read_config",
     "train",
 ]
+
+logger = logging.getLogger(__name__)
 
 TEMPLATES = 20_000
 """Number of sentence templates for noun phrases."""
@@ -173,30 +175,31 @@ def _load_examples(config: TrainingConfig, folder: Path) -> list[SceneExample]:
 
 
 def _report_unused(name: str, dataset: Dataset, examples: list[SceneExample]) -> None:
-    """Say on standard error which annotations of a dataset the model cannot use."""
-    console = make_console(stderr=True)
-    if unknown := unknown_categories(dataset):
+    """Warn of annotations of a dataset that the model cannot use."""
+    unknown = unknown_categories(dataset)
+    if unknown:
         objects = sum(len(example.labels) for example in examples)
-        listed = ", ".join(
-            f"{category} ({count})"
-            for category, count in unknown.most_common(MAX_LISTED)
+        most_common = unknown.most_common(MAX_LISTED)
+        listed = ", ".join(f"{category} ({count})" for category, count in most_common)
+        if len(unknown) > MAX_LISTED:
+            listed += f" and {len(unknown) - MAX_LISTED} more"
+        logger.warning(
+            "%s: %d of %d objects, in %d categories, are unknown to the model and train only boxes and masks: %s",
+            name,
+            unknown.total(),
+            objects,
+            len(unknown),
+            listed,
         )
-        more = (
-            f" and {len(unknown) - MAX_LISTED} more"
-            if len(unknown) > MAX_LISTED
-            else ""
-        )
-        console.print(
-            f"{name}: {unknown.total()} of {objects} objects, in {len(unknown)} categories, are unknown to the model "
-            f"and train only boxes and masks: {listed}{more}",
-            markup=False,
-        )
-    left_out = len(dataset) - sum(len(example.questions) for example in examples)
+    questions = sum(len(example.questions) for example in examples)
+    left_out = len(dataset) - questions
     if left_out:
-        console.print(
-            f"{name}: {left_out} of {len(dataset)} questions are left out: their targets are crowds, unknown parts or "
-            "regions without a pixel at the model's resolution",
-            markup=False,
+        logger.warning(
+            "%s: %d of %d questions are left out: their targets are crowds, unknown parts or regions without a pixel "
+            "at the model's resolution",
+            name,
+            left_out,
+            len(dataset),
         )
 
 

@@ -80,8 +80,10 @@ def _apportion(rates: list[float]) -> list[int]:
     exact = np.array(rates) / sum(rates) * BLOCK
     whole = np.floor(exact)
     quotas = np.maximum(whole, 1).astype(int)
-    largest_remainders_first = np.argsort(whole - exact, kind="stable")
-    for source in largest_remainders_first:
+    remainders = exact - whole
+    # Of equal remainders the first source comes first.
+    order = np.argsort(-remainders, kind="stable")
+    for source in order:
         if quotas.sum() < BLOCK:
             quotas[source] += 1
     # Sources that were raised to one position take it from the largest.
