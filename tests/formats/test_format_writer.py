@@ -111,6 +111,9 @@ def datasets(draw: Any) -> list[tuple[ImageInfo, tuple[Region, ...], list[Sample
                     answer=answer,
                     ignore=draw(st.none() | masks),
                     tags=draw(st.dictionaries(texts, texts, max_size=2)),
+                    other_targets=draw(
+                        st.sampled_from([(), ((),), (regions[:1], regions)])
+                    ),
                 )
             )
         image = ImageInfo(

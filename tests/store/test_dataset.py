@@ -19,6 +19,7 @@ from PIL import Image
 
 from maskwise.errors import ImageError, MaskwiseError, RecordError, StoreError
 from maskwise.masks import Mask, Masks
+from maskwise.protocols.ground_truth import GroundTruth
 from maskwise.schema import Answer, ImageInfo, Phrase, Region, Sample
 from maskwise.store import MASK_TYPES, Dataset, DatasetWriter
 from maskwise.store import writer as writer_module
@@ -83,7 +84,13 @@ SAMPLES = [
         ignore=mask("....", "....", "####"),
         tags={"split": "test", "level": "part"},
     ),
-    Sample(id="s3", image_id="p1", question="Any dog?", answer=Answer(text="No.")),
+    Sample(
+        id="s3",
+        image_id="p1",
+        question="Any dog?",
+        answer=Answer(text="No."),
+        other_targets=((), (CAT, GHOST)),
+    ),
 ]
 
 
@@ -820,3 +827,29 @@ def test_older_folders_have_no_licenses(tmp_path: Path) -> None:
     assert set(dataset.images.license) == set(dataset.images.attribution) == {None}
     dataset.to_parquet(tmp_path / "copy")
     assert Dataset.open(tmp_path / "copy").image(0) == dataset.image(0)
+
+
+def test_targets_of_further_annotators_reach_the_ground_truth(
+    dataset: Dataset,
+) -> None:
+    truth = GroundTruth.from_dataset(dataset)
+    expected = GroundTruth.from_samples(SAMPLES, [(3, 4)] * len(SAMPLES))
+    assert len(truth.others) == 2
+    for other, reference in zip(truth.others, expected.others, strict=True):
+        assert other.known.tolist() == reference.known.tolist()
+        assert other.offsets.tolist() == reference.offsets.tolist()
+        assert list(other.visible.masks) == list(reference.visible.masks)
+    # A view keeps the annotators of its own samples.
+    last = GroundTruth.from_dataset(dataset[3:])
+    assert [other.known.tolist() for other in last.others] == [[True], [True]]
+    assert not GroundTruth.from_dataset(dataset[:3]).others
+
+
+def test_a_folder_without_other_targets_opens(folder: Path) -> None:
+    path = folder / "samples.arrow"
+    table = pa.ipc.open_file(path.read_bytes()).read_all()
+    older = table.drop_columns(["other_targets"])
+    with pa.ipc.new_file(str(path), older.schema) as file:
+        file.write_table(older)
+    reseal(folder)
+    assert [sample.other_targets for sample in Dataset.open(folder)] == [()] * 4

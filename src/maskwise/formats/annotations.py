@@ -48,7 +48,8 @@ class RegionAnnotation(msgspec.Struct, frozen=True, omit_defaults=True):
 class QuestionAnnotation(msgspec.Struct, frozen=True, omit_defaults=True):
     """A sample before its targets are decoded.
 
-    `targets` are ids of the image's region annotations, in order. `record` names the
+    `targets` are ids of the image's region annotations, in order; `other_targets` are
+    those of further annotators, one tuple for each. `record` names the
     annotation in diagnostics. Files that `write_dataset` writes hold these records
     without `record`.
     """
@@ -61,6 +62,7 @@ class QuestionAnnotation(msgspec.Struct, frozen=True, omit_defaults=True):
     answer: Answer | None = None
     ignore: Mask | None = None
     tags: dict[str, str] = {}
+    other_targets: tuple[tuple[str, ...], ...] = ()
 
 
 class ImageAnnotation(NamedTuple):
@@ -348,6 +350,10 @@ def _to_samples(
             answer=question.answer,
             ignore=question.ignore,
             tags=question.tags,
+            other_targets=tuple(
+                tuple(regions[target] for target in targets)
+                for targets in question.other_targets
+            ),
         )
 
 
@@ -361,7 +367,8 @@ def _fault(
     """Why a question cannot be used: the reason, what was expected, what was found."""
     if question.id in seen:
         return "duplicate sample id", "a unique id", question.id
-    for target in question.targets:
+    others = [target for targets in question.other_targets for target in targets]
+    for target in (*question.targets, *others):
         if target not in regions:
             return "question about a skipped region", "regions that can be read", target
     if not exact and not question.question.strip():

@@ -143,6 +143,9 @@ def to_question(sample: Sample) -> QuestionAnnotation:
         answer=sample.answer,
         ignore=sample.ignore,
         tags=sample.tags,
+        other_targets=tuple(
+            tuple(region.id for region in regions) for regions in sample.other_targets
+        ),
     )
 
 

@@ -103,6 +103,7 @@ FEATURES: Row = {
             },
             "ignore": _MASK,
             "tags": [{"name": _STRING, "value": _STRING}],
+            "other_targets": [[_STRING]],
         }
     ],
 }

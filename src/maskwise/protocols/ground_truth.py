@@ -141,6 +141,12 @@ class GroundTruth:
             phrases=_dataset_phrases(dataset),
             questions=samples.question if texts else (),
             answers=samples.table["answer"].to_pylist() if texts else (),
+            others=[
+                OtherTargets(
+                    known, starts, take_masks(regions.masks("visible"), region_rows)
+                )
+                for known, (starts, region_rows) in samples.other_targets
+            ],
         )
 
     @classmethod

@@ -184,12 +184,13 @@ def _check_parts(dataset: Dataset) -> Iterator[Finding]:
 
 def _check_targets(dataset: Dataset) -> Iterator[Finding]:
     samples = dataset.samples
-    offsets, targets = samples.targets
-    owner = np.repeat(np.arange(len(samples)), np.diff(offsets))
-    strangers = dataset.regions.image[targets] != samples.image[owner]
-    for row, target in zip(owner[strangers].tolist(), targets[strangers].tolist()):
-        message = f"target {dataset.regions.id[target]!r} belongs to another image"
-        yield Finding("error", "target", samples.id[row], message)
+    target_lists = [samples.targets, *(lists for _, lists in samples.other_targets)]
+    for offsets, targets in target_lists:
+        owner = np.repeat(np.arange(len(samples)), np.diff(offsets))
+        strangers = dataset.regions.image[targets] != samples.image[owner]
+        for row, target in zip(owner[strangers].tolist(), targets[strangers].tolist()):
+            message = f"target {dataset.regions.id[target]!r} belongs to another image"
+            yield Finding("error", "target", samples.id[row], message)
 
 
 def _check_phrases(dataset: Dataset) -> Iterator[Finding]:

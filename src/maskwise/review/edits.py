@@ -110,6 +110,7 @@ def to_sample(sample: Sample, edited: EditedSample) -> Sample:
         answer=edited.answer,
         ignore=sample.ignore,
         tags=sample.tags,
+        other_targets=sample.other_targets,
     )
 
 

@@ -279,6 +279,29 @@ class SampleColumns(_Columns):
         )
 
     @cached_property
+    def other_targets(self) -> list[tuple[BoolArray, RaggedInts]]:
+        """The targets of each further annotator: whether a sample has one, bool [n], and rows of regions."""
+        column = self.table["other_targets"].combine_chunks()
+        lists = column.flatten()
+        if lists.null_count:
+            raise StoreError(f"{self.where}: column 'other_targets' contains a null")
+        offsets, values = _lists(pa.chunked_array([lists]), self.where)
+        _check_rows(values, len(self._regions), f"{self.where}: column 'other_targets'")
+        counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        starts = np.cumsum(counts) - counts
+        annotators = []
+        for annotator in range(counts.max(initial=0)):
+            known = counts > annotator
+            # Samples without this annotator take no value: their length is 0.
+            place = np.where(known, starts + annotator, 0)
+            lengths = np.where(known, np.diff(offsets)[place], 0)
+            ends = np.concatenate([[0], np.cumsum(lengths)])
+            shift = np.repeat(offsets[place] - ends[:-1], lengths)
+            rows = values[np.arange(ends[-1]) + shift]
+            annotators.append((known, RaggedInts(ends.astype(np.int64), rows)))
+        return annotators
+
+    @cached_property
     def ignore(self) -> MaskColumn:
         """Pixels that no metric counts."""
         return self._masks("ignore")

@@ -367,7 +367,15 @@ class Dataset:
             for target in rows:
                 if target not in made:
                     made[target] = self.region(target)
-            sample = self._sample(row, tuple(made[target] for target in rows), number)
+            others = []
+            for _, (starts, values) in self.samples.other_targets[
+                : len(row["other_targets"] or ())
+            ]:
+                region_rows = values[starts[number] : starts[number + 1]].tolist()
+                others.append(tuple(self.region(item) for item in region_rows))
+            sample = self._sample(
+                row, tuple(made[target] for target in rows), tuple(others), number
+            )
             yield attach(sample, load_image=self.open_image)
 
     def _rows(self, first: int, stop: int) -> list[dict[str, Any]]:
@@ -383,7 +391,11 @@ class Dataset:
         return rows
 
     def _sample(
-        self, row: dict[str, Any], targets: tuple[Region, ...], number: int
+        self,
+        row: dict[str, Any],
+        targets: tuple[Region, ...],
+        other_targets: tuple[tuple[Region, ...], ...],
+        number: int,
     ) -> Sample:
         try:
             phrases = tuple(
@@ -405,6 +417,7 @@ class Dataset:
                 else Answer(text=row["answer"], phrases=phrases),
                 ignore=_mask_at(self.samples.ignore, number),
                 tags=row["tags"],
+                other_targets=other_targets,
             )
         except (MaskError, RecordError, TypeError) as error:
             # A TypeError is a null inside a phrase, which the check of the table does not find.

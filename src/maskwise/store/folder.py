@@ -71,14 +71,16 @@ TABLES: dict[str, pa.Schema] = {
             pa.field("phrases", pa.list_(_PHRASE), nullable=False),
             pa.field("ignore", ARROW_TYPE),
             pa.field("tags", pa.map_(pa.string(), pa.string()), nullable=False),
+            pa.field("other_targets", pa.list_(pa.list_(pa.int32()))),
         ]
     ),
 }
 """The columns of each table. `part_of` and `targets` are rows of regions, `image` is a row of images. The
-`regions` of a phrase are positions among the targets of the sample.
+`regions` of a phrase are positions among the targets of the sample. `other_targets` holds one list of regions per
+further annotator, and null where there is none.
 """
 
-ADDED = ("license", "attribution")
+ADDED = ("license", "attribution", "other_targets")
 """Columns that older folders do not have."""
 
 

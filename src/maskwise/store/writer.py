@@ -136,14 +136,15 @@ class DatasetWriter:
         self._samples.add(sample.id)
         self._masks += sample.ignore is not None
         self._tables["samples"].add(
-            _sample_row(sample, row, [known[region.id] for region in sample.targets]),
+            _sample_row(sample, row, known),
             len(sample.question) + (len(sample.ignore.counts) if sample.ignore else 0),
         )
 
     def _new_targets(self, sample: Sample, known: dict[str, int]) -> tuple[Region, ...]:
         """The targets that are new; one that was already added must be equal in every field."""
         new: dict[str, Region] = {}
-        for region in sample.targets:
+        others = [region for regions in sample.other_targets for region in regions]
+        for region in (*sample.targets, *others):
             if region.id in known:
                 same = self._hashes[known[region.id]] == hash(region)
             else:
@@ -304,7 +305,15 @@ def _check_size(image: ImageInfo, size: tuple[int, int], what: str) -> None:
         )
 
 
-def _sample_row(sample: Sample, image: int, targets: list[int]) -> tuple[Any, ...]:
+def _sample_row(
+    sample: Sample, image: int, region_rows: dict[str, int]
+) -> tuple[Any, ...]:
+    """The values of the columns. region_rows: the row of each region of the image."""
+    targets = [region_rows[region.id] for region in sample.targets]
+    other_targets = [
+        [region_rows[region.id] for region in regions]
+        for regions in sample.other_targets
+    ]
     answer = sample.answer
     phrases = (
         [msgspec.structs.asdict(phrase) for phrase in answer.phrases] if answer else []
@@ -321,6 +330,7 @@ def _sample_row(sample: Sample, image: int, targets: list[int]) -> tuple[Any, ..
         phrases,
         sample.ignore,
         tags,
+        other_targets or None,
     )
 
 
