@@ -9,12 +9,19 @@ from maskwise.protocols.intervals import (
     JACKKNIFE,
     MIN_IMAGES,
     NO_VARIATION,
+    NOT_DEFINED,
     TOO_FEW_IMAGES,
     WILSON,
     Estimate,
     estimate,
+    estimate_composite,
+    sum_by_image,
 )
-from maskwise.protocols.metrics import MetricTerms
+from maskwise.protocols.metrics import (
+    CompositeMetric,
+    MetricTerms,
+    undefined_metric,
+)
 
 
 def mean_of(values, **fields):
@@ -174,3 +181,78 @@ def test_intervals_of_clustered_proportions_cover(images, share):
         *(part * (1 / correlation - 1) for part in (share, 1 - share)), (2000, images)
     )
     assert 0.93 <= coverage(share, generator.binomial(items, chance), items) <= 0.985
+
+
+# -- composites --------------------------------------------------------------------------------------------------------
+
+
+def product_of_means(sums):
+    """(a / n) * (b / n), a metric that is no ratio of two sums."""
+    return sums[:, 0] / sums[:, 2] * sums[:, 1] / sums[:, 2]
+
+
+def draw_composite(generator, images):
+    """Two questions per image whose outcomes depend on the image."""
+    cluster = np.repeat(np.arange(images), 2)
+    level = generator.uniform(0.2, 1.0, images)[cluster]
+    columns = np.stack(
+        [generator.random(len(cluster)) < level for _ in range(2)]
+        + [np.ones(len(cluster))],
+        1,
+    ).astype(float)
+    return CompositeMetric(columns, product_of_means), cluster
+
+
+def test_interval_of_a_composite_is_that_of_leaving_out_one_image_after_another():
+    metric, cluster = draw_composite(np.random.default_rng(3), 40)
+    value = metric.value()
+    without = [metric.value(cluster != image) for image in range(40)]
+    influence = value - np.array(without)
+    variance = 39 / 40 * (influence**2).sum()
+    estimated = estimate_composite(metric, sum_by_image(metric.columns, cluster))
+    assert estimated.value == pytest.approx(value)
+    assert estimated.interval.method == JACKKNIFE
+    low, high = ends(estimated)
+    assert (low + high) / 2 == pytest.approx(value)
+    # The t quantile of Satterthwaite's degrees of freedom is a little above the normal one.
+    assert 1.96 < (high - low) / 2 / np.sqrt(variance) < 2.2
+
+
+def test_interval_of_a_composite_covers():
+    generator = np.random.default_rng(5)
+    big, _ = draw_composite(generator, 200_000)
+    truth = big.value()
+    hits = 0
+    for _ in range(400):
+        metric, cluster = draw_composite(generator, 60)
+        sums = sum_by_image(metric.columns, cluster)
+        low, high = ends(estimate_composite(metric, sums))
+        hits += low <= truth <= high
+    # 95 % of 400 is 380, with a standard deviation of 4.4.
+    assert 366 <= hits <= 394
+
+
+def test_composite_of_few_images_or_without_variation_has_no_interval():
+    metric, cluster = draw_composite(np.random.default_rng(3), MIN_IMAGES - 1)
+    estimated = estimate_composite(metric, sum_by_image(metric.columns, cluster))
+    assert estimated.interval.method == TOO_FEW_IMAGES
+    constant = CompositeMetric(np.ones((30, 3)), product_of_means)
+    estimated = estimate_composite(
+        constant, sum_by_image(constant.columns, np.arange(30))
+    )
+    assert (estimated.value, estimated.interval.method) == (1.0, NO_VARIATION)
+
+
+def test_composite_over_nothing_is_undefined():
+    metric = CompositeMetric(np.zeros((12, 3)), product_of_means)
+    with np.errstate(all="ignore"):
+        estimated = estimate_composite(
+            metric, sum_by_image(metric.columns, np.arange(12))
+        )
+    assert estimated.value is None
+
+
+def test_metric_that_the_rule_does_not_define_says_so():
+    estimated = single(undefined_metric(30))
+    assert estimated.value is None
+    assert estimated.interval.method == NOT_DEFINED

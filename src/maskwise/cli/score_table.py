@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from maskwise.console import make_console
-from maskwise.protocols.intervals import MIN_IMAGES, TOO_FEW_IMAGES
+from maskwise.protocols.intervals import MIN_IMAGES, NOT_DEFINED, TOO_FEW_IMAGES
 from maskwise.report.metric_labels import HEADLINE_METRICS, metric_label
 from maskwise.report.protocol_order import (
     OFFICIAL,
@@ -110,6 +110,8 @@ def _wrap(name: str, metrics: Mapping[str, MetricValue], width: int) -> str:
 
 def _percent(metric: MetricValue) -> str:
     """Percent with the interval, a plain number for counts, - where undefined."""
+    if metric.method == NOT_DEFINED:
+        return "not defined"
     if metric.value is None:
         return "-"
     if metric.unit == "fraction":

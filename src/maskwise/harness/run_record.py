@@ -13,7 +13,7 @@ from maskwise.harness.scoring import ScoreResult
 from maskwise.masks import kernel_name
 from maskwise.predictions import detect_format
 from maskwise.protocols import Scores
-from maskwise.protocols.intervals import Interval
+from maskwise.protocols.intervals import Estimate, Interval
 from maskwise.protocols.metrics import STATUSES
 from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.strict import BINS
@@ -140,8 +140,14 @@ def _protocol_scores(result: ScoreResult, name: str) -> ProtocolScores:
         options=dict(scores.options),
         counts=count_statuses(scores),
         metrics={
-            key: _metric_value(scores, key, result.intervals[name, key])
-            for key in scores.metrics
+            **{
+                key: metric_value(scores, key, result.intervals[name, key])
+                for key in scores.metrics
+            },
+            **{
+                key: estimate_value(estimated)
+                for key, estimated in result.other_metrics[name].items()
+            },
         },
         slices=result.slice_tables[name],
         confusion=_confusion(scores),
@@ -164,8 +170,23 @@ def count_statuses(scores: Scores) -> StatusCounts:
     )
 
 
-def _metric_value(scores: Scores, name: str, interval: Interval) -> MetricValue:
+def estimate_value(estimated: Estimate) -> MetricValue:
+    """What scores.json says about a metric that is not a ratio of two sums, or not defined."""
+    interval = estimated.interval
+    return MetricValue(
+        value=estimated.value,
+        low=interval.low,
+        high=interval.high,
+        method=interval.method,
+        unit="fraction",
+    )
+
+
+def metric_value(scores: Scores, name: str, interval: Interval) -> MetricValue:
+    """What scores.json says about a ratio of two sums."""
     metric = scores.metrics[name]
+    if not metric.defined:
+        return estimate_value(Estimate(None, interval))
     exact = metric.value()
     gate = None if metric.gate is None else float(metric.gate.sum())
     return MetricValue(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maskwise.arrays import Float64Array, Int64Array
 from maskwise.errors import ProtocolError
 from maskwise.predictions import LoadedPredictions, load_predictions, read_predictions
 from maskwise.protocols import (
@@ -25,7 +26,15 @@ from maskwise.protocols import (
 )
 from maskwise.protocols.answers import Judge
 from maskwise.protocols.image_groups import ImageGroups
-from maskwise.protocols.intervals import Estimate, Interval, estimate
+from maskwise.protocols.intervals import (
+    NOT_A_SUM,
+    NOT_DEFINED,
+    Estimate,
+    Interval,
+    estimate,
+    estimate_composite,
+    sum_by_image,
+)
 from maskwise.protocols.metrics import share_columns
 from maskwise.protocols.scoring_input import measure_targets
 from maskwise.protocols.slices import slice_samples
@@ -48,7 +57,8 @@ class ScoreResult:
 
     predictions: the path that was read, or the records; format, read_options: how a path is read. loaded: the
     predictions as columns, in the dataset's order. rules: the description of each protocol. scores: by protocol.
-    skipped: protocols that could not score these predictions, and why. intervals: by protocol and metric. slices: the
+    skipped: protocols that could not score these predictions, and why. intervals: by protocol and metric.
+    other_metrics: those that are not ratios of two sums, by protocol. slices: the
     group of each sample, by slice.
     """
 
@@ -63,6 +73,7 @@ class ScoreResult:
     skipped: Mapping[str, str]
     interval_options: IntervalOptions
     intervals: Mapping[tuple[str, str], Interval]
+    other_metrics: Mapping[str, Mapping[str, Estimate]]
     slices: Mapping[str, Codes]
     slice_tables: SliceTables
 
@@ -132,6 +143,14 @@ def compute_scores(
     slices = slice_samples(scoring_input)
     everything = ImageGroups.single(truth.cluster)
     level = intervals_wanted.level
+    intervals = {
+        key: estimate(terms, everything, level)[0].interval
+        for key, terms in metrics.items()
+    }
+    other_metrics = {
+        name: estimate_others(protocol_scores, truth.cluster, level)
+        for name, protocol_scores in scores.items()
+    }
     return ScoreResult(
         dataset=dataset,
         predictions=source,
@@ -143,10 +162,8 @@ def compute_scores(
         scores=scores,
         skipped=skipped,
         interval_options=intervals_wanted,
-        intervals={
-            key: estimate(terms, everything, level)[0].interval
-            for key, terms in metrics.items()
-        },
+        intervals=intervals,
+        other_metrics=other_metrics,
         slices=slices,
         slice_tables=_slice_tables(truth, slices, metrics, level=level),
     )
@@ -170,6 +187,26 @@ def _score_under(
     if judge is None or "judge" not in protocol.options:
         return protocol.score(scoring_input, **options)
     return protocol.score(scoring_input, **options, judge=judge)
+
+
+def estimate_others(
+    scores: Scores, cluster: Int64Array, level: float
+) -> dict[str, Estimate]:
+    """The metrics of a protocol that are not ratios of two sums, with their intervals where there are any.
+
+    cluster: int64 [samples], the image of each sample.
+    """
+    estimates = {}
+    # The composites of a protocol share their columns, so these are added up once.
+    sums_of_columns: dict[int, Float64Array] = {}
+    for name, composite in scores.composites.items():
+        key = id(composite.columns)
+        if key not in sums_of_columns:
+            sums_of_columns[key] = sum_by_image(composite.columns, cluster)
+        estimates[name] = estimate_composite(composite, sums_of_columns[key], level)
+    for name, value in scores.plain.items():
+        estimates[name] = Estimate(value, Interval(None, None, NOT_A_SUM))
+    return estimates
 
 
 def _slice_tables(
@@ -213,7 +250,8 @@ def _slice_tables(
 
 def _slice_value(name: str, estimated: Estimate, targets: float) -> MetricValue:
     """A main metric of a slice. cIoU is undefined without any target: it would be 0 whatever the model does."""
-    if name == "ciou" and not targets:
+    is_defined = estimated.interval.method != NOT_DEFINED
+    if name == "ciou" and is_defined and not targets:
         return MetricValue(
             value=None, low=None, high=None, unit="fraction", method=NO_TARGETS
         )

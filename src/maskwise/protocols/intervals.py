@@ -19,6 +19,10 @@ The two methods:
     jackknife  For other metrics: t interval of logit R where every image lies between 0 and 1 (gIoU, cIoU), of log R
                for means of counts, of R where values may be negative.
 
+A composite such as cgF1 is a function of several sums. Its influence is its value minus the value without the image,
+computed for every image; the interval is a t interval of R, cut at the ends of its range. A value that is no function
+of sums over samples, such as average precision, has no interval.
+
 `bench/coverage.py` measures the coverage. docs/intervals.md has the table and says why the bootstrap is not used.
 """
 
@@ -26,9 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maskwise.arrays import BoolArray, Float64Array
+from maskwise.arrays import BoolArray, Float64Array, Int64Array
 from maskwise.protocols.image_groups import ImageGroups
-from maskwise.protocols.metrics import MetricTerms
+from maskwise.protocols.metrics import CompositeMetric, MetricTerms
 
 MIN_IMAGES = 10
 """Fewer images get no interval: no method covers there."""
@@ -43,6 +47,9 @@ JACKKNIFE = "jackknife"
 TOO_FEW_IMAGES = f"fewer than {MIN_IMAGES} images"
 NO_VARIATION = "no variation between images"
 FIXED = "fixed by the protocol"
+NOT_DEFINED = "not defined by this rule"
+NOT_A_SUM = "no interval: not a sum over questions"
+UNDEFINED_WITHOUT_AN_IMAGE = "undefined without one of the images"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,9 @@ def estimate(
     metric: MetricTerms, groups: ImageGroups, level: float = 0.95
 ) -> list[Estimate]:
     """The value of a metric in each group, with its interval."""
+    if not metric.defined:
+        nothing = Estimate(None, Interval(None, None, NOT_DEFINED))
+        return [nothing] * len(groups)
     ratios = ratio_of_sums(metric, groups)
     with np.errstate(all="ignore"):
         low, high, method = _interval(metric, groups, ratios, level)
@@ -93,6 +103,53 @@ def estimate(
             fixed = Interval(None, None, FIXED)
             estimates.append(Estimate(metric.empty, fixed))
     return estimates
+
+
+def estimate_composite(
+    metric: CompositeMetric, image_sums: Float64Array, level: float = 0.95
+) -> Estimate:
+    """The value of a composite over all samples, with its interval. image_sums: as `sum_by_image` gives them."""
+    influences = composite_influence(metric, image_sums)
+    value = metric.value_of_sums(image_sums.sum(0))
+    images = len(influences)
+    if value is None or images < MIN_IMAGES:
+        return Estimate(value, Interval(None, None, TOO_FEW_IMAGES))
+    if np.isnan(influences).any():
+        return Estimate(value, Interval(None, None, UNDEFINED_WITHOUT_AN_IMAGE))
+    if not influences.any():
+        return Estimate(value, Interval(None, None, NO_VARIATION))
+    everything = ImageGroups.single(np.arange(images))
+    count = np.array([float(images)])
+    variance, freedom = jackknife(influences, everything, count, count)
+    reach = float(t_quantile(freedom, level)[0] * np.sqrt(variance[0]))
+    low = max(value - reach, metric.lowest)
+    high = min(value + reach, 1.0)
+    return Estimate(value, Interval(low, high, JACKKNIFE))
+
+
+def composite_influence(
+    metric: CompositeMetric, image_sums: Float64Array
+) -> Float64Array:
+    """The value minus the value without one image, float64 [images]; NaN where that is undefined."""
+    total = image_sums.sum(0, keepdims=True)
+    with np.errstate(all="ignore"):
+        whole = metric.formula(total)
+        without_image = metric.formula(total - image_sums)
+    influences: Float64Array = whole - without_image
+    return influences
+
+
+def sum_by_image(columns: Float64Array, cluster: Int64Array) -> Float64Array:
+    """The columns [samples, k] added up by image, float64 [images, k]. cluster: int64 [samples], the image of each.
+
+    Images that add nothing to any sum are left out: they cannot change a value.
+    """
+    order = np.argsort(cluster, kind="stable")
+    starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
+    sums = np.zeros((0, columns.shape[1]))
+    if len(starts):
+        sums = np.add.reduceat(columns[order], starts, axis=0)
+    return np.asarray(sums[(sums != 0).any(1)])
 
 
 def ratio_of_sums(metric: MetricTerms, groups: ImageGroups) -> Ratios:

@@ -33,7 +33,8 @@ class MetricTerms:
     """One metric: sum(numerator) / (sum(denominator) + epsilon) over any group of samples.
 
     numerator, denominator: [samples], float64 or int64 (int64 sums are exact). Where a `gate` [samples] is given and
-    sums to 0, the value is `empty` (None: undefined); x / 0 is None.
+    sums to 0, the value is `empty` (None: undefined); x / 0 is None. defined: False for a metric that the rule does not
+    have (`undefined_metric`), whatever the samples are.
     """
 
     numerator: NumberArray
@@ -42,6 +43,7 @@ class MetricTerms:
     unit: Literal["fraction", "count"] = "fraction"
     empty: float | None = None
     gate: NumberArray | None = None
+    defined: bool = True
 
     def value(self, rows: BoolArray | Int64Array | None = None) -> float | None:
         """The value over all samples, or over some."""
@@ -60,16 +62,21 @@ class CompositeMetric:
     """One metric that is a function of several sums over samples, such as cgF1.
 
     columns: float64 [samples, k]; formula: from the sums, float64 [groups, k], to values, float64 [groups], NaN where
-    undefined.
+    undefined. lowest: the least value that is possible; the largest is 1.
     """
 
     columns: Float64Array
     formula: Callable[[Float64Array], Float64Array]
+    lowest: float = 0.0
 
     def value(self, rows: BoolArray | Int64Array | None = None) -> float | None:
         """The value over all samples, or over some."""
         columns = self.columns if rows is None else self.columns[rows]
-        value = float(self.formula(columns.sum(0, keepdims=True))[0])
+        return self.value_of_sums(columns.sum(0))
+
+    def value_of_sums(self, sums: Float64Array) -> float | None:
+        """The value of summed columns, float64 [k]; None where it is undefined."""
+        value = float(self.formula(sums[None])[0])
         return None if np.isnan(value) else value
 
 
@@ -144,6 +151,11 @@ class Scores:
         }
         values |= {name: metric.value() for name, metric in self.composites.items()}
         return values | dict(self.plain)
+
+    @property
+    def names(self) -> list[str]:
+        """All metrics, in the order in which they are shown."""
+        return [*self.metrics, *self.composites, *self.plain]
 
     def rows(self, samples: Sequence[str]) -> list[Score]:
         """One record per sample, given the samples' ids."""
@@ -231,7 +243,7 @@ def share_columns(metrics: Mapping[Key, MetricTerms]) -> dict[Key, MetricTerms]:
 def undefined_metric(samples: int) -> MetricTerms:
     """A metric that the rule does not define: its value is None for any group of samples."""
     nothing = np.zeros(samples, np.int64)
-    return MetricTerms(nothing, nothing, gate=nothing)
+    return MetricTerms(nothing, nothing, gate=nothing, defined=False)
 
 
 def sums(groups: Int64Array, values: NumberArray, count: int) -> Float64Array:

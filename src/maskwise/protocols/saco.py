@@ -113,7 +113,7 @@ def score(
     columns = phrase_columns(best, answered, scorer)
     columns[~(counted & scorable)] = 0.0
     composites = {
-        name: CompositeMetric(columns, formula)
+        name: CompositeMetric(columns, formula, LOWEST.get(name, 0.0))
         for name, formula in FORMULAS[scorer].items()
     }
     right_count = answered & (best.masks == best.instances)
@@ -320,11 +320,14 @@ FORMULAS = {
         "positive_micro_f1": formulas.positive_f1,
         "presence_mcc": formulas.mcc,
         "positive_macro_f1": formulas.macro_f1,
-        "f1": formulas.f1,
-        "precision": formulas.precision,
-        "recall": formulas.recall,
+        "micro_f1": formulas.f1,
+        "micro_precision": formulas.precision,
+        "micro_recall": formulas.recall,
         "presence_f1": formulas.presence_f1,
     }
     for scorer, formulas in (("sam3", SAM3), ("lmms_eval", LMMS_EVAL))
 }
 """The metrics of each scorer, the headline first."""
+
+LOWEST = {"cgf1": -1.0, "presence_mcc": -1.0}
+"""The least possible values: a correlation may be negative."""

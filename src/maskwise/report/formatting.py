@@ -1,5 +1,6 @@
 """Numbers and texts as reports print them."""
 
+from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.runs.schema import MetricValue
 
 MAX_TEXT = 600
@@ -8,7 +9,9 @@ UNDEFINED = "–"
 
 
 def format_metric(metric: MetricValue) -> str:
-    """Percent with one digit; a count with two digits."""
+    """Percent with one digit; a count with two digits; what is not defined by the rule says so."""
+    if metric.method == NOT_DEFINED:
+        return NOT_DEFINED
     return format_value(metric.value, metric.unit)
 
 

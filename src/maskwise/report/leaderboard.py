@@ -221,6 +221,8 @@ def _row(run: Run, result: ProtocolScores) -> LeaderboardRow:
 
 def _sort_key(row: LeaderboardRow) -> tuple[bool, bool, float, str]:
     value = row.metrics["giou"].value
+    if value is None and "cgf1" in row.metrics:
+        value = row.metrics["cgf1"].value
     return (
         KNOWS in row.tags,
         FORCED in row.tags,

@@ -3,6 +3,11 @@
 from dataclasses import dataclass
 
 HEADLINE_METRICS = (
+    "cgf1",
+    "positive_micro_f1",
+    "presence_mcc",
+    "p50",
+    "ap",
     "boundary_iou",
     "f1",
     "mask_type_accuracy",
@@ -50,6 +55,46 @@ METRIC_LABELS = {
         "Recall", "targets that are matched (IoU 0.5 or more)", _TARGETS
     ),
     "f1": MetricLabel("F1", "harmonic mean of precision and recall", _TARGETS),
+    "cgf1": MetricLabel(
+        "cgF1", "positive micro F1 times presence MCC, mean of ten thresholds", _MASKS
+    ),
+    "positive_micro_f1": MetricLabel(
+        "Positive micro F1",
+        "instances found, summed over phrases that have any; mean of ten thresholds",
+        _TARGETS,
+    ),
+    "positive_macro_f1": MetricLabel(
+        "Positive macro F1", "F1 of each phrase that has instances, averaged", _TARGETS
+    ),
+    "micro_f1": MetricLabel(
+        "Micro F1", "instances found, summed over all phrases", _TARGETS
+    ),
+    "micro_precision": MetricLabel(
+        "Micro precision",
+        "masks that found an instance, mean of ten thresholds",
+        _TARGETS,
+    ),
+    "micro_recall": MetricLabel(
+        "Micro recall", "instances that were found, mean of ten thresholds", _TARGETS
+    ),
+    "presence_mcc": MetricLabel(
+        "Presence MCC",
+        "Matthews' correlation of 'something was predicted' with 'there is an instance'",
+        _DECISIONS,
+    ),
+    "presence_f1": MetricLabel(
+        "Presence F1", "F1 of 'there is an instance', per question", _DECISIONS
+    ),
+    "count_accuracy": MetricLabel(
+        "Count accuracy", "questions with the right number of masks", _DECISIONS
+    ),
+    "p50": MetricLabel("P@.5", "records with an IoU of .5 or more", _MASKS),
+    "ap": MetricLabel(
+        "AP", "COCO's average precision of joined masks, IoU .5 to .95", _MASKS
+    ),
+    "ap50": MetricLabel(
+        "AP50", "COCO's average precision of joined masks at IoU .5", _MASKS
+    ),
     "target_accuracy": MetricLabel(
         "Target accuracy", "questions with targets that got a mask", _DECISIONS
     ),

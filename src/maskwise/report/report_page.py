@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maskwise.errors import MaskwiseError
+from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.report.charts import (
     Axis,
     Bar,
@@ -150,7 +151,9 @@ def _view(
     result = run.scores.protocols[name]
     reasons = sorted(result.counts.reasons.items(), key=lambda item: -item[1])
     slicings = [
-        (title, groups) for title, groups in result.slices.items() if len(groups) > 1
+        (title, groups)
+        for title, groups in result.slices.items()
+        if len(groups) > 1 and _has_values(groups)
     ]
     return ProtocolView(
         name=name,
@@ -179,6 +182,12 @@ def _view(
         ],
         more_reasons=max(0, len(reasons) - MAX_REASONS),
     )
+
+
+def _has_values(groups: Sequence[SliceGroup]) -> bool:
+    """Whether any group has gIoU or cIoU: a rule such as `saco` defines neither."""
+    values = [group.metrics[name].value for group in groups for name in MAIN_METRICS]
+    return any(value is not None for value in values)
 
 
 def _shown(result: ProtocolScores) -> dict[str, MetricValue]:
@@ -251,6 +260,10 @@ def _overview_line(name: str, result: ProtocolScores, axis: Axis) -> ChartLine:
 def _tiles(run: Run, result: ProtocolScores) -> list[ChartLine]:
     """gIoU, cIoU and the headline metrics."""
     shown = _shown(result)
+    for name in MAIN_METRICS:
+        # A rule without gIoU or cIoU says so in the place where readers look for them.
+        if result.metrics[name].method == NOT_DEFINED:
+            shown[name] = result.metrics[name]
     names = [name for name in (*MAIN_METRICS, *HEADLINE_METRICS) if name in shown]
     if not states_mask_types(run):
         names = [name for name in names if name != "mask_type_accuracy"]

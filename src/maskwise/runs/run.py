@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from maskwise.errors import MissingDependencyError, StoreError, UnknownNameError
 from maskwise.protocols import MetricTerms
+from maskwise.protocols.intervals import NOT_DEFINED
 from maskwise.runs.files import METRIC_TABLE, SCORE_TABLE
 from maskwise.runs.schema import (
     PredictionsInfo,
@@ -276,22 +277,24 @@ class Run:
         return self._rows[protocol]
 
     def metrics(self, protocol: str) -> dict[str, MetricTerms]:
-        """Every metric of a protocol with each sample's terms."""
+        """Every metric of a protocol that is a ratio of two sums, with each sample's terms."""
         values = self.scores.protocols[protocol].metrics
         rows = self.rows(protocol)
         terms = {
             "giou": (rows.numerator, rows.weight),
             "ciou": (rows.intersection, rows.union),
         }
-        for name in values:
-            if name not in terms:
+        for name, value in values.items():
+            if name not in terms and value.numerator is not None:
                 terms[name] = (
                     self._column(f"{protocol}/{name}/numerator"),
                     self._column(f"{protocol}/{name}/denominator"),
                 )
         return {
-            name: MetricTerms(*terms[name], epsilon=value.epsilon, unit=value.unit)
-            for name, value in values.items()
+            name: MetricTerms(
+                *columns, epsilon=values[name].epsilon, unit=values[name].unit
+            )
+            for name, columns in terms.items()
         }
 
     def _column(self, name: str) -> NDArray[np.float64]:
@@ -305,6 +308,8 @@ class Run:
 def _show(scores: ProtocolScores, metric: str) -> str:
     """A metric in percent, with its interval."""
     value = scores[metric]
+    if scores.metrics[metric].method == NOT_DEFINED:
+        return NOT_DEFINED
     if value is None:
         return "-"
     ends = (

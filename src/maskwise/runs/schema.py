@@ -177,9 +177,10 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
 class MetricValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A metric with its confidence interval: sum of numerators / (sum of denominators + epsilon); None if undefined.
 
-    numerator, denominator: None for the groups of a slice. exact: the float64 value, if `value` is the one of running
-    float32 sums. gate: where an official rule has one, the sum that has to be positive for the metric to be computed;
-    `empty` is its value otherwise.
+    numerator, denominator: None for the groups of a slice, for metrics that are no ratio of two sums (cgF1, average
+    precision), and for a metric that the rule does not define, whose method says so. exact: the float64 value, if
+    `value` is the one of running float32 sums. gate: where an official rule has one, the sum that has to be positive
+    for the metric to be computed; `empty` is its value otherwise.
     """
 
     value: float | None
