@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-vlm test-web test-full lint bench figures nano photo fuzz tree clean
+.PHONY: help demo test test-vlm test-web test-full lint bench bench-quick figures nano photo fuzz tree clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -101,6 +101,9 @@ lint: $(VENV)/.installed-dev ## formatting and types only
 bench: $(VENV)/.installed-bench ## measure the mask engine beside the public ones
 	@$(PY) bench/run.py
 
+bench-quick: $(VENV)/.installed-dev ## every section of `make bench` with small sizes, to see that it runs; part of `make test`
+	@$(PY) bench/run.py --quick
+
 figures: $(VENV)/.installed-core ## the metrics of the bundled model and its baselines on the world's test split
 	@$(PY) bench/figures.py
 
@@ -162,6 +165,6 @@ $(WEB)/.installed: tests/web/package-lock.json
 	@touch $@
 
 EXTRA_core :=
-EXTRA_dev := [dev,llm,postgres,ray,release,train,vlm,web,webtest]
+EXTRA_dev := [bench,dev,llm,postgres,ray,release,train,vlm,web,webtest]
 EXTRA_bench := [bench,vlm]
 .PRECIOUS: $(VENV)/.made $(VENV)/.installed-%

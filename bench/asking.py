@@ -10,12 +10,18 @@ import numpy as np
 import onnxruntime
 from PIL import Image
 
-from bench.timing import Row, Table, fastest
+from bench.sizes import choose
+from bench.timing import Row, Table, fastest, to_markdown
 from maskwise.models.tiny import load
 from maskwise.world import make_scene
 
 SHARED = Path(os.environ.get("MASKWISE_SHARED", Path(__file__).parents[2] / "shared"))
-SCENES = 8
+SCENES = choose(8, 1)
+
+
+def sections() -> list[str]:
+    """All tables as Markdown."""
+    return [to_markdown(table) for table in tables()]
 
 
 def tables() -> list[Table]:

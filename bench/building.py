@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.sizes import choose
 from bench.timing import fastest
 from maskwise.builder.draft import SourceImage, draft_to_sample
 from maskwise.builder.grammar_writer import write_with_grammar
@@ -34,7 +35,7 @@ from maskwise.writers import (
 )
 from maskwise.writers.cost import ModelPrice
 
-CALLS = 10_000
+CALLS = choose(10_000, 30)
 
 
 def sections() -> Iterator[str]:
@@ -68,7 +69,7 @@ def _write(recipe: Recipe, images: list[tuple[ImageInfo, tuple[Region, ...]]]) -
     made = 0
     for info, regions in images:
         image = SourceImage(info, regions)
-        for number, draft in enumerate(write_with_grammar(recipe, image).drafts):
+        for number, draft in enumerate(write_with_grammar(recipe, image)):
             draft_to_sample(draft, image, str(number))
             made += 1
     return made

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
+from bench.sizes import choose
 from maskwise.arrays import Float64Array
 from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate
@@ -18,8 +19,8 @@ from maskwise.protocols.metrics import MetricTerms
 from maskwise.protocols.significance import adjust_p_values, compare_metric
 
 IMAGES = (10, 20, 50, 100, 200, 1000)
-POPULATION = 2_000_000
-RESAMPLES = 600
+POPULATION = choose(2_000_000, 2_000)
+RESAMPLES = choose(600, 20)
 Sums = tuple[Float64Array, Float64Array]
 """Numerator and denominator of every image."""
 

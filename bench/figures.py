@@ -98,6 +98,8 @@ def _held_out_types(dataset: Dataset) -> str:
 def _cell(metric: dict[str, Any]) -> str:
     if metric["value"] is None:
         return "none"
+    if metric["low"] is None:  # too few images for an interval
+        return f"{metric['value']:.3f}"
     return f"{metric['value']:.3f} ({metric['low']:.3f} to {metric['high']:.3f})"
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image
 
 from bench.memory import peak_megabytes
+from bench.sizes import choose
 from maskwise.harness.predict import predict_dataset
 from maskwise.harness.progress import Progress
 from maskwise.masks import Mask
@@ -27,10 +28,10 @@ from maskwise.schema import ImageInfo, PredictedRegion, Prediction, Region, Samp
 from maskwise.store import Dataset, DatasetWriter
 from maskwise.world import make_scene, write_scenes
 
-SCENES = 120
-ROUNDS = 7
+SCENES = choose(120, 4)
+ROUNDS = choose(7, 1)
 ASKED = (1, 2, 4, 8, 16)
-MANY = (1_000, 50_000)
+MANY = (choose(1_000, 200), choose(50_000, 400))
 SIDE = 64
 FILES = 50
 QUESTIONS = 5
@@ -61,7 +62,7 @@ def overhead(folder: Path) -> str:
     ours = []
     for number in range(
         ROUNDS
-    ):  # in turn, so that all meet the same moods of the machine
+    ):  # in turn, so that all meet the same load of the machine
         alone.append(_time_bare(model, work))
         reading.append(_time_reading(model, dataset))
         ours.append(_time_evaluation(folder / "scenes", folder / f"run{number}"))

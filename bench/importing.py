@@ -4,7 +4,9 @@ import resource
 import subprocess
 import sys
 
-REPEATS = 15
+from bench.sizes import choose
+
+REPEATS = choose(15, 1)
 
 WANTED_IMPORT_SECONDS = 0.1
 """Of processor time, beyond that of a bare interpreter."""
@@ -20,8 +22,13 @@ WANTED_COMMAND_SECONDS = {
 LIST_HEAVY = "import sys, maskwise; print(*sorted({'numpy', 'pyarrow', 'PIL', 'scipy', 'torch'} & set(sys.modules)))"
 
 
-def section() -> str:
+def sections() -> list[str]:
     """A table in Markdown."""
+    return [section()]
+
+
+def section() -> str:
+    """What starting costs."""
     bare_seconds = _least_seconds("-c", "pass")
     import_seconds = _least_seconds("-c", "import maskwise") - bare_seconds
     heavy_modules = _run("-c", LIST_HEAVY).strip() or "none"

@@ -14,17 +14,23 @@ from pycocotools import mask as coco
 from rlemasklib import RLEMask
 
 from bench.scenes import mask_pairs, outline_pairs
-from bench.timing import Row, Table, fastest
+from bench.sizes import choose
+from bench.timing import Row, Table, fastest, to_markdown
 from maskwise.masks import Masks, boundary_iou, boundary_width, pair_areas
 
 HEIGHT = 480
 WIDTH = 640
-PAIRS = 4000
-DENSE = 200
-BOUNDARIES = 300
-POLYGONS = 4000
+PAIRS = choose(4000, 120)
+DENSE = choose(200, 4)
+BOUNDARIES = choose(300, 4)
+POLYGONS = choose(4000, 20)
 
 Rle = dict[str, Any]
+
+
+def sections() -> Iterator[str]:
+    """All tables as Markdown."""
+    return map(to_markdown, tables())
 
 
 def tables() -> Iterator[Table]:

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.sizes import CACHE, QUICK
 from maskwise.masks import Masks
 from maskwise.schema import Answer, ImageInfo, Region, Sample
 from maskwise.store import DatasetWriter
 
-CACHE = Path(__file__).parent / ".cache"
 HEIGHT = 480
 WIDTH = 640
 QUESTIONS = 194_398
@@ -35,6 +35,8 @@ NAMES = (
     "bottle",
     "handbag",
 )
+SCALE = 0.002 if QUICK else 1.0
+"""Share of an MMR-sized set."""
 PART_NAMES = ("handle", "body", "rim", "base", "leg", "back", "seat", "neck")
 
 
@@ -231,5 +233,5 @@ def find_set() -> Path:
     folder = CACHE / "mmr"
     if not (folder / "predictions.jsonl").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        make_set(folder, 1.0)
+        make_set(folder, SCALE)
     return folder

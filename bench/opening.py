@@ -7,25 +7,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import orjson
 
 from bench.memory import peak_megabytes
 from bench.scenes import mask_pairs
-from bench.timing import Row, Table
+from bench.sizes import CACHE, choose
+from bench.timing import Row, Table, to_markdown
 from maskwise.masks import Masks, pair_areas
 from maskwise.schema import ImageInfo, Region
 from maskwise.store import Dataset, DatasetWriter
 
-CACHE = Path(__file__).parent / ".cache"
-MASKS = 470_000
+MASKS = choose(470_000, 2_000)
 A_IMAGE = 10
-DIFFERENT = 4_700
+DIFFERENT = choose(4_700, 40)
 HEIGHT = 480
 WIDTH = 640
 MOST_MEGABYTES = 400
+
+
+def sections() -> list[str]:
+    """The table as Markdown."""
+    return [to_markdown(table())]
 
 
 def table() -> Table:
@@ -58,7 +62,7 @@ def prepare() -> None:
     text = CACHE / "opening.json"
     if folder.exists() and text.exists():
         return
-    CACHE.mkdir(exist_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
     masks = list(mask_pairs(DIFFERENT, HEIGHT, WIDTH)[0])
     with DatasetWriter(folder, name="opening") as writer:
         for image in range(MASKS // A_IMAGE):

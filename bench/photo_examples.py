@@ -5,7 +5,7 @@
 IMAGES: the folder of COCO's val2017 photographs.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 from PIL import Image, ImageDraw
@@ -33,7 +33,12 @@ LINE = 16
 
 def main() -> None:
     """Write one JPEG per example."""
-    images, out = map(Path, sys.argv[1:3])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("images", type=Path)
+    parser.add_argument("out", type=Path)
+    arguments = parser.parse_args()
+    images = arguments.images
+    out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     model = load(threads=1)
     for name, question in EXAMPLES.items():

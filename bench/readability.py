@@ -121,16 +121,17 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", default="src/maskwise", type=Path)
     parser.add_argument("--files", type=int, default=0, help="list the densest files")
     arguments = parser.parse_args()
-    files = {
-        path: measure_file(path) for path in sorted(arguments.folder.rglob("*.py"))
-    }
+    paths = sorted(arguments.folder.rglob("*.py"))
+    if arguments.folder.is_file():
+        paths = [arguments.folder]
+    files = {path: measure_file(path) for path in paths}
     print_table(files)
     listed = [path for path in files if files[path].code_lines > SMALL_FILE]
     listed.sort(key=lambda path: -files[path].density)
     for path in listed[: arguments.files]:
         measure = files[path]
         print(
-            f"{measure.density:5.1f}  {path.relative_to(arguments.folder)}"
+            f"{measure.density:5.1f}  {path}"
             f"  ({measure.vague} vague names, {measure.records} record types)"
         )
 

@@ -17,7 +17,8 @@ from pycocotools import mask as coco
 
 from bench.memory import peak_megabytes
 from bench.mmr_set import HEIGHT, WIDTH, find_set
-from bench.timing import Row, Table, fastest
+from bench.sizes import choose
+from bench.timing import Row, Table, fastest, to_markdown
 from maskwise.harness.run_record import result_to_scores
 from maskwise.harness.scoring import compute_scores
 from maskwise.predictions import read_predictions
@@ -26,11 +27,17 @@ from maskwise.protocols.image_groups import ImageGroups
 from maskwise.protocols.intervals import estimate
 from maskwise.store import Dataset
 
-LISA_MASKS = 60
-COCO_MASKS = 3000
+LISA_MASKS = choose(60, 2)
+COCO_MASKS = choose(3000, 100)
+REPEATS = choose(5, 1)
 MOST_MEGABYTES = 2000
 MOST_TIMES = 2.0
 MOST_SECONDS = 5.0
+
+
+def sections() -> Iterator[str]:
+    """All tables as Markdown."""
+    return map(to_markdown, tables())
 
 
 def tables() -> Iterator[Table]:
@@ -44,7 +51,7 @@ def tables() -> Iterator[Table]:
 def whole_way(folder: Path) -> Table:
     """From the stored dataset and a file of predictions to JSON."""
     parsing, scoring = (
-        [_measure(way, folder) for _ in range(5)] for way in ("parse", "score")
+        [_measure(way, folder) for _ in range(REPEATS)] for way in ("parse", "score")
     )
     seconds = min(run[0] for run in scoring)
     megabytes = max(run[1] for run in scoring)
@@ -64,9 +71,7 @@ def whole_way(folder: Path) -> Table:
 
 def per_mask(folder: Path) -> Table:
     """LISA's rule on masks in memory, a target mask."""
-    ground_truth = GroundTruth.from_dataset(
-        Dataset.open(folder / "ground_truth"), texts=False
-    )
+    ground_truth = GroundTruth.from_dataset(Dataset.open(folder / "truth"), texts=False)
     predictions = read_predictions(
         folder / "predictions.jsonl", ground_truth, None
     ).predictions
@@ -75,7 +80,7 @@ def per_mask(folder: Path) -> Table:
         f"One protocol (lisa) on masks in memory, for each target mask, {WIDTH} x {HEIGHT}",
         [
             Row(
-                "LISA's loop: decode, two-bin histograms of float overlap_sets (numpy for torch.histc)",
+                "LISA's loop: decode, two-bin histograms of float planes (numpy for torch.histc)",
                 fastest(
                     lambda: [_lisa_pair(a, b) for a, b in pairs[:LISA_MASKS]],
                     LISA_MASKS,
@@ -95,7 +100,7 @@ def per_mask(folder: Path) -> Table:
             ),
         ],
         {
-            "LISA's loop: decode, two-bin histograms of float overlap_sets (numpy for torch.histc)": 1000,
+            "LISA's loop: decode, two-bin histograms of float planes (numpy for torch.histc)": 1000,
             "pycocotools, merge and area": 5,
         },
     )
@@ -140,9 +145,7 @@ def _lisa_pair(a: dict[str, Any], b: dict[str, Any]) -> tuple[Any, Any]:
     target = coco.decode(b).astype(np.float32).ravel()
     output[target == 255] = 255
     shared = np.histogram(output[output == target], bins=2, range=(0, 1))[0]
-    areas = (
-        np.histogram(overlaps, bins=2, range=(0, 1))[0] for overlaps in (output, target)
-    )
+    areas = (np.histogram(plane, bins=2, range=(0, 1))[0] for plane in (output, target))
     return shared, sum(areas) - shared
 
 
@@ -170,7 +173,7 @@ def _parse(folder: Path) -> object:
 
 def _score(folder: Path) -> object:
     result = compute_scores(
-        folder / "predictions.jsonl", Dataset.open(folder / "ground_truth"), threads=2
+        folder / "predictions.jsonl", Dataset.open(folder / "truth"), threads=2
     )
     return msgspec.json.encode(result_to_scores(result))
 
