@@ -44,6 +44,7 @@ PACKAGES = [
     "review",
     "models",
     "training",
+    "integrations",
     "server",
     "cli",
     "__main__",

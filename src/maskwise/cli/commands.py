@@ -17,6 +17,7 @@ SUMMARIES: dict[str, dict[str, tuple[str, str]]] = {
             "List benchmarks, formats, protocols, models and downloads",
         ),
         "adapters": ("adapters:adapters", "List the adapters for published models"),
+        "worker": ("worker:worker", "Write the file that serves an older environment"),
     },
     "Data": {
         "get": ("get:get", "Download a benchmark or weights"),

@@ -81,15 +81,23 @@ class Capabilities(Record, frozen=True, kw_only=True):
 
 
 class PredictResponse(Record, frozen=True, kw_only=True):
-    """One prediction per question, in order, as JSON; or why there are none."""
+    """One prediction per question, in order, as JSON; or why there are none.
+
+    traceback: of the error, for the log of a run.
+    """
 
     id: str
     predictions: tuple[msgspec.Raw, ...] | None = None
     error: str | None = None
+    traceback: str | None = None
 
     def __post_init__(self) -> None:
         if (self.predictions is None) == (self.error is None):
             raise RecordError('a response needs either "predictions" or an "error"')
+
+
+class RemoteTraceback(Exception):
+    """The traceback of a model outside this process, as the cause of a ModelError: it is printed above ours."""
 
 
 def to_request_image(image: Image.Image, *, embed: bool = False) -> RequestImage:
@@ -177,7 +185,10 @@ def response_to_predictions(
     ModelError if the model reports an error or their number is not that of the questions.
     """
     if response.predictions is None:
-        raise ModelError(f"the model reports: {response.error}")
+        cause = None
+        if response.traceback is not None:
+            cause = RemoteTraceback("\n" + response.traceback)
+        raise ModelError(f"the model reports: {response.error}") from cause
     if len(response.predictions) != questions:
         raise ModelError(
             f"the response has {len(response.predictions)} predictions for {questions} questions"
