@@ -44,7 +44,11 @@ def brightest(image, questions):
         "bytes": [mask],
         "rows": [rows],
         "none": None,
-        "dict": {"answer": "the cup", "regions": [{"amodal": rows, "score": 0.5, "name": "cup"}], "mask_type": "amodal"},
+        "dict": {
+            "answer": "the cup",
+            "regions": [{"amodal": rows, "score": 0.5, "name": "cup"}],
+            "mask_type": "amodal",
+        },
     }
     return [replies[question.split()[0]] for question in questions]
 
