@@ -80,8 +80,8 @@ test-web: $(VENV)/.installed-dev $(WEB)/.installed ## scripts of the pages, the 
 	$(INSTALL_POSTGRESQL)
 	@printf 'testing the pages in a browser ...\n'
 	@$(PY) -m pytest -m browser tests/server
-	@printf 'reviewing with fifty simulated people, while the server is killed three times ...\n'
-	@$(PY) -m pytest -s -m load tests/review
+	@printf 'under load: fifty simulated reviewers while the server is killed three times, 24 requests of a large TIFF ...\n'
+	@$(PY) -m pytest -s -m load tests/review tests/server
 
 test-full: $(VENV)/.installed-dev ## long forms of tests: review with ten times the load; installs PostgreSQL (Debian); about 20 minutes
 	$(INSTALL_POSTGRESQL)

@@ -7,16 +7,20 @@
 The source of an image is a path, encoded bytes, a PIL image or a uint8 array (height, width, channels).
 """
 
+import contextlib
+import ctypes
+import functools
 import io
+import logging
 import os
 import re
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, _imaging
 
 from maskwise.arrays import Float64Array, UInt8Array
 from maskwise.errors import ImageError
@@ -106,8 +110,9 @@ _IN_MEMORY = re.compile(r" <_io\.BytesIO[^>]*>")
 """What Pillow calls a file that has no name."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def _opened(image: ImageFile) -> Iterator[Image.Image]:
+    _silence_tiff()
     try:
         source = io.BytesIO(image) if isinstance(image, bytes) else image
         with Image.open(source, formats=FORMATS) as opened:
@@ -118,6 +123,24 @@ def _opened(image: ImageFile) -> Iterator[Image.Image]:
         raise ImageError(f"{_name(image)} does not exist") from None
     except Exception as error:
         raise _unreadable(_name(image), error) from error
+
+
+@functools.cache
+def _silence_tiff() -> None:
+    """Keep what Pillow and libtiff print about damaged TIFF files from the terminal; what is fatal is raised.
+
+    libtiff has its own handlers, which write to the standard error. They are reached through Pillow's extension,
+    where it is linked to libtiff as a library.
+    """
+    warnings.filterwarnings("ignore", module=r"PIL\.TiffImagePlugin")
+    logging.getLogger("PIL").addHandler(logging.NullHandler())
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(_imaging.__file__)
+        for name in ("TIFFSetWarningHandler", "TIFFSetErrorHandler"):
+            set_handler = getattr(library, name)
+            set_handler.argtypes = [ctypes.c_void_p]
+            set_handler.restype = ctypes.c_void_p
+            set_handler(None)
 
 
 def _unreadable(name: str, error: Exception) -> ImageError:

@@ -81,6 +81,9 @@ class InThisProcess:
     def ask(self, request: AskRequest) -> bytes:
         return read_response(answer_question(self.images, request))
 
+    def interrupt(self) -> None:
+        """A model in this process cannot be interrupted."""
+
     def close(self) -> None:
         if hasattr(self.model, "close"):
             self.model.close()

@@ -47,7 +47,9 @@ def test_requests_are_answered_while_many_connections_are_silent() -> None:
 
 def test_a_connection_over_the_limit_replaces_the_one_that_is_idle_longest() -> None:
     with (
-        serving(Whole(), connections=ConnectionLimits(per_client=3)) as address,
+        serving(
+            Whole(), connections=ConnectionLimits(per_client=3, fresh_seconds=0)
+        ) as address,
         ExitStack() as open_ones,
     ):
         first, second, _ = [
@@ -61,7 +63,9 @@ def test_a_connection_over_the_limit_replaces_the_one_that_is_idle_longest() -> 
 
 def test_over_the_total_limit_the_client_with_most_connections_loses_one() -> None:
     with (
-        serving(Whole(), connections=ConnectionLimits(total=2)) as address,
+        serving(
+            Whole(), connections=ConnectionLimits(total=2, fresh_seconds=0)
+        ) as address,
         ExitStack() as open_ones,
     ):
         first, _ = [open_ones.enter_context(connected(address)) for _ in range(2)]
@@ -122,6 +126,40 @@ def test_where_every_connection_is_being_answered_a_new_one_gets_503() -> None:
         busy.join(300)
         assert first == [200]
         assert call(address, "GET", "/healthz")[0] == 200
+
+
+def test_a_connection_whose_request_is_on_its_way_is_not_replaced() -> None:
+    limits = ConnectionLimits(per_client=2, fresh_seconds=60)
+    question = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with (
+        serving(Whole(), connections=limits) as address,
+        connected(address) as first,
+        connected(address) as second,
+    ):
+        with connected(address, question) as third:
+            status, head, _ = parse(receive_all(third))
+        assert (status, b"retry-after: 1" in head) == (503, True)
+        for connection in (first, second):
+            connection.sendall(question)
+            assert parse(receive_all(connection))[0] == 200
+
+
+def test_of_many_concurrent_requests_none_gets_a_broken_connection() -> None:
+    limits = ConnectionLimits(per_client=20)
+    answers = []
+
+    def ask(address: str) -> None:
+        answers.append(call(address, "POST", "/v1/predict", request("a"))[0])
+
+    with serving(Whole(), connections=limits) as address:
+        threads = [threading.Thread(target=ask, args=(address,)) for _ in range(60)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+    assert len(answers) == 60
+    assert set(answers) <= {200, 503}
+    assert 200 in answers
 
 
 def test_a_client_that_reads_no_response_is_disconnected() -> None:

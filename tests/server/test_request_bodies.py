@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from maskwise.review.database import ReviewDatabase
 from maskwise.review.records import MAX_BODY_BYTES
 from maskwise.review.review import Review
 from maskwise.server.limits import JSON_BYTES, RequestLimits
-from maskwise.server.requests import ConcurrencyLimit
+from maskwise.server.requests import LargeBodies
 from maskwise.server.responses import RequestRejectedError
 from tests.review.datasets import box, write_samples
 from tests.server.fake import Whole
@@ -129,46 +130,109 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_harms_nobody() -> None:
         assert call(address, "POST", "/v1/predict", request("a"))[0] == 200
 
 
-def run_through(limit: ConcurrencyLimit, count: int) -> list[Any]:
-    """The results of so many requests at once."""
+class Messages:
+    """A request whose body arrives in parts."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = list(parts)
+
+    async def receive(self) -> dict[str, Any]:
+        part = self.parts.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(self.parts)}
+
+
+def run_through(bodies: LargeBodies, requests: list[tuple[str, Messages]]) -> list[Any]:
+    """The results of requests at once. requests: client and body."""
 
     async def run() -> list[Any]:
-        requests = [limit({}, None, None) for _ in range(count)]
-        return await asyncio.gather(*requests, return_exceptions=True)
+        calls = [
+            bodies({"client": (client, 1)}, messages.receive, None)
+            for client, messages in requests
+        ]
+        return await asyncio.gather(*calls, return_exceptions=True)
 
     return asyncio.run(run())
 
 
-def test_requests_over_the_limit_wait_or_are_rejected() -> None:
-    running = 0
-    most = 0
+async def read_all(scope: Any, receive: Any, send: Any) -> None:
+    """An application that reads the whole body and takes a moment."""
+    while (await receive())["more_body"]:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.01)
-        running -= 1
 
-    results = run_through(ConcurrencyLimit(app, 2, wait=True), 6)
-    assert (results, most) == ([None] * 6, 2)
-    most = 0
-    results = run_through(ConcurrencyLimit(app, 2, wait=False), 6)
-    rejected = [result for result in results if isinstance(result, Exception)]
-    assert (len(rejected), most) == (4, 2)
-    for error in rejected:
+def rejections(results: list[Any]) -> list[str]:
+    errors = [result for result in results if result is not None]
+    for error in errors:
         assert isinstance(error, RequestRejectedError)
         assert (error.status, error.headers) == (503, {"Retry-After": "1"})
+    return [str(error) for error in errors]
 
 
-def test_a_place_is_free_again_after_a_failure() -> None:
+def test_requests_with_complete_bodies_are_limited() -> None:
+    bodies = LargeBodies(read_all, memory=1000, limit=2)
+    requests = [(f"client {number}", Messages(b"a", b"b")) for number in range(6)]
+    assert (
+        rejections(run_through(bodies, requests))
+        == ["too many requests are waiting"] * 4
+    )
+    # The places are free again.
+    assert run_through(bodies, [("a", Messages(b"a"))]) == [None]
+
+
+def test_bytes_of_bodies_are_limited_for_each_client_and_for_all() -> None:
+    bodies = LargeBodies(read_all, memory=100)
+    part = b"." * 30
+    same = [("a", Messages(part)), ("a", Messages(part)), ("b", Messages(part))]
+    message = "too many bytes are being uploaded; try again"
+    assert rejections(run_through(bodies, same)) == [message]
+    different = [(name, Messages(part)) for name in "abcd"]
+    assert rejections(run_through(bodies, different)) == [message]
+    assert run_through(bodies, [("a", Messages(b"." * 50))]) == [None]
+
+
+def test_memory_and_places_are_free_again_after_a_failure() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
         raise RuntimeError("failed")
 
-    limit = ConcurrencyLimit(app, 1, wait=False)
+    bodies = LargeBodies(app, memory=20, limit=1)
     for _ in range(3):
-        (result,) = run_through(limit, 1)
+        (result,) = run_through(bodies, [("a", Messages(b"." * 10))])
         assert isinstance(result, RuntimeError)
+
+
+def begin_upload(address: str, path: str, kind: str) -> http.client.HTTPConnection:
+    """A request that announces a body of a megabyte and sends ten bytes of it."""
+    token = call(address, "GET", "/v1/session")[1]["token"]
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+    connection.putrequest("POST", path)
+    connection.putheader("Content-Type", kind)
+    connection.putheader("Authorization", f"Bearer {token}")
+    connection.putheader("Content-Length", str(10**6))
+    connection.endheaders(b"." * 10)
+    return connection
+
+
+def test_slow_bodies_do_not_keep_others_out_and_are_ended() -> None:
+    limits = RequestLimits(body_grace_seconds=1.0)
+    with serving(Whole(), limits=limits) as address:
+        slow = [
+            begin_upload(address, "/v1/images", "application/octet-stream")
+            for _ in range(20)
+        ]
+        slow += [
+            begin_upload(address, "/v1/predict", "application/json") for _ in range(20)
+        ]
+        started = time.monotonic()
+        assert upload(address, png())
+        assert call(address, "POST", "/v1/predict", request("a"))[0] == 200
+        assert time.monotonic() - started < 0.9, "the slow ones are not waited for"
+        for connection in slow:
+            response = connection.getresponse()
+            error = json.loads(response.read())["error"]
+            assert (response.status, "too slowly" in error) == (408, True)
+            connection.close()
 
 
 def test_a_failure_of_the_server_is_logged_and_not_sent(

@@ -36,12 +36,29 @@ class ProcessGroup:
             bufsize=0,
             start_new_session=True,
         )
-        watcher, pipe = _watch(self.process.pid)
-        self.kill = weakref.finalize(self, _kill, self.process, watcher, pipe)
+        self._watch = GroupWatch(self.process.pid)
+        self.kill = weakref.finalize(self, _kill, self.process, self._watch)
 
 
-def _watch(group: int) -> tuple[subprocess.Popen[bytes], int]:
-    """Start the shell that kills the group when this process ends; returns it and the pipe that keeps it waiting."""
+class GroupWatch:
+    """The shell that kills a process group when this process ends."""
+
+    def __init__(self, group: int) -> None:
+        self._watcher, self._pipe = _start_watcher(group)
+
+    def end(self) -> None:
+        """Stop watching; the group is left alone."""
+        if self._pipe in _WATCH_PIPES:
+            _WATCH_PIPES.discard(self._pipe)
+            with contextlib.suppress(OSError):
+                os.write(self._pipe, b"\n")
+            os.close(self._pipe)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._watcher.wait(KILL_SECONDS)
+
+
+def _start_watcher(group: int) -> tuple[subprocess.Popen[bytes], int]:
+    """The shell, and the pipe that keeps it waiting."""
     read, write = os.pipe()
     try:
         watcher = subprocess.Popen(
@@ -57,19 +74,17 @@ def _watch(group: int) -> tuple[subprocess.Popen[bytes], int]:
     return watcher, write
 
 
-def _kill(
-    process: subprocess.Popen[bytes], watcher: subprocess.Popen[bytes], pipe: int
-) -> None:
+def kill_group(group: int) -> None:
+    """Kill all processes of a group; nothing happens if it has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    if pipe in _WATCH_PIPES:
-        _WATCH_PIPES.discard(pipe)
-        with contextlib.suppress(OSError):
-            os.write(pipe, b"\n")
-        os.close(pipe)
-    for ended in (process, watcher):
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            ended.wait(KILL_SECONDS)
+        os.killpg(group, signal.SIGKILL)
+
+
+def _kill(process: subprocess.Popen[bytes], watch: GroupWatch) -> None:
+    kill_group(process.pid)
+    watch.end()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(KILL_SECONDS)
 
 
 def _close_in_fork() -> None:

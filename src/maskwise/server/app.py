@@ -25,7 +25,7 @@ from litestar.datastructures import State
 from litestar.response.base import ASGIResponse
 
 from maskwise.server.access import AccessTokens
-from maskwise.server.limits import BODY_SECONDS, JSON_BYTES
+from maskwise.server.limits import BODY_GRACE_SECONDS, BODY_SECONDS, JSON_BYTES
 from maskwise.server.metrics import MeasuredRequests, ServerMetrics
 from maskwise.server.openapi import HttpRecordSchemas, openapi_config, openapi_json
 from maskwise.server.requests import BoundedRequest
@@ -41,15 +41,20 @@ def make_app(
     *,
     access: Any = None,
     body_seconds: float = BODY_SECONDS,
+    body_grace_seconds: float = BODY_GRACE_SECONDS,
     metrics: ServerMetrics | None = None,
 ) -> AsgiApp:
     """The application with these routers.
 
-    access: what the guards of the routes ask for tokens. body_seconds: how long a body may take to arrive. metrics:
-    counts requests if it is given.
+    access: what the guards of the routes ask for tokens. body_seconds: how long a body may take to arrive;
+    body_grace_seconds: how long it may be slower than MIN_BODY_RATE. metrics: counts requests if it is given.
     """
     state = State(
-        {"access": access or AccessTokens(None), "body_seconds": body_seconds}
+        {
+            "access": access or AccessTokens(None),
+            "body_seconds": body_seconds,
+            "body_grace_seconds": body_grace_seconds,
+        }
     )
     app: AsgiApp = Litestar(
         [*routers, openapi_json],

@@ -15,15 +15,16 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Response, Router, get, post
+from litestar import Router, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.middleware import DefineMiddleware
 from litestar.params import Body, FromPath, JSONBody, SkipValidation
+from litestar.response import Stream
 
 from maskwise.errors import MaskwiseError
-from maskwise.images import open_image
 from maskwise.server.access import check_read, check_write
-from maskwise.server.browser_images import content_type, encode_image
+from maskwise.server.browser_copies import BrowserCopies, split_chunks
+from maskwise.server.browser_images import content_type
 from maskwise.server.encoding_cache import ImageNeededError
 from maskwise.server.image_uploads import ExampleImage, ImageUploads, StoredImage
 from maskwise.server.limits import RequestLimits
@@ -31,14 +32,12 @@ from maskwise.server.metrics import ServerMetrics
 from maskwise.server.model_errors import to_rejection
 from maskwise.server.model_pool import ModelPool
 from maskwise.server.model_process import AskAnswer, AskRequest, ServedModel
-from maskwise.server.requests import BoundedRequest, ConcurrencyLimit
+from maskwise.server.requests import BoundedRequest, LargeBodies
 from maskwise.server.responses import RequestRejectedError, errors
-
-CONCURRENT_UPLOADS = 8
-"""Bodies in memory at once: 8 times 64 MB at most."""
 
 Pool = NamedDependency[SkipValidation[ModelPool]]
 Uploads = NamedDependency[SkipValidation[ImageUploads]]
+Copies = NamedDependency[SkipValidation[BrowserCopies]]
 Limits = NamedDependency[SkipValidation[RequestLimits]]
 Metrics = NamedDependency[SkipValidation[ServerMetrics]]
 Descriptions = NamedDependency[SkipValidation[Mapping[str, str]]]
@@ -111,20 +110,27 @@ def upload_image(
 @get(
     "/v1/images/{id:str}",
     guards=[check_read],
-    sync_to_thread=True,
     media_type="image/png",
-    responses=errors(401, 404, 422),
+    responses=errors(401, 404, 422, 503),
 )
-def read_image(uploads: Uploads, limits: Limits, id: FromPath[str]) -> Response[bytes]:
+async def read_image(uploads: Uploads, copies: Copies, id: FromPath[str]) -> Stream:
     """An uploaded image in a format that browsers show."""
     _, data = uploads.find(id)
     kind = content_type(data)
     if kind is None:
-        image = open_image(data, max_pixels=limits.pixels)
-        data, kind = encode_image(image, lossless_pixels=limits.pixels)
-    # The id is a hash of the bytes, so that what it names never changes.
-    headers = {"Cache-Control": "private, max-age=86400, immutable"}
-    return Response(data, headers=headers, media_type=kind)
+        copy = await copies.find(id, data)
+        chunks = copy.chunks()
+        size = copy.bytes
+        kind = copy.content_type
+    else:
+        chunks = split_chunks(data)
+        size = len(data)
+    headers = {
+        # The id is a hash of the bytes, so that what it names never changes.
+        "Cache-Control": "private, max-age=86400, immutable",
+        "Content-Length": str(size),
+    }
+    return Stream(chunks, headers=headers, media_type=kind)
 
 
 @post(
@@ -175,6 +181,7 @@ def ask_router(
     uploads: ImageUploads,
     limits: RequestLimits,
     *,
+    copies: BrowserCopies,
     metrics: ServerMetrics,
     descriptions: Mapping[str, str],
 ) -> Router:
@@ -184,9 +191,7 @@ def ask_router(
     bounded = Router(
         "/",
         route_handlers=[upload_image],
-        middleware=[
-            DefineMiddleware(ConcurrencyLimit, limit=CONCURRENT_UPLOADS, wait=True)
-        ],
+        middleware=[DefineMiddleware(LargeBodies, memory=limits.body_memory)],
         request_max_body_size=limits.body_bytes,
     )
     return Router(
@@ -202,6 +207,7 @@ def ask_router(
         dependencies={
             "pool": Provide(lambda: pool, sync_to_thread=False),
             "uploads": Provide(lambda: uploads, sync_to_thread=False),
+            "copies": Provide(lambda: copies, sync_to_thread=False),
             "limits": Provide(lambda: limits, sync_to_thread=False),
             "metrics": Provide(lambda: metrics, sync_to_thread=False),
             "descriptions": Provide(lambda: descriptions, sync_to_thread=False),

@@ -8,8 +8,9 @@ included. A client that opens connections and sends nothing could therefore bloc
   part of them.
 - A client that does not read its response for `write_seconds` is disconnected.
 - A client address has at most `per_client` connections, the server at most `total`. A new connection over the limit
-  replaces the one that has been idle longest: of the same client, or of the client with the most connections. Where all
-  of them are being answered, the new one gets status 503 with Retry-After.
+  replaces the one that has been idle longest: of the same client, or of the client with the most connections. Idle is
+  a connection without a request that has been silent for `fresh_seconds`: the request of a newer one may be on its way.
+  Where no connection is idle, the new one gets status 503 with Retry-After.
 """
 
 import asyncio
@@ -36,7 +37,8 @@ class ConnectionLimits:
     header_seconds: float = 10.0
     idle_seconds: int = 5
     write_seconds: float = 30.0
-    per_client: int = 64
+    fresh_seconds: float = 1.0
+    per_client: int = 256
     total: int = 512
 
 
@@ -57,10 +59,7 @@ class ConnectionTable:
         else:
             crowded = None
         if crowded is not None:
-            idle = next(
-                (c for c in self._open if c.client_address == crowded and not c.busy),
-                None,
-            )
+            idle = self._find_idle(crowded)
             if idle is None:
                 return False
             self.remove(idle)
@@ -68,8 +67,20 @@ class ConnectionTable:
         self._open[connection] = None
         return True
 
+    def _find_idle(self, client: str) -> "GuardedConnection | None":
+        """The connection of a client that has been idle longest."""
+        oldest = asyncio.get_running_loop().time() - self.limits.fresh_seconds
+        for connection in self._open:
+            if connection.last_activity > oldest:
+                # The others are younger.
+                return None
+            if connection.client_address == client and not connection.busy:
+                return connection
+        return None
+
     def touch(self, connection: "GuardedConnection") -> None:
         """Note that a connection sent something."""
+        connection.last_activity = asyncio.get_running_loop().time()
         if connection in self._open:
             # Dictionaries keep the order of insertion: this moves the connection to the end.
             del self._open[connection]
@@ -91,6 +102,7 @@ class GuardedConnection(H11Protocol):
         self._write_timer = _Timer()
         self._received = False
         self._refused = False
+        self.last_activity = 0.0
 
     @property
     def client_address(self) -> str:
@@ -105,6 +117,7 @@ class GuardedConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first request's headers."""
         super().connection_made(transport)
+        self.last_activity = self.loop.time()
         if self.table.admit(self):
             self._start_header_timer()
         else:
@@ -123,6 +136,11 @@ class GuardedConnection(H11Protocol):
         if self.busy:
             self._header_timer.cancel()
             self._received = False
+
+    def on_response_complete(self) -> None:
+        """The connection is idle from now on, and not since its request came."""
+        self.table.touch(self)
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""

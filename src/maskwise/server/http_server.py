@@ -3,12 +3,13 @@
 A server that other machines can reach needs a token.
 """
 
+import asyncio
 import contextlib
 import ipaddress
 import signal
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import uvicorn
 
@@ -18,11 +19,37 @@ from maskwise.server.connections import ConnectionLimits, guard_connections
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
-SHUTDOWN_SECONDS = 5
-"""How long requests being answered can delay the end of the server."""
+GRACE_SECONDS = 1.0
+"""How long requests being answered go on when the server is told to end; then their work is interrupted."""
+
+SHUTDOWN_SECONDS = 3
+"""How long responses can delay the end of the server."""
 
 MAX_HEADER_BYTES = 2**15
 """Browsers send about one kilobyte."""
+
+
+class InterruptingServer(uvicorn.Server):
+    """A server that, when it is told to end, interrupts the work for requests after GRACE_SECONDS.
+
+    So these requests are answered (503) before the connections are closed.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, interrupt: Callable[[], None] | None
+    ) -> None:
+        super().__init__(config)
+        self._interrupt = interrupt
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End in order; called once."""
+        if self._interrupt is None:
+            await super().shutdown(sockets)
+            return
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(GRACE_SECONDS, self._interrupt)
+        await super().shutdown(sockets)
+        timer.cancel()
 
 
 class HttpServer:
@@ -63,12 +90,14 @@ def open_server(
     allowed_hosts: Iterable[str] = (),
     limits: ConnectionLimits | None = None,
     bound: socket.socket | None = None,
+    interrupt: Callable[[], None] | None = None,
 ) -> HttpServer:
     """Take a port, 0 for a free one. Beyond this machine the application needs tokens.
 
     has_token: whether every route of the application that shows or changes data asks for a token. allowed_hosts: names
     that a request may use for this server, beside those of this machine; without any a server that others can reach
     accepts every name, as its tokens protect it. bound: what `bind_port` returned, if the port was taken before.
+    interrupt: fails what requests wait for; called when the server has been told to end and they go on.
     """
     local = is_local(host)
     if not local and not has_token:
@@ -93,9 +122,8 @@ def open_server(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     name = f"[{host}]" if ":" in host else host
-    return HttpServer(
-        uvicorn.Server(config), bound, f"http://{name}:{bound.getsockname()[1]}"
-    )
+    address = f"http://{name}:{bound.getsockname()[1]}"
+    return HttpServer(InterruptingServer(config, interrupt), bound, address)
 
 
 def is_local(host: str) -> bool:

@@ -38,7 +38,7 @@ class ExampleImage(StoredImage, frozen=True, kw_only=True):
 class ImageUploads:
     """Images by id, a hash of their bytes.
 
-    An upload is the file itself. A format that needs converting would be converted in `add`, in a child process.
+    An upload is the file itself, whatever its format; `browser_copies` has those that a browser can show.
     """
 
     def __init__(self, max_pixels: int, max_total_bytes: int = MAX_TOTAL_BYTES) -> None:

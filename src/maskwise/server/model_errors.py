@@ -4,7 +4,12 @@ import hashlib
 import logging
 
 from maskwise.errors import ImageError, MaskwiseError
-from maskwise.server.model_process import ModelFailureError, ModelTimeoutError
+from maskwise.server.limits import RETRY_SECONDS
+from maskwise.server.model_process import (
+    ModelEndingError,
+    ModelFailureError,
+    ModelTimeoutError,
+)
 from maskwise.server.responses import RequestRejectedError
 from maskwise.terminal import safe_text
 
@@ -17,6 +22,9 @@ def to_rejection(
     """The response to a request that the model did not answer. id: of the request, where it has one."""
     if isinstance(error, ImageError):
         return RequestRejectedError(422, str(error), id=id)
+    if isinstance(error, ModelEndingError):
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+        return RequestRejectedError(503, str(error), headers, id=id)
     if isinstance(error, ModelTimeoutError):
         _log.error("%s", error)
         return RequestRejectedError(504, str(error), id=id)

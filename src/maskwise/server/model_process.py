@@ -8,11 +8,11 @@ sent once: the child keeps their encodings (`encoding_cache`).
 """
 
 import multiprocessing
-import signal
+import os
 import time
 import traceback
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, Protocol
@@ -22,14 +22,15 @@ import msgspec
 from maskwise.errors import ImageError, MaskwiseError, ModelError
 from maskwise.harness import wire_format
 from maskwise.harness.predictor import Predictor, describe_model, mask_type_probability
+from maskwise.harness.process_group import GroupWatch, kill_group
 from maskwise.harness.registry import make_predictor
 from maskwise.images import open_image
 from maskwise.runs.schema import ModelInfo
 from maskwise.schema import PredictedRegion, Prediction
 from maskwise.server.encoding_cache import EncodingCache, ImageNeededError
 
-CLOSE_SECONDS = 5.0
-"""How long a process may take to finish before it is killed."""
+CLOSE_SECONDS = 1.0
+"""How long an idle process may take to finish before it is killed; one that is busy is killed at once."""
 
 
 class ModelFailureError(ModelError):
@@ -101,15 +102,23 @@ class ServedModel(Protocol):
     def ask(self, request: AskRequest) -> bytes:
         """An AskAnswer as JSON; ImageNeededError where the request has to contain the image."""
 
+    def interrupt(self) -> None:
+        """Fail the request being answered, if there is one, and all later ones. Another thread may call this."""
+
     def close(self) -> None:
         """End the model."""
+
+
+class ModelEndingError(ModelError):
+    """The server is ending, and its models with it."""
 
 
 class ModelProcess:
     """A model in a process of its own. `facts` describes it.
 
     timeout: seconds a question may take; the questions of a request share theirs. start_timeout: seconds the model may
-    take to load. Not thread-safe: one request at a time.
+    take to load. register: called before the model is loaded, so that this can be interrupted. Not thread-safe: one
+    request at a time; only `interrupt` may come from another thread.
     """
 
     def __init__(
@@ -120,16 +129,22 @@ class ModelProcess:
         max_pixels: int,
         timeout: float = 120.0,
         start_timeout: float = 600.0,
+        register: Callable[["ModelProcess"], object] | None = None,
     ) -> None:
         self.timeout = timeout
         self.start_timeout = start_timeout
         self._arguments = (spec, dict(options), max_pixels)
+        self._busy = True
+        self._ending = False
         self._start()
+        if register is not None:
+            register(self)
         try:
             self.facts = self._wait_until_loaded()
         except BaseException:
             self.close()
             raise
+        self._busy = False
 
     def predict(self, request: ModelRequest) -> bytes:
         """A PredictResponse as JSON.
@@ -143,7 +158,16 @@ class ModelProcess:
         return self._exchange(request, self.timeout)
 
     def _exchange(self, request: ModelRequest | AskRequest, budget: float) -> bytes:
-        if not self._process.is_alive():
+        self._busy = True
+        try:
+            return self._exchange_once(request, budget)
+        finally:
+            self._busy = False
+
+    def _exchange_once(
+        self, request: ModelRequest | AskRequest, budget: float
+    ) -> bytes:
+        if self._ending or not self._process.is_alive():
             self._restart()
         self._wait_until_loaded()
         try:
@@ -165,8 +189,15 @@ class ModelProcess:
             ) from None
         return read_response(reply)
 
+    def interrupt(self) -> None:
+        """Kill the process if it is busy, and start no other: a request being answered ends with ModelEndingError."""
+        self._ending = True
+        if self._busy:
+            _kill_all(self._process)
+
     def close(self) -> None:
-        """Let the process finish; after CLOSE_SECONDS it is killed."""
+        """End the process: an idle one finishes by itself, within CLOSE_SECONDS."""
+        self.interrupt()
         self._pipe.close()
         self._process.join(CLOSE_SECONDS)
         self._kill()
@@ -181,12 +212,17 @@ class ModelProcess:
         self._process.start()
         # Only the child may hold its end; otherwise its death would not close the pipe.
         other.close()
-        self._kill = weakref.finalize(self, _kill, self._process, self._pipe)
+        # The child makes a group of its own, with its number, before it loads the model.
+        assert self._process.pid is not None
+        watch = GroupWatch(self._process.pid)
+        self._kill = weakref.finalize(self, _kill, self._process, self._pipe, watch)
         self._loaded = False
         self._load_deadline = time.monotonic() + self.start_timeout
 
     def _restart(self) -> None:
         self._kill()
+        if self._ending:
+            raise ModelEndingError("the server is ending")
         self._start()
 
     def _wait_until_loaded(self) -> ModelInfo:
@@ -199,6 +235,8 @@ class ModelProcess:
             message = f"the model did not load within {self.start_timeout:g} seconds"
             raise ModelTimeoutError(message) from None
         except (EOFError, OSError):
+            if self._ending:
+                raise ModelEndingError("the server is ending") from None
             raise ModelFailureError(
                 "the model's process ended while it loaded",
                 f"exit code {self._process.exitcode}",
@@ -218,9 +256,8 @@ def run_model(
     pipe: Connection, spec: str, options: dict[str, Any], max_pixels: int
 ) -> None:
     """The child's side: load the model, then answer requests until the pipe is closed."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole group; the parent closes the pipe.
+    # A session of its own: Ctrl-C does not reach it, and all that the model starts is killed with it.
+    os.setsid()
     try:
         model = make_predictor(spec, **options)
         if not isinstance(model, Predictor):
@@ -326,10 +363,19 @@ def read_response(reply: ModelReply) -> bytes:
     return reply.content
 
 
-def _kill(process: BaseProcess, pipe: Connection) -> None:
-    process.kill()
+def _kill(process: BaseProcess, pipe: Connection, watch: GroupWatch) -> None:
+    _kill_all(process)
     process.join()
+    watch.end()
     pipe.close()
+
+
+def _kill_all(process: BaseProcess) -> None:
+    """Kill a child with all that it started."""
+    if process.pid is not None:
+        kill_group(process.pid)
+    # Where it has no group of its own yet.
+    process.kill()
 
 
 _ENCODER = msgspec.msgpack.Encoder()

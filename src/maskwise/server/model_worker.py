@@ -38,6 +38,7 @@ class ModelWorker:
             return await loop.run_in_executor(self._thread, function, self.model)
 
     def close(self) -> None:
-        """Wait for the request being answered, and end the model."""
+        """End the model; a request being answered fails."""
+        self.model.interrupt()
         self._thread.shutdown(cancel_futures=True)
         self.model.close()

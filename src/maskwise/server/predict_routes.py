@@ -22,7 +22,7 @@ from maskwise.server.limits import RequestLimits
 from maskwise.server.model_errors import to_rejection
 from maskwise.server.model_process import ModelRequest
 from maskwise.server.model_worker import ModelWorker
-from maskwise.server.requests import BoundedRequest, ConcurrencyLimit
+from maskwise.server.requests import BoundedRequest, LargeBodies
 from maskwise.server.responses import RequestRejectedError, errors
 
 Worker = NamedDependency[SkipValidation[ModelWorker]]
@@ -71,12 +71,14 @@ def healthz(request: BoundedRequest, worker: Worker) -> Response[dict[str, Any]]
 
 
 def predict_router(worker: ModelWorker, limits: RequestLimits) -> Router:
-    """The routes that other programs use. The memory for bodies is `limits.waiting` times `limits.body_bytes`."""
+    """The routes that other programs use. The memory for bodies is `limits.body_memory`."""
     bounded = Router(
         "/",
         route_handlers=[predict],
         middleware=[
-            DefineMiddleware(ConcurrencyLimit, limit=limits.waiting, wait=False)
+            DefineMiddleware(
+                LargeBodies, memory=limits.body_memory, limit=limits.waiting
+            )
         ],
         request_max_body_size=limits.body_bytes,
     )

@@ -1,6 +1,7 @@
 """`maskwise serve`, put together: a model in its process, the pages and their routes, and a listening server."""
 
 import multiprocessing
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from maskwise.server.app import AsgiApp, make_app
 from maskwise.server.ask_routes import ask_router
 from maskwise.server.browse import BrowsedDataset, open_browsed
 from maskwise.server.browse_routes import browse_router
+from maskwise.server.browser_copies import BrowserCopies
 from maskwise.server.http_server import open_server
 from maskwise.server.image_uploads import ImageUploads
 from maskwise.server.limits import RequestLimits
@@ -46,16 +48,29 @@ def serve_model(config: ServeConfig, ready: Callable[[str, str], None]) -> None:
     """Serve until interrupted. ready: called with the name of the model and the address."""
     limits = RequestLimits()
     browsed = open_browsed(config.datasets, config.runs)
+    # All that run, including those that are being loaded and are not in the pool yet.
+    processes: weakref.WeakSet[ModelProcess] = weakref.WeakSet()
 
     def start(name: str) -> ServedModel:
         options = config.options if name == config.model else {}
         return ModelProcess(
-            name, options, max_pixels=limits.pixels, timeout=config.timeout
+            name,
+            options,
+            max_pixels=limits.pixels,
+            timeout=config.timeout,
+            register=processes.add,
         )
 
     names = tuple(_list_models_elsewhere())
     worker = ModelWorker(start(config.model))
     pool = ModelPool(config.model, worker, names=names, start=start)
+    copies = BrowserCopies(limits.pixels)
+
+    def interrupt() -> None:
+        for process in list(processes):
+            process.interrupt()
+        copies.close()
+
     try:
         app = make_model_app(
             pool,
@@ -64,6 +79,7 @@ def serve_model(config: ServeConfig, ready: Callable[[str, str], None]) -> None:
             limits,
             browsed=browsed,
             examples=Dataset.open(bundled()),
+            copies=copies,
         )
         server = open_server(
             app,
@@ -71,10 +87,12 @@ def serve_model(config: ServeConfig, ready: Callable[[str, str], None]) -> None:
             config.port,
             has_token=config.token is not None,
             allowed_hosts=config.allowed_hosts,
+            interrupt=interrupt,
         )
         ready(worker.model.facts.name, server.address)
         server.run()
     finally:
+        copies.close()
         pool.close()
 
 
@@ -86,10 +104,11 @@ def make_model_app(
     *,
     browsed: Mapping[str, BrowsedDataset] | None = None,
     examples: Dataset | None = None,
+    copies: BrowserCopies | None = None,
 ) -> AsgiApp:
     """The application of `maskwise serve`. worker: the default model of the pool, for `POST /v1/predict`.
 
-    examples: a dataset whose images are offered on the ask page.
+    examples: a dataset whose images are offered on the ask page. copies: of uploaded images, for browsers.
     """
     metrics = ServerMetrics()
     uploads = ImageUploads(limits.pixels)
@@ -97,7 +116,14 @@ def make_model_app(
         uploads.add_examples(examples)
     routers = [
         predict_router(worker, limits),
-        ask_router(pool, uploads, limits, metrics=metrics, descriptions=list_models()),
+        ask_router(
+            pool,
+            uploads,
+            limits,
+            copies=copies or BrowserCopies(limits.pixels),
+            metrics=metrics,
+            descriptions=list_models(),
+        ),
         browse_router(browsed or {}),
         session_router(),
         metrics_router(metrics),
@@ -107,6 +133,7 @@ def make_model_app(
         routers,
         access=AccessTokens(token),
         body_seconds=limits.body_seconds,
+        body_grace_seconds=limits.body_grace_seconds,
         metrics=metrics,
     )
 
