@@ -453,6 +453,54 @@ BENCHMARKS = Registry(
             "RefCOCOm: referring expressions for objects and parts (MRES, CVPR 2024); "
             "protocol mmr",
         ),
+        "refcoco": BuiltIn(
+            "maskwise.benchmarks.refcoco:REFCOCO",
+            "RefCOCO: short expressions about one object (ECCV 2016); protocol lisa",
+        ),
+        "refcoco+": BuiltIn(
+            "maskwise.benchmarks.refcoco:REFCOCO_PLUS",
+            "RefCOCO+: expressions without words of place; protocol lisa",
+        ),
+        "refcocog": BuiltIn(
+            "maskwise.benchmarks.refcoco:REFCOCOG",
+            "RefCOCOg: long expressions about one object (CVPR 2016); protocol lisa",
+        ),
+        "refclef": BuiltIn(
+            "maskwise.benchmarks.refcoco:REFCLEF",
+            "RefCLEF: expressions about regions of ImageCLEF photos; protocol lisa",
+        ),
+        "refcoco-mirror": BuiltIn(
+            "maskwise.benchmarks.refcoco_mirrors:REFCOCO_MIRROR",
+            "copies of the RefCOCO family on the hub, without a pickle; protocol lisa",
+        ),
+        "fp-refcoco": BuiltIn(
+            "maskwise.benchmarks.refcoco:FP_REFCOCO",
+            "FP-RefCOCO: RefCOCO with false expressions; protocol gsva",
+        ),
+        "fp-refcoco+": BuiltIn(
+            "maskwise.benchmarks.refcoco:FP_REFCOCO_PLUS",
+            "FP-RefCOCO+: RefCOCO+ with false expressions; protocol gsva",
+        ),
+        "fp-refcocog": BuiltIn(
+            "maskwise.benchmarks.refcoco:FP_REFCOCOG",
+            "FP-RefCOCOg: RefCOCOg with false expressions; protocol gsva",
+        ),
+        "r-refcoco": BuiltIn(
+            "maskwise.benchmarks.refcoco:R_REFCOCO",
+            "R-RefCOCO: RefCOCO with objects that do not exist; protocol gsva",
+        ),
+        "r-refcoco+": BuiltIn(
+            "maskwise.benchmarks.refcoco:R_REFCOCO_PLUS",
+            "R-RefCOCO+: RefCOCO+ with objects that do not exist; protocol gsva",
+        ),
+        "r-refcocog": BuiltIn(
+            "maskwise.benchmarks.refcoco:R_REFCOCOG",
+            "R-RefCOCOg: RefCOCOg with objects that do not exist; protocol gsva",
+        ),
+        "ref-zom": BuiltIn(
+            "maskwise.benchmarks.refcoco:REF_ZOM",
+            "Ref-ZOM: expressions about none, one or many objects (ICCV 2023); protocol gsva",
+        ),
     },
     error=FormatError,
 )
