@@ -501,6 +501,10 @@ BENCHMARKS = Registry(
             "maskwise.benchmarks.refcoco:REF_ZOM",
             "Ref-ZOM: expressions about none, one or many objects (ICCV 2023); protocol gsva",
         ),
+        "hub-matrices": BuiltIn(
+            "maskwise.benchmarks.hub_matrices:HUB_MATRICES",
+            "hub copies with boolean-matrix masks: ReasonSeg, RefCOCO, MMR, MUSE; protocol segzero",
+        ),
     },
     error=FormatError,
 )

@@ -89,7 +89,7 @@ def test_unknown_names_list_the_known_ones() -> None:
         find_format("coca")
     with pytest.raises(
         UnknownNameError,
-        match="benchmark 'coco'; known: amodalreasonseg, grefcoco, mmr",
+        match="benchmark 'coco'; known: amodalreasonseg, fp-refcoco",
     ):
         find_benchmark("coco")
     with pytest.raises(

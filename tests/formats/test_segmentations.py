@@ -152,3 +152,10 @@ def test_anything_is_a_mask_or_an_error(value: Any) -> None:
         else:
             assert isinstance(found, MaskError | DecodedMask)
             assert isinstance(found, MaskError) or found.mask.size == SIZE
+
+
+def test_a_matrix_of_integers_is_not_taken_for_polygons() -> None:
+    matrix = [[0, 1, 1, 0, 1, 1, 0, 1]] * 6
+    (error,) = decode_segmentations([matrix], [(6, 8)])
+    assert isinstance(error, MaskError)
+    assert "matrix of 0 and 1" in str(error)

@@ -21,6 +21,9 @@ MaskPair = tuple[DecodedMask | MaskError | None, DecodedMask | MaskError | None]
 BATCH = 512
 """How many regions, or images, are decoded together."""
 
+BATCH_BYTES = 2**25
+"""A batch ends earlier at this many bytes of embedded images, so that memory does not depend on their size."""
+
 MAX_ORDER = 2**31 - 1
 """The largest depth order that a dataset folder can store."""
 
@@ -148,13 +151,16 @@ def _batches(
     """Images that are decoded together: a batch ends at `count` regions or `count` images."""
     batch: list[ImageAnnotation] = []
     regions = 0
+    embedded = 0
     for annotation in annotations:
         batch.append(annotation)
         regions += len(annotation.regions)
-        if regions >= count or len(batch) >= count:
+        embedded += len(annotation.data or b"")
+        if regions >= count or len(batch) >= count or embedded >= BATCH_BYTES:
             yield batch
             batch = []
             regions = 0
+            embedded = 0
     if batch:
         yield batch
 

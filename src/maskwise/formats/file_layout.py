@@ -84,12 +84,15 @@ def find_annotations(
 
 def _matches(path: Path, layout: FileLayout) -> Iterator[tuple[str, Path]]:
     """Splits and their files, in the order of the patterns. A pattern without `{split}` matches every split."""
+    matched: set[Path] = set()
     for pattern in layout.annotations:
         regex = _to_regex(pattern)
         for file in sorted(path.glob(pattern.replace("{split}", "*"))):
             match = regex.fullmatch(file.relative_to(path).as_posix())
-            if match is None:
+            # A later pattern may read more into the name: `{split}.parquet` matches `test-00000-of-00001.parquet`.
+            if match is None or file in matched:
                 continue
+            matched.add(file)
             # Without a split in the file's name: those published, or the folder's name.
             splits = match.groups() or layout.splits or (path.resolve().name,)
             for split in splits:

@@ -8,8 +8,9 @@ size, and cannot refuse extension codes.
 
 import io
 import pickle
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from maskwise.errors import FormatError
 
@@ -41,8 +42,9 @@ class _PlainUnpickler(pickle._Unpickler):  # type: ignore[name-defined, misc]
         # The standard method reserves as many bytes as the file claims.
         raise _ForbiddenError("it holds a byte array")
 
-    dispatch = pickle._Unpickler.dispatch | {  # type: ignore[attr-defined]
-        pickle.BYTEARRAY8[0]: _refuse_byte_array
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
+        **pickle._Unpickler.dispatch,
+        pickle.BYTEARRAY8[0]: _refuse_byte_array,
     }
 
 

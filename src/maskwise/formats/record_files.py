@@ -10,8 +10,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maskwise.errors import FormatError
+from maskwise.errors import FormatError, MaskError
 from maskwise.formats.json_files import decode_json, decode_record, read_text
+from maskwise.formats.matrix_columns import decode_matrix, is_matrix_type
 from maskwise.formats.read_context import ReadContext
 
 MAX_CELL = 2**27
@@ -105,13 +106,11 @@ def _read_csv(context: ReadContext) -> Iterator[FileRecord]:
 
 def _read_parquet(context: ReadContext) -> Iterator[FileRecord]:
     path = context.annotations
-    shards = (
-        sorted(path.parent.glob(f"{context.split}-*.parquet"))
-        if "-of-" in path.name
-        else [path]
-    )
+    shards = []
+    if "-of-" in path.name:
+        shards = sorted(path.parent.glob(f"{context.split}-*.parquet"))
     number = 0
-    for shard in shards:
+    for shard in shards or [path]:
         for row in _read_rows(shard):
             yield FileRecord(f"row {number}", row)
             number += 1
@@ -119,7 +118,28 @@ def _read_parquet(context: ReadContext) -> Iterator[FileRecord]:
 
 def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=256):
+        file = pq.ParquetFile(path)
+        _refuse_matrices(path, file)
+        for batch in file.iter_batches(batch_size=256):
             yield from batch.to_pylist()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{path} is not a valid Parquet file: {error}") from None
+
+
+def _refuse_matrices(path: Path, file: pq.ParquetFile) -> None:
+    """FormatError for a column of masks as matrices: as Python lists they would fill the memory, and a matrix of
+    integers looks like polygons.
+    """
+    names = [field.name for field in file.schema_arrow if is_matrix_type(field.type)]
+    for name in names:
+        first = next(file.iter_batches(batch_size=1, columns=[name]), None)
+        if first is None or not len(first):
+            continue
+        try:
+            decode_matrix(first.column(0), 0)
+        except MaskError:
+            # Integers that are not all 0 or 1 are coordinates.
+            continue
+        raise FormatError(
+            f"{path}: column {name!r} holds masks as matrices; read the file with `maskwise read hub-matrices`"
+        )

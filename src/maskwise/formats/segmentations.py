@@ -78,6 +78,8 @@ def _parse(segmentation: object, size: Size) -> "Mask | Segmentation":
             raise MaskError(
                 f"a mask of {part.size} in an image of height and width {size}"
             )
+    if _is_matrix(parts, size):
+        raise MaskError("a matrix of 0 and 1 with a value per pixel, not polygons")
     # Three points are six coordinates.
     if all(isinstance(part, list) and len(part) < 6 for part in parts):
         raise MaskError("no polygon has three points or more")
@@ -91,6 +93,17 @@ def _parse(segmentation: object, size: Size) -> "Mask | Segmentation":
         for part in parts
     ]
     return arrays, size
+
+
+def _is_matrix(parts: list[Any], size: Size) -> bool:
+    """Whether what looks like polygons has a value of 0 or 1 for every pixel of the image."""
+    height, width = size
+    if len(parts) != height or not isinstance(parts[0], list):
+        return False
+    return all(
+        isinstance(part, list) and len(part) == width and set(part) <= {0.0, 1.0}
+        for part in parts
+    )
 
 
 def _decode_any(segmentation: object) -> Any:

@@ -6,6 +6,7 @@
 `maskwise.harness.run_record` makes a run of the result.
 """
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,12 +44,18 @@ from maskwise.runs.schema import IntervalOptions, MetricValue, ReadOptions, Slic
 from maskwise.runs.tables import MAIN_METRICS
 from maskwise.schema import Prediction
 from maskwise.store import Codes, Dataset
+from maskwise.store.folder import IGNORED_PIXELS, MERGED
+
+logger = logging.getLogger(__name__)
 
 SliceTables = dict[str, dict[str, list[SliceGroup]]]
 """By protocol and slice, the metrics of the slice's groups."""
 
 NO_TARGETS = "no targets"
 """Why a group has no cIoU."""
+
+RULES_WITH_IGNORED_PIXELS = ("lisa", "xsam", "lens", "unipixel")
+"""Rules that drop ignored pixels, or count them as background."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ def compute_scores(
     intervals_wanted = interval_options or IntervalOptions()
     rules = DEFAULT_PROTOCOLS if protocols is None else protocols
     wanted = [find_protocol(rule) for rule in rules]
+    _warn_of_merged_pixels(dataset, [protocol.name for protocol in wanted])
     on_stage("reading")
     truth = GroundTruth.from_dataset(dataset, texts=judge is not None)
     with ThreadPoolExecutor(1) as pool:
@@ -167,6 +175,19 @@ def compute_scores(
         slices=slices,
         slice_tables=_slice_tables(truth, slices, metrics, level=level),
     )
+
+
+def _warn_of_merged_pixels(dataset: Dataset, protocols: list[str]) -> None:
+    """Warn if a rule that treats ignored pixels apart is used on a copy that has made them target pixels."""
+    affected = [name for name in protocols if name in RULES_WITH_IGNORED_PIXELS]
+    if affected and dataset.manifest.about.get(IGNORED_PIXELS) == MERGED:
+        logger.warning(
+            "%s: ignored pixels are %s in this copy, so scores under %s are not those of the original dataset; "
+            "they are comparable with segzero, visionreasoner and star",
+            dataset.name,
+            MERGED,
+            ", ".join(affected),
+        )
 
 
 def _path_or_records(

@@ -31,6 +31,10 @@ MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 2**24
 """The largest manifest that is read: 16 MB, where real ones have kilobytes."""
 
+IGNORED_PIXELS = "ignored_pixels"
+MERGED = "merged into the targets"
+"""Key and value of `about` in the manifest of a copy that turned ignored pixels into target pixels."""
+
 MaskKind = Literal["visible", "amodal", "overlap"]
 MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
 
