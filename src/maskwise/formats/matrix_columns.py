@@ -83,7 +83,8 @@ def _line_ends(lines: Array, first: int, last: int) -> Int64Array:
         raise MaskError("a line without pixels")
     if pa.types.is_fixed_size_list(storage.type):
         length = storage.type.list_size
-        return (np.arange(first, last + 1) + storage.offset) * length
+        positions = np.arange(first, last + 1, dtype=np.int64) + int(storage.offset)
+        return positions * int(length)
     ends: Int64Array = storage.offsets.to_numpy()[first : last + 1].astype(np.int64)
     return ends
 
