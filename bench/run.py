@@ -28,6 +28,7 @@ PEERS = (
 SECTIONS = (
     "masks",
     "opening",
+    "matrices",
     "scoring",
     "asking",
     "harness",

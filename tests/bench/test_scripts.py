@@ -46,6 +46,7 @@ def test_every_section_of_make_bench_runs(tmp_path: Path) -> None:
         "Dense plane to run lengths",
         "Boundary IoU",
         "stored masks until the kernel can score them",
+        "Boolean-matrix Parquet",
         "with intervals and slices",
         "One protocol (lisa)",
         "A first question about an image",

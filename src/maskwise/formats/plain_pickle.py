@@ -25,7 +25,7 @@ class _ForbiddenError(pickle.UnpicklingError):
     """The pickle wants something that is not a plain value."""
 
 
-class _PlainUnpickler(pickle._Unpickler):  # noqa: SLF001
+class _PlainUnpickler(pickle._Unpickler):
     """Refuses globals, persistent ids, extension codes and byte arrays."""
 
     def find_class(self, module_name: str, global_name: str) -> NoReturn:
