@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -17,19 +18,25 @@ from maskwise.harness.progress import Progress
 def test_a_signal_ends_the_command_and_keeps_the_run(
     number: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    handler = signal.getsignal(number)
+    # Programs in the background ignore some signals (nohup, `&`); here none is ignored.
+    python_default = signal.default_int_handler
+    handler = python_default if number == signal.SIGINT else signal.SIG_DFL
+    inherited = signal.signal(number, handler)
 
     def evaluate() -> None:
         with evaluation_progress(tmp_path, quiet=True):
             os.kill(os.getpid(), number)
-            signal.pause()
+            time.sleep(10)
 
-    with pytest.raises(typer.Exit) as stop:
-        evaluate()
+    try:
+        with pytest.raises(typer.Exit) as stop:
+            evaluate()
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, inherited)
     assert stop.value.exit_code == 128 + number
     said = capsys.readouterr().err
     assert f"{tmp_path} keeps what is done: repeat the command to continue" in said
-    assert signal.getsignal(number) is handler
 
 
 def test_other_errors_pass_through(tmp_path: Path) -> None:
