@@ -20,6 +20,7 @@ PACKAGES = [
     "arrays",
     "terminal",
     "console",
+    "progress_bars",
     "registry",
     "yaml_files",
     "logs",

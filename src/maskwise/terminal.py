@@ -23,6 +23,11 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
+def count_noun(count: int, noun: str) -> str:
+    """A number with its noun: `1 question`, `1,200 questions`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a text safely to standard output, or to standard error."""
     typer.echo(safe_text(text), err=err, nl=nl)

@@ -97,7 +97,9 @@ def test_what_is_wrong_is_said_in_one_line(
     assert "known: " in said(dataset, "--model", "orcale")
     assert "maskwise read mmr" in said("mmr", "--model", "oracle")
     assert "KEY=VALUE" in said(dataset, "--model", "oracle", "--model-option", "noise")
-    assert "use --engine ray" in said(dataset, "--model", "oracle", "--workers", 2)
+    assert "use --engine ray" in said(
+        dataset, "--model", "oracle", "--gpus-per-worker", 1
+    )
     assert "strict does not score teacher-forced" in said(
         dataset, "--model", f"{FAKES}:Pupil", "--teacher-forced", "--protocol", "strict"
     )
@@ -181,7 +183,11 @@ def test_a_model_whose_source_was_changed_is_another_model(
     assert "model.source was" in " ".join(fail(capsys, monkeypatch, *arguments).split())
 
 
-def test_a_run_in_which_all_failed_says_so(tmp_path: Path) -> None:
+def test_a_run_in_which_all_failed_says_so(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     dataset = write_dataset(tmp_path / "truth", 3, questions=("raise",))
     arguments = [
         "eval",
@@ -193,9 +199,8 @@ def test_a_run_in_which_all_failed_says_so(tmp_path: Path) -> None:
         "--out",
         tmp_path / "r",
     ]
-    printed = CliRunner().invoke(app, list(map(str, arguments)))
-    assert printed.exit_code == 1
-    assert "all 6 questions failed; the first: ValueError" in printed.output
+    said = fail(capsys, monkeypatch, *arguments)
+    assert "all 6 questions failed; the first: ValueError" in said
 
 
 def test_a_run_whose_masks_all_have_another_size_says_so(tmp_path: Path) -> None:

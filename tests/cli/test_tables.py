@@ -6,8 +6,9 @@ import pytest
 
 from maskwise.cli.dataset_tables import print_stats, print_validation
 from maskwise.cli.dry_run_table import print_dry_run
-from maskwise.cli.output import make_progress, print_json
+from maskwise.cli.output import print_json
 from maskwise.cli.review_table import print_review_stats
+from maskwise.progress_bars import make_progress
 from maskwise.report.dataset_validation import DatasetCheck, Finding
 
 ESCAPE = "\x1b[2J"

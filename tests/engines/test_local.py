@@ -1,7 +1,7 @@
 """Engines on this machine: options, jobs in this process, functions in processes."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,8 @@ from maskwise.errors import MaskwiseError, MissingDependencyError, UnknownNameEr
 class DoublingWorker:
     """Doubles numbers and records what it does, in which thread."""
 
+    batch_size = 1
+
     def __init__(self) -> None:
         self.loaded: list[int] = []
         self.loading_threads: set[int] = set()
@@ -27,6 +29,9 @@ class DoublingWorker:
 
     def run(self, loaded: int) -> int:
         return 2 * loaded
+
+    def run_all(self, loaded_items: Iterable[int]) -> Iterator[int]:
+        return map(self.run, loaded_items)
 
     def give_up(self, item: int, crashes: int) -> int:
         raise NotImplementedError

@@ -23,6 +23,7 @@ from maskwise.harness.loaded_model import load_model
 from maskwise.models.baselines import baseline
 from maskwise.schema import Prediction
 from maskwise.store import Log
+from tests.harness.batching import BATCHING
 from tests.harness.fakes import FAKES, write_dataset
 from tests.harness.mortals import MORTALS
 from tests.harness.outcome import Outcome, run_model
@@ -111,6 +112,19 @@ def lines(path: Path) -> list[str]:
 
 
 # -- the same bytes ----------------------------------------------------------------------------------------------------
+
+
+def test_batches_are_the_same_as_locally_and_tracebacks_arrive(tmp_path: Path) -> None:
+    questions = ("fine", "fine", "raise", "fine")
+    dataset = write_dataset(tmp_path / "truth", 20, questions=questions)
+    model = f"{BATCHING}:BatchPainter"
+    sizes = tmp_path / "sizes"
+    options = {"batch_size": 5, "sizes": str(sizes)}
+    run(dataset, tmp_path / "ray", model, options=options)
+    assert "5" in lines(sizes), "blocks are large enough for a batch"
+    run(dataset, tmp_path / "local", model, options=options, on="local")
+    same(tmp_path / "ray", tmp_path / "local")
+    assert "ValueError: what is this?" in (tmp_path / "ray" / "errors.txt").read_text()
 
 
 def test_the_same_as_the_local_engine_failures_included(tmp_path: Path) -> None:

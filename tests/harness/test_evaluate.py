@@ -611,13 +611,15 @@ def test_a_model_that_only_hangs_stops_the_run(
 
 
 def test_a_model_may_keep_time_by_itself(dataset: Path, tmp_path: Path) -> None:
-    run(
-        dataset,
-        tmp_path / "run",
-        "Timed",
-        timeout=7.5,
-        predict_only=True,
-    )
+    with pytest.raises(ModelError, match="all 48 questions failed"):
+        run(
+            dataset,
+            tmp_path / "run",
+            "Timed",
+            timeout=7.5,
+            predict_only=True,
+            keep_going=True,
+        )
     assert {reply.error for reply in replies(tmp_path / "run")} == {
         "gave up after 7.5 s"
     }

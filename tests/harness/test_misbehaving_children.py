@@ -47,11 +47,15 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def evaluate(dataset: Path, out: Path, *arguments: str) -> Any:
+def evaluate(
+    dataset: Path, out: Path, *arguments: str, keep_going: bool = False
+) -> Any:
     command = shlex.join([sys.executable, "-S", "-E", str(TALKER), *arguments])
     log = out.parent / "log"
     options = ["--model-option", f"log={log}"]
     rest = ["--timeout", "600", "--protocol", "strict", "--out", str(out), "--json"]
+    if keep_going:
+        rest.append("--keep-going")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess_model, "time", Clock(log))
         return CliRunner().invoke(
@@ -108,8 +112,16 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
 def test_one_that_never_answers_stops_the_run_and_loses_nothing(
     dataset: Path, tmp_path: Path
 ) -> None:
-    done = evaluate(dataset, tmp_path / "run", "--die")
+    done = evaluate(dataset, tmp_path / "run", "--die", keep_going=True)
     assert isinstance(done.exception, ModelGoneError)
     assert "5 images in a row got no response" in str(done.exception)
     assert "no such checkpoint" in str(done.exception)
     assert len(read_jsonl(tmp_path / "run")) == 8
+
+
+def test_what_a_child_printed_before_it_died_is_kept(
+    dataset: Path, tmp_path: Path
+) -> None:
+    done = evaluate(dataset, tmp_path / "run", "--die")
+    assert "the first 6 questions failed" in str(done.exception)
+    assert "no such checkpoint" in (tmp_path / "run" / "errors.txt").read_text()

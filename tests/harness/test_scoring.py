@@ -131,6 +131,8 @@ def test_counts_say_what_became_of_every_sample(dataset, predictions):
         "matched": 28,
         "unknown": 1,
         "with_mask_type": 27,
+        "failed": 1,
+        "first_error": "out of memory",
     }
 
 

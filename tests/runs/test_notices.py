@@ -41,8 +41,8 @@ def test_an_oracle_and_a_subset_are_announced(evaluated: Path) -> None:
     ]
 
 
-def test_a_plain_run_has_no_notices(run: Run) -> None:
-    assert run.notices == []
+def test_a_plain_run_has_no_notices_but_its_failures(run: Run) -> None:
+    assert run.notices == ["1 of 24 questions failed; the first: out of memory."]
     assert run.subset is None
     assert not run.uses_ground_truth
     assert not run.teacher_forced
@@ -83,7 +83,21 @@ def test_a_run_in_which_nothing_was_scored_says_why(
         "reasons": {"mask size differs from the image": 15},
     }
     keys = ("protocols", "strict", "counts")
-    run = changed(evaluated, tmp_path / "run", "scores.json", *keys, value=counts)
+    changed(evaluated, tmp_path / "counts", "scores.json", *keys, value=counts)
+    predictions = {
+        "read": 15,
+        "matched": 15,
+        "unknown": 0,
+        "failed": 15,
+        "first_error": "mask size differs from the image",
+    }
+    run = changed(
+        tmp_path / "counts",
+        tmp_path / "run",
+        "scores.json",
+        "predictions",
+        value=predictions,
+    )
     assert run.failure_notice == (
         "No prediction could be scored: mask size differs from the image."
     )

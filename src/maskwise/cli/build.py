@@ -245,9 +245,10 @@ def build_occluded(
     Example: maskwise build occlude coco_val --out coco_val_occluded --per-image 2
     """
     from maskwise.builder.occlude import OccludeOptions, occlude
-    from maskwise.cli.output import make_progress, print_json
+    from maskwise.cli.output import print_json
     from maskwise.datasets import load_dataset
     from maskwise.engines import EngineOptions
+    from maskwise.progress_bars import make_progress
 
     options = OccludeOptions(
         rates=(min_rate, max_rate), per_image=per_image, min_area=min_area, seed=seed
@@ -385,8 +386,9 @@ def _run(
 ) -> None:
     """Build with a progress bar and print the summary."""
     from maskwise.builder.pipeline import build_dataset, is_finished
-    from maskwise.cli.output import make_progress, print_json
+    from maskwise.cli.output import print_json
     from maskwise.language.intent import classify_intent
+    from maskwise.progress_bars import make_progress
 
     finished = not overwrite and is_finished(recipe, dataset, out, options, model=model)
     with make_progress(quiet=finished) as progress:

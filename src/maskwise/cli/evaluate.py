@@ -11,7 +11,7 @@ from maskwise.cli.options import (
     AsJson,
     CpusPerWorker,
     DatasetName,
-    Engine,
+    EngineOfEval,
     GpusPerWorker,
     ImagesFolder,
     ModelOptions,
@@ -47,6 +47,17 @@ RetryFailed = Annotated[
     bool,
     typer.Option("--retry-failed", help="Ask the questions that failed once more."),
 ]
+FailFast = Annotated[
+    bool, typer.Option("--fail-fast", help="Stop at the first question that fails.")
+]
+KeepGoing = Annotated[
+    bool,
+    typer.Option("--keep-going", help="Go on even if the first five questions fail."),
+]
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Print the traceback of the first failure."),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(
@@ -70,13 +81,16 @@ def evaluate_model(
     predict_only: Annotated[
         bool, typer.Option("--predict-only", help="Do not score.")
     ] = False,
-    engine: Engine = "local",
+    engine: EngineOfEval = None,
     workers: Workers = None,
     ray_address: RayAddress = None,
     cpus_per_worker: CpusPerWorker = None,
     gpus_per_worker: GpusPerWorker = None,
     teacher_forced: TeacherForced = False,
     retry_failed: RetryFailed = False,
+    fail_fast: FailFast = False,
+    keep_going: KeepGoing = False,
+    debug: Debug = False,
     timeout: Timeout = None,
     images: ImagesFolder = None,
     out: Out = None,
@@ -89,7 +103,8 @@ def evaluate_model(
 
     Example: maskwise eval world --model tiny --out runs/tiny
     """
-    from maskwise.cli.eval_progress import evaluation_progress
+    from maskwise import logs
+    from maskwise.cli.signals import ending_on_signals
     from maskwise.engines import EngineOptions
     from maskwise.harness.evaluate import evaluate
     from maskwise.harness.predict import predict_dataset
@@ -101,8 +116,10 @@ def evaluate_model(
             f"Did you mean `maskwise eval {model} --model {dataset}`?"
         )
     folder = out or Path("runs") / f"{_slug(dataset)}-{_slug(model)}"
+    # Several models on one machine run on a Ray that is started here.
+    several = workers is not None and workers > 1
     engine_options = EngineOptions(
-        engine=engine,
+        engine=engine or ("ray" if several else "local"),
         workers=workers,
         ray_address=ray_address,
         cpus_per_worker=cpus_per_worker,
@@ -120,13 +137,18 @@ def evaluate_model(
         "engine": engine_options,
         "timeout": timeout,
         "retry_failed": retry_failed,
+        "fail_fast": fail_fast,
+        "keep_going": keep_going,
+        "progress": not as_json,
     }
-    with evaluation_progress(folder, quiet=as_json) as callbacks:
+    if debug:
+        logs.configure("debug")
+    with ending_on_signals(folder):
         if predict_only:
             run = None
-            summary = predict_dataset(**arguments, **callbacks)
+            summary = predict_dataset(**arguments)
         else:
-            run = evaluate(**arguments, **callbacks, protocols=protocol)
+            run = evaluate(**arguments, protocols=protocol)
             assert run.summary is not None
             summary = run.summary
     if as_json:
@@ -134,20 +156,16 @@ def evaluate_model(
     else:
         all_protocols = protocol is not None
         _print(run, summary, folder, all_protocols=all_protocols, show_all=show_all)
-    _print_problems(run, summary)
+    _print_problems(run)
 
 
-def _print_problems(run: "Run | None", summary: "PredictionSummary") -> None:
-    """Warn about an unsuitable model; end with 1 if nothing was predicted or scored."""
-    if run is not None and run.domain_notice is not None:
+def _print_problems(run: "Run | None") -> None:
+    """Warn about an unsuitable model; end with 1 if nothing was scored."""
+    if run is None:
+        return
+    if run.domain_notice is not None:
         echo(f"maskwise: warning: {run.domain_notice}", err=True)
-    if summary.failed == summary.samples:
-        echo(
-            f"maskwise: all {summary.samples:,} questions failed; the first: {summary.first_error}",
-            err=True,
-        )
-        raise typer.Exit(1)
-    if run is not None and run.failure_notice is not None:
+    if run.failure_notice is not None and not run.has_scores:
         echo(f"maskwise: {run.failure_notice}", err=True)
         raise typer.Exit(1)
 
@@ -188,13 +206,14 @@ def _print(
     from maskwise.cli.score_table import print_scores
     from maskwise.console import make_console
     from maskwise.runs.files import REPORT
+    from maskwise.terminal import count_noun
 
     console = make_console(highlight=False)
     if run is not None:
         print_scores(run, all_protocols=all_protocols, show_all=show_all)
-    console.print(
-        f"{summary.samples:,} questions about {summary.images:,} images in {escape(str(folder))}"
-    )
+    questions = count_noun(summary.samples, "question")
+    images = count_noun(summary.images, "image")
+    console.print(f"{questions} about {images} in {escape(str(folder))}")
     if summary.resumed:
         console.print(f"{summary.resumed:,} of them were predicted before")
     if 0 < summary.failed < summary.samples:

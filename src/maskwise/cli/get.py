@@ -165,7 +165,7 @@ def _progress(*, quiet: bool) -> "Iterator[Report]":
         TimeRemainingColumn,
     )
 
-    from maskwise.cli.output import make_progress
+    from maskwise.progress_bars import make_progress
 
     columns = (
         TextColumn("{task.description}"),

@@ -82,6 +82,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 ENGINE_HELP = "Who does the work: processes of this machine, or workers of Ray."
 Engine = Annotated[EngineName, typer.Option("--engine", help=ENGINE_HELP)]
+EngineOfEval = Annotated[
+    EngineName | None,
+    typer.Option(
+        "--engine", help=ENGINE_HELP, show_default="local; with several --workers: ray"
+    ),
+]
 EngineOfConfig = Annotated[
     EngineName | None,
     typer.Option("--engine", help=ENGINE_HELP, show_default="[execution] of CONFIG"),
@@ -91,7 +97,8 @@ Workers = Annotated[
     typer.Option(
         "--workers",
         min=1,
-        help="Workers side by side.",
+        help="Workers side by side. For eval each has a model of its own and, if there are any, a GPU; "
+        "several need no cluster.",
         show_default="local: 1; ray: as many as fit, for training 1",
     ),
 ]

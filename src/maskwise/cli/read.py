@@ -68,8 +68,9 @@ def read(
 
     Example: maskwise read mmr /data/MMR --split val --images /data/coco --out mmr_val
     """
-    from maskwise.cli.output import make_progress, print_json
+    from maskwise.cli.output import print_json
     from maskwise.datasets import read_dataset
+    from maskwise.progress_bars import make_progress
     from maskwise.registry import BENCHMARKS, FORMATS
 
     readers = [*BENCHMARKS.names(), *FORMATS.names()]

@@ -92,10 +92,11 @@ def release(
         write_release,
     )
     from maskwise.builder.release.splits import parse_ratios
-    from maskwise.cli.output import make_progress, print_json
+    from maskwise.cli.output import print_json
     from maskwise.console import make_console
     from maskwise.datasets import load_dataset
     from maskwise.formats.release_folder import find_release
+    from maskwise.progress_bars import make_progress
     from maskwise.runs.environment import available_cores
 
     existing = find_release(Path(dataset))

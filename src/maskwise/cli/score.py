@@ -101,9 +101,7 @@ def score_predictions(
 
     Example: maskwise score run/predictions.jsonl mmr_val --protocol strict --protocol mmr
     """
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from maskwise.cli.output import make_progress, print_json
+    from maskwise.cli.output import print_json
     from maskwise.cli.score_table import print_scores
     from maskwise.harness.score import score
     from maskwise.runs.files import REPORT
@@ -116,23 +114,20 @@ def score_predictions(
         when=is_dataset(predictions) and not is_dataset(dataset),
     )
     options = _read_options(protocol_option or [], protocol, legacy_float32)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with make_progress(*columns, quiet=as_json) as bar:
-        task = bar.add_task("reading", total=None)
-        run = score(
-            predictions,
-            dataset,
-            out,
-            protocols=protocol,
-            options=options,
-            format=format,
-            mask_type=mask_type,
-            min_score=min_score,
-            zero_inside=zero_inside,
-            teacher_forced=teacher_forced,
-            threads=threads,
-            on_stage=lambda stage: bar.update(task, description=stage),
-        )
+    run = score(
+        predictions,
+        dataset,
+        out,
+        protocols=protocol,
+        options=options,
+        format=format,
+        mask_type=mask_type,
+        min_score=min_score,
+        zero_inside=zero_inside,
+        teacher_forced=teacher_forced,
+        threads=threads,
+        progress=not as_json,
+    )
     if as_json:
         print_json(run.scores)
     else:

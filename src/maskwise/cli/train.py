@@ -115,27 +115,14 @@ def export(
 
 @contextlib.contextmanager
 def _progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """A function that shows one bar per label, on standard error: standard output may
-    be read by a program.
+    """A function that shows one bar per label, or lines in a log, on standard error:
+    standard output may be read by a program.
     """
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskID,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import TaskID
 
-    from maskwise.console import make_console
+    from maskwise.progress_bars import make_progress
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=make_console(stderr=True)) as progress:
+    with make_progress(transient=False) as progress:
         bars: dict[str, TaskID] = {}
 
         def show(label: str, done: int, total: int) -> None:

@@ -46,7 +46,8 @@ def world(
 
     Example: maskwise world --scenes 1000 --seed 7 --split train --out scenes
     """
-    from maskwise.cli.output import make_progress, print_json
+    from maskwise.cli.output import print_json
+    from maskwise.progress_bars import make_progress
     from maskwise.store import read_manifest
     from maskwise.world import write_scenes
 

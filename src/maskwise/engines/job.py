@@ -1,5 +1,6 @@
 """What a caller hands to an engine: a job that opens workers, and the workers."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 Result = TypeVar("Result")
@@ -7,7 +8,12 @@ Item_contra = TypeVar("Item_contra", contravariant=True)
 
 
 class EngineWorker(Protocol[Item_contra, Result]):
-    """Does items of a job in one process, for example with a model that it has open."""
+    """Does items of a job in one process, for example with a model that it has open.
+
+    batch_size: items that it does together, at most; 1 if it does one after the other.
+    """
+
+    batch_size: int
 
     def load(self, item: Item_contra) -> Any:
         """Read what `run` needs. May be called in another thread. Does not raise."""
@@ -16,6 +22,11 @@ class EngineWorker(Protocol[Item_contra, Result]):
         """The result of what `load` returned. A failure of the item is a result too.
 
         ModelGoneError ends the job.
+        """
+
+    def run_all(self, loaded_items: Iterable[Any]) -> Iterator[Result]:
+        """What `run` returns for each item, in order. May take several items before it
+        returns the first result, to do them together.
         """
 
     def give_up(self, item: Item_contra, crashes: int) -> Result:

@@ -21,21 +21,21 @@ def run_in_process(
 ) -> Generator[Result, None, None]:
     """Do items one after the other; the package lists what an engine guarantees."""
     with contextlib.closing(_load_ahead(worker, items)) as loaded_items:
-        # Batches across items belong here: collect what is loaded, then run it at once.
-        for loaded in loaded_items:
-            yield worker.run(loaded)
+        yield from worker.run_all(loaded_items)
 
 
 def _load_ahead(
     worker: EngineWorker[Item, Result], items: Iterable[Item]
 ) -> Generator[Any, None, None]:
     """What the worker loads for each item, in order."""
+    # While the worker does a batch, the next one is loaded.
+    prefetch = max(PREFETCH, worker.batch_size)
     loading: deque[Future[Any]] = deque()
     pool = ThreadPoolExecutor(1, "loading")
     try:
         for item in items:
             loading.append(pool.submit(worker.load, item))
-            if len(loading) > PREFETCH:
+            if len(loading) > prefetch:
                 yield loading.popleft().result()
         while loading:
             yield loading.popleft().result()

@@ -75,7 +75,8 @@ def run_on_ray(
         if rest:
             worker.close()  # it may occupy the memory of a GPU that an actor gets
             stack.enter_context(connected(options))
-            stream = _run_remotely(job, rest, options)
+            batch_size = worker.batch_size
+            stream = _run_remotely(job, rest, options, batch_size=batch_size)
             arriving = stack.enter_context(contextlib.closing(stream))
         for item in items:
             yield job.decode(wait_for(job.key(item), arriving, kept))
@@ -121,7 +122,11 @@ def wait_for(key: int, arriving: Iterator[tuple[int, bytes]], kept: Shards) -> b
 
 
 def _run_remotely(
-    job: Job[Item, Result], items: Sequence[Item], options: EngineOptions
+    job: Job[Item, Result],
+    items: Sequence[Item],
+    options: EngineOptions,
+    *,
+    batch_size: int,
 ) -> Generator[tuple[int, bytes], None, None]:
     """Keys of items with their encoded results, in the order in which they are made."""
     gpus = _gpus_per_worker(options)
@@ -131,7 +136,7 @@ def _run_remotely(
         CrashCounter
     ).remote()
     with ray.data.DataContext.current(_set_up_context()):
-        blocks = ray.data.from_blocks(list(_make_blocks(items, workers)))
+        blocks = ray.data.from_blocks(list(_make_blocks(items, workers, batch_size)))
     results = blocks.map_batches(
         WorkerActor,
         fn_constructor_kwargs={
@@ -213,10 +218,14 @@ def _count_workers(options: EngineOptions, gpus: float, items: int) -> int:
     return min(wanted, items)
 
 
-def _make_blocks(items: Sequence[Item], workers: int) -> Iterator[pa.Table]:
-    """Blocks of items, small enough to keep all workers busy until the end."""
+def _make_blocks(
+    items: Sequence[Item], workers: int, batch_size: int
+) -> Iterator[pa.Table]:
+    """Blocks of items, small enough to keep all workers busy until the end, and large
+    enough to fill a batch.
+    """
     size_for_even_end = len(items) // (BLOCKS_PER_WORKER * workers)
-    size = max(1, min(MAX_BLOCK, size_for_even_end))
+    size = max(batch_size, min(MAX_BLOCK, size_for_even_end))
     for start in range(0, len(items), size):
         pickled = [pickle.dumps(item) for item in items[start : start + size]]
         yield pa.table({"item": pa.array(pickled, pa.large_binary())})

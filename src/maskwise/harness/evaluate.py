@@ -8,16 +8,16 @@ written. With one, `maskwise.harness.predict` keeps the predictions so that any 
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from maskwise.engines import EngineName, EngineOptions
 from maskwise.errors import ProtocolError
 from maskwise.harness.loaded_model import LoadedModel
-from maskwise.harness.predict import open_session
+from maskwise.harness.predict import open_session, warn_about_failures
 from maskwise.harness.predictor import Model
-from maskwise.harness.progress import Progress
+from maskwise.harness.progress import OnProgress, OnStage, shown_progress
 from maskwise.harness.run_record import result_to_run
 from maskwise.harness.score import default_threads, list_rules, write_run_report
 from maskwise.harness.scoring import compute_scores
@@ -46,8 +46,11 @@ def evaluate(
     retry_failed: bool = False,
     interval_options: IntervalOptions | None = None,
     threads: int | None = None,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-    on_stage: Callable[[str], None] = lambda stage: None,
+    fail_fast: bool = False,
+    keep_going: bool = False,
+    progress: bool = True,
+    on_progress: OnProgress = lambda progress: None,
+    on_stage: OnStage = lambda stage: None,
 ) -> Run:
     """Ask a model every question of a dataset, score its predictions and write a report.
 
@@ -60,29 +63,39 @@ def evaluate(
     answer, for official protocols that need it.
 
     engine: `local`, `ray`, or EngineOptions. timeout: seconds per question. retry_failed: ask failed questions
-    again. threads: for scoring; one per core, at most 8, if None. on_progress: called after every image. on_stage:
-    called with the name of the current stage. None of these affects the result.
+    again. threads: for scoring; one per core, at most 8, if None. progress: show a bar, or lines every 30 s where
+    standard error is a file. on_progress: called after every image. on_stage: called with the name of the current
+    stage. None of these affects the result.
+
+    A question that fails is counted and the run goes on, with a warning at the end. ModelError if all questions fail.
+    It also stops a run whose first five questions fail, unless `keep_going`, and at the first failure if `fail_fast`.
+    The folder keeps what was predicted, and errors.txt has the traceback of every distinct error.
 
     Example: run = evaluate("tiny", "world", out="runs/tiny")
     """
     rules = list_rules(protocols)
     check_protocols(rules, teacher_forced=teacher_forced)
-    on_stage("opening")
-    with open_session(
-        model,
-        data,
-        out,
-        options=options,
-        images=images,
-        limit=limit,
-        seed=seed,
-        teacher_forced=teacher_forced,
-        engine=engine,
-        timeout=timeout,
-        retry_failed=retry_failed,
-        on_progress=on_progress,
-    ) as session:
-        on_stage("predicting")
+    display = shown_progress(on_progress, on_stage, shown=progress)
+    with (
+        display as (show_progress, show_stage),
+        open_session(
+            model,
+            data,
+            out,
+            options=options,
+            images=images,
+            limit=limit,
+            seed=seed,
+            teacher_forced=teacher_forced,
+            engine=engine,
+            timeout=timeout,
+            retry_failed=retry_failed,
+            fail_fast=fail_fast,
+            keep_going=keep_going,
+            on_progress=show_progress,
+        ) as session,
+    ):
+        show_stage("predicting")
         predictions: Path | list[Prediction]
         if session.folder is None:
             evaluation = session.begin_attempt(None, 0)
@@ -91,22 +104,24 @@ def evaluate(
             evaluation = None  # run.json has it
             summary = session.predict_in_folder()
             predictions = session.folder / PREDICTIONS
+        session.failures.check_summary(summary)
         result = compute_scores(
             predictions,
             session.view,
             rules,
             interval_options=interval_options,
             threads=threads or default_threads(),
-            on_stage=on_stage,
+            on_stage=show_stage,
         )
         run = result_to_run(result, evaluation=evaluation)
         if session.folder is not None:
             with write_errors(session.folder):
                 run = write_scores(session.folder, run)
-            on_stage("writing the report")
+            show_stage("writing the report")
             write_run_report(run, result)
         run.summary = summary
-        return run
+    warn_about_failures(summary, session.failures)
+    return run
 
 
 def check_protocols(

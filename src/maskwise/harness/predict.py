@@ -12,7 +12,7 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from maskwise import __version__
 from maskwise.datasets import find_dataset, load_dataset
 from maskwise.engines import EngineName, EngineOptions, check_engine, run_job
 from maskwise.errors import MaskwiseError, ModelGoneError, StoreError
+from maskwise.harness.failures import Failures
 from maskwise.harness.inputs import check_inputs, check_tables, hash_view, stamp_tables
 from maskwise.harness.loaded_model import LoadedModel, load_model
 from maskwise.harness.plan import Plan
 from maskwise.harness.prediction_job import PredictionJob
 from maskwise.harness.predictor import Model, describe_model, domain_warning
-from maskwise.harness.progress import Progress
+from maskwise.harness.progress import OnProgress, OnStage, Progress, shown_progress
 from maskwise.harness.resume import (
     Completed,
     find_completed,
@@ -37,7 +38,7 @@ from maskwise.harness.resume import (
     replace_lines,
 )
 from maskwise.harness.run_record import describe_dataset
-from maskwise.harness.worker import Worker, WorkerConfig
+from maskwise.harness.worker import PredictedImage, Worker, WorkerConfig
 from maskwise.runs import PredictionSummary
 from maskwise.runs.environment import describe_attempt
 from maskwise.runs.files import (
@@ -84,27 +85,48 @@ def predict_dataset(
     engine: EngineName | EngineOptions = "local",
     timeout: float | None = None,
     retry_failed: bool = False,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-    on_stage: Callable[[str], None] = lambda stage: None,
+    fail_fast: bool = False,
+    keep_going: bool = False,
+    progress: bool = True,
+    on_progress: OnProgress = lambda progress: None,
+    on_stage: OnStage = lambda stage: None,
 ) -> PredictionSummary:
     """Predict what the run folder `out` does not contain yet. `evaluate` describes the arguments, and also scores."""
-    on_stage("opening")
-    with open_session(
-        model,
-        data,
-        out,
-        options=options,
-        images=images,
-        limit=limit,
-        seed=seed,
-        teacher_forced=teacher_forced,
-        engine=engine,
-        timeout=timeout,
-        retry_failed=retry_failed,
-        on_progress=on_progress,
-    ) as session:
-        on_stage("predicting")
-        return session.predict_in_folder()
+    display = shown_progress(on_progress, on_stage, shown=progress)
+    with (
+        display as (show_progress, show_stage),
+        open_session(
+            model,
+            data,
+            out,
+            options=options,
+            images=images,
+            limit=limit,
+            seed=seed,
+            teacher_forced=teacher_forced,
+            engine=engine,
+            timeout=timeout,
+            retry_failed=retry_failed,
+            fail_fast=fail_fast,
+            keep_going=keep_going,
+            on_progress=show_progress,
+        ) as session,
+    ):
+        show_stage("predicting")
+        summary = session.predict_in_folder()
+    session.failures.check_summary(summary)
+    warn_about_failures(summary, session.failures)
+    return summary
+
+
+def warn_about_failures(summary: PredictionSummary, failures: Failures) -> None:
+    """Warn with the count and the first reason if questions failed."""
+    if summary.failed:
+        warnings.warn(
+            f"{summary.failed:,} of {summary.samples:,} questions failed; the first: "
+            f"{summary.first_error}{failures.place}",
+            stacklevel=3,
+        )
 
 
 @contextlib.contextmanager
@@ -121,7 +143,9 @@ def open_session(
     engine: EngineName | EngineOptions,
     timeout: float | None,
     retry_failed: bool,
-    on_progress: Callable[[Progress], None],
+    fail_fast: bool,
+    keep_going: bool,
+    on_progress: OnProgress,
 ) -> Iterator["PredictionSession"]:
     """Lock the run folder, and open the dataset and the model. The arguments are those of `evaluate`."""
     if timeout is not None and not timeout > 0:
@@ -139,6 +163,9 @@ def open_session(
     is_named = loaded is None or loaded.by_name
     if isinstance(engine, str):
         engine = EngineOptions(engine=engine)
+    elif engine.engine == "local" and (engine.workers or 1) > 1:
+        # Several models on one machine, each with a GPU of its own, run on a Ray that is started here.
+        engine = EngineOptions(engine="ray", workers=engine.workers)
     if engine.engine != "local" and (
         folder is None or not is_named or isinstance(data, Dataset)
     ):
@@ -174,6 +201,7 @@ def open_session(
             folder=folder,
             working_folder=working_folder,
             retry_failed=retry_failed,
+            failures=Failures(folder, fail_fast=fail_fast, keep_going=keep_going),
             on_progress=on_progress,
         )
 
@@ -198,7 +226,8 @@ class PredictionSession:
     folder: Path | None
     working_folder: Path
     retry_failed: bool
-    on_progress: Callable[[Progress], None]
+    failures: Failures
+    on_progress: OnProgress
 
     @property
     def view(self) -> Dataset:
@@ -214,9 +243,10 @@ class PredictionSession:
         predictions: list[Prediction] = []
         self.on_progress(progress)
         with contextlib.closing(self._run_plan(self.plan, shards=Path())) as images:
-            for image_predictions in images:
-                predictions += image_predictions
-                progress.add(image_predictions)
+            for result in images:
+                predictions += result.predictions
+                progress.add(result.predictions)
+                self.failures.add(result, progress)
                 self.on_progress(progress)
         return self._summarize(progress, resumed=0), predictions
 
@@ -274,7 +304,7 @@ class PredictionSession:
 
     def _run_plan(
         self, plan: Plan, *, shards: Path
-    ) -> Generator[list[Prediction], None, None]:
+    ) -> Generator[PredictedImage, None, None]:
         """The predictions for each image of a plan, made by the engine."""
         job = PredictionJob.of(self.worker)
         return run_job(job, plan, self.engine, worker=self.worker, shards=shards)
@@ -324,7 +354,9 @@ class PredictionSession:
             warning=warning_texts[0] if warning_texts else None,
         )
 
-    def _complete_log(self, path: Path, plan: Plan, completed: Completed) -> Progress:
+    def _complete_log(
+        self, path: Path, plan: Plan, completed: Completed, *, is_retry: bool = False
+    ) -> Progress:
         """Predict the images of a plan that a log does not contain, and append them, one whole image at a time."""
         assert self.folder is not None
         folder = self.folder
@@ -346,14 +378,16 @@ class PredictionSession:
             stream = self._run_plan(rest, shards=_shards(folder, path))
             images = stack.enter_context(contextlib.closing(stream))
             try:
-                for planned, predictions in zip(rest, images, strict=True):
+                for planned, result in zip(rest, images, strict=True):
+                    predictions = result.predictions
                     expected = [ids[row] for row in planned.rows]
                     if [prediction.sample for prediction in predictions] != expected:
                         raise StoreError(
                             f"engine {self.engine.engine} returned samples in a wrong order; please report this"
                         )
-                    log.extend(predictions)
                     progress.add(predictions)
+                    self.failures.add(result, progress, is_retry=is_retry)
+                    log.extend(predictions)
                     self.on_progress(progress)
             except ModelGoneError as error:
                 raise ModelGoneError(
@@ -373,7 +407,7 @@ class PredictionSession:
         plan = self.plan.only(failed)
         with write_errors(self.folder):
             completed = find_completed(retry, plan, self._sample_ids)
-        retried = self._complete_log(retry, plan, completed)
+        retried = self._complete_log(retry, plan, completed, is_retry=True)
         with write_errors(self.folder):
             replace_lines(path, retry, failed)
         # Every failed line was replaced, so the failures that remain are those of the retry.

@@ -8,16 +8,15 @@ import msgspec
 from maskwise.engines import Job
 from maskwise.errors import ModelError, StoreError
 from maskwise.harness.plan import PlannedImage
-from maskwise.harness.worker import Worker, WorkerConfig
+from maskwise.harness.worker import PredictedImage, Worker, WorkerConfig
 from maskwise.runs.files import hash_path
-from maskwise.schema import Prediction
 from maskwise.store.folder import MANIFEST
 
-_DECODER = msgspec.json.Decoder(list[Prediction])
+_DECODER = msgspec.json.Decoder(PredictedImage)
 
 
 @dataclass(frozen=True)
-class PredictionJob(Job[PlannedImage, list[Prediction]]):
+class PredictionJob(Job[PlannedImage, PredictedImage]):
     """An item is an image with its questions, a result the predictions for them.
 
     manifest_hash: SHA-256 of the dataset's manifest. weights_hash: of the model, if
@@ -57,10 +56,10 @@ class PredictionJob(Job[PlannedImage, list[Prediction]]):
             )
         return worker
 
-    def encode(self, result: list[Prediction]) -> bytes:
+    def encode(self, result: PredictedImage) -> bytes:
         return msgspec.json.encode(result)
 
-    def decode(self, content: bytes) -> list[Prediction]:
+    def decode(self, content: bytes) -> PredictedImage:
         return _DECODER.decode(content)
 
 

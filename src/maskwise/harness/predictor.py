@@ -23,6 +23,15 @@ Optional attributes:
 | `encode(image)` | the image, encoded for any number of questions: an object with `answer(questions)`, which returns |
 | | what `predict` would. It may have `visible_objects()`: the visible masks of all objects found, for `convex-hull` |
 | `close()` | called once, at the end |
+| `predict_batch(images, questions)` | questions about several images in one call; see below |
+| `batch_size: int` | how many questions `predict_batch` gets in one call, at most; 8 if it is not given |
+
+`predict_batch(images, questions)` gets two lists of the same length: image i belongs to question i. It returns one
+prediction per question, in order. An image with several questions is in the list several times, as the same object.
+Evaluation calls it instead of `predict` and fills every batch across images; the last one may be smaller. If a batch
+fails, each of its questions is predicted alone, in a batch of one: only the questions that fail alone have failed. The
+predictions of a question must not depend on the rest of its batch; then the run is the same, byte for byte, for any
+batch size and after any interruption. `predict` is still needed, for `ask` and the web page.
 
 An oracle has `predict_with_ground_truth(image, samples)` instead of `predict`; its runs and reports say so. A model
 that supports teacher forcing (the true answer is part of its prompt) has `predict_teacher_forced(image, samples)`. It
@@ -51,6 +60,10 @@ METHODS: dict[PredictMode, str] = {
     "predict_with_ground_truth": "predict_with_ground_truth",
     "teacher_forced": "predict_teacher_forced",
 }
+
+
+DEFAULT_BATCH_SIZE = 8
+"""Questions per call of a model with `predict_batch` that does not say: fits most models of 7 billion parameters."""
 
 
 @runtime_checkable
@@ -223,6 +236,34 @@ def call_model(
     predictions = check_predictions(returned, len(samples))
     return [
         msgspec.structs.replace(prediction, sample=sample.id, forced=forced)
+        for prediction, sample in zip(predictions, samples)
+    ]
+
+
+def find_batch_size(model: Model) -> int | None:
+    """How many questions a model with `predict_batch` gets in one call; None if it has no such method."""
+    if not callable(getattr(model, "predict_batch", None)):
+        return None
+    batch_size = getattr(model, "batch_size", DEFAULT_BATCH_SIZE)
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ModelError(
+            f"the model's batch_size is {batch_size!r}; expected a number of questions, 1 or more"
+        )
+    return batch_size
+
+
+def call_batch(
+    model: Model, images: Sequence[Image.Image], samples: Sequence[Sample]
+) -> list[Prediction]:
+    """Call a model once for questions about several images, one image per sample: predictions in order, with ids.
+
+    Exceptions of the model are passed on; ModelError if it returns something other than predictions.
+    """
+    questions = [sample.question for sample in samples]
+    returned = model.predict_batch(list(images), questions)  # type: ignore[union-attr]
+    predictions = check_predictions(returned, len(samples))
+    return [
+        msgspec.structs.replace(prediction, sample=sample.id)
         for prediction, sample in zip(predictions, samples)
     ]
 

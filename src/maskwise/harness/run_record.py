@@ -14,7 +14,7 @@ from maskwise.masks import kernel_name
 from maskwise.predictions import detect_format
 from maskwise.protocols import Scores
 from maskwise.protocols.intervals import Estimate, Interval
-from maskwise.protocols.metrics import STATUSES
+from maskwise.protocols.metrics import FAILED, STATUSES
 from maskwise.protocols.prediction_columns import UNSTATED
 from maskwise.protocols.strict import BINS
 from maskwise.runs import Run
@@ -80,6 +80,7 @@ def result_to_scores(result: ScoreResult) -> ScoresFile:
     read = result.loaded.read
     matched = result.loaded.matched
     states_mask_type = result.loaded.predictions.mask_type != UNSTATED
+    failures = list_failures(result)
     return ScoresFile(
         format=SCORES_FORMAT,
         predictions=PredictionCounts(
@@ -87,10 +88,22 @@ def result_to_scores(result: ScoreResult) -> ScoresFile:
             matched=matched,
             unknown=read - matched,
             with_mask_type=int(states_mask_type.sum()),
+            failed=len(failures),
+            first_error=failures[min(failures)] if failures else None,
         ),
         skipped=dict(result.skipped),
         protocols={name: _protocol_scores(result, name) for name in result.scores},
     )
+
+
+def list_failures(result: ScoreResult) -> dict[int, str]:
+    """Why predictions failed, by row of the sample: of themselves, or under any protocol, such as by a mask's size."""
+    failures = dict(result.loaded.predictions.reasons)
+    for scores in result.scores.values():
+        statuses = scores.statuses
+        for row in np.flatnonzero(statuses.status == FAILED).tolist():
+            failures.setdefault(row, statuses.reasons[statuses.reason[row]])
+    return failures
 
 
 def describe_dataset(dataset: Dataset, *, samples: int, images: int) -> DatasetInfo:

@@ -8,17 +8,19 @@
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from maskwise.datasets import load_dataset
 from maskwise.errors import ProtocolError
+from maskwise.harness.progress import OnStage, shown_stages
 from maskwise.harness.run_record import result_to_run
 from maskwise.harness.scoring import ScoreResult, compute_scores
 from maskwise.predictions.in_memory import to_predictions
 from maskwise.protocols import Protocol
 from maskwise.protocols.answers import Judge
+from maskwise.registry import DEFAULT_PROTOCOLS
 from maskwise.report.report_file import write_report
 from maskwise.report.run_data import RunData
 from maskwise.runs import Run, write_run
@@ -26,6 +28,9 @@ from maskwise.runs.environment import available_cores
 from maskwise.runs.files import REPORT
 from maskwise.runs.schema import IntervalOptions, ReadOptions
 from maskwise.store import Dataset
+
+SCORING_STAGES = 4
+"""Stages of scoring beside the protocols: reading, measuring, intervals, writing."""
 
 MAX_THREADS = 8
 """Threads that scoring uses by default, at most, so that it does not occupy a large shared machine."""
@@ -46,7 +51,8 @@ def score(
     judge: Judge | None = None,
     interval_options: IntervalOptions | None = None,
     threads: int | None = None,
-    on_stage: Callable[[str], None] = lambda stage: None,
+    progress: bool = True,
+    on_stage: OnStage = lambda stage: None,
 ) -> Run:
     """Score predictions that were made elsewhere, and write a report.
 
@@ -54,6 +60,8 @@ def score(
     `Prediction`, masks, an array (n, height, width), one mask, or None for each sample. data: as for `load_dataset`.
     out: the run folder to write, with report.html; without it the run stays in memory. protocols: as for `evaluate`.
     options: by protocol. judge: scores whole answers under `strict`. threads: one per core, at most 8, if None.
+    progress: show a bar, or lines every 30 s where standard error is a file. on_stage: called with the name of the
+    current stage.
 
     How predictions are read that do not say it themselves: format: of a path, if its name does not tell. mask_type,
     teacher_forced: of masks. min_score: COCO results below this score are dropped. zero_inside: logits of exactly 0
@@ -66,25 +74,30 @@ def score(
             f"mask_type must be 'visible' or 'amodal', not {mask_type!r}"
         )
     dataset = load_dataset(data)
-    result = compute_scores(
-        to_predictions(predictions, dataset, mask_type, teacher_forced=teacher_forced),
-        dataset,
-        list_rules(protocols),
-        options=options,
-        format=format,
-        read_options=ReadOptions(mask_type, zero_inside, min_score, teacher_forced),
-        judge=judge,
-        interval_options=interval_options,
-        threads=threads or default_threads(),
-        on_stage=on_stage,
-    )
-    run = result_to_run(result)
+    rules = list_rules(protocols)
+    stages = SCORING_STAGES + len(DEFAULT_PROTOCOLS if rules is None else rules)
+    with shown_stages(on_stage, stages, shown=progress) as show_stage:
+        result = compute_scores(
+            to_predictions(
+                predictions, dataset, mask_type, teacher_forced=teacher_forced
+            ),
+            dataset,
+            rules,
+            options=options,
+            format=format,
+            read_options=ReadOptions(mask_type, zero_inside, min_score, teacher_forced),
+            judge=judge,
+            interval_options=interval_options,
+            threads=threads or default_threads(),
+            on_stage=show_stage,
+        )
+        run = result_to_run(result)
+        if out is not None:
+            show_stage("writing")
+            run = write_run(Path(out), run)
+            write_run_report(run, result)
     if run.failure_notice is not None:
         warnings.warn(run.failure_notice, stacklevel=2)
-    if out is not None:
-        on_stage("writing")
-        run = write_run(Path(out), run)
-        write_run_report(run, result)
     return run
 
 

@@ -155,7 +155,12 @@ class SubprocessModel:
         except _ChildLostError as lost:
             raise self._explain(image, lost) from None
         self._unanswered.clear()
-        return response_to_predictions(response, len(questions))
+        try:
+            return response_to_predictions(response, len(questions))
+        except ModelError as error:
+            if self._child is not None:
+                self._child.add_output_to(error)
+            raise
 
     def _request(self, id: str, line: bytes, questions: int) -> PredictResponse:
         child = self._running_child(id)
@@ -198,7 +203,9 @@ class SubprocessModel:
         if len(self._unanswered) < self.patience:
             # Without its last output, which differs between a new child and one with earlier requests: a resumed run
             # has to give the same message. The output is in the log.
-            return ModelError(f"the command {lost}")
+            error = ModelError(f"the command {lost}")
+            lost.child.add_output_to(error)
+            return error
         return ModelGoneError(
             f"{self.name!r} is given up: {self.patience} images in a row got no response. The last time it "
             f"{lost}{lost.child.last_output()}"
@@ -313,6 +320,12 @@ class _Child:
             if lines
             else ""
         )
+
+    def add_output_to(self, error: ModelError) -> None:
+        """Note the end of its standard error since the last request, often a traceback, in an error."""
+        output = self._output.decode("utf-8", "replace").strip()
+        if output:
+            error.add_note(f"The last output of the command:\n{output}")
 
     def finish(self) -> None:
         """Close its standard input, wait for its end, then kill what is left."""

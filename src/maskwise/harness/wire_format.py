@@ -2,7 +2,7 @@
 
     {"id": "7", "image": {"png": "<base64>"}, "questions": ["What could I drink from?"]}
     {"id": "7", "predictions": [{"mask_type": "visible", "regions": [...]}]}
-    {"id": "7", "error": "out of memory"}
+    {"id": "7", "error": "out of memory", "traceback": "optional: the run folder keeps it"}
 
 A prediction has the fields of docs/predictions.md without `sample`. A child process may announce capabilities in its
 first line (`Capabilities`) and then gets raw pixels, or the true answers for teacher forcing. docs/adapters.md

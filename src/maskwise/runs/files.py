@@ -19,6 +19,7 @@ PREDICTIONS = "predictions.jsonl"
 SCORE_TABLE = "scores.arrow"
 METRIC_TABLE = "metrics.arrow"
 REPORT = "report.html"
+ERRORS = "errors.txt"
 """The files of a run folder; docs/runs.md describes them."""
 
 MAX_JSON_BYTES = 2**27

@@ -32,6 +32,7 @@ from maskwise.runs.tables import (
 )
 from maskwise.schema import Prediction
 from maskwise.store import Dataset
+from maskwise.terminal import count_noun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,10 @@ class Run:
 
     def __repr__(self) -> str:
         place = "in memory" if self.folder is None else repr(str(self.folder))
-        return f"Run({self.model_name!r} on {self.info.dataset.name!r}, {self.info.dataset.samples} samples, {place})"
+        samples = count_noun(self.info.dataset.samples, "sample")
+        failed = self.scores.predictions.failed
+        failures = f", {failed:,} failed" if failed else ""
+        return f"Run({self.model_name!r} on {self.info.dataset.name!r}, {samples}{failures}, {place})"
 
     def __getitem__(self, protocol: str) -> ProtocolScores:
         """The scores under one protocol, `run["strict"]["giou"]`; UnknownNameError lists the others."""
@@ -99,14 +103,17 @@ class Run:
         return len(self.scores.protocols)
 
     def _repr_html_(self) -> str:
-        """gIoU, cIoU and counts of every protocol as a table, for notebooks."""
+        """gIoU, cIoU and counts of every protocol as a table below the notices, for notebooks."""
         head = "<tr><th>protocol</th><th>gIoU</th><th>cIoU</th><th>scored</th><th>failed</th></tr>"
         rows = "".join(
             f"<tr><td>{escape(name)}</td><td>{_show(scores, 'giou')}</td><td>{_show(scores, 'ciou')}</td>"
             f"<td>{scores.counts.scored}</td><td>{scores.counts.failed}</td></tr>"
             for name, scores in self.scores.protocols.items()
         )
-        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>"
+        notices = "".join(
+            f"<p><strong>{escape(notice)}</strong></p>" for notice in self.notices
+        )
+        return f"<p>{escape(repr(self))}</p>{notices}<table>{head}{rows}</table>"
 
     def to_pandas(self, *, samples: bool = False) -> "pd.DataFrame":
         """A data frame with one row per protocol and metric: value, low, high, unit.
@@ -193,7 +200,7 @@ class Run:
     @property
     def notices(self) -> list[str]:
         """What a reader has to know before the metrics: ground truth given to the model, a subset of the dataset,
-        nothing scored, images outside the model's domain.
+        failures, images outside the model's domain.
         """
         notices = []
         if self.uses_ground_truth:
@@ -215,14 +222,21 @@ class Run:
 
     @property
     def failure_notice(self) -> str | None:
-        """A warning with the first reason if no protocol scored any prediction, for example by the size of masks."""
-        all_counts = [scores.counts for scores in self.scores.protocols.values()]
-        is_scored = any(counts.scored for counts in all_counts)
-        is_failed = any(counts.failed for counts in all_counts)
-        if is_scored or not is_failed:
+        """A warning with the first reason if predictions failed, for example by the size of their masks."""
+        counts = self.scores.predictions
+        if not counts.failed:
             return None
-        reasons = [reason for counts in all_counts for reason in counts.reasons]
-        return f"No prediction could be scored: {reasons[0]}."
+        if not self.has_scores:
+            return f"No prediction could be scored: {counts.first_error}."
+        return (
+            f"{counts.failed:,} of {count_noun(self.info.dataset.samples, 'question')} failed; "
+            f"the first: {counts.first_error}."
+        )
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any protocol scored any prediction."""
+        return any(scores.counts.scored for scores in self.scores.protocols.values())
 
     @property
     def domain_notice(self) -> str | None:

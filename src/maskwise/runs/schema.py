@@ -196,14 +196,14 @@ class MetricValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     gate: float | None = None
     empty: float | None = None
 
-    def to_metric(self) -> Metric | None:
-        """The value as a float with its interval; None if it is undefined."""
+    def to_metric(self, failed: int = 0) -> Metric | None:
+        """The value as a float with its interval; None if it is undefined. failed: samples without a prediction."""
         if self.value is None:
             return None
         interval = (
             None if self.low is None or self.high is None else (self.low, self.high)
         )
-        return Metric(self.value, interval, self.unit)
+        return Metric(self.value, interval, self.unit, failed=failed)
 
     @property
     def gated(self) -> bool:
@@ -265,7 +265,7 @@ class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         """The value of a metric with its interval; None if it is undefined."""
         if metric not in self.metrics:
             raise UnknownNameError("metric", metric, self.metrics)
-        return self.metrics[metric].to_metric()
+        return self.metrics[metric].to_metric(self.counts.failed)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.metrics)
@@ -282,13 +282,16 @@ class ProtocolScores(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class PredictionCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Predictions that were read, those for a sample of the dataset, and those for an unknown sample.
 
-    with_mask_type: predictions that state a mask type; None if unknown.
+    with_mask_type: predictions that state a mask type; None if unknown. failed: samples whose prediction failed, or
+    could not be scored under some protocol; first_error: why the first of them failed.
     """
 
     read: int
     matched: int
     unknown: int
     with_mask_type: int | None = None
+    failed: int = 0
+    first_error: str | None = None
 
 
 class ScoresFile(msgspec.Struct, frozen=True, kw_only=True):

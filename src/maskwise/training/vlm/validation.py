@@ -1,8 +1,11 @@
 """Validation during training: held-out questions answered freely and scored by the strict protocol."""
 
+import logging
 from pathlib import Path
 
+from maskwise.errors import ModelError
 from maskwise.harness.evaluate import evaluate
+from maskwise.harness.progress import Progress
 from maskwise.models.vlm.model import VlmModel
 from maskwise.models.vlm.predictor import Vlm
 from maskwise.models.vlm.processor import VlmProcessor
@@ -13,6 +16,8 @@ from maskwise.training.validation import (
     write_validation,
 )
 from maskwise.training.vlm.config import ValidationConfig
+
+logger = logging.getLogger(__name__)
 
 
 def open_held_out(config: ValidationConfig, folder: Path) -> Dataset:
@@ -36,9 +41,26 @@ def validate(
     model: VlmModel, processor: VlmProcessor, dataset: Dataset, limit: int | None
 ) -> dict[str, float]:
     """Metrics of a model in evaluation mode; `val_failed` counts questions without a prediction."""
-    run = evaluate(
-        Vlm(model, processor), dataset, limit=limit, protocols=["strict"], threads=1
-    )
+    counts = Progress(0)
+
+    def keep_counts(progress: Progress) -> None:
+        counts.failed = progress.failed
+
+    try:
+        run = evaluate(
+            Vlm(model, processor),
+            dataset,
+            limit=limit,
+            protocols=["strict"],
+            threads=1,
+            keep_going=True,
+            progress=False,
+            on_progress=keep_counts,
+        )
+    except ModelError as error:
+        # A model that cannot answer yet must not end its training.
+        logger.warning("validation: %s", error)
+        return {"val_failed": float(counts.failed)}
     assert run.summary is not None
     metrics = run.scores.protocols["strict"].metrics
     values = {name: metric.value for name, metric in metrics.items()}

@@ -1,4 +1,4 @@
-"""The progress of `maskwise eval`: what a signal does, and what the bar shows."""
+"""What a signal does to `maskwise eval`, and how it names run folders."""
 
 import os
 import signal
@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from maskwise.cli.eval_progress import evaluation_progress
 from maskwise.cli.evaluate import MAX_SLUG, _slug
-from maskwise.harness.progress import Progress
+from maskwise.cli.signals import ending_on_signals
 
 
 @pytest.mark.posix
@@ -24,7 +23,7 @@ def test_a_signal_ends_the_command_and_keeps_the_run(
     inherited = signal.signal(number, handler)
 
     def evaluate() -> None:
-        with evaluation_progress(tmp_path, quiet=True):
+        with ending_on_signals(tmp_path):
             os.kill(os.getpid(), number)
             time.sleep(10)
 
@@ -42,32 +41,9 @@ def test_a_signal_ends_the_command_and_keeps_the_run(
 def test_other_errors_pass_through(tmp_path: Path) -> None:
     with (
         pytest.raises(ValueError, match="of the model"),
-        evaluation_progress(tmp_path, quiet=True),
+        ending_on_signals(tmp_path),
     ):
         raise ValueError("of the model")
-
-
-def test_the_bar_shows_stage_count_and_failures(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "120")
-    with evaluation_progress(tmp_path, quiet=False) as callbacks:
-        callbacks["on_stage"]("predicting")
-        callbacks["on_progress"](Progress(done=3, total=8, failed=2))
-    output = capsys.readouterr()
-    assert output.out == ""
-    for text in ("predicting", "3/8", "2 failed"):
-        assert text in output.err
-
-
-def test_no_failures_are_not_mentioned(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    with evaluation_progress(tmp_path, quiet=False) as callbacks:
-        callbacks["on_progress"](Progress(done=8, total=8, failed=0))
-    assert "failed" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
