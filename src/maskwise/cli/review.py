@@ -112,6 +112,7 @@ def start(
     Example: maskwise review start data/val --reviewers ada,bob --double-share 0.2
     """
     review = _open(dataset, db, images, lease_seconds=lease_seconds)
+    review.check_integrity()
     try:
         from maskwise.review.project import ProjectOptions, read_controls
         from maskwise.server.review_server import load_refiner, serve_review
@@ -266,18 +267,22 @@ def import_decisions(
 def rebuild(
     dataset: DatasetName, *, db: DatabaseUrl = None, as_json: AsJson = False
 ) -> None:
-    """Rebuild the state of a review from its audit log.
+    """Rebuild the state of a review from its audit log; a damaged SQLite file is replaced and kept beside it.
 
     Example: maskwise review rebuild data/val
     """
     from maskwise.cli.output import print_json
 
-    review = _open_begun(dataset, db)
-    count = review.rebuild()
+    review = _open(dataset, db)
+    if not review.is_damaged() and not review.exists():
+        raise _not_begun(review, dataset)
+    count, left_out = review.rebuild()
     if as_json:
-        print_json({"events": count})
-    else:
-        echo(f"{review.database.name}: rebuilt from {count} events")
+        print_json({"events": count, "left_out": left_out})
+        return
+    echo(f"{review.database.name}: rebuilt from {count} events")
+    for line in left_out:
+        echo(f"  {line}")
 
 
 def _open(
@@ -305,11 +310,16 @@ def _open(
 
 def _open_begun(dataset: str, db: str | None, images: Path | None = None) -> "Review":
     review = _open(dataset, db, images)
+    review.check_integrity()
     if not review.exists():
-        raise StoreError(
-            f"{review.database.name} has no review; begin one: maskwise review {dataset}"
-        )
+        raise _not_begun(review, dataset)
     return review
+
+
+def _not_begun(review: "Review", dataset: str) -> StoreError:
+    return StoreError(
+        f"{review.database.name} has no review; begin one: maskwise review {dataset}"
+    )
 
 
 def _missing(error: ImportError) -> MissingDependencyError:

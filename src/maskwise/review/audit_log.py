@@ -26,8 +26,10 @@ from sqlalchemy import (
     update,
 )
 
+from maskwise.errors import MaskwiseError
 from maskwise.review import tables
 from maskwise.review.consensus import Opinion, settle
+from maskwise.review.database import DamagedReviewError
 from maskwise.review.records import (
     STATUS_OF,
     ControlAnswer,
@@ -141,21 +143,44 @@ def analyze_tables(connection: Connection) -> None:
 
 
 def apply_event(connection: Connection, event: Event) -> None:
-    """Change the derived tables as an event says."""
+    """Change the derived tables as an event says; DamagedReviewError where it says nothing valid."""
+    if event.kind not in _APPLY:
+        raise DamagedReviewError(_damage(event, "unknown kind"))
     _APPLY[event.kind](connection, event)
+
+
+def check_event(event: Event) -> None:
+    """DamagedReviewError where an event is not one that this program writes."""
+    if event.kind not in PAYLOADS:
+        raise DamagedReviewError(_damage(event, "unknown kind"))
+    payload = decode_payload(event)
+    if event.kind == "decided" and event.item is None:
+        raise DamagedReviewError(_damage(event, "it names no item"))
+    if event.kind == "undone" and "decision" not in payload:
+        raise DamagedReviewError(_damage(event, "it names no decision"))
+
+
+def decode_payload(event: Event) -> Any:
+    """The payload of an event, of the type that its kind has in PAYLOADS; DamagedReviewError for any other."""
+    try:
+        return msgspec.json.decode(event.payload, type=PAYLOADS[event.kind])
+    except (msgspec.DecodeError, UnicodeError, MaskwiseError, TypeError) as error:
+        raise DamagedReviewError(_damage(event, str(error))) from None
+
+
+def _damage(event: Event, problem: str) -> str:
+    return f"event {event.seq} ({event.kind!r}) of the audit log is damaged: {problem}"
 
 
 # -- one function per kind
 
 
 def _create_project(connection: Connection, event: Event) -> None:
-    connection.execute(
-        insert(tables.project).values(**msgspec.json.decode(event.payload))
-    )
+    connection.execute(insert(tables.project).values(**decode_payload(event)))
 
 
 def _add_items(connection: Connection, event: Event) -> None:
-    added = msgspec.json.decode(event.payload, type=list[dict[str, Any]])
+    added: list[dict[str, Any]] = decode_payload(event)
     undecided = {"status": "open", "final": None, "control": None}
     connection.execute(insert(tables.items), [item | undecided for item in added])
     slots = []
@@ -168,7 +193,7 @@ def _add_items(connection: Connection, event: Event) -> None:
 def _add_controls(connection: Connection, event: Event) -> None:
     """Control items are decided already; each reviewer gets a slot of their own."""
     names = connection.scalars(_measured_reviewers()).all()
-    answers = msgspec.json.decode(event.payload, type=dict[int, ControlAnswer])
+    answers: dict[int, ControlAnswer] = decode_payload(event)
     for item, answer in answers.items():
         values = {
             "status": STATUS_OF[answer.verdict],
@@ -182,7 +207,7 @@ def _add_controls(connection: Connection, event: Event) -> None:
 
 
 def _add_reviewer(connection: Connection, event: Event) -> None:
-    values = msgspec.json.decode(event.payload)
+    values: dict[str, str] = decode_payload(event)
     same = tables.reviewers.c.name == values["name"]
     # A known name gets a new token and keeps the control items.
     if connection.scalar(select(tables.reviewers.c.name).where(same)) is not None:
@@ -198,7 +223,7 @@ def _add_reviewer(connection: Connection, event: Event) -> None:
 
 
 def _decide(connection: Connection, event: Event) -> None:
-    payload = msgspec.json.decode(event.payload, type=DecidedPayload)
+    payload: DecidedPayload = decode_payload(event)
     assert event.item is not None
     values = {
         "id": event.uuid,
@@ -226,7 +251,7 @@ def _decide(connection: Connection, event: Event) -> None:
 
 
 def _undo(connection: Connection, event: Event) -> None:
-    decision = msgspec.json.decode(event.payload)["decision"]
+    decision = decode_payload(event)["decision"]
     same = tables.decisions.c.id == decision
     connection.execute(update(tables.decisions).where(same).values(undone=True))
     row = connection.execute(select(tables.decisions).where(same)).one()
@@ -234,6 +259,16 @@ def _undo(connection: Connection, event: Event) -> None:
         _set_slot(connection, row.item, row.slot, None)
         _settle_item(connection, row.item)
 
+
+PAYLOADS: dict[str, Any] = {
+    "project_created": dict[str, str | int | float],
+    "items_added": list[dict[str, Any]],
+    "controls_added": dict[int, ControlAnswer],
+    "reviewer_added": dict[str, str],
+    "decided": DecidedPayload,
+    "undone": dict[str, str],
+}
+"""The type of the payload of each kind of event."""
 
 _APPLY: dict[str, Callable[[Connection, Event], None]] = {
     "project_created": _create_project,

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import URL, Connection, create_engine, event, make_url
 from sqlalchemy.exc import (
     ArgumentError,
+    DatabaseError,
     IntegrityError,
     InternalError,
     OperationalError,
@@ -47,11 +48,12 @@ T = TypeVar("T")
 
 
 class ReviewDatabase:
-    """A database with the tables of a review. Threads may share it; so may processes."""
+    """A database with the tables of a review. Threads may share it; so may processes. damage: what is damaged."""
 
     def __init__(self, url: str | Path) -> None:
         self.url = _parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == SQLITE
+        self.damage: str | None = None
         self._writer = threading.Lock()
         self._waiting: list[_Job[Any]] = []
         try:
@@ -103,6 +105,8 @@ class ReviewDatabase:
         SQLite has one writer and waits for the disk at each commit. So what several threads want to write at the same
         time is committed together, each function in a savepoint of its own.
         """
+        if self.damage is not None:
+            raise DamagedReviewError(self.damage)
         job = _Job(work)
         if not self.is_sqlite:
             with self._errors(), self.engine.begin() as connection:
@@ -159,13 +163,21 @@ class ReviewDatabase:
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
-        """Errors of the connection as DatabaseUnavailableError; broken constraints stay what they are."""
+        """Errors of the connection as DatabaseUnavailableError; broken constraints stay what they are.
+
+        DamagedReviewError where SQLite finds a damaged page; from then on nothing is written.
+        """
         try:
             yield
         except (OperationalError, InternalError, PoolTimeoutError) as error:
             raise DatabaseUnavailableError(
                 f"{self.name}: {getattr(error, 'orig', error)}"
             ) from error
+        except DatabaseError as error:
+            if type(error) is not DatabaseError:
+                raise
+            self.damage = f"{self.name} is damaged: {error.orig}; end the server and run maskwise review rebuild"
+            raise DamagedReviewError(self.damage) from error
 
 
 class _Job(Generic[T]):
@@ -196,6 +208,10 @@ class _Job(Generic[T]):
         if self.error is not None:
             raise self.error
         return self._value[0]
+
+
+class DamagedReviewError(StoreError):
+    """A database or audit log that is damaged; nothing is written to it any more."""
 
 
 class DatabaseUnavailableError(StoreError):

@@ -14,7 +14,13 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from maskwise.errors import MaskwiseError
 from maskwise.review import tables
-from maskwise.review.audit_log import Event, append_event, find_event, to_iso
+from maskwise.review.audit_log import (
+    Event,
+    append_event,
+    decode_payload,
+    find_event,
+    to_iso,
+)
 from maskwise.review.queue import Reviewer, free_slot, lease_slot, lock_slots
 from maskwise.review.records import (
     DecidedPayload,
@@ -43,12 +49,8 @@ def decide(
     rows = lock_slots(connection, decision.item)
     event = find_event(connection, str(decision.id))
     if event is not None:
-        _check_replay(
-            event,
-            reviewer,
-            "decided",
-            msgspec.json.decode(event.payload).get("sent") == sent,
-        )
+        is_same = event.kind == "decided" and decode_payload(event).sent == sent
+        _check_replay(event, reviewer, "decided", is_same)
         return True
     slot = free_slot(rows, reviewer)
     if slot is None:
@@ -90,7 +92,8 @@ def undo(
     """
     event = find_event(connection, id)
     if event is not None:
-        undone = msgspec.json.decode(event.payload).get("decision", "")
+        payload = decode_payload(event) if event.kind == "undone" else {}
+        undone = payload.get("decision", "")
         _check_replay(event, reviewer, "undone", decision in (None, undone))
         assert event.item is not None
         return undone, event.item, True

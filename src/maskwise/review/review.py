@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
 from maskwise.review import decisions, project, tables
-from maskwise.review.audit_log import Event, page_of_events, rebuild_state
+from maskwise.review.audit_log import Event, page_of_events
 from maskwise.review.database import DatabaseUnavailableError, ReviewDatabase
 from maskwise.review.edits import (
     InvalidDecisionError,
@@ -27,6 +27,7 @@ from maskwise.review.edits import (
     check_decision,
     check_mask,
 )
+from maskwise.review.integrity import check_integrity, find_damage, rebuild_review
 from maskwise.review.items import (
     BlindOpinion,
     DecisionResult,
@@ -158,9 +159,17 @@ class Review:
         with self.database.read() as connection:
             return compute_review_stats(connection)
 
-    def rebuild(self) -> int:
-        """Make the state again from the audit log; returns the number of events."""
-        return self._write(rebuild_state)
+    def rebuild(self) -> tuple[int, list[str]]:
+        """Make the state again from the audit log; returns the number of events, and what had to be left out."""
+        return rebuild_review(self.database)
+
+    def is_damaged(self) -> bool:
+        """Whether the database exists and is damaged."""
+        return not self.database.is_missing() and bool(find_damage(self.database))
+
+    def check_integrity(self) -> None:
+        """DamagedReviewError, which says what is damaged and what to do; nothing is written."""
+        check_integrity(self.database, str(self.dataset.path))
 
     # -- the queue
 

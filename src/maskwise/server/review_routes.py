@@ -4,6 +4,7 @@ A route declares what it takes and returns; the work is done by `maskwise.review
 """
 
 import functools
+import logging
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from msgspec import Meta
 from maskwise.errors import MaskwiseError
 from maskwise.masks import Mask
 from maskwise.review.audit_log import to_iso
-from maskwise.review.database import DatabaseUnavailableError
+from maskwise.review.database import DamagedReviewError, DatabaseUnavailableError
 from maskwise.review.decisions import ReviewConflictError
 from maskwise.review.items import DecisionResult, ItemView, QueueResult, UndoResult
 from maskwise.review.mask_problems import RepairedMasks, repair_masks
@@ -57,6 +58,8 @@ from maskwise.server.responses import (
     errors,
 )
 from maskwise.server.review_access import MAX_TOKEN, ReviewAccess, check_token, csrf_of
+
+_log = logging.getLogger("maskwise.server")
 
 PREFIX = "/review/api"
 MAX_RENEWED = 64
@@ -564,4 +567,8 @@ def _answer_review_error(
         message = "the database is busy or cannot be reached; try again"
         headers = {"Retry-After": str(RETRY_SECONDS)}
         return error_response(503, message, headers=headers)
+    if isinstance(error, DamagedReviewError):
+        _log.error("%s", error)
+        message = "the database of this review is damaged, and nothing is stored; its owner has to rebuild it"
+        return error_response(500, message)
     return error_response(ERROR_STATUSES.get(type(error), 422), str(error))
